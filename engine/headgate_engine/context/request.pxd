@@ -1,0 +1,52 @@
+# What is known of one request, from its head to its access-log line. Steps and backends read and write it; the
+# connection classes own it. `listener`, `route` and `backend` are engine plan objects (plan/plans.pxd), kept as
+# objects here so that plans may know requests and not the other way round.
+
+from headgate_engine.context.headers cimport MessageHead
+
+from libc.stdint cimport int64_t, uint64_t
+
+cdef class Reply:
+    # An answer made by the gateway itself.
+    cdef readonly int status
+    cdef readonly bytes body
+    cdef readonly tuple headers          # ((name, value), ...) as bytes, names in lower case
+    cdef readonly str reason             # value of the `reason` label
+
+cdef class Usage:
+    # Tokens as the provider counted them; -1 where it said nothing.
+    cdef public int64_t input_tokens, output_tokens, cached_tokens, reasoning_tokens
+
+cdef class RequestContext:
+    # -- messages ----------------------------------------------------------------------------------------------------
+    cdef MessageHead head                # request head; edited in place by steps
+    cdef MessageHead response            # response head once there is one
+    cdef bytes body                      # whole request body, only where the plan asked for it
+    # -- where it came from and where it goes -----------------------------------------------------------------------
+    cdef object connection               # the downstream connection (peer and local address)
+    cdef object listener, route, backend
+    cdef bytes endpoint                  # host:port of the upstream connection used
+    # -- outcome -----------------------------------------------------------------------------------------------------
+    cdef Reply reply                     # set by a step that answers
+    cdef str reason                      # `reason` label; None: the upstream answered
+    cdef str error                       # detail for the log
+    cdef int status                      # status sent to the client, 0 before
+    cdef int attempts                    # upstream attempts
+    # -- time (CLOCK_MONOTONIC ns) and size (bytes of bodies) -------------------------------------------------------
+    cdef int64_t started_ns, upstream_started_ns, head_received_ns, finished_ns
+    cdef uint64_t request_bytes, response_bytes
+    # -- headers that steps want on the final response: list of (name, value) bytes, overwriting -----------------------
+    cdef list response_headers
+    # -- LLM ---------------------------------------------------------------------------------------------------------
+    cdef str protocol                    # log value: http, llm, mcp; None means http
+    cdef bytes requested_model, provider
+    cdef Usage usage
+    # -- rare log fields: list of (key, value) --------------------------------------------------------------------------
+    cdef list log_fields
+    # -- suspended step runner -----------------------------------------------------------------------------------------
+    cdef int next_step
+
+    cdef int set_response_header(self, bytes name, bytes value) except -1
+
+cdef RequestContext new_context()
+cdef void recycle_context(RequestContext ctx) noexcept

@@ -1,0 +1,117 @@
+"""Per-request state: one recycled object, filled by the connection classes and read by steps."""
+
+from cpython.object cimport PyObject
+
+
+cdef class Reply:
+    """An answer the gateway makes itself: status 200..999, body bytes, header pairs as bytes."""
+
+    def __init__(self, int status, bytes body=b"", tuple headers=(), str reason="Internal"):
+        if not 100 <= status <= 999:
+            raise ValueError(f"status {status} is not in 100..999")
+        self.status = status
+        self.body = body
+        self.headers = headers
+        self.reason = reason
+
+
+cdef class Usage:
+    def __init__(self, int64_t input_tokens=-1, int64_t output_tokens=-1, int64_t cached_tokens=-1,
+                 int64_t reasoning_tokens=-1):
+        self.input_tokens = input_tokens
+        self.output_tokens = output_tokens
+        self.cached_tokens = cached_tokens
+        self.reasoning_tokens = reasoning_tokens
+
+
+cdef class RequestContext:
+    cdef int set_response_header(self, bytes name, bytes value) except -1:
+        if self.response_headers is None:
+            self.response_headers = []
+        self.response_headers.append((name, value))
+        return 0
+
+    # -- Python face: made on demand, for steps and handlers written in Python -----------------------------------------
+    @property
+    def request(self):
+        return self.head
+
+    @property
+    def method(self):
+        return self.head.method
+
+    @property
+    def target(self):
+        return self.head.target
+
+    @property
+    def path(self):
+        return self.head.path
+
+    @property
+    def authority(self):
+        return self.head.authority
+
+    @property
+    def request_body(self):
+        return self.body
+
+    @property
+    def peer(self):
+        return self.connection.peer
+
+    def add_log_field(self, str key, value):
+        """Adds a field to this request's access-log line; rare fields only."""
+        if self.log_fields is None:
+            self.log_fields = []
+        self.log_fields.append((key, value))
+
+    def add_response_header(self, str name, str value):
+        """Puts a header on the final response, replacing one of that name."""
+        self.set_response_header(name.lower().encode("latin-1"), value.encode("latin-1"))
+
+    def respond(self, Reply reply):
+        """Answers here; the step must then return RESPOND."""
+        self.reply = reply
+
+
+# Recycled contexts: as many as one loop turn plausibly needs at once.
+cdef int MAX_POOLED = 256
+cdef list _pool = []
+
+
+cdef RequestContext new_context():
+    cdef RequestContext ctx
+    if _pool:
+        ctx = <RequestContext>_pool.pop()
+    else:
+        ctx = RequestContext.__new__(RequestContext)
+    ctx.status = 0
+    ctx.attempts = 0
+    ctx.started_ns = ctx.upstream_started_ns = ctx.head_received_ns = ctx.finished_ns = 0
+    ctx.request_bytes = ctx.response_bytes = 0
+    ctx.next_step = 0
+    return ctx
+
+
+cdef void recycle_context(RequestContext ctx) noexcept:
+    ctx.head = None
+    ctx.response = None
+    ctx.body = None
+    ctx.connection = None
+    ctx.listener = None
+    ctx.route = None
+    ctx.backend = None
+    ctx.endpoint = None
+    ctx.reply = None
+    ctx.reason = None
+    ctx.error = None
+    ctx.response_headers = None
+    ctx.protocol = None
+    ctx.requested_model = None
+    ctx.provider = None
+    ctx.usage = None
+    ctx.log_fields = None
+    # A handler in Python may still hold it; only an object nobody else sees is used again.
+    if len(_pool) < MAX_POOLED and (<PyObject*>ctx).ob_refcnt <= 2:
+        _pool.append(ctx)

@@ -1,0 +1,146 @@
+"""Base classes of the seams between connections; every method is the duty of the class that implements it."""
+
+from headgate_engine.context.headers cimport MessageHead
+
+from libc.stdint cimport int64_t
+
+
+
+cdef class ServerStream:
+    cdef int start_response(self, MessageHead head, int mode, int64_t length) except -1:
+        raise NotImplementedError("ServerStream.start_response")
+
+    cdef int send_body(self, const char* p, Py_ssize_t n) except -1:
+        raise NotImplementedError("ServerStream.send_body")
+
+    cdef int end_response(self, MessageHead trailers) except -1:
+        raise NotImplementedError("ServerStream.end_response")
+
+    cdef int send_informational(self, int status, MessageHead head) except -1:
+        raise NotImplementedError("ServerStream.send_informational")
+
+    cdef int flush(self) except -1:
+        raise NotImplementedError("ServerStream.flush")
+
+    cdef bint congested(self) noexcept:
+        return False
+
+    cdef bint request_complete(self) noexcept:
+        return False
+
+    cdef int pause_request(self) except -1:
+        raise NotImplementedError("ServerStream.pause_request")
+
+    cdef int resume_request(self) except -1:
+        raise NotImplementedError("ServerStream.resume_request")
+
+    cdef int finished(self, bint clean) except -1:
+        raise NotImplementedError("ServerStream.finished")
+
+    cdef int start_tunnel(self) except -1:
+        raise NotImplementedError("ServerStream.start_tunnel")
+
+    cdef int abort(self) except -1:
+        raise NotImplementedError("ServerStream.abort")
+
+    cdef int close_after(self) except -1:
+        raise NotImplementedError("ServerStream.close_after")
+
+
+
+cdef class ServerSink:
+    cdef int on_request_data(self, const char* p, Py_ssize_t n) except -1:
+        raise NotImplementedError("ServerSink.on_request_data")
+
+    cdef int on_request_end(self, MessageHead trailers) except -1:
+        raise NotImplementedError("ServerSink.on_request_end")
+
+    cdef int on_request_flush(self) except -1:
+        raise NotImplementedError("ServerSink.on_request_flush")
+
+    cdef int on_client_writable(self) except -1:
+        raise NotImplementedError("ServerSink.on_client_writable")
+
+    cdef int on_client_eof(self) except -1:
+        raise NotImplementedError("ServerSink.on_client_eof")
+
+    cdef int on_client_gone(self) except -1:
+        raise NotImplementedError("ServerSink.on_client_gone")
+
+    cdef int on_client_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
+        raise NotImplementedError("ServerSink.on_client_tunnel_data")
+
+
+
+cdef class ClientStream:
+    cdef int send_head(self, MessageHead head, int mode, int64_t length, bint upgrade) except -1:
+        raise NotImplementedError("ClientStream.send_head")
+
+    cdef int send_body(self, const char* p, Py_ssize_t n) except -1:
+        raise NotImplementedError("ClientStream.send_body")
+
+    cdef int send_end(self, MessageHead trailers) except -1:
+        raise NotImplementedError("ClientStream.send_end")
+
+    cdef int flush(self) except -1:
+        raise NotImplementedError("ClientStream.flush")
+
+    cdef bint congested(self) noexcept:
+        return False
+
+    cdef bint reused(self) noexcept:
+        return False
+
+    cdef int pause_response(self) except -1:
+        raise NotImplementedError("ClientStream.pause_response")
+
+    cdef int resume_response(self) except -1:
+        raise NotImplementedError("ClientStream.resume_response")
+
+    cdef int start_tunnel(self) except -1:
+        raise NotImplementedError("ClientStream.start_tunnel")
+
+    cdef int write_eof(self) except -1:
+        raise NotImplementedError("ClientStream.write_eof")
+
+    cdef int cancel(self) except -1:
+        raise NotImplementedError("ClientStream.cancel")
+
+
+
+cdef class ClientSink:
+    cdef int on_connected(self, ClientStream stream) except -1:
+        raise NotImplementedError("ClientSink.on_connected")
+
+    cdef int on_connect_failed(self, bint timed_out, str detail) except -1:
+        raise NotImplementedError("ClientSink.on_connect_failed")
+
+    cdef int on_informational(self, MessageHead head) except -1:
+        raise NotImplementedError("ClientSink.on_informational")
+
+    cdef int on_response_head(self, MessageHead head) except -1:
+        raise NotImplementedError("ClientSink.on_response_head")
+
+    cdef int on_response_data(self, const char* p, Py_ssize_t n) except -1:
+        raise NotImplementedError("ClientSink.on_response_data")
+
+    cdef int on_response_end(self, MessageHead trailers) except -1:
+        raise NotImplementedError("ClientSink.on_response_end")
+
+    cdef int on_response_flush(self) except -1:
+        raise NotImplementedError("ClientSink.on_response_flush")
+
+    cdef int on_upgraded(self) except -1:
+        raise NotImplementedError("ClientSink.on_upgraded")
+
+    cdef int on_upstream_writable(self) except -1:
+        raise NotImplementedError("ClientSink.on_upstream_writable")
+
+    cdef int on_upstream_failed(self, bint bytes_seen, str detail) except -1:
+        raise NotImplementedError("ClientSink.on_upstream_failed")
+
+    cdef int on_upstream_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
+        raise NotImplementedError("ClientSink.on_upstream_tunnel_data")
+
+    cdef int on_upstream_eof(self) except -1:
+        raise NotImplementedError("ClientSink.on_upstream_eof")

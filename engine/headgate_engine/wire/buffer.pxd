@@ -1,0 +1,15 @@
+# A growable byte buffer in C memory: what codecs write into and what partial input is kept in.
+
+cdef class ByteBuffer:
+    cdef char* data
+    cdef Py_ssize_t length, capacity
+
+    cdef int reserve(self, Py_ssize_t extra) except -1
+    cdef int append(self, const char* p, Py_ssize_t n) except -1
+    cdef int append_byte(self, char c) except -1
+    cdef int append_uint(self, unsigned long long value) except -1      # decimal
+    cdef int append_hex(self, unsigned long long value) except -1       # lower-case, no prefix
+    cdef int consume(self, Py_ssize_t n) except -1                      # drops n bytes at the front
+    cdef void clear(self) noexcept                                      # keeps the memory
+    cdef void release(self) noexcept                                    # gives the memory back
+    cdef bytes take(self)                                               # contents as bytes; buffer is cleared
