@@ -1,0 +1,1 @@
+"""The configuration file: its shape, and the way from its spellings to the IR."""

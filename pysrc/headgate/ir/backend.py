@@ -1,0 +1,56 @@
+"""What a route forwards to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headgate.ir.endpoint import Endpoint
+from headgate.ir.mcp import McpBackend
+from headgate.ir.model import LlmRouter
+from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostBackend:
+    """A fixed host. `name` is `<namespace>/<name>` for named backends, the address for inline ones."""
+
+    key: str
+    name: str
+    endpoint: Endpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingBackend:
+    """A reference that leads nowhere: requests that pick it get 500 with `reason` (`backend does not
+    exist`).
+    """
+
+    key: str
+    name: str
+    reason: str = "backend does not exist"
+
+
+Backend = HostBackend | McpBackend | LlmRouter | MissingBackend
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteBackend:
+    """One weighted choice. Weight 0 is never picked; `named` tells a reference from an inline backend.
+
+    `policies` are merged: route, then named backend, then this reference, the last that sets a field wins.
+    """
+
+    backend: Backend
+    weight: int = 1
+    named: bool = False
+    policies: BackendPolicies = NO_BACKEND_POLICIES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedBackend:
+    """A `backends[]` entry with its own policies, for the dump."""
+
+    name: str
+    namespace: str
+    backend: Backend
+    policies: BackendPolicies = NO_BACKEND_POLICIES

@@ -1,0 +1,30 @@
+"""Ports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headgate.ir.listener import Listener
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bind:
+    """One port with its listeners, all HTTP or all HTTPS. `host` is `::` (dual stack) or `0.0.0.0`.
+
+    `key` is `bind/<port>`: a reload keeps the socket of a key that stays.
+    """
+
+    key: str
+    host: str
+    port: int
+    listeners: tuple[Listener, ...]
+
+    @property
+    def tls(self) -> bool:
+        """Whether connections start with a TLS handshake."""
+        return any(listener.tls is not None for listener in self.listeners)
+
+    @property
+    def address(self) -> str:
+        """`[::]:8080` or `0.0.0.0:8080`."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

@@ -1,0 +1,55 @@
+"""One place that connections are made to: the identity of a pool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headgate.ir.tls import BackendTls
+
+HTTP_PORT = 80
+HTTPS_PORT = 443
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keepalives:
+    """TCP keepalive of a connection. `retries` 1..64."""
+
+    enabled: bool = True
+    time_ms: int = 180_000
+    interval_ms: int = 180_000
+    retries: int = 9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """`host` and `port`, or `unix_path` alone (then `host` is empty and `port` 0).
+
+    `host` is a name or an address without brackets. `key` changes with anything that a pooled connection
+    depends on (address, TLS, connection settings), and with nothing else. None for a time or keepalive
+    means the process setting.
+    """
+
+    key: str
+    host: str = ""
+    port: int = 0
+    unix_path: str | None = None
+    tls: BackendTls | None = None
+    connect_timeout_ms: int | None = None
+    keepalives: Keepalives | None = None
+
+    @property
+    def address(self) -> str:
+        """`host:port` with brackets around IPv6, or `unix:<path>`."""
+        if self.unix_path is not None:
+            return f"unix:{self.unix_path}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    @property
+    def authority(self) -> str | None:
+        """What goes out as `host`: the default port of the scheme is left out. None for a Unix socket."""
+        if self.unix_path is not None:
+            return None
+        default = HTTPS_PORT if self.tls is not None else HTTP_PORT
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == default else f"{host}:{self.port}"

@@ -1,0 +1,23 @@
+"""The root: everything one configuration says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headgate.ir.backend import NamedBackend
+from headgate.ir.bind import Bind
+from headgate.ir.frontend import Frontend
+from headgate.ir.policies import TargetedPolicy
+from headgate.ir.process import ProcessSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gateway:
+    """`digest` is equal for equal configurations read by one process, whatever their generation."""
+
+    binds: tuple[Bind, ...]
+    backends: tuple[NamedBackend, ...]
+    policies: tuple[TargetedPolicy, ...]
+    frontend: Frontend
+    process: ProcessSettings
+    digest: str

@@ -1,0 +1,28 @@
+"""Listeners of a bind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from headgate.ir.route import Route
+from headgate.ir.tls import ServerTls
+
+Protocol = Literal["HTTP", "HTTPS"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """`hostname` is lower case, exact or `*.suffix`; None takes every host (and is shown as `*`).
+
+    `tls` is set exactly for HTTPS. Routes are in file order.
+    """
+
+    key: str
+    gateway_name: str
+    gateway_namespace: str
+    name: str
+    protocol: Protocol
+    hostname: str | None = None
+    tls: ServerTls | None = None
+    routes: tuple[Route, ...] = ()

@@ -1,0 +1,106 @@
+"""Policies of routes and backends, merged: None means "not configured at any level"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from headgate.ir.secret import SecretRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeaderModifier:
+    """Applied in the order add (append), set (replace), remove. Names are lower case, values are legal.
+
+    `host` or `:authority` in a request modifier changes the authority.
+    """
+
+    add: tuple[tuple[str, str], ...] = ()
+    set: tuple[tuple[str, str], ...] = ()
+    remove: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeout:
+    """`request_timeout_ms` runs from the start of the request to the head of the final response;
+    `backend_request_timeout_ms` is the limit of one attempt. None means no limit."""
+
+    request_timeout_ms: int | None = None
+    backend_request_timeout_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectResponse:
+    """Answers without a backend. `status` 200..599; header names are lower case."""
+
+    status: int
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalRateLimit:
+    """One bucket of requests: `tokens_per_fill` are added at every whole `fill_interval_ns`, up to
+    `max_tokens`.
+
+    `key` is the bucket's identity across reloads and across routes: equal keys mean one shared bucket. It
+    changes when the numbers change.
+    """
+
+    key: str
+    max_tokens: int
+    tokens_per_fill: int
+    fill_interval_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutePolicies:
+    """`local_rate_limits` is checked in order; a request must pass all."""
+
+    timeout: Timeout | None = None
+    request_headers: HeaderModifier | None = None
+    response_headers: HeaderModifier | None = None
+    direct_response: DirectResponse | None = None
+    local_rate_limits: tuple[LocalRateLimit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendAuth:
+    """A fixed credential: header `header` (lower case) is replaced by `prefix` + the secret."""
+
+    key: SecretRef
+    header: str = "authorization"
+    prefix: str = "Bearer "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendPolicies:
+    """Policies of one attempt. `request_timeout_ms` overrides the route's `backend_request_timeout_ms`.
+
+    TLS, connect time-out and keepalives are on the `Endpoint`.
+    """
+
+    request_headers: HeaderModifier | None = None
+    response_headers: HeaderModifier | None = None
+    request_timeout_ms: int | None = None
+    auth: BackendAuth | None = None
+
+
+NO_ROUTE_POLICIES = RoutePolicies()
+NO_BACKEND_POLICIES = BackendPolicies()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetedPolicy:
+    """A `policies[]` entry as written, for the dump; its effect is already merged into the routes.
+
+    `target` is the dumped form of the target, `kind` the policy's field name.
+    """
+
+    key: str
+    name: str
+    namespace: str
+    target: tuple[tuple[str, str], ...]
+    target_kind: str
+    phase: str
+    kind: str
+    route: RoutePolicies = field(default=NO_ROUTE_POLICIES)

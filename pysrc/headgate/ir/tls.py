@@ -1,0 +1,49 @@
+"""TLS towards clients and towards backends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headgate.document.secret import Secret
+from headgate.ir.secret import SecretRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerTls:
+    """The certificate chain and key a listener shows; both were checked to parse and to fit each other.
+
+    `cert_pem` holds the leaf first. `key` is stable while both files keep their content.
+    """
+
+    cert_file: str
+    key_file: str
+    cert_pem: bytes
+    key_pem: Secret
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientCertificate:
+    """What the gateway shows a backend that asks for a certificate."""
+
+    cert_file: str
+    key: SecretRef
+    cert_pem: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendTls:
+    """TLS to a backend.
+
+    `root_pem` None means the trust store of the system. `hostname` None means the backend's host; it is
+    sent as SNI and verified. `insecure` switches verification off, `insecure_host` only that of the name.
+    `alpn` None means whatever the protocol of the call wants (`http/1.1` today).
+    """
+
+    root_file: str | None = None
+    root_pem: bytes | None = None
+    hostname: str | None = None
+    insecure: bool = False
+    insecure_host: bool = False
+    alpn: tuple[str, ...] | None = None
+    client: ClientCertificate | None = None
