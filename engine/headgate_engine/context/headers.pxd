@@ -63,10 +63,10 @@ cdef class MessageHead:
     cdef uint32_t path_len                     # length of the path part of the target (before '?')
     cdef uint32_t authority_off, authority_len # Host or the absolute-form authority, with port; 0 length if none
     cdef uint32_t reason_off, reason_len       # responses
-    cdef int status                            # responses: 100..999; 0 for requests
+    cdef readonly int status                        # responses: 100..999; 0 for requests
     cdef int minor_version                     # HTTP/1.<minor>; 20 for HTTP/2
     cdef uint32_t flags                        # HeadFlag bits
-    cdef int64_t content_length                # -1: no length given
+    cdef readonly int64_t content_length              # -1: no length given
     # -- fields ---------------------------------------------------------------------------------------------------
     cdef HeaderSpan* spans
     cdef int count, span_capacity
@@ -85,8 +85,13 @@ cdef class MessageHead:
     # Replaces the request target (path and query) or the authority; bytes are copied.
     cdef int set_target(self, const char* target, Py_ssize_t n) except -1
     cdef int set_authority(self, const char* authority, Py_ssize_t n) except -1
+    cdef uint32_t _put(self, const char* p, Py_ssize_t n) except? 4294967295
+    cdef str _text(self, uint32_t off, uint32_t n)
 
 cdef int header_id_of(const char* name, Py_ssize_t n) noexcept nogil
+
+# SPAN_SENSITIVE for fields that carry credentials, else 0.
+cdef unsigned char sensitivity(int header_id, const char* name, Py_ssize_t n) noexcept nogil
 
 # Heads are recycled: a parsed head is returned when its request is over.
 cdef MessageHead new_head()

@@ -4,7 +4,7 @@
 
 from headgate_engine.context.headers cimport MessageHead
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 cdef class Reply:
     # An answer made by the gateway itself.
@@ -26,6 +26,8 @@ cdef class RequestContext:
     cdef object connection               # the downstream connection (peer and local address)
     cdef object listener, route, backend
     cdef bytes endpoint                  # host:port of the upstream connection used
+    # Target and authority as the client sent them: offsets into head.data, for the log; steps may change both.
+    cdef uint32_t target_off, target_len, host_off, host_len
     # -- outcome -----------------------------------------------------------------------------------------------------
     cdef Reply reply                     # set by a step that answers
     cdef str reason                      # `reason` label; None: the upstream answered

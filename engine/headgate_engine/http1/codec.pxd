@@ -57,7 +57,14 @@ cdef class Http1Codec:
     cdef ByteBuffer pending
     cdef const char* lent
     cdef Py_ssize_t lent_len, lent_pos
-    cdef Py_ssize_t scanned          # how far the head terminator was looked for in pending
+    cdef Py_ssize_t pending_pos      # how much of `pending` is used up
+    cdef Py_ssize_t scanned          # where the first incomplete line of a header section begins
+    cdef int chunk_part              # where a chunked body stands
+    cdef int request_minor           # HTTP/1.<minor> of the request
+    cdef bint eof                    # the peer closed its half
+    cdef bint switching              # 101 was sent or received
+    cdef bint blank_skipped
+    cdef bint continue_due           # the client waits for 100-continue
 
     # Lends bytes; n == 0 means the peer closed its half.
     cdef int feed(self, const char* data, Py_ssize_t n) except -1
@@ -82,3 +89,41 @@ cdef class Http1Codec:
     # Chunk framing without the bytes, for callers that write the payload themselves.
     cdef int send_chunk_open(self, ByteBuffer out, Py_ssize_t n) except -1
     cdef int send_end(self, ByteBuffer out, MessageHead trailers) except -1
+    # The same for a body with BODY_LENGTH whose bytes the caller writes itself, unframed: only accounted for.
+    cdef int send_lent(self, Py_ssize_t n) except -1
+    # -- state the connection classes ask for ---------------------------------------------------------------------------
+    # Bytes read and not yet turned into events.
+    cdef Py_ssize_t buffered(self) noexcept
+    # True once a final response head was sent in this cycle.
+    cdef bint response_started(self) noexcept
+    # True when the unread rest of the request body is known to be at most `limit` bytes and is on its way (no
+    # 100-continue outstanding): reading it is cheaper than a new connection.
+    cdef bint rest_is_small(self, Py_ssize_t limit) noexcept
+
+    cdef int _next(self) except -1
+    cdef const char* _rest(self) noexcept
+    cdef Py_ssize_t _rest_len(self) noexcept
+    cdef void _consume(self, Py_ssize_t n) noexcept
+    cdef int _keep_rest(self) except -1
+    cdef int _drop_input(self) except -1
+    cdef int _move_recv(self, int event) except -1
+    cdef int _move_send(self, int event) except -1
+    cdef Py_ssize_t _section_end(self, Py_ssize_t limit, bint start_line) except -2
+    cdef int _next_head(self) except -1
+    cdef bint _plausible(self) noexcept
+    cdef int _need_more(self) except -1
+    cdef int _accept_request(self, MessageHead head) except -1
+    cdef int _accept_response(self, MessageHead head) except -1
+    cdef int _next_body(self) except -1
+    cdef int _give(self, Py_ssize_t n) except -1
+    cdef int _body_end(self) except -1
+    cdef int _next_chunked(self) except -1
+    cdef int _chunk_wait(self) except -1
+    cdef bint _read_chunk_line(self) except -1
+    cdef int _begin_body(self, ByteBuffer out, int mode, int64_t length) except -1
+    cdef int _fields(self, ByteBuffer out, MessageHead head, bint lower_case) except -1
+    cdef int _upgrade_fields(self, ByteBuffer out, MessageHead head) except -1
+    cdef int _status_line(self, ByteBuffer out, MessageHead head) except -1
+
+# The `date` field that responses without one get; empty: none. The worker sets it once a second.
+cdef int set_date(bytes date) except -1

@@ -29,16 +29,6 @@ cdef class ServerStream:
     # After the response the connection closes (drain, unread request body, protocol error).
     cdef int close_after(self) except -1
 
-cdef class ServerSink:
-    # Who gets the request of a ServerStream.
-    cdef int on_request_data(self, const char* p, Py_ssize_t n) except -1
-    cdef int on_request_end(self, MessageHead trailers) except -1
-    cdef int on_request_flush(self) except -1          # the read that brought the events is used up
-    cdef int on_client_writable(self) except -1
-    cdef int on_client_eof(self) except -1             # half-close after a complete request
-    cdef int on_client_gone(self) except -1
-    cdef int on_client_tunnel_data(self, const char* p, Py_ssize_t n) except -1
-
 cdef class ClientStream:
     # One request/response pair of an upstream connection, as seen by whoever makes the call.
     cdef int send_head(self, MessageHead head, int mode, int64_t length, bint upgrade) except -1
@@ -54,8 +44,18 @@ cdef class ClientStream:
     # Gives the call up; the connection is not used again.
     cdef int cancel(self) except -1
 
-cdef class ClientSink:
-    # Who gets the response of a ClientStream.
+cdef class Sink:
+    # Who stands between the two: gets the request of a ServerStream, the response of a ClientStream, or both. An
+    # implementation overrides the half it uses.
+    # -- request, from the client --------------------------------------------------------------------------------
+    cdef int on_request_data(self, const char* p, Py_ssize_t n) except -1
+    cdef int on_request_end(self, MessageHead trailers) except -1
+    cdef int on_request_flush(self) except -1          # the read that brought the events is used up
+    cdef int on_client_writable(self) except -1
+    cdef int on_client_eof(self) except -1             # half-close after a complete request
+    cdef int on_client_gone(self) except -1
+    cdef int on_client_tunnel_data(self, const char* p, Py_ssize_t n) except -1
+    # -- response, from upstream ---------------------------------------------------------------------------------
     cdef int on_connected(self, ClientStream stream) except -1
     cdef int on_connect_failed(self, bint timed_out, str detail) except -1
     cdef int on_informational(self, MessageHead head) except -1
@@ -69,3 +69,9 @@ cdef class ClientSink:
     cdef int on_upstream_failed(self, bint bytes_seen, str detail) except -1
     cdef int on_upstream_tunnel_data(self, const char* p, Py_ssize_t n) except -1
     cdef int on_upstream_eof(self) except -1
+
+cdef class ConnectionHome:
+    # Who owns upstream connections between calls.
+    cdef int connection_opened(self, connection) except -1
+    cdef int connection_idle(self, connection) except -1        # the call is over, the connection can take another
+    cdef int connection_closed(self, connection) except -1

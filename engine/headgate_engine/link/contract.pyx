@@ -5,7 +5,6 @@ from headgate_engine.context.headers cimport MessageHead
 from libc.stdint cimport int64_t
 
 
-
 cdef class ServerStream:
     cdef int start_response(self, MessageHead head, int mode, int64_t length) except -1:
         raise NotImplementedError("ServerStream.start_response")
@@ -47,31 +46,6 @@ cdef class ServerStream:
         raise NotImplementedError("ServerStream.close_after")
 
 
-
-cdef class ServerSink:
-    cdef int on_request_data(self, const char* p, Py_ssize_t n) except -1:
-        raise NotImplementedError("ServerSink.on_request_data")
-
-    cdef int on_request_end(self, MessageHead trailers) except -1:
-        raise NotImplementedError("ServerSink.on_request_end")
-
-    cdef int on_request_flush(self) except -1:
-        raise NotImplementedError("ServerSink.on_request_flush")
-
-    cdef int on_client_writable(self) except -1:
-        raise NotImplementedError("ServerSink.on_client_writable")
-
-    cdef int on_client_eof(self) except -1:
-        raise NotImplementedError("ServerSink.on_client_eof")
-
-    cdef int on_client_gone(self) except -1:
-        raise NotImplementedError("ServerSink.on_client_gone")
-
-    cdef int on_client_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
-        raise NotImplementedError("ServerSink.on_client_tunnel_data")
-
-
-
 cdef class ClientStream:
     cdef int send_head(self, MessageHead head, int mode, int64_t length, bint upgrade) except -1:
         raise NotImplementedError("ClientStream.send_head")
@@ -107,40 +81,71 @@ cdef class ClientStream:
         raise NotImplementedError("ClientStream.cancel")
 
 
+cdef class Sink:
+    cdef int on_request_data(self, const char* p, Py_ssize_t n) except -1:
+        raise NotImplementedError("Sink.on_request_data")
 
-cdef class ClientSink:
+    cdef int on_request_end(self, MessageHead trailers) except -1:
+        raise NotImplementedError("Sink.on_request_end")
+
+    cdef int on_request_flush(self) except -1:
+        raise NotImplementedError("Sink.on_request_flush")
+
+    cdef int on_client_writable(self) except -1:
+        raise NotImplementedError("Sink.on_client_writable")
+
+    cdef int on_client_eof(self) except -1:
+        raise NotImplementedError("Sink.on_client_eof")
+
+    cdef int on_client_gone(self) except -1:
+        raise NotImplementedError("Sink.on_client_gone")
+
+    cdef int on_client_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
+        raise NotImplementedError("Sink.on_client_tunnel_data")
+
     cdef int on_connected(self, ClientStream stream) except -1:
-        raise NotImplementedError("ClientSink.on_connected")
+        raise NotImplementedError("Sink.on_connected")
 
     cdef int on_connect_failed(self, bint timed_out, str detail) except -1:
-        raise NotImplementedError("ClientSink.on_connect_failed")
+        raise NotImplementedError("Sink.on_connect_failed")
 
     cdef int on_informational(self, MessageHead head) except -1:
-        raise NotImplementedError("ClientSink.on_informational")
+        raise NotImplementedError("Sink.on_informational")
 
     cdef int on_response_head(self, MessageHead head) except -1:
-        raise NotImplementedError("ClientSink.on_response_head")
+        raise NotImplementedError("Sink.on_response_head")
 
     cdef int on_response_data(self, const char* p, Py_ssize_t n) except -1:
-        raise NotImplementedError("ClientSink.on_response_data")
+        raise NotImplementedError("Sink.on_response_data")
 
     cdef int on_response_end(self, MessageHead trailers) except -1:
-        raise NotImplementedError("ClientSink.on_response_end")
+        raise NotImplementedError("Sink.on_response_end")
 
     cdef int on_response_flush(self) except -1:
-        raise NotImplementedError("ClientSink.on_response_flush")
+        raise NotImplementedError("Sink.on_response_flush")
 
     cdef int on_upgraded(self) except -1:
-        raise NotImplementedError("ClientSink.on_upgraded")
+        raise NotImplementedError("Sink.on_upgraded")
 
     cdef int on_upstream_writable(self) except -1:
-        raise NotImplementedError("ClientSink.on_upstream_writable")
+        raise NotImplementedError("Sink.on_upstream_writable")
 
     cdef int on_upstream_failed(self, bint bytes_seen, str detail) except -1:
-        raise NotImplementedError("ClientSink.on_upstream_failed")
+        raise NotImplementedError("Sink.on_upstream_failed")
 
     cdef int on_upstream_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
-        raise NotImplementedError("ClientSink.on_upstream_tunnel_data")
+        raise NotImplementedError("Sink.on_upstream_tunnel_data")
 
     cdef int on_upstream_eof(self) except -1:
-        raise NotImplementedError("ClientSink.on_upstream_eof")
+        raise NotImplementedError("Sink.on_upstream_eof")
+
+
+cdef class ConnectionHome:
+    cdef int connection_opened(self, connection) except -1:
+        raise NotImplementedError("ConnectionHome.connection_opened")
+
+    cdef int connection_idle(self, connection) except -1:
+        raise NotImplementedError("ConnectionHome.connection_idle")
+
+    cdef int connection_closed(self, connection) except -1:
+        raise NotImplementedError("ConnectionHome.connection_closed")

@@ -1,0 +1,66 @@
+# Headgate. `make run` and `make test` work on a fresh machine with Python 3.11+, a C compiler and make.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.built
+SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
+
+.PHONY: run test lint types stubs wheel wheel-check bench fuzz soak debug-test schema clean help
+
+help:            ## this list
+	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
+
+$(VENV)/.created:
+	@ci/need.sh $(PYTHON)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q --upgrade pip setuptools wheel "Cython>=3.1,<4"
+	@touch $@
+
+$(STAMP): $(VENV)/.created $(SOURCES)
+	$(BIN)/pip install -q --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.test-deps: $(STAMP)
+	$(BIN)/pip install -q -e '.[test,lint]' --no-build-isolation
+	@touch $@
+
+run: $(STAMP)    ## build and run the quickstart: a gateway on port 3000 with an MCP server, an LLM and an HTTP service
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m headgate.cli.quickstart
+
+test: $(VENV)/.test-deps  ## all tests
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.test-deps  ## ruff and cython-lint
+	$(BIN)/ruff check engine pysrc tests bench ci fuzz setup.py
+	$(BIN)/cython-lint engine
+
+types: $(VENV)/.test-deps ## mypy, strict
+	$(BIN)/mypy
+
+stubs: $(VENV)/.test-deps ## the .pyi files say what the compiled modules do
+	PYTHON=$(BIN)/python ci/stubtest.sh
+
+wheel: $(VENV)/.test-deps ## build the wheel into dist/
+	ci/wheel.sh $(BIN)/python
+
+wheel-check: wheel ## install the wheel in a clean environment and serve a request
+	ci/wheel_check.sh $(PYTHON)
+
+bench: $(STAMP)  ## compare with nginx, HAProxy and Envoy; takes about a quarter of an hour
+	bench/run.sh
+
+fuzz: $(VENV)/.test-deps  ## ten minutes of fuzzing
+	ci/fuzz.sh 120
+
+soak: $(VENV)/.test-deps  ## the slow end-to-end runs
+	$(BIN)/python -m pytest -m slow
+
+debug-test: $(VENV)/.test-deps ## engine tests against a build with assertions and line trace
+	PYTHON=$(BIN)/python ci/debug_test.sh
+
+schema: $(STAMP) ## write docs/schema/config.schema.json
+	$(BIN)/python -m headgate.config.schema > docs/schema/config.schema.json
+
+clean:           ## remove what the build made
+	rm -rf build dist *.egg-info $(VENV)
+	find engine -name '*.so' -delete

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Builds the wheel from a clean copy, so that nothing stale gets in. Usage: ci/wheel.sh PYTHON
+set -euo pipefail
+cd "$(dirname "$0")/.."
+python=$1
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+git ls-files -z --cached --others --exclude-standard | xargs -0 -I{} cp --parents {} "$copy" 2>/dev/null || true
+rm -rf dist
+"$python" -m pip wheel -q --no-deps --no-build-isolation -w dist "$copy"
+ls -l dist

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Installs the wheel in a clean environment, away from the sources, and serves a request. Usage: ci/wheel_check.sh PYTHON
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d)
+gateway=
+trap '[ -n "$gateway" ] && kill "$gateway" 2>/dev/null; rm -rf "$work"' EXIT
+"$1" -m venv "$work/venv"
+"$work/venv/bin/pip" install -q "$root"/dist/headgate-*.whl
+cd "$work"
+port=$("$1" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+cat > config.yaml <<EOF
+config: {adminAddr: "off", statsAddr: "off", readinessAddr: "off"}
+gateways:
+  default: {port: $port}
+routes:
+- name: hello
+  policies:
+    directResponse: {status: 200, body: "served by the wheel"}
+EOF
+"$work/venv/bin/headgate" -f config.yaml & gateway=$!
+for _ in $(seq 100); do
+  answer=$(curl -s "http://127.0.0.1:$port/") && break
+  sleep 0.1
+done
+[ "$answer" = "served by the wheel" ] || { echo "wheel check failed: got '$answer'" >&2; exit 1; }
+kill -TERM "$gateway"
+wait "$gateway"
+gateway=
+echo "wheel check passed"

@@ -1,0 +1,319 @@
+# cython: boundscheck=False
+"""Message heads as spans; see headers.pxd."""
+
+from libc.stdint cimport uint32_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcmp, memcpy
+
+from headgate_engine.wire.scan cimport IS_TOKEN, IS_VALUE, all_of, lower, same_lower
+
+cdef enum:
+    FIRST_DATA = 1024
+    FIRST_SPANS = 24
+    # A recycled head keeps at most this much memory.
+    KEEP_DATA = 16384
+    KEEP_SPANS = 256
+    MAX_DATA = 16777216
+    MAX_POOLED = 128
+
+cdef list _pool = []
+
+
+cdef MessageHead new_head():
+    if _pool:
+        return <MessageHead>_pool.pop()
+    return MessageHead()
+
+
+cdef void recycle_head(MessageHead head) noexcept:
+    if head is not None and len(_pool) < MAX_POOLED and head.capacity <= KEEP_DATA \
+            and head.span_capacity <= KEEP_SPANS:
+        head.clear()
+        _pool.append(head)
+
+
+cdef int header_id_of(const char* name, Py_ssize_t n) noexcept nogil:
+    if n == 2:
+        return H_TE if same_lower(name, b"te", 2) else H_OTHER
+    if n == 4:
+        if same_lower(name, b"host", 4):
+            return H_HOST
+        return H_DATE if same_lower(name, b"date", 4) else H_OTHER
+    if n == 6:
+        if same_lower(name, b"accept", 6):
+            return H_ACCEPT
+        if same_lower(name, b"cookie", 6):
+            return H_COOKIE
+        if same_lower(name, b"expect", 6):
+            return H_EXPECT
+        return H_SERVER if same_lower(name, b"server", 6) else H_OTHER
+    if n == 7:
+        if same_lower(name, b"trailer", 7):
+            return H_TRAILER
+        return H_UPGRADE if same_lower(name, b"upgrade", 7) else H_OTHER
+    if n == 10:
+        if same_lower(name, b"connection", 10):
+            return H_CONNECTION
+        if same_lower(name, b"user-agent", 10):
+            return H_USER_AGENT
+        if same_lower(name, b"set-cookie", 10):
+            return H_SET_COOKIE
+        return H_KEEP_ALIVE if same_lower(name, b"keep-alive", 10) else H_OTHER
+    if n == 12:
+        return H_CONTENT_TYPE if same_lower(name, b"content-type", 12) else H_OTHER
+    if n == 13:
+        return H_AUTHORIZATION if same_lower(name, b"authorization", 13) else H_OTHER
+    if n == 14:
+        return H_CONTENT_LENGTH if same_lower(name, b"content-length", 14) else H_OTHER
+    if n == 16:
+        if same_lower(name, b"content-encoding", 16):
+            return H_CONTENT_ENCODING
+        return H_PROXY_CONNECTION if same_lower(name, b"proxy-connection", 16) else H_OTHER
+    if n == 17:
+        return H_TRANSFER_ENCODING if same_lower(name, b"transfer-encoding", 17) else H_OTHER
+    if n == 18:
+        return H_PROXY_AUTHENTICATE if same_lower(name, b"proxy-authenticate", 18) else H_OTHER
+    if n == 19:
+        return H_PROXY_AUTHORIZATION if same_lower(name, b"proxy-authorization", 19) else H_OTHER
+    return H_OTHER
+
+
+cdef class MessageHead:
+    def __cinit__(self):
+        self.data = <char*>malloc(FIRST_DATA)
+        self.spans = <HeaderSpan*>malloc(FIRST_SPANS * sizeof(HeaderSpan))
+        if self.data == NULL or self.spans == NULL:
+            raise MemoryError()
+        self.capacity = FIRST_DATA
+        self.span_capacity = FIRST_SPANS
+        self.clear()
+
+    def __dealloc__(self):
+        free(self.data)
+        free(self.spans)
+
+    cdef void clear(self) noexcept:
+        self.length = 0
+        self.method_off = self.method_len = 0
+        self.target_off = self.target_len = self.path_len = 0
+        self.authority_off = self.authority_len = 0
+        self.reason_off = self.reason_len = 0
+        self.status = 0
+        self.minor_version = 1
+        self.flags = 0
+        self.content_length = -1
+        self.count = 0
+
+    cdef int reserve(self, uint32_t extra) except -1:
+        cdef size_t wanted = <size_t>self.length + extra
+        cdef size_t capacity = self.capacity
+        cdef char* data
+        if wanted <= capacity:
+            return 0
+        if wanted > MAX_DATA:
+            raise ValueError("message head is too large")
+        while capacity < wanted:
+            capacity *= 2
+        data = <char*>realloc(self.data, capacity)
+        if data == NULL:
+            raise MemoryError()
+        self.data = data
+        self.capacity = <uint32_t>capacity
+        return 0
+
+    cdef int push_span(self, HeaderSpan span) except -1:
+        cdef HeaderSpan* spans
+        if self.count == self.span_capacity:
+            spans = <HeaderSpan*>realloc(self.spans, 2 * self.span_capacity * sizeof(HeaderSpan))
+            if spans == NULL:
+                raise MemoryError()
+            self.spans = spans
+            self.span_capacity *= 2
+        self.spans[self.count] = span
+        self.count += 1
+        return 0
+
+    cdef int find(self, const char* name, Py_ssize_t n, int start) noexcept:
+        cdef int i
+        cdef HeaderSpan* span
+        for i in range(start, self.count):
+            span = &self.spans[i]
+            if span.name_len == n and not span.flags & SPAN_DROPPED and same_lower(
+                    self.data + span.name_off, name, n):
+                return i
+        return -1
+
+    cdef int find_id(self, int header_id, int start) noexcept:
+        cdef int i
+        for i in range(start, self.count):
+            if self.spans[i].id == header_id and not self.spans[i].flags & SPAN_DROPPED:
+                return i
+        return -1
+
+    cdef int add_field(self, const char* name, Py_ssize_t name_len, const char* value,
+                       Py_ssize_t value_len) except -1:
+        cdef HeaderSpan span
+        if name_len > 65535:
+            raise ValueError("field name is too long")
+        self.reserve(<uint32_t>(name_len + value_len))
+        span.name_off = self.length
+        span.name_len = <unsigned short>name_len
+        span.value_off = self.length + <uint32_t>name_len
+        span.value_len = <uint32_t>value_len
+        span.id = <unsigned char>header_id_of(name, name_len)
+        span.flags = SPAN_ADDED | sensitivity(span.id, name, name_len)
+        memcpy(self.data + self.length, name, name_len)
+        memcpy(self.data + self.length + name_len, value, value_len)
+        self.length += <uint32_t>(name_len + value_len)
+        return self.push_span(span)
+
+    cdef int drop_field(self, const char* name, Py_ssize_t name_len) noexcept:
+        cdef int dropped = 0
+        cdef int i = self.find(name, name_len, 0)
+        while i >= 0:
+            self.spans[i].flags |= SPAN_DROPPED
+            dropped += 1
+            i = self.find(name, name_len, i + 1)
+        return dropped
+
+    cdef int drop_id(self, int header_id) noexcept:
+        cdef int dropped = 0
+        cdef int i = self.find_id(header_id, 0)
+        while i >= 0:
+            self.spans[i].flags |= SPAN_DROPPED
+            dropped += 1
+            i = self.find_id(header_id, i + 1)
+        return dropped
+
+    cdef uint32_t _put(self, const char* p, Py_ssize_t n) except? 4294967295:
+        cdef uint32_t at = self.length
+        self.reserve(<uint32_t>n)
+        memcpy(self.data + at, p, n)
+        self.length += <uint32_t>n
+        return at
+
+    cdef int set_target(self, const char* target, Py_ssize_t n) except -1:
+        cdef Py_ssize_t i = 0
+        self.target_off = self._put(target, n)
+        self.target_len = <uint32_t>n
+        while i < n and target[i] != b"?":
+            i += 1
+        self.path_len = <uint32_t>i
+        return 0
+
+    cdef int set_authority(self, const char* authority, Py_ssize_t n) except -1:
+        self.authority_off = self._put(authority, n)
+        self.authority_len = <uint32_t>n
+        return 0
+
+    # -- Python face ---------------------------------------------------------------------------------------------------
+    cdef str _text(self, uint32_t off, uint32_t n):
+        return self.data[off:off + n].decode("utf-8", "surrogateescape") if n else ""
+
+    @property
+    def method(self):
+        return self._text(self.method_off, self.method_len)
+
+    @property
+    def target(self):
+        return self._text(self.target_off, self.target_len)
+
+    @property
+    def path(self):
+        return self._text(self.target_off, self.path_len)
+
+    @property
+    def query(self):
+        if self.path_len >= self.target_len:
+            return ""
+        return self._text(self.target_off + self.path_len + 1, self.target_len - self.path_len - 1)
+
+    @property
+    def authority(self):
+        return self._text(self.authority_off, self.authority_len)
+
+    @property
+    def reason(self):
+        return self._text(self.reason_off, self.reason_len)
+
+    @property
+    def version(self):
+        return "2" if self.minor_version == 20 else f"1.{self.minor_version}"
+
+    def get(self, str name):
+        raw = name.lower().encode("ascii")
+        cdef int i = self.find(raw, len(raw), 0)
+        if i < 0:
+            return None
+        return self._text(self.spans[i].value_off, self.spans[i].value_len)
+
+    def get_list(self, str name):
+        raw = name.lower().encode("ascii")
+        found = []
+        cdef int i = self.find(raw, len(raw), 0)
+        while i >= 0:
+            found.append(self._text(self.spans[i].value_off, self.spans[i].value_len))
+            i = self.find(raw, len(raw), i + 1)
+        return found
+
+    def items(self):
+        cdef int i
+        found = []
+        for i in range(self.count):
+            if not self.spans[i].flags & SPAN_DROPPED:
+                found.append((self._text(self.spans[i].name_off, self.spans[i].name_len),
+                              self._text(self.spans[i].value_off, self.spans[i].value_len)))
+        return found
+
+    def add(self, str name, str value):
+        raw_name, raw_value = _checked(name, value)
+        self.add_field(raw_name, len(raw_name), raw_value, len(raw_value))
+
+    def set(self, str name, str value):
+        raw_name, raw_value = _checked(name, value)
+        lowered = raw_name.lower()
+        self.drop_field(lowered, len(lowered))
+        self.add_field(raw_name, len(raw_name), raw_value, len(raw_value))
+
+    def remove(self, str name):
+        raw = name.lower().encode("ascii")
+        return self.drop_field(raw, len(raw))
+
+    def set_request(self, str method, str target, str authority):
+        """Makes this the head of a request; ValueError for what cannot stand in a request line."""
+        raw_method = method.encode("ascii")
+        raw_target = target.encode("ascii")
+        raw_authority = authority.encode("ascii")
+        if not raw_method or not all_of(raw_method, len(raw_method), IS_TOKEN):
+            raise ValueError(f"{method!r} is not a method")
+        if not raw_target.startswith(b"/") or any(c <= 32 or c >= 127 or c == 35 for c in raw_target):
+            raise ValueError(f"{target!r} is not a request target")
+        if any(c <= 32 or c >= 127 for c in raw_authority):
+            raise ValueError(f"{authority!r} is not an authority")
+        self.method_off = self._put(raw_method, len(raw_method))
+        self.method_len = <uint32_t>len(raw_method)
+        if raw_method == b"HEAD":
+            self.flags |= HEAD_IS_HEAD
+        self.set_target(raw_target, len(raw_target))
+        self.set_authority(raw_authority, len(raw_authority))
+
+
+def _checked(str name, str value):
+    raw_name = name.encode("ascii")
+    raw_value = value.encode("utf-8", "surrogateescape").strip(b" \t")
+    if not raw_name or not all_of(raw_name, len(raw_name), IS_TOKEN):
+        raise ValueError(f"{name!r} is not a header name")
+    if not all_of(raw_value, len(raw_value), IS_VALUE):
+        raise ValueError(f"header {name!r} has a control character in its value")
+    return raw_name, raw_value
+
+
+cdef unsigned char sensitivity(int header_id, const char* name, Py_ssize_t n) noexcept nogil:
+    """SPAN_SENSITIVE for fields that carry credentials."""
+    if header_id in (H_AUTHORIZATION, H_PROXY_AUTHORIZATION, H_COOKIE, H_SET_COOKIE):
+        return SPAN_SENSITIVE
+    if n == 9 and same_lower(name, b"x-api-key", 9):
+        return SPAN_SENSITIVE
+    if n == 7 and same_lower(name, b"api-key", 7):
+        return SPAN_SENSITIVE
+    return 0

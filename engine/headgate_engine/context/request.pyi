@@ -1,0 +1,59 @@
+from headgate_engine.context.headers import MessageHead
+
+class Reply:
+    """An answer the gateway makes itself: status 200..999, body, header pairs as bytes (names in lower case).
+
+    reason: value of the `reason` label in metrics and logs.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        body: bytes = b"",
+        headers: tuple[tuple[bytes, bytes], ...] = (),
+        reason: str = "Internal",
+    ) -> None: ...
+    @property
+    def status(self) -> int: ...
+    @property
+    def body(self) -> bytes: ...
+    @property
+    def headers(self) -> tuple[tuple[bytes, bytes], ...]: ...
+    @property
+    def reason(self) -> str: ...
+
+class Usage:
+    """Tokens as the provider counted them; -1 where it said nothing."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    reasoning_tokens: int
+    def __init__(
+        self,
+        input_tokens: int = -1,
+        output_tokens: int = -1,
+        cached_tokens: int = -1,
+        reasoning_tokens: int = -1,
+    ) -> None: ...
+
+class RequestContext:
+    """What is known of one request; valid until the request is over."""
+
+    @property
+    def request(self) -> MessageHead: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def target(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def authority(self) -> str: ...
+    @property
+    def request_body(self) -> bytes | None: ...
+    @property
+    def peer(self) -> str: ...
+    def add_log_field(self, key: str, value: object) -> None: ...
+    def add_response_header(self, name: str, value: str) -> None: ...
+    def respond(self, reply: Reply) -> None: ...

@@ -1,0 +1,372 @@
+# cython: boundscheck=False
+"""Request lines, status lines and header sections (RFC 9112 sections 2 to 5) into spans.
+
+boundscheck is off: every index is derived from memchr() results within [p, p + n).
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.string cimport memchr, memcmp, memcpy
+
+from headgate_engine.context.headers cimport (
+    H_CONNECTION, H_CONTENT_LENGTH, H_EXPECT, H_HOST, H_KEEP_ALIVE, H_OTHER, H_PROXY_AUTHENTICATE,
+    H_PROXY_CONNECTION, H_TE, H_TRAILER, H_TRANSFER_ENCODING, H_UPGRADE, HEAD_ABSOLUTE_FORM, HEAD_CHUNKED,
+    HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_HAS_HOST, HEAD_IS_HEAD, HEAD_KEEP_ALIVE, HEAD_TE_TRAILERS,
+    HEAD_UPGRADE, HeaderSpan, MessageHead, SPAN_DROPPED, header_id_of, sensitivity)
+from headgate_engine.wire.scan cimport (
+    IS_AUTHORITY, IS_TARGET, IS_TOKEN, IS_VALUE, all_of, same_lower)
+
+from headgate_engine.errors import RemoteProtocolError
+
+# Fields that `connection` may not make hop-by-hop: dropping them would change whom or what the request is for.
+PROTECTED = (b"host", b"content-length", b"authorization", b"cookie", b"content-type")
+# RFC 9110 section 6.5.1: framing, routing, modifiers, authentication and content fields are no trailers.
+FORBIDDEN_TRAILERS = frozenset((
+    b"transfer-encoding", b"content-length", b"host", b"connection", b"keep-alive", b"te", b"trailer", b"upgrade",
+    b"authorization", b"proxy-authorization", b"proxy-authenticate", b"www-authenticate", b"cookie", b"set-cookie",
+    b"content-encoding", b"content-type", b"content-range", b"cache-control", b"expect", b"max-forwards", b"pragma",
+    b"range", b"proxy-connection",
+))
+cdef enum:
+    MAX_LENGTH_DIGITS = 18
+
+
+cdef int refuse(str reason, int status=400) except -1:
+    raise RemoteProtocolError(reason, status)
+
+
+cdef int parse_request(MessageHead head, const char* p, Py_ssize_t n, int max_headers) except -1:
+    cdef Py_ssize_t line = load(head, p, n)
+    parse_request_line(head, line)
+    parse_fields(head, line + 2, max_headers, True)
+    return finish_request(head)
+
+
+cdef int parse_response(MessageHead head, const char* p, Py_ssize_t n, int max_headers) except -1:
+    cdef Py_ssize_t line = load(head, p, n)
+    parse_status_line(head, line)
+    parse_fields(head, line + 2, max_headers, False)
+    return finish_response(head)
+
+
+cdef int parse_trailers(MessageHead head, const char* p, Py_ssize_t n, int max_headers) except -1:
+    cdef int i
+    cdef HeaderSpan* span
+    load(head, p, n)
+    parse_fields(head, 0, max_headers, False)
+    for i in range(head.count):
+        span = &head.spans[i]
+        if head.data[span.name_off:span.name_off + span.name_len].lower() in FORBIDDEN_TRAILERS:
+            span.flags |= SPAN_DROPPED
+    return 0
+
+
+cdef Py_ssize_t load(MessageHead head, const char* p, Py_ssize_t n) except -1:
+    """Copies the section; returns the length of its first line."""
+    cdef const char* end = <const char*>memchr(p, 13, n)
+    head.reserve(<uint32_t>n)
+    memcpy(head.data, p, n)
+    head.length = <uint32_t>n
+    if end == NULL:
+        refuse("line without end")
+    return end - p
+
+
+# -- start lines -------------------------------------------------------------------------------------------------------
+cdef int parse_request_line(MessageHead head, Py_ssize_t n) except -1:
+    cdef const char* p = head.data
+    cdef const char* space = <const char*>memchr(p, 32, n)
+    cdef const char* second
+    cdef Py_ssize_t version
+    if space == NULL or space == p or not all_of(p, space - p, IS_TOKEN):
+        refuse("malformed request line")
+    head.method_off = 0
+    head.method_len = <uint32_t>(space - p)
+    second = <const char*>memchr(space + 1, 32, n - (space + 1 - p))
+    if second == NULL or second == space + 1:
+        refuse("malformed request line")
+    head.target_off = <uint32_t>(space + 1 - p)
+    head.target_len = <uint32_t>(second - space - 1)
+    if not all_of(space + 1, head.target_len, IS_TARGET):
+        refuse("invalid character in the request target")
+    version = second + 1 - p
+    parse_version(head, p + version, n - version)
+    if head.method_len == 4 and memcmp(p, b"HEAD", 4) == 0:
+        head.flags |= HEAD_IS_HEAD
+    return parse_target(head)
+
+
+cdef int parse_version(MessageHead head, const char* p, Py_ssize_t n) except -1:
+    if n == 8 and memcmp(p, b"HTTP/1.", 7) == 0 and (p[7] == b"1" or p[7] == b"0"):
+        head.minor_version = p[7] - 48
+        return 0
+    if n == 8 and memcmp(p, b"HTTP/", 5) == 0 and 48 <= p[5] <= 57 and p[6] == b"." and 48 <= p[7] <= 57:
+        refuse("HTTP version not supported", 505)
+    refuse("malformed HTTP version")
+
+
+cdef int parse_target(MessageHead head) except -1:
+    """Origin, absolute, authority (CONNECT) and asterisk (OPTIONS) form, RFC 9112 section 3.2."""
+    cdef const char* target = head.data + head.target_off
+    cdef uint32_t n = head.target_len
+    cdef uint32_t skip
+    cdef const char* query
+    if head.method_len == 7 and memcmp(head.data, b"CONNECT", 7) == 0:
+        head.flags |= HEAD_CONNECT
+        check_authority(target, n)
+        head.authority_off = head.target_off
+        head.authority_len = head.target_len
+        head.path_len = n
+        return 0
+    if target[0] != b"/":
+        if n == 1 and target[0] == b"*" and head.method_len == 7 and memcmp(head.data, b"OPTIONS", 7) == 0:
+            head.path_len = 1
+            return 0
+        if n > 7 and same_lower(target, b"http://", 7):
+            skip = 7
+        elif n > 8 and same_lower(target, b"https://", 8):
+            skip = 8
+        else:
+            refuse("invalid request target")
+        split_absolute(head, skip)
+        target = head.data + head.target_off
+        n = head.target_len
+    query = <const char*>memchr(target, 63, n)
+    head.path_len = n if query == NULL else <uint32_t>(query - target)
+    return 0
+
+
+cdef int split_absolute(MessageHead head, uint32_t skip) except -1:
+    cdef uint32_t start = head.target_off + skip
+    cdef uint32_t stop = head.target_off + head.target_len
+    cdef uint32_t at = start
+    while at < stop and head.data[at] != b"/" and head.data[at] != b"?":
+        at += 1
+    check_authority(head.data + start, at - start)
+    head.flags |= HEAD_ABSOLUTE_FORM
+    head.authority_off = start
+    head.authority_len = at - start
+    if at == stop:
+        head.set_target(b"/", 1)
+    elif head.data[at] == b"?":
+        # An empty path is "/" (RFC 9112 section 3.2.1); the bytes are put together anew.
+        rest = b"/" + head.data[at:stop]
+        head.set_target(rest, len(rest))
+    else:
+        head.target_off = at
+        head.target_len = stop - at
+    return 0
+
+
+cdef int check_authority(const char* p, Py_ssize_t n) except -1:
+    """host[:port] without user information; RFC 9110 section 4.2."""
+    cdef Py_ssize_t at = 0
+    cdef const char* close
+    if n == 0 or not all_of(p, n, IS_AUTHORITY):
+        refuse("invalid host")
+    if p[0] == b"[":
+        close = <const char*>memchr(p, 93, n)
+        if close == NULL or close == p + 1:
+            refuse("invalid host")
+        at = 1
+        while p + at < close:
+            if not (p[at] == b":" or p[at] == b"." or p[at] == b"%" or 48 <= p[at] <= 57 or 97 <= (p[at] | 32) <= 122):
+                refuse("invalid host")
+            at += 1
+        at += 1
+    else:
+        while at < n and p[at] != b":":
+            if p[at] == b"[" or p[at] == b"]":
+                refuse("invalid host")
+            at += 1
+        if at == 0:
+            refuse("invalid host")
+    if at == n:
+        return 0
+    if p[at] != b":" or n - at > 6:
+        refuse("invalid host")
+    for i in range(at + 1, n):
+        if not 48 <= p[i] <= 57:
+            refuse("invalid host")
+    return 0
+
+
+cdef int parse_status_line(MessageHead head, Py_ssize_t n) except -1:
+    cdef const char* p = head.data
+    if n < 12 or p[8] != b" ":
+        refuse("malformed status line", 502)
+    parse_version(head, p, 8)
+    for i in range(9, 12):
+        if not 48 <= p[i] <= 57:
+            refuse("malformed status code", 502)
+    head.status = (p[9] - 48) * 100 + (p[10] - 48) * 10 + p[11] - 48
+    if head.status < 100:
+        refuse("malformed status code", 502)
+    if n > 12:
+        if p[12] != b" ":
+            refuse("malformed status line", 502)
+        if not all_of(p + 13, n - 13, IS_VALUE):
+            refuse("control character in the reason phrase", 502)
+        head.reason_off = 13
+        head.reason_len = <uint32_t>(n - 13)
+    return 0
+
+
+# -- fields ------------------------------------------------------------------------------------------------------------
+cdef int parse_fields(MessageHead head, Py_ssize_t at, int max_headers, bint request) except -1:
+    cdef const char* p = head.data
+    cdef Py_ssize_t n = head.length
+    cdef Py_ssize_t start, stop, name_len
+    cdef const char* end
+    cdef const char* colon
+    cdef HeaderSpan span
+    while at < n:
+        end = <const char*>memchr(p + at, 10, n - at)
+        if end == NULL or end == p + at or end[-1] != 13:
+            refuse("line does not end in CR LF")
+        stop = end - p - 1
+        if stop == at:
+            if stop + 2 != n:
+                refuse("bytes behind the header section")
+            return 0
+        colon = <const char*>memchr(p + at, 58, stop - at)
+        if colon == NULL:
+            refuse("field without a colon")
+        name_len = colon - p - at
+        if name_len == 0 or name_len > 65535 or not all_of(p + at, name_len, IS_TOKEN):
+            refuse("invalid field name")
+        start = at + name_len + 1
+        while start < stop and (p[start] == 32 or p[start] == 9):
+            start += 1
+        while stop > start and (p[stop - 1] == 32 or p[stop - 1] == 9):
+            stop -= 1
+        if not all_of(p + start, stop - start, IS_VALUE):
+            refuse("control character in a field value")
+        if head.count >= max_headers:
+            refuse("too many header fields", 431)
+        span.name_off = <uint32_t>at
+        span.name_len = <unsigned short>name_len
+        span.value_off = <uint32_t>start
+        span.value_len = <uint32_t>(stop - start)
+        span.id = <uint8_t>header_id_of(p + at, name_len)
+        span.flags = sensitivity(span.id, p + at, name_len)
+        head.push_span(span)
+        at = end - p + 1
+    refuse("header section without an end")
+
+
+cdef int finish_request(MessageHead head) except -1:
+    cdef int i
+    cdef int hosts = 0
+    cdef HeaderSpan* span
+    framing(head)
+    for i in range(head.count):
+        span = &head.spans[i]
+        if span.id == H_OTHER:
+            continue
+        if span.id == H_HOST:
+            hosts += 1
+            if hosts > 1:
+                refuse("more than one host field")
+            check_authority(head.data + span.value_off, span.value_len)
+            head.flags |= HEAD_HAS_HOST
+            span.flags |= SPAN_DROPPED
+            # An absolute target or CONNECT authority wins over the field (RFC 9112 section 3.2.2).
+            if head.authority_len == 0:
+                head.authority_off = span.value_off
+                head.authority_len = span.value_len
+        elif span.id == H_EXPECT:
+            if span.value_len != 12 or not same_lower(head.data + span.value_off, b"100-continue", 12):
+                refuse("unknown expectation", 417)
+            span.flags |= SPAN_DROPPED
+            if head.minor_version == 1:
+                head.flags |= HEAD_EXPECT_CONTINUE
+        elif span.id == H_PROXY_AUTHENTICATE:
+            span.flags |= SPAN_DROPPED
+    if hosts == 0 and head.minor_version == 1:
+        refuse("no host field")
+    return connection_fields(head)
+
+
+cdef int finish_response(MessageHead head) except -1:
+    framing(head)
+    return connection_fields(head)
+
+
+cdef int framing(MessageHead head) except -1:
+    """content-length and transfer-encoding: one of them, once, in its plainest form (RFC 9112 section 6)."""
+    cdef int i, j
+    cdef HeaderSpan* span
+    cdef const char* value
+    cdef int64_t length
+    cdef bint lengths = False
+    cdef bint codings = False
+    for i in range(head.count):
+        span = &head.spans[i]
+        value = head.data + span.value_off
+        if span.id == H_CONTENT_LENGTH:
+            if lengths:
+                refuse("more than one content-length")
+            lengths = True
+            if span.value_len == 0 or span.value_len > MAX_LENGTH_DIGITS:
+                refuse("invalid content-length")
+            length = 0
+            for j in range(<int>span.value_len):
+                if not 48 <= value[j] <= 57:
+                    refuse("invalid content-length")
+                length = length * 10 + (value[j] - 48)
+            head.content_length = length
+            span.flags |= SPAN_DROPPED
+        elif span.id == H_TRANSFER_ENCODING:
+            if codings:
+                refuse("more than one transfer-encoding")
+            codings = True
+            if head.minor_version == 0:
+                refuse("transfer-encoding in HTTP/1.0")
+            if span.value_len != 7 or not same_lower(value, b"chunked", 7):
+                last = head.data[span.value_off:span.value_off + span.value_len].lower()
+                known = last.endswith(b"chunked") and last.count(b"chunked") == 1 and b"," in last
+                refuse("transfer coding not supported", 501 if known else 400)
+            head.flags |= HEAD_CHUNKED
+            span.flags |= SPAN_DROPPED
+    if lengths and codings:
+        refuse("both content-length and transfer-encoding")
+    return 0
+
+
+cdef int connection_fields(MessageHead head) except -1:
+    """Persistence and hop-by-hop fields, RFC 9110 section 7.6.1."""
+    cdef int i
+    cdef HeaderSpan* span
+    cdef bint close = False
+    cdef bint keep = False
+    cdef bint upgrade = False
+    cdef bint upgrade_field = False
+    for i in range(head.count):
+        span = &head.spans[i]
+        if span.id == H_CONNECTION:
+            span.flags |= SPAN_DROPPED
+            tokens = head.data[span.value_off:span.value_off + span.value_len].lower().split(b",")
+            for token in tokens:
+                token = token.strip(b" \t")
+                if token == b"close":
+                    close = True
+                elif token == b"keep-alive":
+                    keep = True
+                elif token == b"upgrade":
+                    upgrade = True
+                elif token and token not in PROTECTED:
+                    head.drop_field(token, len(token))
+        elif span.id == H_UPGRADE:
+            upgrade_field = True
+            span.flags |= SPAN_DROPPED
+        elif span.id == H_TE:
+            if b"trailers" in head.data[span.value_off:span.value_off + span.value_len].lower():
+                head.flags |= HEAD_TE_TRAILERS
+            span.flags |= SPAN_DROPPED
+        elif span.id == H_KEEP_ALIVE or span.id == H_PROXY_CONNECTION or span.id == H_TRAILER:
+            span.flags |= SPAN_DROPPED
+    if not close and (head.minor_version == 1 or keep):
+        head.flags |= HEAD_KEEP_ALIVE
+    if upgrade and upgrade_field and head.minor_version == 1:
+        head.flags |= HEAD_UPGRADE
+    return 0

@@ -1,0 +1,226 @@
+"""HTTP calls made by Python code through the engine's pools: MCP targets, key sets, webhooks."""
+
+import asyncio
+import collections
+
+from libc.stdint cimport int64_t
+
+from headgate_engine.context.headers cimport MessageHead, new_head, recycle_head
+from headgate_engine.http1.codec cimport BODY_LENGTH, BODY_NONE
+from headgate_engine.link.contract cimport ClientStream, Sink
+from headgate_engine.link.pool cimport Pool
+
+cdef enum:
+    # A reader that falls behind by this much stops the connection from being read.
+    HIGH_WATER = 262144
+
+
+# RFC 9110 section 9.2.2.
+IDEMPOTENT = frozenset(("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"))
+
+
+class CallError(OSError):
+    """The call failed before or within its response; `timed_out` tells a connect timeout."""
+
+    def __init__(self, str detail, bint timed_out=False):
+        super().__init__(detail)
+        self.timed_out = timed_out
+
+
+cdef class HttpClient:
+    """Calls to one destination. authority: value of the host field; prefix is not added to targets."""
+
+    cdef readonly Pool pool
+    cdef bytes authority
+
+    def __init__(self, Pool pool, str authority):
+        self.pool = pool
+        self.authority = authority.encode("ascii")
+
+    async def request(self, str method, str target, headers=(), bytes body=None):
+        """Sends a request and returns its Response once the head has come; raises CallError.
+
+        headers: pairs of str, without host, length and connection fields. body None: no body.
+        An idempotent request on a kept connection that turns out closed before a byte of the answer is sent once more
+        on a fresh one (RFC 9112 section 9.3.1); others are not: a tool must not run twice.
+        """
+        cdef ClientCall call = ClientCall(self.pool, self._head(method, target, headers), body)
+        call.start(False)
+        try:
+            await call.head_ready
+        except BaseException:
+            call.abandon()
+            raise
+        return Response(call)
+
+    def _head(self, str method, str target, headers):
+        cdef MessageHead head = new_head()
+        head.set_request(method, target, self.authority.decode("ascii"))
+        for name, value in headers:
+            head.add(name, value)
+        return head
+
+
+cdef class ClientCall(Sink):
+    cdef Pool pool
+    cdef MessageHead head
+    cdef MessageHead response
+    cdef ClientStream stream
+    cdef bytes body
+    cdef readonly object head_ready       # future: the response head is there
+    cdef object more                      # future: data, end or failure came
+    cdef object chunks                    # deque of bytes
+    cdef int64_t queued
+    cdef bint ended, paused, idempotent
+    cdef object failure
+
+    def __init__(self, Pool pool, MessageHead head, bytes body):
+        self.pool = pool
+        self.head = head
+        self.body = body
+        self.idempotent = head.method in IDEMPOTENT
+        self.chunks = collections.deque()
+        self.head_ready = asyncio.get_running_loop().create_future()
+
+    cdef int start(self, bint fresh) except -1:
+        self.pool.acquire(self, fresh, True)
+        return 0
+
+    cdef int on_connected(self, ClientStream stream) except -1:
+        self.stream = stream
+        if self.body is None:
+            stream.send_head(self.head, BODY_NONE, -1, False)
+        else:
+            stream.send_head(self.head, BODY_LENGTH, len(self.body), False)
+            if self.body:
+                stream.send_body(self.body, len(self.body))
+        stream.send_end(None)
+        stream.flush()
+        return 0
+
+    cdef int on_connect_failed(self, bint timed_out, str detail) except -1:
+        return self._fail(CallError(detail, timed_out))
+
+    cdef int on_informational(self, MessageHead head) except -1:
+        recycle_head(head)
+        return 0
+
+    cdef int on_response_head(self, MessageHead head) except -1:
+        self.response = head
+        if not self.head_ready.done():
+            self.head_ready.set_result(None)
+        return 0
+
+    cdef int on_response_data(self, const char* p, Py_ssize_t n) except -1:
+        self.chunks.append(p[:n])
+        self.queued += n
+        if self.queued > HIGH_WATER and not self.paused and self.stream is not None:
+            self.paused = True
+            self.stream.pause_response()
+        return self._wake()
+
+    cdef int on_response_end(self, MessageHead trailers) except -1:
+        self.stream = None
+        self.ended = True
+        return self._wake()
+
+    cdef int on_response_flush(self) except -1:
+        return 0
+
+    cdef int on_upgraded(self) except -1:
+        return self._fail(CallError("the server switched protocols unasked"))
+
+    cdef int on_upstream_writable(self) except -1:
+        return 0
+
+    cdef int on_upstream_failed(self, bint bytes_seen, str detail) except -1:
+        cdef bint reused = self.stream is not None and self.stream.reused()
+        self.stream = None
+        if reused and self.idempotent and not bytes_seen and self.response is None:
+            return self.start(True)
+        return self._fail(CallError(detail))
+
+    cdef int _fail(self, error) except -1:
+        self.failure = error
+        self.ended = True
+        if not self.head_ready.done():
+            self.head_ready.set_exception(error)
+        return self._wake()
+
+    cdef int _wake(self) except -1:
+        if self.more is not None and not self.more.done():
+            self.more.set_result(None)
+        return 0
+
+    cdef int abandon(self) except -1:
+        cdef ClientStream stream = self.stream
+        self.stream = None
+        if stream is not None:
+            stream.cancel()
+        elif not self.ended:
+            self.pool.withdraw(self)
+        self.ended = True
+        return 0
+
+    async def next_chunk(self):
+        """The next piece of the body, b"" at its end; raises CallError when the response broke off."""
+        while not self.chunks:
+            if self.failure is not None:
+                raise self.failure
+            if self.ended:
+                return b""
+            self.more = asyncio.get_running_loop().create_future()
+            try:
+                await self.more
+            finally:
+                self.more = None
+        chunk = self.chunks.popleft()
+        self.queued -= len(chunk)
+        if self.paused and self.queued < HIGH_WATER // 2:
+            self.paused = False
+            if self.stream is not None:
+                self.stream.resume_response()
+        return chunk
+
+
+cdef class Response:
+    """Head and body of an answer. Close it with aclose() unless the body was read to its end."""
+
+    cdef ClientCall call
+    cdef readonly int status
+    cdef readonly list headers            # pairs of str, connection-level fields removed
+
+    def __init__(self, ClientCall call):
+        self.call = call
+        self.status = call.response.status
+        self.headers = call.response.items()
+
+    def header(self, str name):
+        """First value of a field, or None."""
+        return self.call.response.get(name)
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        chunk = await self.call.next_chunk()
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
+
+    async def read(self, int64_t limit):
+        """The whole body; ValueError past `limit` bytes."""
+        parts = []
+        total = 0
+        while True:
+            chunk = await self.call.next_chunk()
+            if not chunk:
+                return b"".join(parts)
+            total += len(chunk)
+            if total > limit:
+                self.call.abandon()
+                raise ValueError(f"response body is longer than {limit} bytes")
+            parts.append(chunk)
+
+    async def aclose(self):
+        self.call.abandon()

@@ -1,0 +1,37 @@
+# An HTTP/1.1 connection of a client. Implements ServerStream for the one request it carries at a time.
+
+from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.http1.codec cimport Http1Codec
+from headgate_engine.link.contract cimport ServerStream, Sink
+from headgate_engine.link.wire cimport Wire
+from headgate_engine.link.worker cimport Worker
+from headgate_engine.plan.plans cimport BindPlan, BindSlot
+
+from libc.stdint cimport int64_t
+
+cdef class DownstreamConnection(ServerStream):
+    cdef Worker worker
+    cdef BindSlot slot
+    cdef BindPlan plan               # plan of the current or last request
+    cdef Wire wire
+    cdef Http1Codec codec
+    cdef Sink sink                   # the exchange in progress
+    cdef readonly str peer_host, server_name
+    cdef readonly int peer_port
+    cdef const char* tail
+    cdef Py_ssize_t tail_len
+    cdef int64_t accepted_ns, last_read_ns, head_started_ns, requests
+    cdef bint processing             # inside _process(): a finished exchange does not start the next by itself
+    cdef bint request_done           # the current request has been read to its end
+    cdef bint close_requested        # after the response
+    cdef bint lingering              # response sent, the rest of the request is thrown away
+    cdef bint tunnel, lost, client_eof
+
+    cdef int _process(self) except -1
+    cdef int _begin_request(self) except -1
+    cdef int _refuse(self, int status, str detail) except -1
+    cdef int _end_events(self) except -1
+    cdef int _linger(self) except -1
+    cdef int _shutdown(self) except -1
+    cdef bint _must_close(self) noexcept
+    cdef bint idle(self) noexcept

@@ -1,0 +1,399 @@
+"""Client HTTP/1.1 connections; see downstream.pxd."""
+
+from headgate_engine.context.headers cimport HEAD_EXPECT_CONTINUE, MessageHead
+from headgate_engine.http1.codec cimport (
+    BODY_CHUNKED, BODY_LENGTH, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_NEED_DATA, EV_PAUSED, EV_UPGRADED,
+    Http1Codec, ROLE_SERVER)
+from headgate_engine.link.contract cimport ServerStream, Sink, WRITE_FAILED
+from headgate_engine.link.forward cimport Exchange, new_exchange
+from headgate_engine.link.record cimport record_refusal
+from headgate_engine.link.timers cimport monotonic_ns
+from headgate_engine.link.wire cimport Wire
+from headgate_engine.link.worker cimport Worker
+from headgate_engine.plan.plans cimport BindPlan, BindSlot
+
+from headgate_engine.errors import RemoteProtocolError
+
+import http
+import logging
+
+logger = logging.getLogger("headgate.downstream")
+
+cdef enum:
+    COPY_LIMIT = 2048
+    # An unread request body up to this size is read and dropped to keep the connection; a longer one closes it.
+    DRAIN_LIMIT = 65536
+
+# How long the rest of a request is thrown away after the answer, so that a reset does not overtake it.
+cdef int64_t LINGER_NS = 2000000000
+
+
+cdef class DownstreamConnection(ServerStream):
+    def __init__(self, Worker worker, BindSlot slot):
+        self.worker = worker
+        self.slot = slot
+        self.plan = slot.plan
+        self.codec = Http1Codec(ROLE_SERVER, slot.plan.limits)
+        self.wire = Wire.__new__(Wire)
+        self.wire.worker = worker
+        self.wire.owner = self
+
+    @property
+    def peer(self):
+        """Remote address as `host:port` ([host]:port for IPv6), or `unix`."""
+        if not self.peer_host:
+            return "unix"
+        if ":" in self.peer_host:
+            return f"[{self.peer_host}]:{self.peer_port}"
+        return f"{self.peer_host}:{self.peer_port}"
+
+    # -- asyncio.BufferedProtocol ------------------------------------------------------------------------------------
+    def connection_made(self, transport):
+        self.wire.attach(transport)
+        name = transport.get_extra_info("peername")
+        if isinstance(name, tuple):
+            self.peer_host = name[0].removeprefix("::ffff:")
+            self.peer_port = name[1]
+        else:
+            self.peer_host = ""
+        self.accepted_ns = self.last_read_ns = monotonic_ns()
+        if not self.worker.connection_made(self):
+            self.wire.abort_wire()
+            return
+        self.worker.timers.arm(self.wire, self.accepted_ns + self.plan.idle_timeout_ns)
+
+    def get_buffer(self, sizehint):
+        return self.worker.scratch_view
+
+    def buffer_updated(self, Py_ssize_t n):
+        try:
+            self.last_read_ns = monotonic_ns()
+            if self.tunnel:
+                if self.sink is not None:
+                    self.sink.on_client_tunnel_data(self.worker.scratch, n)
+                return
+            if self.lingering or self.wire.closing:
+                return
+            self.codec.feed(self.worker.scratch, n)
+            self._process()
+        except Exception:  # task boundary: a fault here ends this connection, never the loop
+            logger.exception("client connection failed")
+            self.abort()
+
+    def eof_received(self):
+        try:
+            self.client_eof = True
+            if self.tunnel:
+                if self.sink is not None:
+                    self.sink.on_client_eof()
+                return self.wire.fd >= 0
+            if self.lingering or self.sink is None and self.codec.buffered() == 0:
+                return False
+            if self.sink is not None and self.request_done:
+                # The client is done sending and still reads: the answer goes out first.
+                self.sink.on_client_eof()
+                return self.wire.fd >= 0 and self.sink is not None
+            self.codec.feed(NULL, 0)
+            self._process()
+        except Exception:  # task boundary
+            logger.exception("client connection failed")
+            self.abort()
+        # A refusal just written must still leave: only a connection with nothing to send is closed here.
+        return self.lingering or self.wire.queued
+
+    def connection_lost(self, exc):
+        cdef Sink sink = self.sink
+        self.lost = True
+        self.sink = None
+        try:
+            if sink is not None:
+                sink.on_client_gone()
+            self.worker.connection_lost(self)
+        except Exception:  # task boundary
+            logger.exception("client connection failed")
+        self.wire.detach()
+
+    def pause_writing(self):
+        self.wire.queued = True
+
+    def resume_writing(self):
+        self.wire.queued = False
+        try:
+            if self.sink is not None:
+                self.sink.on_client_writable()
+        except Exception:  # task boundary
+            logger.exception("client connection failed")
+            self.abort()
+
+    def on_timer(self, now_ns):
+        cdef int64_t now = now_ns
+        cdef BindPlan plan = self.plan
+        cdef int64_t due
+        if self.lingering:
+            self.wire.abort_wire()
+            return
+        if self.tunnel:
+            return
+        if self.sink is not None:
+            if not self.wire.queued and (self.request_done or self.wire.reading_paused):
+                # Waiting for the backend: its own deadlines apply. Look again later for a stalled reader.
+                self.worker.timers.arm(self.wire, now + plan.body_timeout_ns)
+                return
+            due = self.last_read_ns + plan.body_timeout_ns
+            if due <= now:
+                self.abort() if self.wire.queued else self._refuse(408, "request body timeout")
+                return
+        elif self.head_started_ns:
+            due = self.head_started_ns + min(plan.head_timeout_ns, plan.idle_timeout_ns)
+            if due <= now:
+                self._refuse(408, "request head timeout")
+                return
+        else:
+            due = self.last_read_ns + plan.idle_timeout_ns
+            if due <= now:
+                self.wire.close_wire()
+                return
+        self.worker.timers.arm(self.wire, due)
+
+    # -- events of the codec -----------------------------------------------------------------------------------------
+    cdef int _process(self) except -1:
+        cdef int event
+        if self.processing:
+            return 0
+        self.processing = True
+        try:
+            while True:
+                event = self.codec.next()
+                if event == EV_HEAD:
+                    self._begin_request()
+                elif event == EV_DATA:
+                    if self.sink is not None:
+                        self.sink.on_request_data(self.codec.data_ptr, self.codec.data_len)
+                elif event == EV_END:
+                    self.request_done = True
+                    if self.sink is not None:
+                        self.sink.on_request_end(self.codec.trailers)
+                elif event == EV_PAUSED:
+                    if self.sink is not None:
+                        break
+                    if self.wire.closing or self.lingering:
+                        break
+                    self.codec.start_next_cycle()
+                    self.request_done = False
+                else:
+                    if event == EV_CLOSED and self.sink is None:
+                        self.wire.close_wire()
+                    break
+                if self.lost or self.wire.closing or self.lingering:
+                    break
+        except RemoteProtocolError as error:
+            self._refuse(error.status, str(error))
+        finally:
+            self.processing = False
+        return self._end_events()
+
+    cdef int _end_events(self) except -1:
+        """After the bytes of one read are used up: send what came of them, set the deadline that now matters."""
+        if self.sink is not None:
+            self.sink.on_request_flush()
+        if self.lost or self.wire.closing or self.lingering:
+            return 0
+        if self.sink is not None:
+            if self.request_done:
+                if self.codec.buffered() > 0:
+                    self.wire.pause_wire()      # pipelined requests wait in the socket, not in memory
+            else:
+                self.worker.timers.arm(self.wire, self.last_read_ns + self.plan.body_timeout_ns)
+        elif self.codec.buffered() > 0:
+            if self.head_started_ns == 0:
+                self.head_started_ns = self.last_read_ns
+                self.worker.timers.arm(
+                    self.wire, self.last_read_ns + min(self.plan.head_timeout_ns, self.plan.idle_timeout_ns))
+        return 0
+
+    cdef int _begin_request(self) except -1:
+        cdef Exchange exchange
+        self.plan = self.slot.plan
+        self.requests += 1
+        self.request_done = False
+        self.head_started_ns = 0
+        exchange = new_exchange(self.worker, self, self.codec.take_head(), self.last_read_ns)
+        exchange.ctx.connection = self
+        self.sink = exchange
+        return exchange.start(self.plan)
+
+    cdef int _refuse(self, int status, str detail) except -1:
+        """Answers a malformed or overdue request and closes; nothing of it reaches a backend any more."""
+        cdef Sink sink = self.sink
+        cdef bytes body, head
+        cdef bint started = self.codec.response_started()
+        self.sink = None
+        self.tail_len = 0
+        self.worker.to_client.clear()
+        if sink is not None:
+            sink.on_client_gone()
+        if started or self.lost:
+            return self.abort()
+        body = detail.encode("utf-8", "replace")
+        head = (
+            f"HTTP/1.1 {status} {http.HTTPStatus(status).phrase}\r\ncontent-type: text/plain\r\n"
+            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        ).encode("latin-1")
+        self.worker.to_client.append(head, len(head))
+        self.worker.to_client.append(body, len(body))
+        record_refusal(self.worker, self.plan, self.peer, status, detail)
+        if self.wire.write_out(self.worker.to_client, NULL, 0) == WRITE_FAILED:
+            return self.abort()
+        return self._linger()
+
+    cdef int _linger(self) except -1:
+        """Half-closes and reads on for a while: closing with unread input would reset the answer away."""
+        if self.client_eof or self.wire.fd < 0:
+            return self.wire.close_wire()
+        self.lingering = True
+        self.wire.resume_wire()
+        self.wire.transport.write_eof()
+        self.worker.timers.arm(self.wire, monotonic_ns() + LINGER_NS)
+        return 0
+
+    cdef bint _must_close(self) noexcept:
+        cdef BindPlan plan = self.plan
+        if self.close_requested or self.worker.draining or self.client_eof:
+            return True
+        if plan.max_requests and self.requests >= plan.max_requests:
+            return True
+        return plan.max_duration_ns != 0 and self.last_read_ns - self.accepted_ns >= plan.max_duration_ns
+
+    cdef bint idle(self) noexcept:
+        return self.sink is None and not self.tunnel
+
+    # -- ServerStream ------------------------------------------------------------------------------------------------
+    cdef int start_response(self, MessageHead head, int mode, int64_t length) except -1:
+        if not self.request_done and not self.codec.rest_is_small(DRAIN_LIMIT):
+            self.close_requested = True
+        return self.codec.send_response(
+            self.worker.to_client, head, mode, length, self._must_close(), self.plan.lower_case)
+
+    cdef int send_body(self, const char* p, Py_ssize_t n) except -1:
+        if self.tail_len:
+            self.worker.to_client.append(self.tail, self.tail_len)
+            self.tail_len = 0
+        if n <= COPY_LIMIT or not self.worker.owns(p):
+            return self.codec.send_data(self.worker.to_client, p, n)
+        if self.codec.send_mode == BODY_CHUNKED:
+            # The chunk's own end follows with the next bytes; the payload is written from where it lies.
+            self.codec.send_chunk_open(self.worker.to_client, n)
+            self.wire.write_out(self.worker.to_client, p, n)
+            return self.worker.to_client.append(b"\r\n", 2)
+        self.codec.send_lent(n)
+        self.tail = p
+        self.tail_len = n
+        return 0
+
+    cdef int end_response(self, MessageHead trailers) except -1:
+        return self.codec.send_end(self.worker.to_client, trailers)
+
+    cdef int send_informational(self, int status, MessageHead head) except -1:
+        return self.codec.send_informational(self.worker.to_client, status)
+
+    cdef int flush(self) except -1:
+        cdef Py_ssize_t n = self.tail_len
+        cdef int result
+        self.tail_len = 0
+        result = self.wire.write_out(self.worker.to_client, self.tail, n)
+        if result == WRITE_FAILED and not self.lost:
+            self.wire.abort_wire()
+        elif self.wire.queued:
+            self.worker.timers.arm(self.wire, monotonic_ns() + self.plan.body_timeout_ns)
+        return result
+
+    cdef bint congested(self) noexcept:
+        return self.wire.queued
+
+    cdef bint request_complete(self) noexcept:
+        return self.request_done
+
+    cdef int pause_request(self) except -1:
+        return self.wire.pause_wire()
+
+    cdef int resume_request(self) except -1:
+        return self.wire.resume_wire()
+
+    cdef int close_after(self) except -1:
+        self.close_requested = True
+        return 0
+
+    cdef int finished(self, bint clean) except -1:
+        self.sink = None
+        if self.lost:
+            return 0
+        if not clean:
+            return self.abort()
+        if self.codec.reusable():
+            if self.processing:
+                return 0      # the loop of _process() goes on with what follows
+            self.codec.start_next_cycle()
+            self.request_done = False
+            self.wire.resume_wire()
+            if self.codec.buffered() > 0:
+                return self._process()
+            return 0
+        if self.codec.our_keep_alive and not self.close_requested:
+            self.wire.resume_wire()
+            return 0          # the small rest of the request is still to come and will be dropped
+        return self._shutdown()
+
+    cdef int _shutdown(self) except -1:
+        if not self.request_done:
+            return self._linger()
+        if self.wire.fd >= 0 and not self.client_eof:
+            return self._linger_short()
+        return self.wire.close_wire()
+
+    def _linger_short(self):
+        # Complete request: nothing can come that would make the kernel reset, except pipelined bytes.
+        if self.codec.buffered() > 0 or self.wire.reading_paused:
+            self._linger()
+        else:
+            self.wire.close_wire()
+        return 0
+
+    cdef int start_tunnel(self) except -1:
+        cdef bytes left = self.codec.leftover()
+        self.tunnel = True
+        self.wire.resume_wire()
+        if left and self.sink is not None:
+            self.sink.on_client_tunnel_data(left, len(left))
+        return 0
+
+    cdef int abort(self) except -1:
+        cdef Sink sink = self.sink
+        self.sink = None
+        self.tail_len = 0
+        self.worker.to_client.clear()
+        if sink is not None:
+            sink.on_client_gone()
+        if not self.lost:
+            self.wire.abort_wire()
+        return 0
+
+    # -- control -----------------------------------------------------------------------------------------------------
+    def close_if_idle(self):
+        """Drain: an idle connection closes now, a busy one after its response."""
+        if self.idle() and not self.lingering:
+            if self.codec.buffered() == 0:
+                self.wire.close_wire()
+                return True
+        self.close_requested = True
+        return False
+
+    def abort_now(self):
+        self.abort()
+
+    @property
+    def bind_key(self):
+        return self.slot.key
+
+    @property
+    def is_idle(self):
+        return self.idle()

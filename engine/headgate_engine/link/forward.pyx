@@ -1,0 +1,661 @@
+"""The way of one request; see forward.pxd for the stages."""
+
+cimport cython
+from libc.stdint cimport int64_t, uint32_t
+from libc.string cimport memcmp
+
+from headgate_engine.context.headers cimport (
+    H_UPGRADE, HEAD_CHUNKED, HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_IS_HEAD, HEAD_UPGRADE, MessageHead, new_head,
+    recycle_head)
+from headgate_engine.context.request cimport Reply, RequestContext, new_context, recycle_context
+from headgate_engine.http1.codec cimport BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE
+from headgate_engine.link.contract cimport ClientStream, ServerStream, Sink, WRITE_FAILED, WRITE_QUEUED
+from headgate_engine.link.forwarded cimport add_forwarded
+from headgate_engine.link.pool cimport Pool
+from headgate_engine.link.reasons cimport (
+    REPLY_BODY_TOO_LARGE, REPLY_INTERNAL, REPLY_INVALID_REQUEST, REPLY_LISTENER_NOT_FOUND, REPLY_METHOD_NOT_ALLOWED,
+    REPLY_NO_VALID_BACKENDS, REPLY_REQUEST_TIMEOUT, REPLY_ROUTE_NOT_FOUND, REPLY_UPGRADE_REFUSED,
+    REPLY_UPSTREAM_FAILED, REPLY_UPSTREAM_PROTOCOL, REPLY_UPSTREAM_TIMEOUT)
+from headgate_engine.link.record cimport record_request
+from headgate_engine.link.timers cimport Timer, monotonic_ns
+from headgate_engine.link.worker cimport Worker
+from headgate_engine.llm.router cimport LlmChoice, ModelRouter
+from headgate_engine.plan.plans cimport (
+    BACKEND_HANDLER, BACKEND_HOST, BACKEND_INVALID, BACKEND_LLM, BackendPlan, BindPlan, ListenerPlan,
+    RoutePlan)
+from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, Step
+from headgate_engine.plan.tap cimport ResponseTap
+from headgate_engine.route.table cimport HostTable, RouteRule, RouteTable
+from headgate_engine.wire.buffer cimport ByteBuffer
+
+import logging
+
+logger = logging.getLogger("headgate.forward")
+
+
+cdef class ExchangeTimer(Timer):
+    cdef int on_timer(self, int64_t now_ns) except -1:
+        if self.exchange is not None:
+            self.exchange._timed_out(now_ns)
+        return 0
+
+
+cdef Exchange new_exchange(Worker worker, ServerStream client, MessageHead head, int64_t now_ns):
+    cdef Exchange exchange = Exchange.__new__(Exchange)
+    cdef RequestContext ctx = new_context()
+    exchange.worker = worker
+    exchange.client = client
+    exchange.ctx = ctx
+    ctx.head = head
+    ctx.started_ns = now_ns
+    ctx.target_off = head.target_off
+    ctx.target_len = head.target_len
+    ctx.host_off = head.authority_off
+    ctx.host_len = head.authority_len
+    return exchange
+
+
+@cython.freelist(64)
+cdef class Exchange(Sink):
+    # -- from head to backend ----------------------------------------------------------------------------------------
+    cdef int start(self, BindPlan bind) except -1:
+        self.bind = bind
+        self.worker.requests += 1
+        if self.ctx.head.authority_len == 0:
+            return self.respond(self.worker.reply(REPLY_INVALID_REQUEST))
+        if self.ctx.head.flags & HEAD_CONNECT:
+            return self.respond(self.worker.reply(REPLY_METHOD_NOT_ALLOWED))
+        return self.advance()
+
+    cdef int advance(self) except -1:
+        """Runs the stages until one has to wait or the request is answered."""
+        cdef int verdict = CONTINUE
+        self.suspended = False
+        while self.stage <= STAGE_DISPATCH:
+            if self.stage == STAGE_LISTENER:
+                verdict = self._pick_listener()
+            elif self.stage == STAGE_GATEWAY_STEPS:
+                verdict = self._run_steps(self.listener.request_steps)
+            elif self.stage == STAGE_ROUTE:
+                verdict = self._pick_route()
+            elif self.stage == STAGE_ROUTE_STEPS:
+                verdict = self._run_steps(self.route.request_steps)
+            elif self.stage == STAGE_BACKEND:
+                verdict = self._pick_backend()
+            elif self.stage == STAGE_BACKEND_STEPS:
+                verdict = self._run_steps(self.backend.request_steps)
+            else:
+                return self._dispatch()
+            if verdict == SUSPEND:
+                self.suspended = True
+                if not self.request_done:
+                    self.client.pause_request()
+                return 0
+            if verdict == RESPOND:
+                return self.respond(self.ctx.reply)
+            self.stage += 1
+        return 0
+
+    cdef int _run_steps(self, tuple steps) except -1:
+        cdef RequestContext ctx = self.ctx
+        cdef int verdict
+        cdef int count = len(steps)
+        while ctx.next_step < count:
+            verdict = (<Step>steps[ctx.next_step]).run(ctx)
+            ctx.next_step += 1
+            if verdict != CONTINUE:
+                return verdict
+        ctx.next_step = 0
+        return CONTINUE
+
+    def resume(self, int verdict=CONTINUE):
+        """Goes on after a step that suspended; with RESPOND its reply is sent. Later calls do nothing."""
+        if not self.suspended or self.stage == STAGE_DONE:
+            return
+        self.suspended = False
+        if verdict == RESPOND:
+            self.respond(self.ctx.reply)
+        else:
+            self.advance()
+        if self.stage != STAGE_DONE and not self.request_done:
+            self.client.resume_request()
+
+    cdef int _pick_listener(self) except -1:
+        cdef MessageHead head = self.ctx.head
+        self.listener = self.bind.only
+        if self.listener is None:
+            self.listener = <ListenerPlan>(<HostTable>self.bind.listeners).find(
+                head.data + head.authority_off, head.authority_len)
+            if self.listener is None:
+                self.ctx.reply = self.worker.reply(REPLY_LISTENER_NOT_FOUND)
+                return RESPOND
+        self.ctx.listener = self.listener
+        return CONTINUE
+
+    cdef int _pick_route(self) except -1:
+        cdef MessageHead head = self.ctx.head
+        cdef RouteRule rule = (<RouteTable>self.listener.routes).match_rule(
+            head.data + head.authority_off, head.authority_len, head)
+        if rule is None:
+            self.ctx.reply = self.worker.reply(REPLY_ROUTE_NOT_FOUND)
+            return RESPOND
+        self.route = <RoutePlan>rule.target
+        self.ctx.route = self.route
+        if self.route.request_timeout_ns:
+            self.request_deadline = self.ctx.started_ns + self.route.request_timeout_ns
+            self._arm()
+        return CONTINUE
+
+    cdef int _pick_backend(self) except -1:
+        self.backend = self.route.choose()
+        if self.backend is None:
+            self.ctx.reply = self.worker.reply(REPLY_NO_VALID_BACKENDS)
+            return RESPOND
+        self.ctx.backend = self.backend
+        self.ctx.protocol = self.backend.protocol
+        if self.backend.kind == BACKEND_INVALID:
+            self.ctx.reply = self.backend.failure
+            return RESPOND
+        return CONTINUE
+
+    cdef int _dispatch(self) except -1:
+        if self.bind.forwarded:
+            add_forwarded(self.ctx, self.bind)
+        if self.backend.kind == BACKEND_HOST:
+            if self.backend.authority is not None:
+                self.ctx.head.set_authority(self.backend.authority, len(self.backend.authority))
+            self.pool = self.backend.pool
+            return self._connect(False)
+        self.stage = STAGE_BODY
+        return self._want_body()
+
+    # -- whole bodies, for backends that read them -------------------------------------------------------------------
+    cdef int _want_body(self) except -1:
+        if self.ctx.head.content_length > self.backend.max_body:
+            return self.respond(self.worker.reply(REPLY_BODY_TOO_LARGE))
+        if self.request_done:
+            return self._body_complete()
+        if self.ctx.head.flags & HEAD_EXPECT_CONTINUE and not self.informed:
+            self.informed = True
+            self.client.send_informational(100, None)
+            self.client.flush()
+        return 0
+
+    cdef int _body_complete(self) except -1:
+        cdef LlmChoice choice
+        self.ctx.body = b"" if self.pending is None else self.pending.take()
+        self.pending = None
+        if self.backend.kind == BACKEND_HANDLER:
+            self.stage = STAGE_RESPONSE
+            self.ctx.upstream_started_ns = monotonic_ns()
+            self.call = self.backend.handler.begin(self)
+            return 0
+        choice = (<ModelRouter>self.backend.router).choose(self.ctx)
+        if choice.reply is not None:
+            return self.respond(choice.reply)
+        self.backend = choice.plan
+        self.ctx.backend = choice.plan
+        self.tap = choice.tap
+        self.pool = choice.plan.pool
+        if self._run_steps(choice.plan.request_steps) != CONTINUE:
+            return self.respond(self.ctx.reply)
+        return self._connect(False)
+
+    # -- upstream ----------------------------------------------------------------------------------------------------
+    cdef int _connect(self, bint fresh) except -1:
+        cdef RequestContext ctx = self.ctx
+        cdef int64_t timeout = self.backend.request_timeout_ns or self.route.backend_timeout_ns
+        cdef bint has_body = ctx.head.content_length > 0 or ctx.head.flags & HEAD_CHUNKED
+        self.stage = STAGE_CONNECT
+        ctx.attempts += 1
+        ctx.endpoint = (<Pool>self.pool).endpoint
+        if timeout:
+            self.attempt_deadline = monotonic_ns() + timeout
+            self._arm()
+        # Only what cannot be sent twice is worth a look at the socket before it is used again.
+        (<Pool>self.pool).acquire(self, fresh, has_body or not is_idempotent(ctx.head))
+        return 0
+
+    cdef int on_connected(self, ClientStream stream) except -1:
+        self.upstream = stream
+        self.stage = STAGE_FORWARD
+        self._send_request()
+        if self.upstream is None:
+            return 0
+        if not self.request_done:
+            self.client.resume_request()
+        return self.on_request_flush()
+
+    cdef int _send_request(self) except -1:
+        cdef RequestContext ctx = self.ctx
+        cdef int64_t length = 0
+        cdef int mode = self._choose_request_mode(&length)
+        self.upstream.send_head(ctx.head, mode, length, ctx.head.flags & HEAD_UPGRADE != 0)
+        if ctx.body is not None:
+            if ctx.body:
+                self.upstream.send_body(ctx.body, len(ctx.body))
+            return self.upstream.send_end(None)
+        if self.pending is not None and self.pending.length:
+            self.upstream.send_body(self.pending.data, self.pending.length)
+            self.pending.release()
+            self.body_lost = True
+        if self.request_done:
+            return self.upstream.send_end(self.request_trailers)
+        if ctx.head.flags & HEAD_EXPECT_CONTINUE and not self.informed:
+            self.informed = True
+            self.client.send_informational(100, None)
+            self.client.flush()
+        return 0
+
+    cdef int _choose_request_mode(self, int64_t* length) noexcept:
+        cdef MessageHead head = self.ctx.head
+        if self.ctx.body is not None:
+            length[0] = len(self.ctx.body)
+            return BODY_LENGTH if length[0] or head.content_length >= 0 or head.flags & HEAD_CHUNKED else BODY_NONE
+        if head.flags & HEAD_CHUNKED:
+            return BODY_CHUNKED
+        if head.content_length >= 0:
+            length[0] = head.content_length
+            return BODY_LENGTH
+        length[0] = -1
+        return BODY_NONE
+
+    cdef int on_connect_failed(self, bint timed_out, str detail) except -1:
+        if self.stage != STAGE_CONNECT:
+            return 0
+        self.ctx.error = detail
+        if timed_out:
+            return self.respond(self.worker.reply(REPLY_UPSTREAM_TIMEOUT))
+        return self.respond(with_detail(self.worker.reply(REPLY_UPSTREAM_FAILED), detail))
+
+    # -- request body ------------------------------------------------------------------------------------------------
+    cdef int on_request_data(self, const char* p, Py_ssize_t n) except -1:
+        self.ctx.request_bytes += n
+        if self.upstream is not None and self.ctx.body is None:
+            self.body_lost = True
+            return self.upstream.send_body(p, n)
+        if self.stage == STAGE_DONE or self.response_done or self.stage >= STAGE_RESPONSE:
+            return 0
+        if self.pending is None:
+            self.pending = ByteBuffer()
+        if self.stage == STAGE_BODY:
+            if self.pending.length + n > self.backend.max_body:
+                return self.respond(self.worker.reply(REPLY_BODY_TOO_LARGE))
+        else:
+            self.client.pause_request()      # what this read brought is kept, no more is read
+        return self.pending.append(p, n)
+
+    cdef int on_request_end(self, MessageHead trailers) except -1:
+        self.request_done = True
+        if self.stage == STAGE_BODY:
+            return self._body_complete()
+        if self.upstream is not None and self.ctx.body is None and self.stage >= STAGE_FORWARD:
+            return self.upstream.send_end(trailers)
+        self.request_trailers = trailers
+        return 0
+
+    cdef int on_request_flush(self) except -1:
+        cdef int result
+        if self.upstream is None:
+            return 0
+        result = self.upstream.flush()
+        if result == WRITE_QUEUED and not self.request_done:
+            self.client.pause_request()
+        # A broken write is not the end: an early answer may still be readable; its end or a reset is reported.
+        return 0
+
+    cdef int on_upstream_writable(self) except -1:
+        if self.stage == STAGE_TUNNEL or not self.request_done:
+            self.client.resume_request()
+        return 0
+
+    # -- response ----------------------------------------------------------------------------------------------------
+    cdef int on_informational(self, MessageHead head) except -1:
+        # 100 was ours to give; other hints pass to clients that can read them.
+        if head.status != 100 and self.ctx.head.minor_version >= 1 and self.stage != STAGE_DONE:
+            self.client.send_informational(head.status, head)
+        recycle_head(head)
+        return 0
+
+    cdef int on_response_head(self, MessageHead head) except -1:
+        cdef int64_t length = -1
+        cdef int mode
+        cdef RequestContext ctx = self.ctx
+        ctx.response = head
+        ctx.head_received_ns = monotonic_ns()
+        self.stage = STAGE_RESPONSE
+        self.request_deadline = self.attempt_deadline = 0
+        if self.timer is not None:
+            self.worker.timers.disarm(self.timer)
+        if head.status == 101 and not same_upgrade(ctx.head, head):
+            ctx.error = "upgrade refused"
+            return self.respond(self.worker.reply(REPLY_UPGRADE_REFUSED))
+        self._response_steps()
+        if self.tap is not None and not self.tap.begin(ctx, head):
+            self.tap = None
+        mode = self._choose_response_mode(head, &length)
+        return self._begin_response(head, mode, length)
+
+    cdef int _begin_response(self, MessageHead head, int mode, int64_t length) except -1:
+        self.ctx.status = head.status
+        self.ctx.response = head
+        if mode == BODY_UNTIL_CLOSE:
+            self.client.close_after()
+        return self.client.start_response(head, mode, length)
+
+    cdef int _choose_response_mode(self, MessageHead head, int64_t* length) noexcept:
+        length[0] = head.content_length
+        if self.ctx.head.flags & HEAD_IS_HEAD or head.status == 304:
+            return BODY_NONE
+        if head.status < 200 or head.status == 204:
+            length[0] = -1
+            return BODY_NONE
+        if head.content_length >= 0 and (self.tap is None or not self.tap.rewrites):
+            return BODY_LENGTH
+        length[0] = -1
+        return BODY_CHUNKED if self.ctx.head.minor_version >= 1 else BODY_UNTIL_CLOSE
+
+    cdef int _response_steps(self) except -1:
+        cdef RequestContext ctx = self.ctx
+        if self.route is not None and self.route.response_steps:
+            self._run_response(self.route.response_steps)
+        if self.backend is not None and self.backend.response_steps:
+            self._run_response(self.backend.response_steps)
+        if self.listener is not None and self.listener.response_steps:
+            self._run_response(self.listener.response_steps)
+        if ctx.response_headers is not None:
+            for name, value in ctx.response_headers:
+                ctx.response.drop_field(<bytes>name, len(<bytes>name))
+                ctx.response.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
+        return 0
+
+    def _run_response(self, tuple steps):
+        for step in steps:
+            (<Step>step).run(self.ctx)
+
+    cdef int on_response_data(self, const char* p, Py_ssize_t n) except -1:
+        self.ctx.response_bytes += n
+        if self.tap is None:
+            return self.client.send_body(p, n)
+        if not self.tap.feed(p, n, self.tapped_out()):
+            return self.client.send_body(p, n)
+        if self.tapped.length:
+            self.client.send_body(self.tapped.data, self.tapped.length)
+            self.tapped.clear()
+        return 0
+
+    cdef ByteBuffer tapped_out(self):
+        if self.tapped is None:
+            self.tapped = ByteBuffer()
+        return self.tapped
+
+    cdef int on_response_flush(self) except -1:
+        if self.stage == STAGE_DONE:
+            return 0
+        if self.client.flush() == WRITE_FAILED:
+            return 0
+        if self.upstream is not None and self.client.congested():
+            self.upstream.pause_response()
+        return 0
+
+    cdef int on_client_writable(self) except -1:
+        if self.upstream is not None:
+            self.upstream.resume_response()
+        elif self.call is not None:
+            self.call.client_writable()
+        return 0
+
+    cdef int on_response_end(self, MessageHead trailers) except -1:
+        self.upstream = None
+        if self.stage == STAGE_DONE:
+            return 0
+        if self.tap is not None:
+            self.tap.finish(self.ctx, self.tapped_out())
+            if self.tapped.length:
+                self.client.send_body(self.tapped.data, self.tapped.length)
+        self.client.end_response(trailers)
+        return self._finish(True)
+
+    # -- upgrades ----------------------------------------------------------------------------------------------------
+    cdef int on_upgraded(self) except -1:
+        cdef ClientStream upstream = self.upstream
+        if self.stage == STAGE_DONE:
+            return 0
+        self.stage = STAGE_TUNNEL
+        self.client.flush()
+        self.client.start_tunnel()
+        return upstream.start_tunnel()
+
+    cdef int on_client_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
+        self.ctx.request_bytes += n
+        self.worker.to_upstream.append(p, n)
+        if self.upstream is not None and self.upstream.flush() == WRITE_QUEUED:
+            self.client.pause_request()
+        return 0
+
+    cdef int on_upstream_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
+        self.ctx.response_bytes += n
+        self.worker.to_client.append(p, n)
+        if self.client.flush() == WRITE_QUEUED and self.upstream is not None:
+            self.upstream.pause_response()
+        return 0
+
+    cdef int on_upstream_eof(self) except -1:
+        # The server is done: what it sent leaves, then the client connection closes.
+        self._drop_upstream()
+        return self._finish(True)
+
+    # -- failures ----------------------------------------------------------------------------------------------------
+    cdef int on_client_eof(self) except -1:
+        if self.stage == STAGE_TUNNEL:
+            if self.upstream is not None:
+                self.upstream.write_eof()
+        elif self.backend is None or self.backend.kind != BACKEND_HOST:
+            # Nobody waits for tokens or tool results: stop paying for them.
+            self.client.abort()
+        return 0
+
+    cdef int on_client_gone(self) except -1:
+        if self.stage == STAGE_DONE:
+            return 0
+        if self.stage == STAGE_CONNECT and self.upstream is None:
+            (<Pool>self.pool).withdraw(self)
+        if self.ctx.error is None and self.stage != STAGE_TUNNEL:
+            self.ctx.error = "client closed the connection"
+        if self.call is not None:
+            self.call.client_gone()
+        self._drop_upstream()
+        return self._finish(False)
+
+    cdef int on_upstream_failed(self, bint bytes_seen, str detail) except -1:
+        cdef bint reused = self.upstream is not None and self.upstream.reused()
+        self.upstream = None
+        if self.stage == STAGE_DONE:
+            return 0
+        if self.stage == STAGE_TUNNEL:
+            return self._finish(True)
+        self.ctx.error = detail
+        if self.stage == STAGE_RESPONSE:
+            # The client has a part of the answer: only a broken connection tells it that the rest is missing.
+            self.client.flush()
+            return self._finish(False)
+        if reused and not bytes_seen and not self.body_lost and is_idempotent(self.ctx.head):
+            self.ctx.error = None
+            return self._connect(True)
+        if bytes_seen:
+            return self.respond(self.worker.reply(REPLY_UPSTREAM_PROTOCOL))
+        return self.respond(with_detail(self.worker.reply(REPLY_UPSTREAM_FAILED), detail))
+
+    cdef int _arm(self) except -1:
+        cdef int64_t due = self.request_deadline
+        if self.attempt_deadline and (due == 0 or self.attempt_deadline < due):
+            due = self.attempt_deadline
+        if self.timer is None:
+            self.timer = ExchangeTimer.__new__(ExchangeTimer)
+            self.timer.exchange = self
+        return self.worker.timers.arm(self.timer, due)
+
+    cdef int _timed_out(self, int64_t now_ns) except -1:
+        cdef bint whole
+        if self.stage >= STAGE_RESPONSE:
+            return 0
+        whole = self.request_deadline != 0 and self.request_deadline <= now_ns
+        if self.stage == STAGE_CONNECT and self.upstream is None:
+            (<Pool>self.pool).withdraw(self)
+        return self.respond(self.worker.reply(REPLY_REQUEST_TIMEOUT if whole else REPLY_UPSTREAM_TIMEOUT))
+
+    # -- answers of our own ------------------------------------------------------------------------------------------
+    cdef int respond(self, Reply reply) except -1:
+        """Answers here and now; an upstream call in progress is given up."""
+        cdef MessageHead head
+        if self.stage == STAGE_DONE:
+            return 0
+        self._drop_upstream()
+        head = new_head()
+        head.status = reply.status
+        for name, value in reply.headers:
+            head.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
+        self.ctx.reason = reply.reason
+        return self._answer(head, reply.body)
+
+    def _answer(self, MessageHead head, bytes body):
+        cdef RequestContext ctx = self.ctx
+        cdef int64_t length = len(body)
+        cdef int mode = BODY_LENGTH
+        ctx.response = head
+        self.stage = STAGE_RESPONSE
+        self._response_steps()
+        head.content_length = length
+        if ctx.head.flags & HEAD_IS_HEAD or head.status == 304:
+            mode = BODY_NONE
+        elif head.status == 204 or head.status < 200:
+            mode = BODY_NONE
+            length = -1
+        if ctx.head.flags & HEAD_EXPECT_CONTINUE and not self.informed and not self.request_done:
+            self.client.close_after()     # whether the client sends the body now is anyone's guess
+        self._begin_response(head, mode, length)
+        if mode == BODY_LENGTH and length:
+            ctx.response_bytes += length
+            self.client.send_body(body, length)
+        self.client.end_response(None)
+        self._finish(True)
+        return 0
+
+    # -- handlers in Python (link/handler.pyx) -----------------------------------------------------------------------
+    @property
+    def context(self):
+        return self.ctx
+
+    @property
+    def done(self):
+        return self.stage == STAGE_DONE
+
+    @property
+    def congested(self):
+        return self.stage != STAGE_DONE and self.client.congested()
+
+    def handler_reply(self, int status, headers, bytes body, str reason):
+        cdef MessageHead head = new_head()
+        head.status = status
+        for name, value in headers:
+            head.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
+        self.ctx.reason = reason
+        self._answer(head, body)
+
+    def handler_start(self, int status, headers):
+        cdef MessageHead head = new_head()
+        cdef int64_t length = -1
+        cdef int mode
+        head.status = status
+        for name, value in headers:
+            head.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
+        self.ctx.response = head
+        self.request_deadline = self.attempt_deadline = 0
+        self._response_steps()
+        mode = self._choose_response_mode(head, &length)
+        self._begin_response(head, mode, length)
+        self.client.flush()
+
+    def handler_send(self, bytes data):
+        self.ctx.response_bytes += len(data)
+        self.client.send_body(data, len(data))
+        self.client.flush()
+
+    def handler_end(self):
+        self.client.end_response(None)
+        self._finish(True)
+
+    def handler_failed(self, str detail):
+        """The handler broke: 500 before the head, a broken connection after it."""
+        if self.stage == STAGE_DONE:
+            return
+        self.ctx.error = detail
+        if self.ctx.status:
+            self._finish(False)
+        else:
+            self.respond(self.worker.reply(REPLY_INTERNAL))
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+    cdef int _drop_upstream(self) except -1:
+        cdef ClientStream upstream = self.upstream
+        self.upstream = None
+        if upstream is not None:
+            upstream.cancel()
+        return 0
+
+    cdef int _finish(self, bint clean) except -1:
+        cdef ServerStream client = self.client
+        cdef RequestContext ctx = self.ctx
+        if self.stage == STAGE_DONE:
+            return 0
+        if self.stage == STAGE_TUNNEL:
+            client.close_after()
+        self.stage = STAGE_DONE
+        if self.timer is not None:
+            self.worker.timers.remove(self.timer)
+            self.timer.exchange = None
+            self.timer = None
+        ctx.finished_ns = monotonic_ns()
+        if clean:
+            client.flush()
+        record_request(self.worker, ctx, self.bind)
+        self.client = None
+        self.call = None
+        self.tap = None
+        recycle_head(ctx.head)
+        if ctx.response is not None:
+            recycle_head(ctx.response)
+        self.ctx = None
+        recycle_context(ctx)
+        return client.finished(clean)
+
+
+cdef bint is_idempotent(MessageHead head) noexcept:
+    """RFC 9110 section 9.2.2."""
+    cdef const char* method = head.data + head.method_off
+    cdef uint32_t n = head.method_len
+    if n == 3:
+        return memcmp(method, b"GET", 3) == 0 or memcmp(method, b"PUT", 3) == 0
+    if n == 4:
+        return memcmp(method, b"HEAD", 4) == 0
+    if n == 5:
+        return memcmp(method, b"TRACE", 5) == 0
+    if n == 6:
+        return memcmp(method, b"DELETE", 6) == 0
+    return n == 7 and memcmp(method, b"OPTIONS", 7) == 0
+
+
+cdef bint same_upgrade(MessageHead request, MessageHead response) except -1:
+    """The backend switched to a protocol the client asked for."""
+    if not request.flags & HEAD_UPGRADE:
+        return False
+    wanted = request.get("upgrade")
+    given = response.get("upgrade")
+    if wanted is None or given is None:
+        return False
+    return given.strip().lower() in [word.strip().lower() for word in wanted.split(",")]
+
+
+cdef Reply with_detail(Reply reply, str detail):
+    """The reply with the reason behind its text, as in `upstream call failed: Connection refused`."""
+    return Reply(reply.status, reply.body + b": " + detail.encode("utf-8", "replace"), reply.headers, reply.reason)

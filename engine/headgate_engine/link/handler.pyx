@@ -1,0 +1,171 @@
+"""Backends written in Python: they get whole requests and answer with a body or a stream of pieces.
+
+One asyncio task per request runs the handler; it is cancelled when the client goes away. An exception that the handler
+lets out becomes a 500 (or a broken connection, once the head has left) and a line in the log.
+"""
+
+import asyncio
+import logging
+
+from headgate_engine.link.forward cimport Exchange
+from headgate_engine.link.worker cimport Worker
+
+logger = logging.getLogger("headgate.handler")
+
+
+cdef class HandlerBackend:
+    """Runs `async handle(call)` for each request. worker: whose spawn() owns the tasks."""
+
+    cdef readonly Worker worker
+    cdef readonly str name
+    cdef object handle
+
+    def __init__(self, Worker worker, str name, handle):
+        self.worker = worker
+        self.name = name
+        self.handle = handle
+
+    def begin(self, Exchange exchange):
+        call = HandlerCall(exchange)
+        call.task = self.worker.spawn(f"handler {self.name}", self._run(call))
+        return call
+
+    async def _run(self, HandlerCall call):
+        try:
+            await self.handle(call)
+        except asyncio.CancelledError:
+            if not call.gone:
+                call.fail("handler cancelled")
+            raise
+        except ConnectionResetError:
+            call.fail("client closed the connection")
+        except Exception as error:  # task boundary: the client gets a 500, the worker goes on
+            logger.exception("handler failed", extra={"handler": self.name})
+            call.fail(f"handler failed: {type(error).__name__}")
+        else:
+            if not call.answered:
+                call.fail("handler gave no answer")
+
+
+cdef class HandlerCall:
+    """One request as a handler sees it. Everything but the answer is read once, on construction or on first look."""
+
+    cdef Exchange exchange
+    cdef readonly str method, target, path, authority, peer
+    cdef readonly bytes body
+    cdef readonly object headers
+    cdef readonly bint gone, answered
+    cdef public object task
+    cdef object writable
+
+    def __init__(self, Exchange exchange):
+        ctx = exchange.context
+        head = ctx.request
+        self.exchange = exchange
+        self.method = head.method
+        self.target = head.target
+        self.path = head.path
+        self.authority = head.authority
+        self.body = ctx.request_body
+        self.headers = HeaderView(head.items())
+        self.peer = ctx.peer
+
+    @property
+    def secure(self):
+        """True when the client reached the gateway over TLS."""
+        return self.exchange.context.connection.secure
+
+    def add_log_field(self, str key, value):
+        if self.exchange.context is not None:
+            self.exchange.context.add_log_field(key, value)
+
+    def reply(self, int status, headers=(), bytes body=b"", str reason=None):
+        """Answers with a whole body. `headers`: pairs of str. A client that is gone is not an error."""
+        self.answered = True
+        if not self.gone:
+            self.exchange.handler_reply(status, encode_headers(headers), body, reason)
+
+    def stream(self, int status, headers=()):
+        """Sends the head and returns the stream for the body; ConnectionResetError when the client is gone."""
+        if self.gone:
+            raise ConnectionResetError("client closed the connection")
+        self.answered = True
+        self.exchange.handler_start(status, encode_headers(headers))
+        return HandlerStream(self)
+
+    cdef int fail(self, str detail) except -1:
+        self.answered = True
+        self.exchange.handler_failed(detail)
+        return 0
+
+    # -- called by the exchange ----------------------------------------------------------------------------------------
+    def client_writable(self):
+        if self.writable is not None and not self.writable.done():
+            self.writable.set_result(None)
+
+    def client_gone(self):
+        self.gone = True
+        if self.writable is not None and not self.writable.done():
+            self.writable.set_exception(ConnectionResetError("client closed the connection"))
+        if self.task is not None:
+            self.task.cancel()
+
+
+cdef class HandlerStream:
+    """The body of a streamed answer."""
+
+    cdef HandlerCall call
+    cdef bint ended
+
+    def __init__(self, HandlerCall call):
+        self.call = call
+
+    async def send(self, bytes data):
+        """Sends a piece; waits while a slow client has not taken what was sent before."""
+        cdef HandlerCall call = self.call
+        if call.gone:
+            raise ConnectionResetError("client closed the connection")
+        if not data:
+            return
+        call.exchange.handler_send(data)
+        while call.exchange.congested and not call.gone:
+            call.writable = asyncio.get_running_loop().create_future()
+            try:
+                await call.writable
+            finally:
+                call.writable = None
+
+    async def end(self):
+        if not self.ended and not self.call.gone:
+            self.ended = True
+            self.call.exchange.handler_end()
+
+
+class HeaderView:
+    """Request header fields of a handler: first value by lower-case name, all in order."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items):
+        self._items = items
+
+    def get(self, name, default=None):
+        name = name.lower()
+        for key, value in self._items:
+            if key.lower() == name:
+                return value
+        return default
+
+    def items(self):
+        return list(self._items)
+
+
+def encode_headers(headers):
+    """Pairs of str to pairs of bytes; a value that cannot be a field value raises ValueError (RFC 9110 5.5)."""
+    pairs = []
+    for name, value in headers:
+        field = value.encode("utf-8")
+        if b"\r" in field or b"\n" in field or b"\0" in field:
+            raise ValueError(f"header {name} has a line break in its value")
+        pairs.append((name.lower().encode("ascii"), field))
+    return pairs

@@ -1,0 +1,18 @@
+# Answers the engine gives by itself. The texts, statuses and labels are in headgate/pipeline/replies.py, which hands
+# one Reply per id to the worker.
+
+cdef enum ReplyId:
+    REPLY_INVALID_REQUEST = 0
+    REPLY_LISTENER_NOT_FOUND = 1
+    REPLY_ROUTE_NOT_FOUND = 2
+    REPLY_METHOD_NOT_ALLOWED = 3
+    REPLY_NO_VALID_BACKENDS = 4
+    REPLY_BODY_TOO_LARGE = 5
+    REPLY_REQUEST_TIMEOUT = 6
+    REPLY_UPSTREAM_TIMEOUT = 7
+    REPLY_UPSTREAM_FAILED = 8
+    REPLY_UPSTREAM_PROTOCOL = 9
+    REPLY_INTERNAL = 10
+    REPLY_UPGRADE_REFUSED = 11
+    REPLY_MISDIRECTED = 12
+    REPLY_COUNT = 13

@@ -1,0 +1,1 @@
+REPLY_IDS: dict[str, int]

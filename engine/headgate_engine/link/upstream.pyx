@@ -1,0 +1,244 @@
+"""Upstream HTTP/1.1 connections; see upstream.pxd."""
+
+from libc.errno cimport EAGAIN, errno
+
+from headgate_engine.context.headers cimport HEAD_UPGRADE, MessageHead
+from headgate_engine.http1.codec cimport (
+    BODY_CHUNKED, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_INFORMATIONAL, EV_NEED_DATA, EV_PAUSED, EV_UPGRADED,
+    Http1Codec, Limits, ROLE_CLIENT)
+from headgate_engine.link.contract cimport ClientStream, ConnectionHome, Sink, WRITE_FAILED
+from headgate_engine.link.wire cimport Wire
+from headgate_engine.link.worker cimport Worker
+
+from headgate_engine.errors import RemoteProtocolError
+
+import logging
+
+logger = logging.getLogger("headgate.upstream")
+
+cdef extern from "<sys/socket.h>" nogil:
+    ssize_t recv(int fd, void* data, size_t n, int flags)
+    int MSG_PEEK
+    int MSG_DONTWAIT
+
+# Body pieces up to this size are copied behind the head; longer ones are written from where they lie.
+cdef enum:
+    COPY_LIMIT = 2048
+
+
+cdef class UpstreamConnection(ClientStream):
+    def __init__(self, Worker worker, ConnectionHome home, Limits limits):
+        self.worker = worker
+        self.home = home
+        self.codec = Http1Codec(ROLE_CLIENT, limits)
+        self.wire = Wire.__new__(Wire)
+        self.wire.worker = worker
+        self.wire.owner = self
+
+    # -- asyncio.BufferedProtocol ------------------------------------------------------------------------------------
+    def connection_made(self, transport):
+        self.wire.attach(transport)
+        self.home.connection_opened(self)
+
+    def get_buffer(self, sizehint):
+        return self.worker.scratch_view
+
+    def buffer_updated(self, Py_ssize_t n):
+        try:
+            if self.tunnel:
+                if self.sink is not None:
+                    self.sink.on_upstream_tunnel_data(self.worker.scratch, n)
+                return
+            if self.sink is None:
+                # Bytes nobody asked for: whatever they are, the connection cannot be trusted with another call.
+                self.close()
+                return
+            self.response_seen = True
+            self.codec.feed(self.worker.scratch, n)
+            self._process()
+        except Exception:  # task boundary: a fault here ends this connection, never the loop
+            logger.exception("upstream connection failed")
+            self._fail("internal error")
+
+    def eof_received(self):
+        try:
+            if self.tunnel:
+                if self.sink is not None:
+                    self.sink.on_upstream_eof()
+                return self.wire.fd >= 0
+            if self.sink is not None:
+                self.codec.feed(NULL, 0)
+                self._process()
+        except Exception:  # task boundary
+            logger.exception("upstream connection failed")
+            self._fail("internal error")
+        return False
+
+    def connection_lost(self, exc):
+        cdef Wire wire = self.wire
+        self.lost = True
+        try:
+            if self.sink is not None:
+                self._fail("connection closed" if exc is None else f"connection lost: {exc}")
+            self.home.connection_closed(self)
+        except Exception:  # task boundary
+            logger.exception("upstream connection failed")
+        wire.detach()
+
+    def pause_writing(self):
+        self.wire.queued = True
+
+    def resume_writing(self):
+        self.wire.queued = False
+        if self.sink is not None:
+            try:
+                self.sink.on_upstream_writable()
+            except Exception:  # task boundary
+                logger.exception("upstream connection failed")
+                self._fail("internal error")
+
+    def on_timer(self, now_ns):
+        # Armed only while idle: the keep-alive time is over.
+        if self.sink is None:
+            self.close()
+
+    # -- one call ----------------------------------------------------------------------------------------------------
+    cdef int begin(self, Sink sink) except -1:
+        self.sink = sink
+        self.calls += 1
+        self.response_seen = False
+        self.worker.timers.disarm(self.wire)
+        return 0
+
+    cdef bint alive(self) noexcept:
+        return not self.lost and not self.wire.closing and self.wire.transport is not None
+
+    cdef bint quiet(self) noexcept:
+        cdef char byte
+        if self.wire.fd < 0:
+            return True
+        return recv(self.wire.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 and errno == EAGAIN
+
+    cdef int _process(self) except -1:
+        cdef Sink sink
+        cdef int event
+        try:
+            while True:
+                event = self.codec.next()
+                if event == EV_DATA:
+                    self.sink.on_response_data(self.codec.data_ptr, self.codec.data_len)
+                elif event == EV_HEAD:
+                    self.sink.on_response_head(self.codec.take_head())
+                elif event == EV_END:
+                    sink = self.sink
+                    trailers = self.codec.trailers
+                    self._finish_call()
+                    sink.on_response_end(<MessageHead>trailers)
+                    return 0
+                elif event == EV_INFORMATIONAL:
+                    self.sink.on_informational(self.codec.take_head())
+                elif event == EV_UPGRADED:
+                    return self.sink.on_upgraded()
+                elif event == EV_CLOSED:
+                    return self._fail("connection closed before a response")
+                else:
+                    break
+                if self.sink is None:
+                    return 0  # the call was given up from within
+        except RemoteProtocolError as error:
+            return self._fail_protocol(error)
+        if self.sink is not None:
+            self.sink.on_response_flush()
+        return 0
+
+    def _fail_protocol(self, error):
+        # A response cut short by the peer is a transport failure; a malformed one is the backend's fault.
+        cdef Sink sink = self.sink
+        self.sink = None
+        self.close()
+        if sink is not None:
+            sink.on_upstream_failed(self.response_seen, f"protocol error: {error}")
+        return 0
+
+    cdef int _finish_call(self) except -1:
+        """Gives the connection back before the sink hears of the end, so that the next call may use it."""
+        self.sink = None
+        self.tail_len = 0
+        if self.codec.reusable() and not self.wire.queued and self.codec.lent_pos >= self.codec.lent_len \
+                and self.alive():
+            self.codec.start_next_cycle()
+            self.wire.resume_wire()
+            self.home.connection_idle(self)
+        else:
+            self.close()
+        return 0
+
+    cdef int _fail(self, str detail) except -1:
+        cdef Sink sink = self.sink
+        self.sink = None
+        self.close()
+        if sink is not None:
+            sink.on_upstream_failed(self.response_seen, detail)
+        return 0
+
+    cdef int close(self) except -1:
+        if not self.lost:
+            self.wire.abort_wire()
+        return 0
+
+    # -- ClientStream ------------------------------------------------------------------------------------------------
+    cdef int send_head(self, MessageHead head, int mode, int64_t length, bint upgrade) except -1:
+        return self.codec.send_request(self.worker.to_upstream, head, mode, length, upgrade)
+
+    cdef int send_body(self, const char* p, Py_ssize_t n) except -1:
+        if self.tail_len:
+            self.worker.to_upstream.append(self.tail, self.tail_len)
+            self.tail_len = 0
+        if self.codec.send_mode == BODY_CHUNKED or n <= COPY_LIMIT or not self.worker.owns(p):
+            return self.codec.send_data(self.worker.to_upstream, p, n)
+        # Length framing adds nothing around the bytes: account for them and lend them to the next write.
+        self.codec.send_lent(n)
+        self.tail = p
+        self.tail_len = n
+        return 0
+
+    cdef int send_end(self, MessageHead trailers) except -1:
+        if self.tail_len and self.codec.send_mode == BODY_CHUNKED:
+            raise AssertionError("chunked bodies are never lent")
+        return self.codec.send_end(self.worker.to_upstream, trailers)
+
+    cdef int flush(self) except -1:
+        cdef Py_ssize_t n = self.tail_len
+        self.tail_len = 0
+        return self.wire.write_out(self.worker.to_upstream, self.tail, n)
+
+    cdef bint congested(self) noexcept:
+        return self.wire.queued
+
+    cdef bint reused(self) noexcept:
+        return self.calls > 1
+
+    cdef int pause_response(self) except -1:
+        return self.wire.pause_wire()
+
+    cdef int resume_response(self) except -1:
+        return self.wire.resume_wire()
+
+    cdef int start_tunnel(self) except -1:
+        cdef bytes left = self.codec.leftover()
+        self.tunnel = True
+        if left and self.sink is not None:
+            self.sink.on_upstream_tunnel_data(left, len(left))
+        return 0
+
+    cdef int write_eof(self) except -1:
+        if self.wire.transport is not None and not self.wire.closing and self.wire.fd >= 0:
+            self.wire.transport.write_eof()
+        else:
+            self.close()
+        return 0
+
+    cdef int cancel(self) except -1:
+        self.sink = None
+        self.tail_len = 0
+        return self.close()

@@ -1,0 +1,26 @@
+# A transport as the engine writes to it. Plain sockets are written with send(2) straight from C memory while nothing is
+# queued; only what the kernel does not take goes through the transport's queue. TLS always goes through the transport.
+
+from headgate_engine.link.timers cimport Timer
+from headgate_engine.link.worker cimport Worker
+from headgate_engine.wire.buffer cimport ByteBuffer
+
+cdef class Wire(Timer):
+    # The connection: gets on_timer(now_ns) and on_writable() calls, and is let go of by detach().
+    cdef object owner
+    cdef Worker worker
+    cdef object transport
+    cdef int fd                  # -1: write through the transport
+    cdef bint queued             # the transport holds unsent bytes; resume_writing() follows
+    cdef bint reading_paused
+    cdef bint closing
+    cdef bint write_broken       # the peer takes no more bytes
+
+    cdef int attach(self, transport) except -1
+    # Writes `out` then `tail`; clears `out`. Returns a WriteResult (contract.pxd).
+    cdef int write_out(self, ByteBuffer out, const char* tail, Py_ssize_t tail_len) except -1
+    cdef int pause_wire(self) except -1
+    cdef int resume_wire(self) except -1
+    cdef int close_wire(self) except -1
+    cdef int abort_wire(self) except -1
+    cdef int detach(self) except -1

@@ -1,0 +1,155 @@
+"""Socket output of connections; see wire.pxd."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.errno cimport EAGAIN, EINTR, errno
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy, memset
+
+from headgate_engine.link.timers cimport Timer
+from headgate_engine.link.contract cimport WRITE_DONE, WRITE_FAILED, WRITE_QUEUED
+from headgate_engine.wire.buffer cimport ByteBuffer
+
+import socket as socket_module
+
+cdef extern from "<sys/uio.h>" nogil:
+    cdef struct iovec:
+        void* iov_base
+        size_t iov_len
+
+cdef extern from "<sys/socket.h>" nogil:
+    cdef struct msghdr:
+        void* msg_name
+        unsigned int msg_namelen
+        iovec* msg_iov
+        size_t msg_iovlen
+        void* msg_control
+        size_t msg_controllen
+        int msg_flags
+    ssize_t sendmsg(int fd, const msghdr* message, int flags)
+    ssize_t send(int fd, const void* data, size_t n, int flags)
+    int MSG_NOSIGNAL
+    int MSG_DONTWAIT
+
+
+cdef inline Py_ssize_t _send(int fd, const char* head, Py_ssize_t head_len,
+                             const char* tail, Py_ssize_t tail_len) noexcept nogil:
+    """Bytes the kernel took, 0 when it takes none now, -1 when the connection is broken."""
+    cdef iovec parts[2]
+    cdef msghdr message
+    cdef Py_ssize_t sent
+    while True:
+        if tail_len == 0:
+            sent = send(fd, head, head_len, MSG_NOSIGNAL | MSG_DONTWAIT)
+        elif head_len == 0:
+            sent = send(fd, tail, tail_len, MSG_NOSIGNAL | MSG_DONTWAIT)
+        else:
+            memset(&message, 0, sizeof(message))
+            parts[0].iov_base = <void*>head
+            parts[0].iov_len = head_len
+            parts[1].iov_base = <void*>tail
+            parts[1].iov_len = tail_len
+            message.msg_iov = parts
+            message.msg_iovlen = 2
+            sent = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT)
+        if sent >= 0:
+            return sent
+        if errno == EINTR:
+            continue
+        if errno == EAGAIN:
+            return 0
+        return -1
+
+
+cdef bytes _rest(const char* head, Py_ssize_t head_len, const char* tail, Py_ssize_t tail_len, Py_ssize_t skip):
+    """What is left of head + tail after `skip` bytes."""
+    cdef Py_ssize_t total = head_len + tail_len - skip
+    cdef bytes rest = PyBytes_FromStringAndSize(NULL, total)
+    cdef char* to = PyBytes_AS_STRING(rest)
+    if skip < head_len:
+        memcpy(to, head + skip, head_len - skip)
+        if tail_len:
+            memcpy(to + head_len - skip, tail, tail_len)
+    else:
+        memcpy(to, tail + (skip - head_len), total)
+    return rest
+
+
+cdef class Wire(Timer):
+    def __cinit__(self):
+        self.fd = -1
+
+    cdef int on_timer(self, int64_t now_ns) except -1:
+        if self.owner is not None:
+            self.owner.on_timer(now_ns)
+        return 0
+
+    cdef int attach(self, transport) except -1:
+        self.transport = transport
+        self.fd = -1
+        # Queue limits of zero: pause_writing/resume_writing then mean "something is queued" and "nothing is".
+        transport.set_write_buffer_limits(high=0)
+        if transport.get_extra_info("sslcontext") is None:
+            sock = transport.get_extra_info("socket")
+            if sock is not None:
+                self.fd = sock.fileno()
+                if sock.family in (socket_module.AF_INET, socket_module.AF_INET6):
+                    sock.setsockopt(socket_module.IPPROTO_TCP, socket_module.TCP_NODELAY, 1)
+        return 0
+
+    cdef int write_out(self, ByteBuffer out, const char* tail, Py_ssize_t tail_len) except -1:
+        cdef Py_ssize_t sent = 0
+        cdef Py_ssize_t total = out.length + tail_len
+        if total == 0:
+            return WRITE_QUEUED if self.queued else WRITE_DONE
+        if self.write_broken or self.transport is None or self.closing:
+            out.clear()
+            return WRITE_FAILED
+        if self.fd >= 0 and not self.queued:
+            sent = _send(self.fd, out.data, out.length, tail, tail_len)
+            if sent == total:
+                out.clear()
+                return WRITE_DONE
+            if sent < 0:
+                out.clear()
+                self.write_broken = True
+                return WRITE_FAILED
+        rest = _rest(out.data, out.length, tail, tail_len, sent)
+        out.clear()
+        self.transport.write(rest)
+        self.queued = self.transport.get_write_buffer_size() > 0
+        return WRITE_QUEUED if self.queued else WRITE_DONE
+
+    cdef int pause_wire(self) except -1:
+        if not self.reading_paused and self.transport is not None and not self.closing:
+            self.reading_paused = True
+            self.transport.pause_reading()
+        return 0
+
+    cdef int resume_wire(self) except -1:
+        if self.reading_paused and self.transport is not None and not self.closing:
+            self.reading_paused = False
+            self.transport.resume_reading()
+        return 0
+
+    cdef int close_wire(self) except -1:
+        if self.transport is not None and not self.closing:
+            self.closing = True
+            self.fd = -1
+            self.transport.close()
+        return 0
+
+    cdef int abort_wire(self) except -1:
+        if self.transport is not None:
+            self.closing = True
+            self.fd = -1
+            self.transport.abort()
+        return 0
+
+    cdef int detach(self) except -1:
+        self.worker.timers.remove(self)
+        self.owner = None
+        self.transport = None
+        self.fd = -1
+        self.closing = True
+        self.queued = False
+        return 0

@@ -1,0 +1,40 @@
+# What all connections of one worker process share: scratch memory, timers, clock, plans, replies, log.
+
+from headgate_engine.context.request cimport Reply
+from headgate_engine.link.timers cimport TimerQueue
+from headgate_engine.log.meter cimport RequestMeters
+from headgate_engine.wire.buffer cimport ByteBuffer
+
+from libc.stdint cimport int64_t
+
+cdef enum:
+    SCRATCH_SIZE = 65536
+
+cdef class Worker:
+    cdef readonly object loop
+    cdef readonly int index
+    cdef readonly object segment
+    cdef char* scratch              # every read lands here and is used up before control returns to the loop
+    cdef readonly object scratch_view
+    # Bytes on their way to a socket. Whoever writes into one flushes it before control leaves the connection.
+    cdef ByteBuffer to_client
+    cdef ByteBuffer to_upstream
+    cdef TimerQueue timers
+    cdef dict slots                 # bind key -> BindSlot
+    cdef set connections            # DownstreamConnection
+    cdef readonly bint draining
+    cdef public int64_t max_connections
+    cdef list replies               # ReplyId -> Reply
+    cdef int log_fd
+    cdef ByteBuffer log
+    cdef object log_handle
+    cdef object date_handle
+    cdef public object spawn        # spawn(name, coroutine) -> task
+    cdef public int64_t accepted, refused, requests
+    cdef readonly RequestMeters meters
+    # True for bytes in the scratch buffer: they stay until control returns to the loop, so a write may borrow them.
+    cdef bint owns(self, const char* p) noexcept
+    cdef Reply reply(self, int which)
+    cdef int log_written(self) except -1
+    cdef int connection_made(self, connection) except -1
+    cdef int connection_lost(self, connection) except -1

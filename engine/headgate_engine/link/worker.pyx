@@ -1,0 +1,211 @@
+"""Shared state of a worker process and its control face for Python; see worker.pxd."""
+
+from cpython.memoryview cimport PyMemoryView_FromMemory
+from cpython.buffer cimport PyBUF_WRITE
+from libc.errno cimport EAGAIN, EINTR, errno
+from libc.stdlib cimport free, malloc
+
+from headgate_engine.context.request cimport Reply
+from headgate_engine.link.reasons cimport REPLY_COUNT
+from headgate_engine.link.timers cimport TimerQueue, monotonic_ns
+from headgate_engine.log.meter cimport ConnectionMeter, RequestMeters
+from headgate_engine.plan.plans cimport BindPlan, BindSlot
+from headgate_engine.wire.buffer cimport ByteBuffer
+from headgate_engine.http1.codec cimport set_date
+
+import asyncio
+import email.utils
+import logging
+import resource
+import time
+
+from headgate_engine.link.reasons import REPLY_IDS
+
+cdef extern from "<unistd.h>" nogil:
+    ssize_t write(int fd, const void* data, size_t n)
+
+logger = logging.getLogger("headgate.worker")
+
+cdef enum:
+    # A pipe takes writes up to this size whole (PIPE_BUF), so that lines of several workers never mix.
+    LOG_CHUNK = 4096
+    # Log lines wait at most this many bytes in memory.
+    LOG_LIMIT = 4194304
+
+# Longest time a log line waits for company, in seconds.
+LOG_DELAY = 0.02
+
+
+cdef class Worker:
+    """What all connections of one worker process share.
+
+    loop: a uvloop event loop. index: number of this worker, from 0. segment: shared memory (shared.segment.Segment).
+    log_fd: where access-log lines are written, -1: nowhere. spawn: `spawn(name, coroutine)`, which owns the task.
+    """
+
+    def __cinit__(self):
+        self.scratch = <char*>malloc(SCRATCH_SIZE)
+        if self.scratch == NULL:
+            raise MemoryError()
+
+    def __dealloc__(self):
+        free(self.scratch)
+
+    def __init__(self, loop, segment, int index, int log_fd, spawn):
+        self.loop = loop
+        self.segment = segment
+        self.index = index
+        self.log_fd = log_fd
+        self.spawn = spawn
+        self.scratch_view = PyMemoryView_FromMemory(self.scratch, SCRATCH_SIZE, PyBUF_WRITE)
+        self.to_client = ByteBuffer()
+        self.to_upstream = ByteBuffer()
+        self.log = ByteBuffer()
+        self.timers = TimerQueue(loop)
+        self.slots = {}
+        self.connections = set()
+        self.replies = [Reply(500, b"internal error")] * REPLY_COUNT
+        # Each request may hold two descriptors; some are kept for listeners, pipes and files.
+        self.max_connections = max(64, (resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 256) // 2)
+        self.meters = RequestMeters(segment)
+        self._tick_date()
+
+    # -- plans and replies -------------------------------------------------------------------------------------------
+    def set_replies(self, dict replies):
+        """replies: name in link.reasons.REPLY_IDS -> Reply; every name must be there."""
+        missing = REPLY_IDS.keys() - replies.keys()
+        if missing:
+            raise ValueError(f"no reply for {sorted(missing)}")
+        for name, which in REPLY_IDS.items():
+            self.replies[which] = replies[name]
+
+    def set_bind(self, str key, BindPlan plan):
+        """Installs or swaps the plan of a port; connections take it up with their next request."""
+        slot = self.slots.get(key)
+        if slot is None:
+            self.slots[key] = BindSlot(key, plan)
+        else:
+            (<BindSlot>slot).plan = plan
+
+    def drop_bind(self, str key):
+        """Forgets a port and drains its connections."""
+        slot = self.slots.pop(key, None)
+        for connection in list(self.connections):
+            if connection.bind_key == key:
+                connection.close_if_idle()
+
+    def connection_factory(self, str key):
+        """Protocol factory for the listeners of a port."""
+        from headgate_engine.link.downstream import DownstreamConnection
+
+        slot = self.slots[key]
+        return lambda: DownstreamConnection(self, slot)
+
+    # -- life of connections -----------------------------------------------------------------------------------------
+    cdef int connection_made(self, connection) except -1:
+        if len(self.connections) >= self.max_connections:
+            self.refused += 1
+            return False
+        self.accepted += 1
+        self.connections.add(connection)
+        return True
+
+    cdef int connection_lost(self, connection) except -1:
+        self.connections.discard(connection)
+        return 0
+
+    def begin_drain(self):
+        """From now on every response says `connection: close`."""
+        self.draining = True
+
+    def close_idle(self):
+        """Closes connections without a request in progress; returns how many."""
+        closed = 0
+        for connection in list(self.connections):
+            if connection.close_if_idle():
+                closed += 1
+        return closed
+
+    def abort_all(self):
+        """Breaks every client connection; for the end of the drain deadline."""
+        for connection in list(self.connections):
+            connection.abort_now()
+
+    def connection_count(self):
+        return len(self.connections)
+
+    def idle_count(self):
+        return sum(1 for connection in self.connections if connection.is_idle)
+
+    def stats(self):
+        """Numbers of this worker for the config dump and /memory."""
+        return {
+            "connections": len(self.connections),
+            "idle": self.idle_count(),
+            "accepted": self.accepted,
+            "refused": self.refused,
+            "requests": self.requests,
+        }
+
+    # -- hot helpers -------------------------------------------------------------------------------------------------
+    cdef bint owns(self, const char* p) noexcept:
+        return self.scratch <= p < self.scratch + SCRATCH_SIZE
+
+    cdef Reply reply(self, int which):
+        return <Reply>self.replies[which]
+
+    # -- access log --------------------------------------------------------------------------------------------------
+    cdef int log_written(self) except -1:
+        """Called after a line was put into `log`."""
+        if self.log.length >= LOG_CHUNK:
+            self._flush_log()
+        elif self.log_handle is None:
+            self.log_handle = self.loop.call_later(LOG_DELAY, self._flush_log)
+        return 0
+
+    def _flush_log(self):
+        cdef Py_ssize_t end, sent
+        if self.log_handle is not None:
+            self.log_handle.cancel()
+            self.log_handle = None
+        while self.log.length:
+            end = last_line_end(self.log.data, min(self.log.length, LOG_CHUNK))
+            if end == 0:
+                end = next_line_end(self.log.data, self.log.length)
+            sent = write(self.log_fd, self.log.data, end)
+            if sent < 0:
+                if errno == EINTR:
+                    continue
+                if errno == EAGAIN and self.log.length < LOG_LIMIT:
+                    self.log_handle = self.loop.call_later(LOG_DELAY, self._flush_log)
+                    return
+                self.log.clear()       # nobody reads the log: dropping it beats growing without bound
+                return
+            self.log.consume(sent)
+
+    # -- date header, once a second ----------------------------------------------------------------------------------
+    def _tick_date(self):
+        now = time.time()
+        set_date(email.utils.formatdate(now, usegmt=True).encode("ascii"))
+        self.date_handle = self.loop.call_later(1.0 - now % 1.0 + 0.001, self._tick_date)
+
+    async def aclose(self):
+        """Lets the last answers leave, then stops timers and writes the log out."""
+        await asyncio.sleep(0)
+        self._flush_log()
+        self.timers.close()
+        if self.date_handle is not None:
+            self.date_handle.cancel()
+
+
+cdef Py_ssize_t last_line_end(const char* data, Py_ssize_t n) noexcept nogil:
+    while n > 0 and data[n - 1] != b"\n":
+        n -= 1
+    return n
+
+
+cdef Py_ssize_t next_line_end(const char* data, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i = 0
+    while i < n and data[i] != b"\n":
+        i += 1
+    return min(i + 1, n)

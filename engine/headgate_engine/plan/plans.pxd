@@ -1,0 +1,72 @@
+# What the configuration becomes: immutable objects the request path reads. A reload builds new ones beside the old and
+# swaps the plan of each BindSlot; a request in flight keeps the plans it started with.
+
+from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.http1.codec cimport Limits
+
+from libc.stdint cimport int64_t, uint64_t
+
+cdef enum BackendKind:
+    BACKEND_HOST = 0         # forward to a pool of one host
+    BACKEND_LLM = 1          # pick a model from the body, then forward to its provider
+    BACKEND_HANDLER = 2      # hand the whole message to a Python handler (MCP)
+    BACKEND_INVALID = 3      # answers its `failure`
+
+cdef class BackendPlan:
+    cdef readonly int kind
+    cdef readonly str name                   # label and log value
+    cdef readonly str protocol               # http, llm, mcp
+    cdef public object pool                  # link.pool.Pool (host, llm provider)
+    cdef public bytes authority              # automatic authority rewrite; None keeps the client's
+    cdef public tuple request_steps          # Step, once per attempt
+    cdef public tuple response_steps
+    cdef public int64_t request_timeout_ns   # until response headers; 0: the route decides
+    cdef public object router                # llm.router.ModelRouter (BACKEND_LLM)
+    cdef public object handler               # async callable (BACKEND_HANDLER)
+    cdef public Reply failure                # BACKEND_INVALID
+    cdef public int64_t max_body             # bytes buffered before dispatch (LLM, handler)
+
+cdef class RoutePlan:
+    cdef readonly str name, namespace, rule_name
+    cdef public tuple request_steps
+    cdef public tuple response_steps
+    cdef public int64_t request_timeout_ns, backend_timeout_ns   # 0: none
+    cdef public tuple backends               # BackendPlan
+    cdef uint64_t* cumulative                # running sums of weights, one per backend
+    cdef uint64_t total_weight
+    cdef public dict meters                  # backend name -> RequestMeter (log.meter)
+    cdef BackendPlan choose(self)
+
+cdef class ListenerPlan:
+    cdef readonly str name, gateway, gateway_namespace
+    cdef public tuple request_steps          # gateway phase
+    cdef public tuple response_steps
+    cdef public object routes                # route.table.RouteTable
+    cdef public object fallback_meters       # meters of requests without a route
+
+cdef enum ForwardedBits:
+    FORWARDED_X = 1          # x-forwarded-for, -proto, -host
+    FORWARDED_RFC = 2        # forwarded (RFC 7239)
+
+cdef class BindPlan:
+    cdef readonly str key
+    cdef public bint secure                  # TLS is terminated here
+    cdef public object listeners             # route.table.HostTable of ListenerPlan
+    cdef public ListenerPlan only            # the single listener without a host name, if so
+    cdef public Limits limits
+    cdef public int64_t idle_timeout_ns      # keep-alive idle; also bounds a slow head
+    cdef public int64_t head_timeout_ns      # from the first byte of a head to its end
+    cdef public int64_t body_timeout_ns      # between two reads of a request body, and two writes to a slow reader
+    cdef public int64_t max_duration_ns      # of a connection; 0: unlimited
+    cdef public int64_t max_requests         # per connection; 0: unlimited
+    cdef public bint lower_case              # response field names
+    cdef public int forwarded                # ForwardedBits
+    cdef public int trusted_hops
+    cdef public int64_t generation
+    cdef public object access_log            # log.access.AccessLogFormat, None: off
+    cdef public object connection_meter
+
+cdef class BindSlot:
+    # What connections of a port hold: survives reloads, its plan does not.
+    cdef readonly str key
+    cdef public BindPlan plan

@@ -1,0 +1,109 @@
+"""Plans: the compiled configuration as the request path reads it."""
+
+from libc.stdlib cimport free, malloc
+
+from headgate_engine.context.request cimport Reply
+from headgate_engine.http1.codec cimport Limits
+
+from libc.stdint cimport uint64_t
+
+import random
+
+# xorshift64* state: weights need speed and spread, not secrecy.
+cdef uint64_t _random_state = random.SystemRandom().getrandbits(64) | 1
+
+
+cdef inline uint64_t _next_random() noexcept nogil:
+    global _random_state
+    cdef uint64_t x = _random_state
+    x ^= x >> 12
+    x ^= x << 25
+    x ^= x >> 27
+    _random_state = x
+    return x * <uint64_t>2685821657736338717
+
+
+cdef class BackendPlan:
+    def __init__(self, str name, str protocol, int kind):
+        if not 0 <= kind <= 3:
+            raise ValueError(f"backend kind {kind}")
+        self.name = name
+        self.protocol = protocol
+        self.kind = kind
+        self.request_steps = ()
+        self.response_steps = ()
+        self.max_body = 2 * 1024 * 1024
+
+
+cdef class RoutePlan:
+    def __cinit__(self):
+        self.cumulative = NULL
+
+    def __init__(self, str name, str namespace, str rule_name, tuple backends, tuple weights):
+        cdef Py_ssize_t index
+        cdef uint64_t total = 0
+        if len(backends) != len(weights):
+            raise ValueError("one weight per backend")
+        self.name = name
+        self.namespace = namespace
+        self.rule_name = rule_name
+        self.backends = backends
+        self.request_steps = ()
+        self.response_steps = ()
+        self.meters = {}
+        if backends:
+            self.cumulative = <uint64_t*>malloc(len(backends) * sizeof(uint64_t))
+            if self.cumulative == NULL:
+                raise MemoryError()
+            for index in range(len(backends)):
+                if weights[index] < 0:
+                    raise ValueError("weights are not negative")
+                total += weights[index]
+                self.cumulative[index] = total
+        self.total_weight = total
+
+    def __dealloc__(self):
+        free(self.cumulative)
+
+    cdef BackendPlan choose(self):
+        """Weighted random choice; None when every weight is zero or there is no backend."""
+        cdef Py_ssize_t index = 0
+        cdef uint64_t ticket
+        if self.total_weight == 0:
+            return None
+        if len(self.backends) > 1:
+            # Multiply-shift instead of modulo: no bias worth naming and no division.
+            ticket = <uint64_t>((<unsigned long long>(_next_random() >> 32) * self.total_weight) >> 32)
+            while self.cumulative[index] <= ticket:
+                index += 1
+        return <BackendPlan>self.backends[index]
+
+    def pick(self):
+        """Python face of choose(), for tests."""
+        return self.choose()
+
+
+cdef class ListenerPlan:
+    def __init__(self, str name, str gateway, str gateway_namespace, routes):
+        self.name = name
+        self.gateway = gateway
+        self.gateway_namespace = gateway_namespace
+        self.routes = routes
+        self.request_steps = ()
+        self.response_steps = ()
+
+
+cdef class BindPlan:
+    def __init__(self, str key, Limits limits):
+        self.key = key
+        self.limits = limits
+        self.idle_timeout_ns = 600 * 1000000000
+        self.head_timeout_ns = 60 * 1000000000
+        self.body_timeout_ns = 60 * 1000000000
+        self.lower_case = True
+
+
+cdef class BindSlot:
+    def __init__(self, str key, BindPlan plan):
+        self.key = key
+        self.plan = plan

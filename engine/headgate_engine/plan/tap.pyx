@@ -1,0 +1,12 @@
+"""The contract of what looks at a response body on its way to the client."""
+
+from headgate_engine.context.request cimport RequestContext
+from headgate_engine.wire.buffer cimport ByteBuffer
+
+
+cdef class ResponseTap:
+    cdef bint feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
+        raise NotImplementedError("ResponseTap.feed")
+
+    cdef int finish(self, RequestContext ctx, ByteBuffer out) except -1:
+        return 0

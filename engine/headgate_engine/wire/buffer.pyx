@@ -1,0 +1,99 @@
+# cython: boundscheck=False
+"""A growable byte buffer in C memory; see buffer.pxd."""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy, memmove
+
+cdef enum:
+    FIRST_CAPACITY = 512
+    # Memory beyond this is given back when the buffer is cleared.
+    KEEP_CAPACITY = 131072
+
+
+cdef class ByteBuffer:
+    def __dealloc__(self):
+        free(self.data)
+
+    def __len__(self):
+        return self.length
+
+    def __bytes__(self):
+        return self.data[:self.length] if self.length else b""
+
+    cdef int reserve(self, Py_ssize_t extra) except -1:
+        cdef Py_ssize_t wanted = self.length + extra
+        cdef Py_ssize_t capacity
+        cdef char* data
+        if wanted <= self.capacity:
+            return 0
+        capacity = self.capacity * 2 if self.capacity else FIRST_CAPACITY
+        if capacity < wanted:
+            capacity = wanted
+        data = <char*>realloc(self.data, capacity)
+        if data == NULL:
+            raise MemoryError()
+        self.data = data
+        self.capacity = capacity
+        return 0
+
+    cdef int append(self, const char* p, Py_ssize_t n) except -1:
+        if n <= 0:
+            return 0
+        if self.length + n > self.capacity:
+            self.reserve(n)
+        memcpy(self.data + self.length, p, n)
+        self.length += n
+        return 0
+
+    cdef int append_byte(self, char c) except -1:
+        if self.length == self.capacity:
+            self.reserve(1)
+        self.data[self.length] = c
+        self.length += 1
+        return 0
+
+    cdef int append_uint(self, unsigned long long value) except -1:
+        cdef char digits[20]
+        cdef int at = 20
+        while True:
+            at -= 1
+            digits[at] = <char>(48 + value % 10)
+            value //= 10
+            if value == 0:
+                break
+        return self.append(digits + at, 20 - at)
+
+    cdef int append_hex(self, unsigned long long value) except -1:
+        cdef char digits[16]
+        cdef int at = 16
+        while True:
+            at -= 1
+            digits[at] = b"0123456789abcdef"[value & 15]
+            value >>= 4
+            if value == 0:
+                break
+        return self.append(digits + at, 16 - at)
+
+    cdef int consume(self, Py_ssize_t n) except -1:
+        if n > self.length:
+            raise ValueError("consume past the end")
+        self.length -= n
+        if self.length:
+            memmove(self.data, self.data + n, self.length)
+        return 0
+
+    cdef void clear(self) noexcept:
+        self.length = 0
+        if self.capacity > KEEP_CAPACITY:
+            self.release()
+
+    cdef void release(self) noexcept:
+        free(self.data)
+        self.data = NULL
+        self.length = self.capacity = 0
+
+    cdef bytes take(self):
+        cdef bytes whole = PyBytes_FromStringAndSize(self.data, self.length)
+        self.clear()
+        return whole

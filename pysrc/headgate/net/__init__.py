@@ -1,0 +1,1 @@
+"""Outbound connections: the only place that opens sockets to others."""

@@ -1,0 +1,74 @@
+"""Opening connections to backends."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+
+from headgate.ir.endpoint import Endpoint, Keepalives
+from headgate.ir.process import UpstreamSettings
+from headgate.net.dns import Resolver
+from headgate.net.tls import client_context
+
+ProtocolFactory = Callable[[], asyncio.BaseProtocol]
+
+
+class Dialer:
+    """Opens connections to one endpoint: name resolution, TCP, TLS, keepalive, all within one time-out."""
+
+    def __init__(self, endpoint: Endpoint, settings: UpstreamSettings, resolver: Resolver) -> None:
+        self._endpoint = endpoint
+        self._resolver = resolver
+        timeout_ms = endpoint.connect_timeout_ms
+        self._timeout = (settings.connect_timeout_ms if timeout_ms is None else timeout_ms) / 1000
+        self._keepalives = endpoint.keepalives or settings.keepalives
+        self._ssl: ssl.SSLContext | None = None
+        self._server_hostname: str | None = None
+        if endpoint.tls is not None:
+            self._ssl = client_context(endpoint.tls)
+            self._server_hostname = endpoint.tls.hostname or endpoint.host
+
+    async def connect(self, factory: ProtocolFactory) -> None:
+        """Open a transport for `factory()`; raises OSError, or TimeoutError past the connect time-out."""
+        async with asyncio.timeout(self._timeout):
+            if self._endpoint.unix_path is not None:
+                await self._connect_unix(factory, self._endpoint.unix_path)
+                return
+            addresses = await self._resolver.lookup(self._endpoint.host)
+            for last, address in zip(_last_flags(len(addresses)), addresses, strict=True):
+                try:
+                    await self._connect_tcp(factory, address)
+                except ssl.SSLError:
+                    raise
+                except OSError:
+                    if last:
+                        raise
+                else:
+                    return
+
+    async def _connect_tcp(self, factory: ProtocolFactory, address: str) -> None:
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.create_connection(
+            factory, address, self._endpoint.port, ssl=self._ssl, server_hostname=self._server_hostname
+        )
+        sock = transport.get_extra_info("socket")
+        if sock is not None and self._keepalives.enabled:
+            _set_keepalives(sock, self._keepalives)
+
+    async def _connect_unix(self, factory: ProtocolFactory, path: str) -> None:
+        loop = asyncio.get_running_loop()
+        hostname = self._server_hostname or ("localhost" if self._ssl is not None else None)
+        await loop.create_unix_connection(factory, path, ssl=self._ssl, server_hostname=hostname)
+
+
+def _last_flags(count: int) -> list[bool]:
+    return [index == count - 1 for index in range(count)]
+
+
+def _set_keepalives(sock: socket.socket, keepalives: Keepalives) -> None:
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, max(1, keepalives.time_ms // 1000))
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, max(1, keepalives.interval_ms // 1000))
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, keepalives.retries)

@@ -1,0 +1,88 @@
+"""Name resolution for backends: cached, with the addresses of a name used in turn."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+import time
+from collections.abc import Callable
+
+# getaddrinfo() tells no TTL; names are looked up again after the shortest time the reference allows.
+TTL_SECONDS = 5.0
+# A name that fails is not asked for again within this time, so that a burst of requests costs one look-up.
+FAILURE_TTL_SECONDS = 1.0
+MAX_NAMES = 4096
+
+
+class Resolver:
+    """Resolves host names to addresses.
+
+    `ipv6` False looks up IPv4 only. `clock` gives seconds and only moves forward.
+    """
+
+    def __init__(self, *, ipv6: bool = True, clock: Callable[[], float] = time.monotonic) -> None:
+        self._family = socket.AF_UNSPEC if ipv6 else socket.AF_INET
+        self._clock = clock
+        self._known: dict[str, tuple[float, list[str] | OSError]] = {}
+        self._running: dict[str, asyncio.Future[list[str]]] = {}
+        self._turn = 0
+
+    async def lookup(self, host: str) -> list[str]:
+        """Return the addresses of `host`, starting with another one each time; raises OSError.
+
+        IPv4 comes before IPv6 (`V4Preferred`). An address is returned as it is.
+        """
+        if is_address(host):
+            return [host]
+        found = self._known.get(host)
+        if found is None or found[0] <= self._clock():
+            addresses = await self._ask_once(host)
+        elif isinstance(found[1], OSError):
+            raise found[1]
+        else:
+            addresses = found[1]
+        self._turn += 1
+        start = self._turn % len(addresses)
+        return addresses[start:] + addresses[:start]
+
+    async def _ask_once(self, host: str) -> list[str]:
+        running = self._running.get(host)
+        if running is None:
+            running = asyncio.get_running_loop().create_future()
+            self._running[host] = running
+            try:
+                running.set_result(await self._ask(host))
+            except OSError as error:
+                running.set_exception(error)
+                running.exception()  # whoever waits gets it; nobody waiting is no fault
+                raise
+            finally:
+                del self._running[host]
+                if not running.done():
+                    running.cancel()
+        return await asyncio.shield(running)
+
+    async def _ask(self, host: str) -> list[str]:
+        loop = asyncio.get_running_loop()
+        if len(self._known) >= MAX_NAMES:
+            self._known.clear()
+        try:
+            answer = await loop.getaddrinfo(host, None, family=self._family, type=socket.SOCK_STREAM)
+        except OSError as error:
+            self._known[host] = (self._clock() + FAILURE_TTL_SECONDS, error)
+            raise
+        ordered = sorted(answer, key=lambda entry: entry[0] != socket.AF_INET)
+        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in ordered))
+        v4 = [address for address in addresses if ":" not in address]
+        self._known[host] = (self._clock() + TTL_SECONDS, v4 or addresses)
+        return v4 or addresses
+
+
+def is_address(host: str) -> bool:
+    """Tell whether `host` is an IPv4 or IPv6 address without brackets."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

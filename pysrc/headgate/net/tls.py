@@ -1,0 +1,106 @@
+"""TLS contexts for both directions, made once per configuration."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Sequence
+
+from headgate.ir.listener import Listener
+from headgate.ir.tls import BackendTls, ServerTls
+
+DEFAULT_ALPN = ("http/1.1",)
+
+
+def _load_pair(context: ssl.SSLContext, cert_pem: bytes, key_pem: bytes) -> None:
+    """Load a certificate and key from memory.
+
+    `ssl` reads files only; the key lies in an anonymous memory file that no other process can open by name.
+    """
+    descriptor = os.memfd_create("headgate-tls", os.MFD_CLOEXEC)
+    try:
+        with os.fdopen(os.dup(descriptor), "wb") as file:
+            file.write(cert_pem + b"\n" + key_pem)
+        context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
+
+
+def server_context(tls: ServerTls) -> ssl.SSLContext:
+    """Return the context of one listener. TLS 1.2 and 1.3, ALPN http/1.1."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
+    context.set_alpn_protocols(list(DEFAULT_ALPN))
+    _load_pair(context, tls.cert_pem, tls.key_pem.reveal_bytes())
+    return context
+
+
+class SniSelector:
+    """Chooses the listener's certificate by SNI: exact name, then the longest wildcard, then the one without
+    a host name. A name that fits none is refused in the handshake.
+    """
+
+    def __init__(self, listeners: Sequence[Listener]) -> None:
+        self._exact: dict[str, ssl.SSLContext] = {}
+        self._wildcards: list[tuple[str, ssl.SSLContext]] = []
+        self._default: ssl.SSLContext | None = None
+        for listener in listeners:
+            if listener.tls is None:
+                continue
+            context = server_context(listener.tls)
+            if listener.hostname is None:
+                self._default = context
+            elif listener.hostname.startswith("*."):
+                self._wildcards.append((listener.hostname[1:], context))
+            else:
+                self._exact[listener.hostname] = context
+        self._wildcards.sort(key=lambda entry: -len(entry[0]))
+
+    def find(self, name: str | None) -> ssl.SSLContext | None:
+        """Return the context for an SNI name (None when the client sent none)."""
+        if name is not None:
+            name = name.lower()
+            if name in self._exact:
+                return self._exact[name]
+            for suffix, context in self._wildcards:
+                if name.endswith(suffix) and len(name) > len(suffix):
+                    return context
+        return self._default
+
+    def accept_context(self) -> ssl.SSLContext:
+        """Return the context a port starts handshakes with; it switches to the listener's."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
+        context.set_alpn_protocols(list(DEFAULT_ALPN))
+        context.sni_callback = self._on_sni
+        return context
+
+    def _on_sni(self, connection: ssl.SSLObject, name: str | None, _context: ssl.SSLContext) -> int | None:
+        chosen = self.find(name)
+        if chosen is None:
+            return ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
+        connection.context = chosen
+        return None
+
+
+def client_context(tls: BackendTls) -> ssl.SSLContext:
+    """Return the context for connections to a backend.
+
+    Trust: `root_pem`, else the system's store. `insecure` verifies nothing, `insecure_host` not the name.
+    """
+    if tls.root_pem is not None:
+        context = ssl.create_default_context(cadata=tls.root_pem.decode("ascii", "ignore"))
+    else:
+        context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if tls.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif tls.insecure_host:
+        context.check_hostname = False
+    context.set_alpn_protocols(list(tls.alpn or DEFAULT_ALPN))
+    if tls.client is not None:
+        _load_pair(context, tls.client.cert_pem, tls.client.key.secret.reveal_bytes())
+    return context

@@ -1,0 +1,1 @@
+"""From the frozen configuration to the plans that the engine runs."""

@@ -1,0 +1,245 @@
+"""IR to plans: builds, beside whatever runs, everything a configuration needs, and swaps it in at once.
+
+State that outlives a configuration (pools, MCP sessions, rate-limit buckets) is keyed by identity in the IR and carried
+over while its key stays; the rest is built anew.
+"""
+
+from __future__ import annotations
+
+import ssl
+
+from headgate.ir.backend import HostBackend, MissingBackend, RouteBackend
+from headgate.ir.bind import Bind
+from headgate.ir.endpoint import Endpoint
+from headgate.ir.gateway import Gateway
+from headgate.ir.listener import Listener
+from headgate.ir.mcp import McpBackend
+from headgate.ir.model import LlmRouter
+from headgate.ir.route import Route
+from headgate.net.dial import Dialer
+from headgate.net.dns import Resolver, is_address
+from headgate.net.tls import SniSelector
+from headgate.pipeline import steps
+from headgate.pipeline.llm import compile_models
+from headgate.pipeline.mcp import McpHandlers
+from headgate.pipeline.replies import Row, engine_replies, reply_of
+from headgate_engine.http1.codec import Limits
+from headgate_engine.link.pool import Pool
+from headgate_engine.link.worker import Worker
+from headgate_engine.log.access import AccessLogFormat
+from headgate_engine.plan.plans import BackendPlan, BindPlan, ListenerPlan, RoutePlan
+from headgate_engine.route.table import HostTable, RouteRule, RouteTable
+
+# BackendPlan kinds (headgate_engine/plan/plans.pxd).
+HOST, LLM, HANDLER, INVALID = range(4)
+
+NS_PER_MS = 1_000_000
+# Head limits: the codec's defaults unless the configuration says otherwise.
+DEFAULT_MAX_HEADERS = 256
+
+
+class CompileError(Exception):
+    """The configuration is well-formed but cannot run here; `errors` says why, one line each."""
+
+    def __init__(self, errors: list[str]) -> None:
+        super().__init__("\n".join(errors))
+        self.errors = errors
+
+
+class Pools:
+    """Connection pools by endpoint key; those that a new configuration still names are taken over."""
+
+    def __init__(self, worker: Worker, gateway: Gateway, previous: Pools | None) -> None:
+        self._worker = worker
+        self._settings = gateway.process.upstream
+        self._resolver = Resolver(ipv6=gateway.process.ipv6)
+        self._previous = {} if previous is None else previous.by_key
+        self.by_key: dict[str, Pool] = {}
+
+    def get(self, endpoint: Endpoint) -> Pool:
+        """Return the pool of an endpoint, the running one where there is one."""
+        pool = self.by_key.get(endpoint.key)
+        if pool is None:
+            pool = self._previous.get(endpoint.key) or self._open(endpoint)
+            self.by_key[endpoint.key] = pool
+        return pool
+
+    def _open(self, endpoint: Endpoint) -> Pool:
+        dialer = Dialer(endpoint, self._settings, self._resolver)
+        return Pool(
+            self._worker,
+            endpoint.key,
+            endpoint.address.encode(),
+            dialer.connect,
+            idle_timeout=self._settings.pool_idle_timeout_ms / 1000,
+            max_idle=self._settings.pool_max_idle or 0,
+        )
+
+    def close_unused(self, current: Pools) -> None:
+        """Close what `current` did not take over."""
+        for key, pool in self.by_key.items():
+            if current.by_key.get(key) is not pool:
+                pool.close()
+
+
+class Running:
+    """One compiled configuration of one worker: `binds` by key, ready to be swapped in by activate()."""
+
+    def __init__(self, worker: Worker, gateway: Gateway, generation: int, previous: Running | None) -> None:
+        self.worker = worker
+        self.gateway = gateway
+        self.generation = generation
+        self._previous = previous
+        self.pools = Pools(worker, gateway, None if previous is None else previous.pools)
+        self.mcp = McpHandlers(worker, gateway, self.pools.get, None if previous is None else previous.mcp)
+        self.binds: dict[str, BindPlan] = {}
+        self._contexts: dict[str, ssl.SSLContext] = {}
+
+    def ssl_context(self, bind_key: str) -> ssl.SSLContext | None:
+        """Return what a port starts TLS handshakes with, None for plain HTTP."""
+        return self._contexts.get(bind_key)
+
+    def build(self) -> None:
+        """Compile every port; raises CompileError with all faults."""
+        errors: list[str] = []
+        compiler = Compiler(self)
+        for bind in self.gateway.binds:
+            try:
+                self.binds[bind.key] = compiler.bind(bind)
+                if bind.tls:
+                    self._contexts[bind.key] = SniSelector(bind.listeners).accept_context()
+            except (ValueError, ssl.SSLError, OSError) as error:
+                errors.append(f"{bind.key}: {error}")
+        if errors:
+            raise CompileError(errors)
+
+    async def prepare(self) -> None:
+        """Do what must be awaited before activation. Nothing today: key sets and documents will come here."""
+
+    def activate(self) -> None:
+        """Swap the plans in; requests in flight keep the ones they started with."""
+        self.worker.set_replies(engine_replies())
+        for key, plan in self.binds.items():
+            self.worker.set_bind(key, plan)
+        previous = self._previous
+        self._previous = None
+        if previous is not None:
+            for key in previous.binds.keys() - self.binds.keys():
+                self.worker.drop_bind(key)
+            previous.pools.close_unused(self.pools)
+            previous.mcp.close_unused(self.mcp)
+
+    async def aclose(self) -> None:
+        """End sessions and child processes at shutdown."""
+        for pool in self.pools.by_key.values():
+            pool.close()
+        await self.mcp.aclose()
+
+
+class Compiler:
+    """Turns the nouns of the IR into engine plans."""
+
+    def __init__(self, running: Running) -> None:
+        self._running = running
+        self._gateway = running.gateway
+        self._worker = running.worker
+
+    def bind(self, bind: Bind) -> BindPlan:
+        """Return the plan of one port."""
+        frontend = self._gateway.frontend
+        plan = BindPlan(bind.key, Limits(max_headers=frontend.http1_max_headers or DEFAULT_MAX_HEADERS))
+        plan.secure = bind.tls
+        plan.idle_timeout_ns = frontend.http1_idle_timeout_ms * NS_PER_MS
+        plan.max_duration_ns = (frontend.max_connection_duration_ms or 0) * NS_PER_MS
+        forwarding = self._gateway.process.forwarding
+        plan.forwarded = int(forwarding.x_forwarded) | int(forwarding.forwarded) << 1
+        plan.trusted_hops = forwarding.trusted_hops
+        plan.generation = self._running.generation
+        plan.access_log = AccessLogFormat(
+            format=self._gateway.process.log_format, remove=frontend.access_log.remove
+        )
+        listeners = [(listener, self.listener(listener)) for listener in bind.listeners]
+        plan.listeners = HostTable([(listener.hostname or "*", compiled) for listener, compiled in listeners])
+        if len(listeners) == 1 and listeners[0][0].hostname is None:
+            plan.only = listeners[0][1]
+        return plan
+
+    def listener(self, listener: Listener) -> ListenerPlan:
+        """Return the plan of one listener with its route table."""
+        rules = []
+        for route in listener.routes:
+            plan = self.route(route)
+            for match in route.matches:
+                rules.append(
+                    RouteRule(
+                        hostnames=route.hostnames,
+                        path_kind=match.path.kind,
+                        path=match.path.value,
+                        method=match.method,
+                        headers=tuple((item.name, item.kind, item.value) for item in match.headers),
+                        query=tuple((item.name, item.kind, item.value) for item in match.query),
+                        target=plan,
+                        order=route.order,
+                    )
+                )
+        return ListenerPlan(
+            listener.name, listener.gateway_name, listener.gateway_namespace, RouteTable(rules)
+        )
+
+    def route(self, route: Route) -> RoutePlan:
+        """Return the plan of one route: steps in pipeline order, backends with their weights."""
+        backends = tuple(self.backend(entry) for entry in route.backends)
+        plan = RoutePlan(
+            route.name,
+            route.namespace,
+            route.rule_name or "",
+            backends,
+            tuple(entry.weight for entry in route.backends),
+        )
+        plan.request_steps = steps.route_request_steps(route.policies, self._worker.segment)
+        plan.response_steps = steps.route_response_steps(route.policies)
+        timeout = route.policies.timeout
+        if timeout is not None:
+            plan.request_timeout_ns = (timeout.request_timeout_ms or 0) * NS_PER_MS
+            plan.backend_timeout_ns = (timeout.backend_request_timeout_ms or 0) * NS_PER_MS
+        return plan
+
+    def backend(self, entry: RouteBackend) -> BackendPlan:
+        """Return the plan of one weighted choice."""
+        backend = entry.backend
+        match backend:
+            case HostBackend():
+                plan = BackendPlan(backend.name, "http", HOST)
+                plan.pool = self._running.pools.get(backend.endpoint)
+                plan.authority = rewritten_authority(backend.endpoint)
+            case LlmRouter():
+                plan = BackendPlan(backend.name, "llm", LLM)
+                plan.router = compile_models(backend, self._running.pools.get)
+                plan.max_body = backend.max_body_bytes
+            case McpBackend():
+                plan = BackendPlan(backend.name, "mcp", HANDLER)
+                plan.handler = self._running.mcp.get(backend)
+                plan.max_body = self._gateway.frontend.max_buffer_bytes
+            case MissingBackend():
+                plan = BackendPlan(backend.name, "http", INVALID)
+                plan.failure = reply_of(Row(500, backend.reason, "Internal"))
+        plan.request_steps = steps.backend_request_steps(entry.policies)
+        plan.response_steps = steps.backend_response_steps(entry.policies)
+        plan.request_timeout_ns = (entry.policies.request_timeout_ms or 0) * NS_PER_MS
+        return plan
+
+
+def rewritten_authority(endpoint: Endpoint) -> bytes | None:
+    """Return the authority that goes out: a named host's own; None keeps the client's (addresses, sockets)."""
+    if endpoint.unix_path is not None or is_address(endpoint.host) or endpoint.authority is None:
+        return None
+    return endpoint.authority.encode("idna" if not endpoint.authority.isascii() else "ascii")
+
+
+def compile_gateway(
+    gateway: Gateway, previous: Running | None, *, worker: Worker, generation: int
+) -> Running:
+    """Return the compiled configuration, not yet active; raises CompileError."""
+    running = Running(worker, gateway, generation, previous)
+    running.build()
+    return running

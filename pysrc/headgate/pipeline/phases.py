@@ -1,0 +1,93 @@
+"""The pipeline as data: what happens to a request, in which order, and why there.
+
+Read top to bottom for requests; response halves run in the order of RESPONSE. The trace, the configuration dump and
+the documentation read this table; steps.py builds the steps of it that are `built`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """One policy in its place. `built`: works in this release; the loader refuses the others."""
+
+    policy: str
+    built: bool
+    why: str = ""
+
+
+class Phase(NamedTuple):
+    """`per`: `request` runs once, `attempt` once per upstream try, `message` once per MCP message."""
+
+    name: str
+    per: str
+    entries: tuple[Entry, ...]
+
+
+PHASES: tuple[Phase, ...] = (
+    Phase(
+        "gateway",
+        "request",
+        (
+            Entry("cors", False, "a preflight carries no credentials"),
+            Entry("oidc", False, "identity comes before anything that may spend money"),
+            Entry("jwtAuth", False),
+            Entry("basicAuth", False),
+            Entry("apiKey", False),
+            Entry("extAuthz", False),
+            Entry("authorization", False, "needs identity"),
+            Entry("extProc", False),
+            Entry("transformations", False, "route selection sees the changed request"),
+        ),
+    ),
+    Phase(
+        "route",
+        "request",
+        (
+            Entry("timeout", True, "counted from the start of the request, covers all that follows"),
+            Entry("cors", False),
+            Entry("oidc", False),
+            Entry("jwtAuth", False),
+            Entry("mcpAuthentication", False, "before authorization (specification, Inbound 3)"),
+            Entry("basicAuth", False),
+            Entry("apiKey", False),
+            Entry("extAuthz", False),
+            Entry("authorization", False),
+            Entry("localRateLimit", True, "only requests that may pass consume the limit"),
+            Entry("remoteRateLimit", False),
+            Entry("buffer", False),
+            Entry("extProc", False),
+            Entry("transformations", False),
+            Entry("csrf", False),
+            Entry("requestHeaderModifier", True),
+            Entry("urlRewrite", False),
+            Entry("requestRedirect", False),
+            Entry("delay", False),
+            Entry("directResponse", True, "last: what precedes it applies to it as well"),
+        ),
+    ),
+    Phase(
+        "backend",
+        "attempt",
+        (
+            Entry("authorization", False),
+            Entry("extAuthz", False),
+            Entry("backendAuth", True, "replaces what the client sent in the same place"),
+            Entry("transformations", False),
+            Entry("requestHeaderModifier", True),
+            Entry("requestRedirect", False),
+            Entry("a2a", False),
+            Entry("llm", True, "model choice, body edits and usage"),
+            Entry("authority rewrite", True, "named hosts get their own name"),
+        ),
+    ),
+)
+
+RESPONSE: tuple[Entry, ...] = (
+    Entry("responseHeaderModifier (route)", True),
+    Entry("responseHeaderModifier (backend)", True),
+    Entry("buffer", False),
+    Entry("transformations (route, backend, gateway)", False),
+    Entry("collected headers (rate limit)", True, "overwrite fields of the same name"),
+)
