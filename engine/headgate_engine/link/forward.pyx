@@ -1,6 +1,6 @@
 """The way of one request; see forward.pxd for the stages."""
 
-cimport cython
+
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcmp
 
@@ -55,7 +55,7 @@ cdef Exchange new_exchange(Worker worker, ServerStream client, MessageHead head,
     return exchange
 
 
-@cython.freelist(64)
+
 cdef class Exchange(Sink):
     # -- from head to backend ----------------------------------------------------------------------------------------
     cdef int start(self, BindPlan bind) except -1:

@@ -8,7 +8,7 @@ from libc.stdlib cimport free, malloc
 from headgate_engine.context.request cimport Reply
 from headgate_engine.link.reasons cimport REPLY_COUNT
 from headgate_engine.link.timers cimport TimerQueue, monotonic_ns
-from headgate_engine.log.meter cimport ConnectionMeter, RequestMeters
+from headgate_engine.log.meter cimport RequestMeters
 from headgate_engine.plan.plans cimport BindPlan, BindSlot
 from headgate_engine.wire.buffer cimport ByteBuffer
 from headgate_engine.http1.codec cimport set_date

@@ -55,12 +55,12 @@ cdef class LlmTarget:
         if raw == b"*":
             pass
         elif raw.endswith(b"*"):
-            self.prefix = raw[:-1]
+            self.prefix = raw.removesuffix(b"*")
         elif raw.startswith(b"*"):
             self.suffix = raw[1:]
         else:
             self.exact = raw
-        if raw.count(b"*") > 1 or b"*" in raw[1:-1]:
+        if b"*" in raw.removeprefix(b"*").removesuffix(b"*") or (raw != b"*" and raw.count(b"*") > 1):
             raise ValueError(f"model pattern {pattern!r}: one * at the start or the end")
         self.plan = plan
         self.provider = provider.encode()

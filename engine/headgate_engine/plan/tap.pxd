@@ -1,7 +1,6 @@
+from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.wire.buffer cimport ByteBuffer
-
-from headgate_engine.context.headers cimport MessageHead
 
 cdef class ResponseTap:
     cdef bint rewrites               # the body's length may change

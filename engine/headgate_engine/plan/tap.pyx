@@ -1,10 +1,14 @@
 """The contract of what looks at a response body on its way to the client."""
 
+from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 
 cdef class ResponseTap:
+    cdef bint begin(self, RequestContext ctx, MessageHead head) except -1:
+        raise NotImplementedError("ResponseTap.begin")
+
     cdef bint feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
         raise NotImplementedError("ResponseTap.feed")
 

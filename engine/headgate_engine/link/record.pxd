@@ -1,0 +1,9 @@
+# What is kept of a request when it is over: its access-log line, counters and histograms.
+
+from headgate_engine.context.request cimport RequestContext
+from headgate_engine.link.worker cimport Worker
+from headgate_engine.plan.plans cimport BindPlan
+
+cdef int record_request(Worker worker, RequestContext ctx, BindPlan bind) except -1
+# A request refused before it had a context.
+cdef int record_refusal(Worker worker, BindPlan bind, str peer, int status, str detail) except -1
