@@ -38,6 +38,7 @@ class RouteBackend:
     """One weighted choice. Weight 0 is never picked; `named` tells a reference from an inline backend.
 
     `policies` are merged: route, then named backend, then this reference, the last that sets a field wins.
+    They are empty for MCP backends and LLM routers, whose targets and models hold all of theirs themselves.
     """
 
     backend: Backend

@@ -1,0 +1,258 @@
+"""Backends: named ones, those of routes, and MCP targets."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from headgate.config.check import Record
+from headgate.config.context import Context
+from headgate.config.policy_values import NO_OPTIONS, BackendOptions, backend_options
+from headgate.document import fields
+from headgate.document.fields import Target
+from headgate.errors import Problem
+from headgate.ir.backend import Backend, HostBackend, MissingBackend, NamedBackend, RouteBackend
+from headgate.ir.digest import digest
+from headgate.ir.endpoint import Endpoint
+from headgate.ir.mcp import McpBackend, McpTarget, StdioTarget, StreamableHttpTarget
+from headgate.ir.policies import NO_BACKEND_POLICIES
+from headgate.ir.tls import BackendTls
+
+TARGET_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+DEFAULT_MCP_PATH: Final = "/mcp"
+MAX_NAME: Final = 253
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    record: Record
+    options: BackendOptions
+
+
+class Backends:
+    """Makes backends; equal connections share one Endpoint."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.named: dict[str, _Named] = {}
+        self._endpoints: dict[tuple[Target, BackendOptions], Endpoint] = {}
+        self._hosts: dict[tuple[str, str], HostBackend] = {}
+
+    def declare(self, records: list[Record]) -> None:
+        """Note the `backends[]` of the file; a route may name them before or after."""
+        for record in records:
+            name = record["name"].removeprefix("/")
+            if not name:
+                self.context.fault(Problem.VALUE, record, "name", "a backend needs a name")
+            elif name in self.named:
+                self.context.fault(Problem.CONFLICT, record, "name", f"backend {name!r} is declared twice")
+            else:
+                self.named[name] = _Named(record, backend_options(self.context, record.get("policies")))
+
+    def for_dump(self) -> tuple[NamedBackend, ...]:
+        """Return the named backends with the policies they have of themselves."""
+        found = []
+        for name, named in sorted(self.named.items()):
+            backend = self._of_record(named.record, f"/{name}", named.options, f"backend/{name}")
+            if backend is not None:
+                found.append(
+                    NamedBackend(name=name, namespace="", backend=backend, policies=named.options.policies())
+                )
+        return tuple(found)
+
+    def endpoint(self, target: Target, options: BackendOptions) -> Endpoint:
+        """Return the endpoint of an address with the connection settings among `options`."""
+        tls = options.tls or (BackendTls() if target.scheme == "https" else None)
+        kept = BackendOptions(
+            tls=tls, connect_timeout_ms=options.connect_timeout_ms, keepalives=options.keepalives
+        )
+        address = Target(target.host, target.port, target.unix_path)
+        found = self._endpoints.get((address, kept))
+        if found is None:
+            plain = Endpoint(key="", host=target.host, port=target.port, unix_path=target.unix_path, tls=tls)
+            key = f"{'https' if tls else 'http'}://{plain.address}"
+            if kept not in (NO_OPTIONS, BackendOptions(tls=BackendTls())):
+                key += f"#{digest(tls, kept.connect_timeout_ms, kept.keepalives)}"
+            found = Endpoint(
+                key=key,
+                host=target.host,
+                port=target.port,
+                unix_path=target.unix_path,
+                tls=tls,
+                connect_timeout_ms=kept.connect_timeout_ms,
+                keepalives=kept.keepalives,
+            )
+            self._endpoints[address, kept] = found
+        return found
+
+    def of_route(
+        self, records: list[Record], inherited: BackendOptions, owner: str
+    ) -> tuple[RouteBackend, ...]:
+        """Return the weighted backends of a route; `inherited` are the backend policies of the levels
+        above.
+        """
+        found = []
+        for index, record in enumerate(records):
+            own = backend_options(self.context, record.get("policies"))
+            named = record.get("backend")
+            options = inherited
+            if named is not None:
+                entry = self.named.get(named.removeprefix("/"))
+                options = options.under(entry.options if entry else NO_OPTIONS).under(own)
+                backend = self.reference(named, options)
+            else:
+                options = options.under(own)
+                inline = self._of_record(record, "", options, f"{owner}/{index}")
+                if inline is None:
+                    continue
+                backend = inline
+            if isinstance(backend, McpBackend):
+                self._refuse_for_stdio(record, backend, own)
+            found.append(
+                RouteBackend(
+                    backend=backend,
+                    weight=record.get("weight", 1),
+                    named=named is not None,
+                    # An MCP target holds all of its policies itself.
+                    policies=NO_BACKEND_POLICIES if isinstance(backend, McpBackend) else options.policies(),
+                )
+            )
+        return tuple(found)
+
+    def _refuse_for_stdio(self, record: Record, backend: McpBackend, own: BackendOptions) -> None:
+        if isinstance(backend.target, StdioTarget) and own != NO_OPTIONS:
+            self.context.fault(Problem.CONFLICT, record, "policies", "these do not apply to a stdio target")
+
+    def reference(self, name: str, options: BackendOptions) -> Backend:
+        """Return the named backend with `options`, which hold its own policies already."""
+        plain = name.removeprefix("/")
+        entry = self.named.get(plain)
+        backend = None
+        if entry is not None:
+            backend = self._of_record(entry.record, f"/{plain}", options, f"backend/{plain}")
+        else:
+            self.context.warnings.append(f"backend {name!r} does not exist: requests to it get 500")
+        return backend or MissingBackend(key=f"backend/{plain}", name=f"/{plain}")
+
+    def _of_record(self, record: Record, name: str, options: BackendOptions, owner: str) -> Backend | None:
+        target = record.get("host")
+        if target is not None:
+            endpoint = self.endpoint(target, options)
+            shown = name or endpoint.address
+            host = self._hosts.get((shown, endpoint.key))
+            if host is None:
+                host = HostBackend(key=f"host/{shown}#{endpoint.key}", name=shown, endpoint=endpoint)
+                self._hosts[shown, endpoint.key] = host
+            return host
+        mcp = record.get("mcp")
+        return self.mcp(mcp, name or owner, options) if mcp is not None else None
+
+    def mcp(self, record: Record, name: str, options: BackendOptions) -> McpBackend | None:
+        """Return the MCP backend of a record with `targets`; None when its target is not supported or at
+        fault.
+        """
+        targets = record.records("targets")
+        for index, extra in enumerate(targets[1:], 1):
+            path = f"{record.path}.targets[{index}]"
+            self.context.report.add(Problem.UNSUPPORTED, path, " (more than one target)", extra.node)
+        target = self._target(targets[0], options) if targets else None
+        if target is None:
+            return None
+        return McpBackend(key=f"mcp/{name}/{target.key}", name=name, target=target)
+
+    def _target(self, record: Record, options: BackendOptions) -> McpTarget | None:
+        name = record["name"]
+        if len(name) > MAX_NAME or not TARGET_NAME.fullmatch(name):
+            message = (
+                "a target name has lower-case letters, digits, '-' and '.', and begins and ends with no sign"
+            )
+            self.context.fault(Problem.VALUE, record, "name", message)
+        stdio = record.get("stdio")
+        if stdio is not None:
+            if record.get("policies") is not None:
+                self.context.fault(Problem.CONFLICT, record, "policies", "a stdio target has no policies")
+            return self._stdio(name, stdio)
+        remote = record.get("mcp")
+        return self._remote(record, name, remote, options) if remote is not None else None
+
+    def _stdio(self, name: str, record: Record) -> StdioTarget | None:
+        cmd = record["cmd"]
+        args, env = tuple(record.get("args") or ()), tuple((record.get("env") or {}).items())
+        if not cmd or "\0" in "".join((cmd, *args)):
+            self.context.fault(Problem.VALUE, record, "cmd", "not a command")
+            return None
+        for key, value in env:
+            if not key or "=" in key or "\0" in key + value.reveal():
+                self.context.fault(Problem.VALUE, record, "env", f"{key!r} is no environment variable")
+        clear = record.get("clear_env", False)
+        return StdioTarget(
+            key=f"stdio/{name}/{digest(cmd, args, env, clear)}",
+            name=name,
+            cmd=cmd,
+            args=args,
+            env=env,
+            clear_env=clear,
+        )
+
+    def _remote(self, record: Record, name: str, remote: Record, options: BackendOptions) -> McpTarget | None:
+        own = backend_options(self.context, record.get("policies"))
+        if remote.get("backend") is not None:
+            return self._remote_by_name(record, name, remote, options)
+        try:
+            target, path = _remote_address(remote["host"], remote.get("port"), remote.get("path"))
+        except ValueError as error:
+            self.context.fault(Problem.VALUE, remote, "host", str(error))
+            return None
+        return self._streamable(name, target, path, options.under(own))
+
+    def _remote_by_name(
+        self, record: Record, name: str, remote: Record, options: BackendOptions
+    ) -> McpTarget | None:
+        named = remote["backend"].removeprefix("/")
+        entry = self.named.get(named)
+        path = remote.get("path")
+        if record.get("policies") is not None:
+            self.context.fault(
+                Problem.CONFLICT, record, "policies", "a target with 'backend' has no policies of its own"
+            )
+        if entry is None or entry.record.get("host") is None:
+            self.context.fault(Problem.REFERENCE, remote, "backend", f"no host backend is named {named!r}")
+            return None
+        if path is None or not _is_path(path):
+            self.context.fault(Problem.MISSING, remote, "path", "a target with 'backend' needs a path")
+            return None
+        return self._streamable(name, entry.record["host"], path, options.under(entry.options))
+
+    def _streamable(self, name: str, target: Target, path: str, options: BackendOptions) -> McpTarget:
+        endpoint = self.endpoint(target, options)
+        return StreamableHttpTarget(
+            key=f"http/{name}/{digest(endpoint.key, path)}",
+            name=name,
+            endpoint=endpoint,
+            path=path,
+            policies=options.policies(),
+        )
+
+
+def _is_path(text: str) -> bool:
+    return text.startswith("/") and not any(char in " ?#" or char < " " for char in text)
+
+
+def _remote_address(host: str, port: int | None, path: str | None) -> tuple[Target, str]:
+    """Return address and path of `host` alone (`h:p` or a URL) or `host`, `port` and `path`; raises
+    ValueError.
+    """
+    if port is not None and path is not None:
+        if not _is_path(path):
+            raise ValueError("a path begins with / and has no query")
+        if "://" in host:
+            found = fields.url(host)
+            return Target(found.host, port, scheme=found.scheme), path
+        name, number = fields.host_port(f"{host}:{port}")
+        return Target(name, number), path
+    if "://" in host:
+        found = fields.url(host)
+        return Target(found.host, found.port, scheme=found.scheme), found.path or "/"
+    name, number = fields.host_port(host)
+    return Target(name, number), DEFAULT_MCP_PATH

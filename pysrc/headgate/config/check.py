@@ -1,0 +1,319 @@
+"""Reads a node tree with a shape: values out, all faults into a report.
+
+Values of scalars are what their `parse` makes of them; maps with fields become a `Record`. A field that is
+not built yet is checked like any other, reported as not supported, and left out of the record, so that what
+follows still sees a document it understands.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterator
+from typing import Any, Final
+
+from headgate.config.shape.vocabulary import (
+    Anything,
+    Case,
+    Choice,
+    Field,
+    ListOf,
+    MapOf,
+    Object,
+    Ref,
+    Scalar,
+    Shape,
+    Union,
+)
+from headgate.document.nodes import KINDS, Entry, Node, Report, child
+from headgate.document.read import resolve
+from headgate.errors import Problem
+
+BAD: Final = object()
+_MAX_QUOTED: Final = 60
+
+
+class Record:
+    """A checked map. `rec.get("name")` is None for what is absent, null or not supported yet."""
+
+    __slots__ = ("node", "path", "values")
+
+    def __init__(self, node: Node, path: str, values: dict[str, Any]) -> None:
+        self.node = node
+        self.path = path
+        self.values = values
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self.values.get(key, default)
+
+    def __getitem__(self, key: str) -> Any:
+        return self.values[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values)
+
+    def records(self, key: str) -> list[Record]:
+        """Return the list `key` of maps, empty when it is absent."""
+        found: list[Record] = self.values.get(key) or []
+        return found
+
+    def at(self, key: str) -> Entry | Node:
+        """Return the place of `key`, else of the map."""
+        entries = self.node.value
+        return entries[key] if isinstance(entries, dict) and key in entries else self.node
+
+
+def plain(node: Node) -> Any:
+    """Return the JSON form of a node."""
+    value = node.value
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: plain(entry.node) for key, entry in value.items()}
+    return value
+
+
+def _matches_type(value: object, types: tuple[type, ...]) -> bool:
+    # bool is an int in Python, not in a document
+    return type(value) in types or (float in types and type(value) is int)
+
+
+def _quoted(node: Node) -> str:
+    """Return the value for a message, or nothing when it may be a secret."""
+    if node.expanded or not isinstance(node.value, str | int | float):
+        return ""
+    text = repr(node.value)
+    return f" {text}" if len(text) <= _MAX_QUOTED else ""
+
+
+def _suggestion(word: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(word, known, 1)
+    return f", did you mean {close[0]!r}?" if close else ""
+
+
+class Checker:
+    """Checks against one report."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+
+    def check(self, shape: Shape, node: Node, path: str) -> Any:
+        """Return the value of `node`, or BAD after reporting why there is none."""
+        match shape:
+            case Scalar():
+                return self.scalar(shape, node, path)
+            case Object():
+                return self.object(shape, node, path)
+            case ListOf():
+                return self.list(shape, node, path)
+            case Union():
+                return self.union(shape, node, path)
+            case Choice():
+                return self.choice(shape, node, path)
+            case MapOf():
+                return self.map(shape, node, path)
+            case Ref():
+                return self.check(shape.target(), node, path)
+            case Anything():
+                return plain(node)
+
+    def wrong_type(self, node: Node, path: str, wanted: str) -> object:
+        self.report.add(Problem.TYPE, path, f"expected {wanted}, found {node.kind}", node)
+        return BAD
+
+    def scalar(self, shape: Scalar, node: Node, path: str) -> Any:
+        value = node.value
+        if not _matches_type(value, shape.types):
+            other = resolve(value) if node.loose and isinstance(value, str) else value
+            if not _matches_type(other, shape.types):
+                return self.wrong_type(node, path, " or ".join(KINDS[kind] for kind in shape.types))
+            value = other
+        if isinstance(value, float) and not math.isfinite(value):
+            self.report.add(Problem.VALUE, path, "not a finite number", node)
+            return BAD
+        if shape.parse is None:
+            return value
+        try:
+            return shape.parse(value)
+        except ValueError as error:
+            shown = "" if shape.secret else _quoted(node)
+            self.report.add(Problem.VALUE, path, f"{error}{':' if shown else ''}{shown}", node)
+            return BAD
+
+    def choice(self, shape: Choice, node: Node, path: str) -> Any:
+        spellings = shape.spellings()
+        if not isinstance(node.value, str):
+            return self.wrong_type(node, path, f"one of {', '.join(shape.words)}")
+        word = spellings.get(node.value)
+        if word is None:
+            hint = _suggestion(node.value, list(spellings)) if not node.expanded else ""
+            words = ", ".join(shape.words)
+            self.report.add(Problem.VALUE, path, f"unknown value{_quoted(node)}{hint} (one of {words})", node)
+            return BAD
+        if word in shape.later:
+            self.unsupported(node, path, f" = {word}")
+            return None
+        return word
+
+    def unsupported(self, at: Node | Entry, path: str, what: str = "") -> None:
+        self.report.add(Problem.UNSUPPORTED, path, what, at)
+
+    def list(self, shape: ListOf, node: Node, path: str) -> Any:
+        items = node.value
+        if not isinstance(items, list):
+            return self.wrong_type(node, path, "a list")
+        if len(items) < shape.least or (shape.most is not None and len(items) > shape.most):
+            bounds = f"at least {shape.least}" if shape.most is None else f"{shape.least}..{shape.most}"
+            self.report.add(Problem.VALUE, path, f"{len(items)} entries, expected {bounds}", node)
+        if shape.unique and len({str(item.value) for item in items}) < len(items):
+            self.report.add(Problem.VALUE, path, "an entry is given twice", node)
+        checked = [self.check(shape.item, item, f"{path}[{index}]") for index, item in enumerate(items)]
+        return [value for value in checked if value is not BAD]
+
+    def map(self, shape: MapOf, node: Node, path: str) -> Any:
+        entries = node.value
+        if not isinstance(entries, dict):
+            return self.wrong_type(node, path, "a map")
+        found: dict[str, Any] = {}
+        for key, entry in entries.items():
+            inner = child(path, key)
+            name = key
+            if shape.key is not None:
+                try:
+                    name = shape.key(key)
+                except ValueError as error:
+                    self.report.add(Problem.VALUE, inner, str(error), entry)
+                    continue
+            value = self.check(shape.item, entry.node, inner)
+            if name in found:
+                self.report.add(Problem.CONFLICT, inner, "the same name is given twice", entry)
+            elif value is not BAD:
+                found[name] = value
+        return found
+
+    def union(self, shape: Union, node: Node, path: str) -> Any:
+        for case in shape.cases:
+            inner = case.shape if isinstance(case, Case) else case
+            if self.fits(case, inner, node):
+                return self.check(inner, node, path)
+        wanted = dict.fromkeys(word for case in shape.cases for word in _wanted(case))
+        return self.wrong_type(node, path, " or ".join(wanted))
+
+    def fits(self, case: Shape | Case, shape: Shape, node: Node) -> bool:
+        value = node.value
+        match shape:
+            case Object() | MapOf():
+                return isinstance(value, dict) and (not isinstance(case, Case) or _has(case, value))
+            case ListOf():
+                return isinstance(value, list)
+            case Scalar():
+                return _matches_type(value, shape.types)
+            case Choice():
+                return isinstance(value, str)
+            case Union():
+                return any(
+                    self.fits(one, one.shape if isinstance(one, Case) else one, node) for one in shape.cases
+                )
+            case Ref():
+                return self.fits(case, shape.target(), node)
+            case Anything():
+                return True
+
+    def object(self, shape: Object, node: Node, path: str) -> Any:
+        entries = node.value
+        if not isinstance(entries, dict):
+            return self.wrong_type(node, path, "a map")
+        values: dict[str, Any] = {}
+        fields = shape.fields
+        for key, entry in entries.items():
+            name = key
+            spec = fields.get(key)
+            if spec is None:
+                name = shape.aliases.get(key, "")
+                if not name:
+                    hint = _suggestion(key, list(fields))
+                    self.report.add(Problem.UNKNOWN_FIELD, path, f"unknown field {key!r}{hint}", entry)
+                    continue
+                spec = fields[name]
+                if name in entries:
+                    self.report.add(Problem.CONFLICT, path, f"{key!r} and {name!r} are the same field", entry)
+            value = self.field(spec, entry, child(path, key))
+            if value is not BAD:
+                values[name] = value
+        self.rules(shape, entries, node, path)
+        return Record(node, path, values)
+
+    def field(self, spec: Field, entry: Entry, path: str) -> Any:
+        node = entry.node
+        if spec.nullable and node.value is None:
+            return BAD
+        value = self.check(spec.shape, node, path)
+        if spec.later and value is not BAD and not _harmless(node, spec.unless):
+            self.unsupported(entry, path)
+        return BAD if spec.later else value
+
+    def rules(self, shape: Object, entries: dict[str, Entry], node: Node, path: str) -> None:
+        """Check which keys must, may and may not be there together."""
+        for key, spec in shape.fields.items():
+            if spec.required and key not in entries:
+                self.report.add(Problem.MISSING, path, f"missing field {key!r}", node)
+        if shape.one_of:
+            given = [key for key in shape.one_of if key in entries]
+            names = ", ".join(shape.one_of)
+            if len(given) > 1:
+                listed = ", ".join(given)
+                self.report.add(
+                    Problem.CONFLICT, path, f"only one of {names} is allowed, found {listed}", node
+                )
+            elif not given and not shape.one_of_optional:
+                self.report.add(Problem.MISSING, path, f"one of {names} is required", node)
+        if shape.any_of and not any(key in entries for key in shape.any_of):
+            self.report.add(Problem.MISSING, path, f"one of {', '.join(shape.any_of)} is required", node)
+        for one, other in shape.apart:
+            if one in entries and other in entries:
+                self.report.add(
+                    Problem.CONFLICT, path, f"{one!r} and {other!r} exclude each other", entries[other]
+                )
+
+
+def _has(case: Case, entries: dict[str, Entry]) -> bool:
+    if case.has and any(key in entries for key in case.has):
+        return True
+    if not case.key or case.key not in entries:
+        return False
+    value = entries[case.key].node.value
+    return isinstance(value, str) and value[:1].lower() + value[1:] == case.value
+
+
+def _harmless(node: Node, unless: tuple[Any, ...]) -> bool:
+    if not unless:
+        return False
+    value = plain(node)
+    return any(type(value) is type(one) and value == one for one in unless)
+
+
+def _wanted(case: Shape | Case) -> list[str]:
+    shape = case.shape if isinstance(case, Case) else case
+    match shape:
+        case Scalar():
+            return [KINDS[kind] for kind in shape.types]
+        case Choice():
+            return [f"one of {', '.join(shape.words)}"]
+        case ListOf():
+            return ["a list"]
+        case Object() | MapOf():
+            return ["a map"]
+        case Union():
+            return [word for one in shape.cases for word in _wanted(one)]
+        case Ref():
+            return _wanted(shape.target())
+        case Anything():
+            return ["any value"]
+
+
+def check(shape: Shape, node: Node, report: Report) -> Any:
+    """Read the document `node` with `shape`; returns BAD, or what could be read when there were faults."""
+    return Checker(report).check(shape, node, "")

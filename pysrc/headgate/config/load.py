@@ -1,0 +1,117 @@
+"""From a source (a path, standard input, a text) to the IR, or all of its faults."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TextIO
+
+from headgate.config.check import BAD, check
+from headgate.config.context import Context
+from headgate.config.shape.root import ROOT
+from headgate.config.standalone import lower
+from headgate.document.nodes import Report
+from headgate.document.read import MAX_CHARS, read
+from headgate.errors import ConfigErrors, Problem
+from headgate.ir.gateway import Gateway
+
+# Read once and never watched.
+_STREAMS = re.compile(r"-|/dev/stdin|/dev/fd/\d+|/proc/self/fd/\d+")
+_UTF8_BOM: Final = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """A file; `-`, `/dev/stdin`, `/dev/fd/N` and `/proc/self/fd/N` are streams, which are not watched."""
+
+    path: str
+
+    @property
+    def is_stream(self) -> bool:
+        return _STREAMS.fullmatch(self.path) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class TextSource:
+    """A text given inline; `name` stands for it in messages."""
+
+    text: str
+    name: str = "--config"
+
+
+Source = FileSource | TextSource
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """`watched_files` are absolute: the source first if it is a file, then every file it names."""
+
+    gateway: Gateway
+    watched_files: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
+class UnreadableSource(ConfigErrors):
+    """The source itself could not be read; nothing is known about its files."""
+
+
+class LoadErrors(ConfigErrors):
+    """Faults of a source that was read; `watched_files` as in Loaded, so that a repair is noticed."""
+
+    def __init__(self, errors: ConfigErrors | Report, watched_files: tuple[str, ...]) -> None:
+        super().__init__(errors.errors if isinstance(errors, ConfigErrors) else errors.in_order())
+        self.watched_files = watched_files
+
+
+def _text(source: Source, stdin: TextIO | None) -> tuple[str, str]:
+    """Return text and name of a source."""
+    if isinstance(source, TextSource):
+        return source.text, source.name
+    name = "<stdin>" if source.path == "-" else source.path
+    report = Report(name)
+    try:
+        if source.path == "-":
+            text = (stdin or sys.stdin).read(MAX_CHARS + 1)
+        else:
+            with open(source.path, encoding="utf-8") as stream:
+                text = stream.read(MAX_CHARS + 1)
+    except UnicodeDecodeError:
+        report.add(Problem.FILE, "", "the configuration is not UTF-8")
+    except OSError as error:
+        reason = error.strerror or os.strerror(error.errno or 0)
+        report.add(Problem.FILE, "", f"cannot read the configuration: {reason}")
+    else:
+        return text.removeprefix(_UTF8_BOM), name
+    raise UnreadableSource(report.errors)
+
+
+def load(source: Source, *, environ: Mapping[str, str] | None = None, stdin: TextIO | None = None) -> Loaded:
+    """Read, expand, check and resolve a configuration.
+
+    `environ` None means that of the process. Files that the configuration names are read relative to its
+    own folder (to the working directory for a stream or a text). Raises UnreadableSource or LoadErrors,
+    both ConfigErrors.
+    """
+    variables = os.environ if environ is None else environ
+    text, name = _text(source, stdin)
+    own = isinstance(source, FileSource) and not source.is_stream
+    folder = Path(source.path).parent if own and isinstance(source, FileSource) else Path()
+    watched = (os.path.abspath(source.path),) if own and isinstance(source, FileSource) else ()
+    report = Report(name)
+    context = Context(report, variables, folder)
+    try:
+        root = read(text, name, variables)
+    except ConfigErrors as error:
+        raise LoadErrors(error, watched) from None
+    record = check(ROOT, root, report)
+    if record is BAD or report.broken:
+        raise LoadErrors(report, watched)
+    gateway = lower(context, record)
+    files = (*watched, *(path for path in context.watched if path not in watched))
+    if report.errors:
+        raise LoadErrors(report, files)
+    return Loaded(gateway, files, tuple(dict.fromkeys(context.warnings)))

@@ -1,0 +1,168 @@
+"""Ports, gateways and listeners while they are collected, and references to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from headgate.config.check import Record
+from headgate.config.context import Context
+from headgate.config.tls_material import server_tls
+from headgate.errors import Problem
+from headgate.ir.listener import Protocol
+from headgate.ir.tls import ServerTls
+
+DEFAULT: Final = "default"
+
+
+@dataclass(slots=True)
+class OpenListener:
+    """A listener whose routes are still being collected. `routes` holds what `standalone` will build."""
+
+    key: str
+    gateway: str
+    namespace: str
+    name: str
+    port: int
+    record: Record
+    protocol: Protocol = "HTTP"
+    hostname: str | None = None
+    tls: ServerTls | None = None
+    routes: list[Any] = field(default_factory=list)
+
+
+class Ports:
+    """The ports of a file with who opened them, and the gateways by name."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.listeners: dict[int, list[OpenListener]] = {}
+        self.owners: dict[int, str] = {}
+        self.gateways: dict[str, list[OpenListener]] = {}
+
+    def claim(self, port: int, owner: str, record: Record) -> bool:
+        """Reserve a port; reports and returns False when another part of the file has it."""
+        first = self.owners.get(port)
+        if first is not None:
+            message = f"port {port} is configured by both {first} and {owner}; binds, llm, and mcp must use unique ports"
+            self.context.fault(Problem.CONFLICT, record, "port", message)
+            return False
+        self.owners[port] = owner
+        self.listeners[port] = []
+        return True
+
+    def add(self, listener: OpenListener) -> None:
+        """Add a listener to its port and check it against those that are there."""
+        others = self.listeners[listener.port]
+        port = listener.port
+        if others and (others[0].protocol == "HTTPS") != (listener.protocol == "HTTPS"):
+            message = f"gateway listeners on port {port} cannot mix TLS and plaintext protocols"
+            self.context.fault(Problem.CONFLICT, listener.record, "protocol", message)
+        for other in others:
+            if other.name == listener.name and other.namespace == listener.namespace:
+                message = f"two listeners on port {port} are named {listener.name!r}"
+                self.context.fault(Problem.CONFLICT, listener.record, "name", message)
+            elif other.hostname == listener.hostname:
+                shown = listener.hostname or "*"
+                message = f"listeners {other.name} and {listener.name} on port {port} both take host {shown}"
+                self.context.fault(Problem.CONFLICT, listener.record, "hostname", message)
+        others.append(listener)
+
+    def open(self, listener: OpenListener) -> OpenListener | None:
+        """Fill protocol, TLS and host name from the listener's record, and add it; None when it is not
+        built yet.
+        """
+        record = listener.record
+        if "protocol" in record and record["protocol"] is None:
+            return None
+        tls = record.get("tls")
+        protocol: Protocol = record.get("protocol") or ("HTTPS" if tls is not None else "HTTP")
+        if protocol == "HTTP" and tls is not None:
+            self.context.fault(Problem.CONFLICT, record, "tls", "protocol HTTP cannot set tls")
+        if protocol == "HTTPS" and tls is None:
+            self.context.fault(Problem.MISSING, record, "protocol", "protocol HTTPS requires tls")
+        listener.protocol = protocol
+        hostname = record.get("hostname")
+        listener.hostname = None if hostname == "*" else hostname
+        if protocol == "HTTPS" and tls is not None:
+            listener.tls = server_tls(self.context, tls)
+        self.add(listener)
+        return listener
+
+    def open_gateways(self, gateways: dict[str, Record]) -> None:
+        """Open the ports of `gateways`."""
+        for name, record in gateways.items():
+            self.gateways[name] = []
+            if not name or "/" in name:
+                self.context.fault(Problem.VALUE, record, "", "a gateway name is not empty and has no '/'")
+            port = record.get("port")
+            if port is None:
+                self.context.report.add(Problem.MISSING, "", f"{record.path}.port is required", record.node)
+                continue
+            if self.claim(port, f"gateways.{name}", record):
+                self._gateway(name, port, record)
+
+    def _gateway(self, name: str, port: int, record: Record) -> None:
+        entries = record.records("listeners")
+        if entries:
+            assert isinstance(record.node.value, dict)
+            for key in record.node.value:
+                if key not in ("port", "listeners"):
+                    message = "set this on the listeners: the gateway has 'listeners'"
+                    self.context.fault(Problem.CONFLICT, record, key, message)
+        listeners = entries or [record]
+        for index, entry in enumerate(listeners):
+            own = entry.get("name") if entries else None
+            listener = own if own is not None else f"listener{index}"
+            opened = self.open(
+                OpenListener(
+                    key=f"default/{name}.{listener}",
+                    gateway=name,
+                    namespace=DEFAULT,
+                    name=listener,
+                    port=port,
+                    record=entry,
+                )
+            )
+            if opened is not None:
+                self.gateways[name].append(opened)
+
+    def open_own(self, port: int, name: str, record: Record) -> list[OpenListener]:
+        """Open a port for the `llm` or `mcp` section alone."""
+        if not self.claim(port, name, record):
+            return []
+        found = self.open(
+            OpenListener(
+                key=f"default/{name}.{name}",
+                gateway=name,
+                namespace=DEFAULT,
+                name=name,
+                port=port,
+                record=Record(
+                    record.node, record.path, {key: record[key] for key in ("tls",) if key in record}
+                ),
+            )
+        )
+        return [found] if found is not None else []
+
+    def resolve(self, record: Record) -> list[OpenListener] | None:
+        """Return the listeners of `gateways` of a record: those it names, else of gateway `default`; None
+        without both.
+        """
+        refs = record.get("gateways")
+        if isinstance(refs, str):
+            refs = [refs]
+        if not refs:
+            return self.gateways.get(DEFAULT) if DEFAULT in self.gateways else None
+        found: dict[str, OpenListener] = {}
+        for ref in refs:
+            gateway, slash, name = ref.partition("/")
+            listeners = self.gateways.get(gateway)
+            chosen = [one for one in listeners or [] if not slash or one.name == name]
+            if listeners is None or (slash and listeners and not chosen):
+                self.context.fault(Problem.REFERENCE, record, "gateways", f"unknown gateway reference {ref}")
+            elif not chosen and not self.context.report.errors:
+                message = f"gateway reference {ref} has no HTTP listeners"
+                self.context.fault(Problem.REFERENCE, record, "gateways", message)
+            found |= {one.key: one for one in chosen}
+        return list(found.values())

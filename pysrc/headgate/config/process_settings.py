@@ -1,0 +1,227 @@
+"""`config` and the environment variables that win over it, to ProcessSettings."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from headgate.config.check import Record
+from headgate.config.context import Context
+from headgate.config.shape.process import SESSION_KEY
+from headgate.document import fields
+from headgate.errors import Problem
+from headgate.ir.endpoint import Keepalives
+from headgate.ir.process import (
+    ForwardingHeaders,
+    ListenAddress,
+    ProcessSettings,
+    UpstreamSettings,
+    WorkerCount,
+)
+from headgate.ir.secret import SecretRef
+
+DEFAULT_ADMIN: Final = "127.0.0.1:15000"
+DEFAULT_STATS: Final = "[::]:15020"
+DEFAULT_READINESS: Final = "[::]:15021"
+MAX_WORKERS: Final = 1024
+LEVELS: Final = ("off", "error", "warn", "info", "debug", "trace")
+
+_LEVEL = "|".join(LEVELS)
+_DIRECTIVE = re.compile(rf"(?:[A-Za-z_][A-Za-z0-9_.:-]*=)?(?:{_LEVEL})", re.IGNORECASE)
+_UNIT_SUFFIXES: Final = ("_total", "_seconds")
+
+
+def listen_address(text: str, *, ipv6: bool) -> ListenAddress:
+    """Parse `ip:port`, `localhost:port`, `unix:/path` or `off`; raises ValueError. Port 0 is a free port."""
+    if text.lower() == "off":
+        return ListenAddress(text="off")
+    if text.startswith("unix:"):
+        return ListenAddress(text=text, unix_path=fields.target(text).unix_path)
+    host, _, digits = text.rpartition(":")
+    if not digits.isascii() or not digits.isdigit() or int(digits) > fields.MAX_PORT:
+        raise ValueError("not ip:port, localhost:port, unix:/path or off")
+    port = int(digits)
+    if host == "localhost":
+        hosts = ("127.0.0.1", "::1") if ipv6 else ("127.0.0.1",)
+        return ListenAddress(text=text, hosts=hosts, port=port)
+    try:
+        address = ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        raise ValueError("not ip:port, localhost:port, unix:/path or off") from None
+    if not ipv6 and address.version == 6:
+        address = ipaddress.ip_address("0.0.0.0" if address.is_unspecified else "127.0.0.1")  # noqa: S104
+    return ListenAddress(text=text, hosts=(str(address),), port=port)
+
+
+def worker_count(value: str | int) -> WorkerCount:
+    """Parse a number or `N%`; raises ValueError."""
+    text = str(value)
+    digits = text.removesuffix("%")
+    if not digits.isascii() or not digits.isdigit() or not 1 <= int(digits) <= MAX_WORKERS:
+        raise ValueError(f"not a number 1..{MAX_WORKERS} or a percentage such as 50%")
+    number = int(digits)
+    return WorkerCount(percent=number) if text.endswith("%") else WorkerCount(count=number)
+
+
+def log_level(text: str) -> str:
+    """Check a comma-separated list of `level` and `module=level`; raises ValueError."""
+    clauses = [clause.strip() for clause in text.split(",") if clause.strip()]
+    if not clauses or not all(_DIRECTIVE.fullmatch(clause) for clause in clauses):
+        raise ValueError(f"not a list of level or module=level with level one of {', '.join(LEVELS)}")
+    return ",".join(clauses)
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in ("true", "false", "1", "0"):
+        raise ValueError("not true or false")
+    return text.lower() in ("true", "1")
+
+
+def _format(text: str) -> str:
+    if text.lower() not in ("text", "json"):
+        raise ValueError("not text or json")
+    return text.lower()
+
+
+def _grace(text: str) -> int:
+    """Return the deadline that leaves Kubernetes' grace period a margin, in milliseconds."""
+    if not text.isascii() or not text.isdigit():
+        raise ValueError("not a number of seconds")
+    seconds = int(text)
+    return max(1, seconds - 5 if seconds > 10 else seconds - 1) * 1000
+
+
+def _cpus(text: str) -> WorkerCount:
+    return WorkerCount(count=max(1, math.ceil(float(text))))
+
+
+class _Reader:
+    """Takes a setting from the environment if it is there, else from the file, else the default."""
+
+    def __init__(self, context: Context, record: Record) -> None:
+        self.context = context
+        self.record = record
+
+    def variable(self, name: str, parse: Callable[[str], Any]) -> Any:
+        text = self.context.environ.get(name)
+        if not text:
+            return None
+        try:
+            return parse(text)
+        except ValueError as error:
+            self.context.report.add(Problem.VALUE, "", f"environment variable {name}: {error}")
+            return None
+
+    def setting(self, variable: str, key: str, parse: Callable[[Any], Any], default: Any) -> Any:
+        found = self.variable(variable, parse)
+        if found is not None:
+            return found
+        value = self.record.get(key)
+        try:
+            return parse(default if value is None else value)
+        except ValueError as error:
+            self.context.fault(Problem.VALUE, self.record, key, str(error))
+            return parse(default)
+
+
+def keepalives(record: Record | None) -> Keepalives:
+    """Return the keepalive settings of a record, with defaults for what it leaves out."""
+    if record is None:
+        return Keepalives()
+    return Keepalives(
+        enabled=record.get("enabled", True),
+        time_ms=record.get("time", 180_000),
+        interval_ms=record.get("interval", 180_000),
+        retries=record.get("retries", 9),
+    )
+
+
+def _upstream(record: Record | None) -> UpstreamSettings:
+    if record is None:
+        return UpstreamSettings()
+    return UpstreamSettings(
+        connect_timeout_ms=record.get("connectTimeout", 10_000),
+        pool_idle_timeout_ms=record.get("poolIdleTimeout", 90_000),
+        pool_max_idle=record.get("poolMaxSize"),
+        keepalives=keepalives(record.get("keepalives")),
+    )
+
+
+def metric_family(name: str) -> str:
+    """Return a metric name without the prefix and suffixes that a configuration may leave out."""
+    name = name.removeprefix("gw_")
+    for suffix in _UNIT_SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name
+
+
+def _forwarding(record: Record | None) -> ForwardingHeaders:
+    if record is None:
+        return ForwardingHeaders()
+    return ForwardingHeaders(
+        x_forwarded=record.get("xForwarded", False),
+        forwarded=record.get("forwarded", False),
+        trusted_hops=record.get("trustedHops", 0),
+    )
+
+
+def _level(value: Any) -> str:
+    return log_level(",".join(value) if isinstance(value, list) else value)
+
+
+def _session_key(reader: _Reader, record: Record) -> SecretRef | None:
+    assert SESSION_KEY.parse is not None
+    key = reader.variable("SESSION_KEY", SESSION_KEY.parse)
+    if key is None and record.get("session") is not None:
+        key = record["session"].get("key")
+    return SecretRef(secret=key) if key is not None else None
+
+
+def process_settings(context: Context, record: Record) -> ProcessSettings:
+    """Return the settings of `config` (an empty record when the file has none)."""
+    reader = _Reader(context, record)
+    ipv6 = reader.variable("IPV6_ENABLED", _flag)
+    if ipv6 is None:
+        ipv6 = record.get("enableIpv6", True)
+
+    def address(text: str) -> ListenAddress:
+        return listen_address(text, ipv6=ipv6)
+
+    workers = WorkerCount()
+    if record.get("workerThreads") is not None or context.environ.get("WORKER_THREADS"):
+        workers = reader.setting("WORKER_THREADS", "workerThreads", worker_count, "100%")
+    elif context.environ.get("CPU_LIMIT"):
+        workers = reader.variable("CPU_LIMIT", _cpus) or workers
+    grace = reader.variable("TERMINATION_GRACE_PERIOD_SECONDS", _grace)
+    longest = reader.variable("CONNECTION_TERMINATION_DEADLINE", fields.duration_ms)
+    shortest = reader.variable("CONNECTION_MIN_TERMINATION_DEADLINE", fields.duration_ms)
+    logging = record.get("logging")
+    metrics = record.get("metrics")
+    mcp = record.get("mcp")
+    by_default = record.get("connectionTerminationDeadline", 5_000) if grace is None else grace
+    log = logging if logging is not None else Record(record.node, "config.logging", {})
+    log_reader = _Reader(context, log)
+    return ProcessSettings(
+        admin=reader.setting("ADMIN_ADDR", "adminAddr", address, DEFAULT_ADMIN),
+        stats=reader.setting("STATS_ADDR", "statsAddr", address, DEFAULT_STATS),
+        readiness=reader.setting("READINESS_ADDR", "readinessAddr", address, DEFAULT_READINESS),
+        ipv6=ipv6,
+        workers=workers,
+        max_termination_ms=longest if longest is not None else by_default,
+        min_termination_ms=(
+            shortest if shortest is not None else record.get("connectionMinTerminationDeadline", 0)
+        ),
+        log_level=log_reader.setting("RUST_LOG", "level", _level, "info"),
+        log_format=log_reader.setting("LOG_FORMAT", "format", _format, "text"),
+        upstream=_upstream(record.get("backend")),
+        mcp_session_ttl_ms=mcp.get("sessionTtl", 1_800_000) if mcp is not None else 1_800_000,
+        session_key=_session_key(reader, record),
+        forwarding=_forwarding(record.get("forwardingHeaders")),
+        metrics_remove=tuple(
+            dict.fromkeys(metric_family(name) for name in (metrics.get("remove") or [] if metrics else []))
+        ),
+        histograms=record.get("histograms") or "classic",
+    )

@@ -1,0 +1,154 @@
+"""Routes to the IR: matches, names, and the policies of all levels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from headgate.config.backends import Backends
+from headgate.config.check import Record
+from headgate.config.context import Context
+from headgate.config.policy_values import BackendOptions, route_backend_options, route_policies
+from headgate.config.targeted import Layer, Level, Place, TargetedPolicies, merge
+from headgate.ir.backend import RouteBackend
+from headgate.ir.match import ANY_PATH, ANY_REQUEST, Match, PathKind, PathMatch, ValueMatch
+from headgate.ir.route import Route
+
+_PATH_KINDS: tuple[tuple[str, PathKind], ...] = (
+    ("exact", "exact"),
+    ("pathPrefix", "prefix"),
+    ("regex", "regex"),
+)
+
+
+def _values(records: list[Record]) -> tuple[ValueMatch, ...]:
+    found = []
+    for record in records:
+        value = record.get("value")
+        if value is not None:
+            kind = "exact" if "exact" in value else "regex"
+            found.append(ValueMatch(name=record["name"], kind=kind, value=value[kind]))  # type: ignore[arg-type]
+    return tuple(found)
+
+
+def _match(record: Record) -> Match:
+    path = ANY_PATH
+    entry = record.get("path")
+    if entry is not None:
+        path = next(PathMatch(kind=kind, value=entry[key]) for key, kind in _PATH_KINDS if key in entry)
+    return Match(
+        path=path,
+        method=record.get("method"),
+        headers=_values(record.records("headers")),
+        query=_values(record.records("query")),
+    )
+
+
+def matches(records: list[Record] | None) -> tuple[Match, ...]:
+    """Return the match entries of a route, the one that takes everything when there are none."""
+    return tuple(_match(record) for record in records) if records else (ANY_REQUEST,)
+
+
+@dataclass(slots=True)
+class RouteSpec:
+    """A route before it is merged for a listener. `factory` makes the backends of routes from `llm` and
+    `mcp`.
+    """
+
+    key: str
+    name: str
+    namespace: str
+    rule_name: str | None
+    order: int
+    hostnames: tuple[str, ...]
+    matches: tuple[Match, ...]
+    inline: Layer
+    by_name: list[Layer]
+    records: list[Record]
+    factory: Callable[[BackendOptions], tuple[RouteBackend, ...]] | None = None
+    plain: Route | None = field(default=None)
+
+
+class Routes:
+    """Makes routes, one object for all listeners whose policies do not differ."""
+
+    def __init__(self, context: Context, backends: Backends, targeted: TargetedPolicies) -> None:
+        self.context = context
+        self.backends = backends
+        self.targeted = targeted
+        self.order = 0
+        self.keys: set[str] = set()
+
+    def spec(self, record: Record, index: int, scope: str = "") -> RouteSpec:
+        """Return the route of a record; `scope` keeps the keys of long-form routes apart."""
+        name = record.get("name") or f"route{index}"
+        namespace = record.get("namespace") or "default"
+        hostnames = tuple(dict.fromkeys(record.get("hostnames") or ()))
+        return self.make(
+            record,
+            (name, namespace, record.get("ruleName")),
+            scope=scope,
+            hostnames=() if "*" in hostnames else hostnames,
+            matches=matches(record.get("matches")),
+        )
+
+    def make(
+        self,
+        record: Record,
+        names: tuple[str, str, str | None],
+        *,
+        scope: str = "",
+        hostnames: tuple[str, ...] = (),
+        matches: tuple[Match, ...] = (ANY_REQUEST,),
+    ) -> RouteSpec:
+        """Return a route with the `policies` and `backends` of a record."""
+        name, namespace, rule = names
+        key = f"{scope}/{namespace}/{name}" if scope else f"{namespace}/{name}"
+        if key in self.keys:
+            key = f"{key}.{rule or self.order}"
+        while key in self.keys:
+            key += "'"
+        self.keys.add(key)
+        policies = record.get("policies")
+        inline = Layer(
+            Level.INLINE,
+            route_policies(self.context, policies, f"route/{key}"),
+            route_backend_options(self.context, policies),
+        )
+        self.order += 1
+        return RouteSpec(
+            key=key,
+            name=name,
+            namespace=namespace,
+            rule_name=rule,
+            order=self.order - 1,
+            hostnames=hostnames,
+            matches=matches,
+            inline=inline,
+            by_name=self.targeted.for_route(name, namespace, rule),
+            records=record.records("backends"),
+        )
+
+    def build(self, spec: RouteSpec, place: Place, above: list[Layer]) -> Route:
+        """Return the route as it is for the listener at `place`, whose layers are `above`."""
+        if not above and spec.plain is not None:
+            return spec.plain
+        policies, options = merge([*above, *spec.by_name, spec.inline])
+        if spec.factory is not None:
+            backends = spec.factory(options)
+        else:
+            backends = self.backends.of_route(spec.records, options, f"route/{spec.key}")
+        route = Route(
+            key=spec.key,
+            name=spec.name,
+            namespace=spec.namespace,
+            rule_name=spec.rule_name,
+            order=spec.order,
+            hostnames=spec.hostnames,
+            matches=spec.matches,
+            policies=policies,
+            backends=backends,
+        )
+        if not above:
+            spec.plain = route
+        return route

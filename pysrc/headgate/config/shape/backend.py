@@ -1,0 +1,235 @@
+"""Backends: named, in routes, MCP and AI."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headgate.config.shape.access import RULES
+from headgate.config.shape.external import EXT_AUTHZ, MCP_GUARDRAILS
+from headgate.config.shape.guard import AI_POLICY, AI_PROVIDER
+from headgate.config.shape.modifiers import HEADER_MODIFIER, REDIRECT
+from headgate.config.shape.scalars import (
+    BOOL,
+    CEL,
+    DURATION,
+    FILE_INLINE_OR_REMOTE,
+    HIDDEN,
+    INT32,
+    NULL,
+    NUMBER,
+    PORT,
+    SERVICE,
+    STRING,
+    STRINGS,
+    TARGET,
+    TARGET_REFERENCE,
+    UINT32,
+    nothing,
+)
+from headgate.config.shape.upstream import BACKEND_TLS, SIMPLE_POLICIES, TUNNEL
+from headgate.config.shape.vocabulary import (
+    Case,
+    Choice,
+    ListOf,
+    MapOf,
+    Object,
+    Union,
+    extend,
+    later,
+    maybe,
+    optional,
+    required,
+)
+
+HEALTH: Final = Object(
+    "Health",
+    {
+        "unhealthyExpression": maybe(CEL),
+        "eviction": maybe(
+            Object(
+                "Eviction",
+                {
+                    "duration": maybe(DURATION),
+                    "restoreHealth": maybe(NUMBER),
+                    "consecutiveFailures": maybe(INT32),
+                    "healthThreshold": maybe(NUMBER),
+                },
+            )
+        ),
+    },
+)
+BACKEND_POLICIES: Final = extend(
+    "BackendPolicies",
+    SIMPLE_POLICIES,
+    {
+        "responseHeaderModifier": maybe(HEADER_MODIFIER),
+        "requestRedirect": later(maybe(REDIRECT)),
+        "health": later(maybe(HEALTH)),
+        "extAuthz": later(maybe(EXT_AUTHZ)),
+        "authorization": later(maybe(RULES)),
+        "mcpAuthorization": later(maybe(RULES)),
+        "mcpGuardrails": later(maybe(MCP_GUARDRAILS)),
+        "a2a": later(maybe(nothing("A2a"))),
+        "inferenceRouting": later(
+            maybe(
+                Object(
+                    "InferenceRouting",
+                    {
+                        "endpointPicker": required(TARGET_REFERENCE),
+                        "destinationMode": optional(Choice("DestinationMode", ("validated", "passthrough"))),
+                    },
+                )
+            )
+        ),
+        "sessionAffinity": later(maybe(Object("SessionAffinity", {"source": required(CEL)}))),
+        "ai": later(maybe(AI_POLICY), {}),
+    },
+)
+
+REMOTE_HOST: Final = (
+    Case(
+        Object("McpBackendReference", {"backend": required(STRING), "path": maybe(STRING)}), has=("backend",)
+    ),
+    Case(
+        Object(
+            "McpHostPortPath", {"host": required(STRING), "port": required(PORT), "path": required(STRING)}
+        ),
+        has=("port", "path"),
+    ),
+    Object("McpHost", {"host": required(STRING)}),
+)
+REMOTE: Final = Union("McpRemote", REMOTE_HOST)
+_SCHEMA: Final = {"schema": required(FILE_INLINE_OR_REMOTE)}
+OPENAPI: Final = Union(
+    "OpenApiTarget",
+    (
+        Case(
+            Object("OpenApiBackend", {"backend": required(STRING), "path": maybe(STRING), **_SCHEMA}),
+            has=("backend",),
+        ),
+        Case(
+            Object(
+                "OpenApiHostPortPath",
+                {"host": required(STRING), "port": required(PORT), "path": required(STRING), **_SCHEMA},
+            ),
+            has=("port", "path"),
+        ),
+        Object("OpenApiHost", {"host": required(STRING), **_SCHEMA}),
+    ),
+)
+STDIO: Final = Object(
+    "StdioTarget",
+    {
+        "cmd": required(STRING),
+        "args": optional(STRINGS),
+        "env": optional(MapOf(HIDDEN)),
+        "clear_env": optional(BOOL),
+    },
+    aliases={"clearEnv": "clear_env"},
+)
+TARGET_KINDS: Final = ("mcp", "stdio", "sse", "openapi")
+MCP_TARGET: Final = Object(
+    "McpTarget",
+    {
+        "name": required(STRING),
+        "mcp": optional(REMOTE),
+        "stdio": optional(STDIO),
+        "sse": later(optional(REMOTE)),
+        "openapi": later(optional(OPENAPI)),
+        "policies": maybe(SIMPLE_POLICIES),
+    },
+    one_of=TARGET_KINDS,
+)
+MCP_FIELDS: Final = {
+    "targets": required(ListOf(MCP_TARGET, least=1, most=128)),
+    "statefulMode": optional(Choice("McpStatefulMode", ("stateful", "stateless"), ("stateless",))),
+    "prefixMode": maybe(Choice("McpPrefixMode", ("conditional", "always", "never"), ("always",))),
+    "failureMode": maybe(Choice("McpFailureMode", ("failClosed", "failOpen"), ("failOpen",))),
+    "dnsRebindingProtection": later(optional(BOOL), False),
+}
+MCP_BACKEND: Final = Object("McpBackend", MCP_FIELDS)
+
+AI_NAMED: Final = Object(
+    "AiNamedProvider",
+    {
+        "name": required(STRING),
+        "provider": required(AI_PROVIDER),
+        "hostOverride": maybe(STRING),
+        "pathOverride": maybe(STRING),
+        "pathPrefix": maybe(STRING),
+        "tokenize": optional(BOOL),
+        "policies": maybe(BACKEND_POLICIES),
+    },
+)
+AI_BACKEND: Final = Union(
+    "AiBackend",
+    (
+        Case(
+            Object(
+                "AiGroups",
+                {"groups": required(ListOf(Object("AiGroup", {"providers": required(ListOf(AI_NAMED))})))},
+            ),
+            has=("groups",),
+        ),
+        AI_NAMED,
+    ),
+)
+AWS_BACKEND: Final = Object(
+    "AwsBackend",
+    {
+        "agentCore": optional(
+            Object("AgentCore", {"agentRuntimeArn": required(STRING), "qualifier": maybe(STRING)})
+        )
+    },
+    one_of=("agentCore",),
+)
+DYNAMIC: Final = Object("DynamicBackend", {"target": maybe(CEL)})
+
+BACKEND_KINDS: Final = (
+    "host", "backend", "mcp", "ai", "aws", "service", "internal", "dynamic", "routeGroup", "invalid",
+)  # fmt: skip
+ROUTE_BACKEND: Final = Object(
+    "RouteBackend",
+    {
+        "weight": optional(UINT32),
+        "policies": maybe(BACKEND_POLICIES),
+        "host": optional(TARGET),
+        "backend": optional(STRING),
+        "mcp": optional(MCP_BACKEND),
+        "ai": later(optional(AI_BACKEND)),
+        "aws": later(optional(AWS_BACKEND)),
+        "service": later(optional(SERVICE)),
+        "internal": later(optional(STRING)),
+        "dynamic": later(optional(DYNAMIC)),
+        "routeGroup": later(optional(STRING)),
+        "invalid": later(optional(NULL)),
+    },
+    one_of=BACKEND_KINDS,
+)
+NAMED_BACKEND: Final = Object(
+    "NamedBackend",
+    {
+        "name": required(STRING),
+        "policies": maybe(BACKEND_POLICIES),
+        "host": optional(TARGET),
+        "mcp": optional(MCP_BACKEND),
+        "ai": later(optional(AI_BACKEND)),
+        "aws": later(optional(AWS_BACKEND)),
+        "internal": later(optional(STRING)),
+    },
+    one_of=("host", "mcp", "ai", "aws", "internal"),
+)
+TCP_BACKEND: Final = Object(
+    "TcpRouteBackend",
+    {
+        "weight": optional(UINT32),
+        "policies": maybe(
+            Object("TcpBackendPolicies", {"backendTLS": maybe(BACKEND_TLS), "backendTunnel": maybe(TUNNEL)})
+        ),
+        "service": optional(SERVICE),
+        "host": optional(TARGET),
+        "dynamic": optional(DYNAMIC),
+        "backend": optional(STRING),
+    },
+    one_of=("service", "host", "dynamic", "backend"),
+)

@@ -1,0 +1,132 @@
+"""`frontendPolicies`: client connections, access log, tracing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headgate.config.shape.access import RULES
+from headgate.config.shape.external import EXT_AUTHZ
+from headgate.config.shape.listener import LEAST_VERSION, MOST_VERSION
+from headgate.config.shape.process import KEEPALIVE
+from headgate.config.shape.scalars import (
+    CEL,
+    CEL_MAP,
+    DURATION,
+    SAMPLING,
+    STRING,
+    STRING_MAP,
+    STRINGS,
+    TARGET_FIELDS,
+    TARGET_KEYS,
+    UINT8,
+    UINT32,
+    UINT64,
+    unsigned,
+)
+from headgate.config.shape.upstream import SIMPLE_POLICIES
+from headgate.config.shape.vocabulary import Choice, ListOf, Object, later, maybe, optional, required
+
+FRONTEND_HTTP: Final = Object(
+    "FrontendHttp",
+    {
+        "maxBufferSize": optional(UINT64),
+        "http1MaxHeaders": maybe(unsigned("MaxHeaders", 65_535, 1)),
+        "http1IdleTimeout": optional(DURATION),
+        "http1HeaderCase": optional(Choice("HeaderCase", ("lowercase", "preserve"), ("preserve",))),
+        "http2WindowSize": later(maybe(UINT32)),
+        "http2ConnectionWindowSize": later(maybe(UINT32)),
+        "http2FrameSize": later(maybe(UINT32)),
+        "http2MaxHeaderSize": later(maybe(UINT32)),
+        "http2KeepaliveInterval": later(maybe(DURATION)),
+        "http2KeepaliveTimeout": later(maybe(DURATION)),
+        "maxConnectionDuration": maybe(DURATION),
+    },
+)
+FRONTEND_TLS: Final = Object(
+    "FrontendTls",
+    {
+        "handshakeTimeout": optional(DURATION),
+        "alpn": later(maybe(ListOf(ListOf(UINT8)))),
+        "minVersion": LEAST_VERSION,
+        "maxVersion": MOST_VERSION,
+        "cipherSuites": later(maybe(STRINGS), []),
+        "keyExchangeGroups": later(maybe(STRINGS), []),
+    },
+)
+PROXY_PROTOCOL: Final = Object(
+    "ProxyProtocol",
+    {
+        "version": optional(Choice("ProxyVersion", ("v1", "v2", "all"))),
+        "mode": optional(Choice("ProxyMode", ("strict", "optional"))),
+    },
+)
+OTLP_PROTOCOL: Final = Choice("TelemetryProtocol", ("grpc", "http"))
+LOG_KEYS: Final = ListOf(STRING, most=32, unique=True)
+OTLP_LOG: Final = Object(
+    "OtlpLog",
+    {
+        **TARGET_FIELDS,
+        "policies": maybe(SIMPLE_POLICIES),
+        "filter": maybe(CEL),
+        "fields": maybe(Object("OtlpLogFields", {"remove": optional(LOG_KEYS), "add": optional(STRING_MAP)})),
+        "protocol": optional(OTLP_PROTOCOL),
+        "path": optional(STRING),
+    },
+    one_of=TARGET_KEYS,
+)
+ACCESS_LOG: Final = Object(
+    "AccessLog",
+    {
+        "filter": later(maybe(CEL)),
+        "add": later(optional(STRING_MAP), {}),
+        "remove": optional(LOG_KEYS),
+        "otlp": later(maybe(OTLP_LOG)),
+        "database": later(
+            maybe(
+                Object(
+                    "LogDatabase",
+                    {
+                        "llm": maybe(Choice("LogDatabaseLlm", ("metadata", "full"))),
+                        "add": optional(STRING_MAP),
+                    },
+                )
+            )
+        ),
+    },
+)
+TRACING: Final = Object(
+    "Tracing",
+    {
+        **TARGET_FIELDS,
+        "policies": maybe(SIMPLE_POLICIES),
+        "attributes": optional(CEL_MAP),
+        "resources": optional(CEL_MAP),
+        "remove": optional(STRINGS),
+        "randomSampling": maybe(SAMPLING),
+        "clientSampling": maybe(SAMPLING),
+        "filter": maybe(CEL),
+        "path": optional(STRING),
+        "protocol": optional(OTLP_PROTOCOL),
+    },
+    one_of=TARGET_KEYS,
+)
+CONNECT: Final = Object(
+    "Connect", {"mode": required(Choice("ConnectMode", ("deny", "route", "tunnel"), ("route", "tunnel")))}
+)
+FRONTEND: Final = Object(
+    "FrontendPolicies",
+    {
+        "http": maybe(FRONTEND_HTTP),
+        "tls": maybe(FRONTEND_TLS),
+        "tcp": later(maybe(Object("FrontendTcp", {"keepalives": required(KEEPALIVE)}))),
+        "networkAuthorization": later(maybe(RULES)),
+        "networkExtAuthz": later(maybe(EXT_AUTHZ)),
+        "proxy": later(maybe(PROXY_PROTOCOL)),
+        "proxyProtocol": later(maybe(PROXY_PROTOCOL)),
+        "connect": maybe(CONNECT),
+        "accessLog": maybe(ACCESS_LOG),
+        "logging": maybe(ACCESS_LOG),
+        "tracing": later(maybe(TRACING)),
+    },
+    apart=(("proxy", "proxyProtocol"), ("accessLog", "logging")),
+)

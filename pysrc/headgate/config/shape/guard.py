@@ -1,0 +1,264 @@
+"""Policies on LLM bodies: guards, enrichment, caching, and the provider kinds of routes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headgate.config.shape.modifiers import HEADER_MODIFIER
+from headgate.config.shape.route_match import HEADER_MATCH
+from headgate.config.shape.scalars import (
+    BOOL,
+    BYTES,
+    CEL_MAP,
+    INT32,
+    STATUS,
+    STRING,
+    STRING_MAP,
+    STRINGS,
+    TARGET_REFERENCE,
+    UINT64,
+)
+from headgate.config.shape.upstream import SIMPLE_POLICIES
+from headgate.config.shape.vocabulary import (
+    Anything,
+    Choice,
+    ListOf,
+    MapOf,
+    Object,
+    maybe,
+    optional,
+    required,
+)
+
+JSON_FIELDS: Final = MapOf(Anything())
+REJECTION: Final = Object(
+    "GuardRejection",
+    {"body": optional(BYTES), "status": optional(STATUS), "headers": maybe(HEADER_MODIFIER)},
+)
+REGEX_GUARD: Final = Object(
+    "RegexGuard",
+    {
+        "action": optional(Choice("RegexAction", ("mask", "reject"))),
+        "rules": required(
+            ListOf(
+                Object(
+                    "RegexGuardRule",
+                    {
+                        "builtin": optional(
+                            Choice("BuiltinPattern", ("ssn", "creditCard", "phoneNumber", "email", "caSin"))
+                        ),
+                        "pattern": optional(STRING),
+                    },
+                    one_of=("builtin", "pattern"),
+                )
+            )
+        ),
+    },
+)
+WEBHOOK: Final = Object(
+    "GuardWebhook",
+    {
+        "target": required(TARGET_REFERENCE),
+        "headers": optional(CEL_MAP),
+        "forwardHeaderMatches": optional(ListOf(HEADER_MATCH)),
+        "failureMode": optional(Choice("WebhookFailure", ("failClosed", "failOpen"))),
+    },
+)
+MODERATION: Final = Object("ModerationGuard", {"model": maybe(STRING), "policies": maybe(SIMPLE_POLICIES)})
+BEDROCK_GUARD: Final = Object(
+    "BedrockGuard",
+    {
+        "guardrailIdentifier": required(STRING),
+        "guardrailVersion": required(STRING),
+        "region": required(STRING),
+        "policies": maybe(SIMPLE_POLICIES),
+    },
+)
+MODEL_ARMOR: Final = Object(
+    "ModelArmorGuard",
+    {
+        "templateId": required(STRING),
+        "projectId": required(STRING),
+        "location": maybe(STRING),
+        "policies": maybe(SIMPLE_POLICIES),
+    },
+)
+CONTENT_SAFETY: Final = Object(
+    "ContentSafetyGuard",
+    {
+        "endpoint": required(STRING),
+        "policies": maybe(SIMPLE_POLICIES),
+        "analyzeText": maybe(
+            Object(
+                "AnalyzeText",
+                {
+                    "severityThreshold": maybe(INT32),
+                    "apiVersion": maybe(STRING),
+                    "blocklistNames": maybe(STRINGS),
+                    "haltOnBlocklistHit": maybe(BOOL),
+                },
+            )
+        ),
+        "detectJailbreak": maybe(Object("DetectJailbreak", {"apiVersion": maybe(STRING)})),
+    },
+)
+RESPONSE_KINDS: Final = {
+    "regex": optional(REGEX_GUARD),
+    "webhook": optional(WEBHOOK),
+    "bedrockGuardrails": optional(BEDROCK_GUARD),
+    "googleModelArmor": optional(MODEL_ARMOR),
+    "azureContentSafety": optional(CONTENT_SAFETY),
+}
+REQUEST_KINDS: Final = {**RESPONSE_KINDS, "openAIModeration": optional(MODERATION)}
+CONTENT_SCOPE: Final = Choice("ContentScope", ("systemPrompt", "messages", "toolOutput", "toolInput"))
+GUARDRAILS: Final = Object(
+    "Guardrails",
+    {
+        "streaming": optional(Choice("GuardStreaming", ("Disabled", "Enabled"))),
+        "request": optional(
+            ListOf(
+                Object(
+                    "RequestGuard",
+                    {
+                        "rejection": optional(REJECTION),
+                        "scope": optional(ListOf(CONTENT_SCOPE, least=1)),
+                        **REQUEST_KINDS,
+                    },
+                    one_of=tuple(REQUEST_KINDS),
+                )
+            )
+        ),
+        "response": optional(
+            ListOf(
+                Object(
+                    "ResponseGuard",
+                    {"rejection": optional(REJECTION), **RESPONSE_KINDS},
+                    one_of=tuple(RESPONSE_KINDS),
+                )
+            )
+        ),
+    },
+)
+PROMPT_CACHING: Final = Object(
+    "PromptCaching",
+    {
+        "cacheSystem": optional(BOOL),
+        "cacheMessages": optional(BOOL),
+        "cacheTools": optional(BOOL),
+        "minTokens": maybe(UINT64),
+        "cacheMessageOffset": optional(UINT64),
+    },
+)
+MESSAGE: Final = Object("PromptMessage", {"role": required(STRING), "content": required(STRING)})
+ROUTE_TYPES: Final = (
+    "completions", "messages", "models", "passthrough", "detect", "responses", "embeddings", "realtime",
+    "anthropicTokenCount", "generateContent", "geminiCountTokens", "rerank",
+)  # fmt: skip
+AI_POLICY: Final = Object(
+    "AiPolicy",
+    {
+        "promptGuard": maybe(GUARDRAILS),
+        "defaults": maybe(JSON_FIELDS),
+        "overrides": maybe(JSON_FIELDS),
+        "transformations": maybe(CEL_MAP),
+        "finalTransformations": maybe(CEL_MAP),
+        "prompts": maybe(
+            Object("Prompts", {"append": optional(ListOf(MESSAGE)), "prepend": optional(ListOf(MESSAGE))})
+        ),
+        "modelAliases": optional(STRING_MAP),
+        "promptCaching": maybe(PROMPT_CACHING),
+        "routes": optional(MapOf(Choice("AiRouteType", ROUTE_TYPES))),
+    },
+)
+
+FORMATS: Final = (
+    "completions", "messages", "responses", "embeddings", "anthropicTokenCount", "generateContent",
+    "geminiCountTokens", "realtime", "rerank",
+)  # fmt: skip
+# What passes through unchanged; the others wait for translation.
+LATER_FORMATS: Final = tuple(
+    name for name in FORMATS if name not in ("completions", "responses", "embeddings")
+)
+CUSTOM_PROVIDER: Final = Object(
+    "CustomProvider",
+    {
+        "model": maybe(STRING),
+        "providerOverride": maybe(STRING),
+        "formats": required(
+            ListOf(
+                Object(
+                    "ProviderFormat",
+                    {"type": required(Choice("FormatType", FORMATS, LATER_FORMATS)), "path": maybe(STRING)},
+                )
+            )
+        ),
+    },
+)
+MODERATION_MODE: Final = Object(
+    "OpenAiModerationMode", {"mode": required(Choice("ModerationMode", ("score", "block")))}
+)
+
+
+def _model(name: str) -> Object:
+    return Object(name, {"model": maybe(STRING)})
+
+
+AZURE_RESOURCE: Final = Choice("AzureResource", ("openAI", "foundry"), aliases={"aiServices": "foundry"})
+PROVIDER_KINDS: Final = {
+    "openAI": optional(
+        Object(
+            "OpenAiProvider",
+            {
+                "model": maybe(STRING),
+                "moderation": maybe(
+                    Object(
+                        "OpenAiModeration",
+                        {
+                            "model": optional(STRING),
+                            "policy": maybe(
+                                Object(
+                                    "OpenAiModerationPolicy",
+                                    {"input": maybe(MODERATION_MODE), "output": maybe(MODERATION_MODE)},
+                                )
+                            ),
+                        },
+                    )
+                ),
+            },
+        )
+    ),
+    "gemini": optional(_model("GeminiProvider")),
+    "vertex": optional(
+        Object(
+            "VertexProvider",
+            {"model": maybe(STRING), "region": maybe(STRING), "projectId": required(STRING)},
+        )
+    ),
+    "anthropic": optional(_model("AnthropicProvider")),
+    "bedrock": optional(
+        Object(
+            "BedrockProvider",
+            {
+                "model": maybe(STRING),
+                "region": required(STRING),
+                "guardrailIdentifier": maybe(STRING),
+                "guardrailVersion": maybe(STRING),
+            },
+        )
+    ),
+    "azure": optional(
+        Object(
+            "AzureProvider",
+            {
+                "model": maybe(STRING),
+                "resourceName": required(STRING),
+                "resourceType": required(AZURE_RESOURCE),
+                "apiVersion": maybe(STRING),
+                "projectName": maybe(STRING),
+            },
+        )
+    ),
+    "copilot": optional(_model("CopilotProvider")),
+    "custom": optional(CUSTOM_PROVIDER),
+}
+AI_PROVIDER: Final = Object("AiProvider", PROVIDER_KINDS, tuple(PROVIDER_KINDS))

@@ -1,0 +1,90 @@
+"""Ports: gateways, binds, listeners and their TLS."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headgate.config.shape.route import GATEWAY_PHASE, GATEWAY_POLICIES, ROUTE, TCP_ROUTE
+from headgate.config.shape.scalars import HOSTNAME, PORT, STRING, STRINGS, nothing
+from headgate.config.shape.vocabulary import Choice, ListOf, Object, later, maybe, optional, required
+
+TLS_VERSION: Final = Choice("TlsVersion", ("TLS_V1_0", "TLS_V1_1", "TLS_V1_2", "TLS_V1_3"))
+# The bounds that hold without being written: naming them changes nothing.
+LEAST_VERSION: Final = later(maybe(TLS_VERSION), "TLS_V1_2")
+MOST_VERSION: Final = later(maybe(TLS_VERSION), "TLS_V1_3")
+
+SERVER_TLS: Final = Object(
+    "ServerTls",
+    {
+        "mode": optional(Choice("ServerTlsMode", ("static", "dynamicCa"), ("dynamicCa",))),
+        "cert": maybe(STRING),
+        "key": maybe(STRING),
+        "root": later(maybe(STRING)),
+        "spiffe": later(maybe(nothing("ServerSpiffe"))),
+        "cipherSuites": later(maybe(STRINGS), []),
+        "minTLSVersion": LEAST_VERSION,
+        "minTlsVersion": LEAST_VERSION,
+        "maxTLSVersion": MOST_VERSION,
+        "maxTlsVersion": MOST_VERSION,
+        "keyExchangeGroups": later(maybe(STRINGS), []),
+    },
+    apart=(("minTLSVersion", "minTlsVersion"), ("maxTLSVersion", "maxTlsVersion")),
+)
+BIND_PROTOCOL: Final = Choice(
+    "BindProtocol", ("HTTP", "HTTPS", "TLS", "TCP", "HBONE"), ("TLS", "TCP", "HBONE")
+)
+GATEWAY_PROTOCOL: Final = Choice("GatewayProtocol", ("HTTP", "HTTPS", "TCP", "TLS"), ("TCP", "TLS"))
+BIND: Final = Object(
+    "Bind",
+    {
+        "port": maybe(PORT),
+        "listeners": required(
+            ListOf(
+                Object(
+                    "BindListener",
+                    {
+                        "name": maybe(STRING),
+                        "namespace": maybe(STRING),
+                        "hostname": maybe(HOSTNAME),
+                        "protocol": optional(BIND_PROTOCOL),
+                        "tls": maybe(SERVER_TLS),
+                        "routes": maybe(ListOf(ROUTE)),
+                        "tcpRoutes": later(maybe(ListOf(TCP_ROUTE))),
+                        "policies": maybe(GATEWAY_POLICIES),
+                    },
+                )
+            )
+        ),
+        "tunnelProtocol": optional(
+            Choice(
+                "TunnelProtocol",
+                ("direct", "proxy", "connect", "hboneWaypoint", "hboneGateway"),
+                ("proxy", "connect", "hboneWaypoint", "hboneGateway"),
+            )
+        ),
+        "mode": optional(Choice("BindMode", ("standard", "internal"), ("internal",))),
+    },
+)
+GATEWAY: Final = Object(
+    "Gateway",
+    {
+        "port": maybe(PORT),
+        "protocol": maybe(GATEWAY_PROTOCOL),
+        "listeners": optional(
+            ListOf(
+                Object(
+                    "GatewayListener",
+                    {
+                        "name": maybe(STRING),
+                        "hostname": maybe(HOSTNAME),
+                        "protocol": maybe(GATEWAY_PROTOCOL),
+                        "tls": maybe(SERVER_TLS),
+                        **GATEWAY_PHASE,
+                    },
+                )
+            )
+        ),
+        "tls": maybe(SERVER_TLS),
+        **GATEWAY_PHASE,
+    },
+)

@@ -1,0 +1,193 @@
+"""`llm`: providers, models, virtual models."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headgate.config.shape.access import API_KEY, BASIC, JWT, OIDC, RULES
+from headgate.config.shape.backend import HEALTH
+from headgate.config.shape.external import EXT_AUTHZ_POLICY, EXT_PROC_POLICY, RATE_LIMITS, REMOTE_LIMIT
+from headgate.config.shape.guard import (
+    AZURE_RESOURCE,
+    CUSTOM_PROVIDER,
+    GUARDRAILS,
+    JSON_FIELDS,
+    PROMPT_CACHING,
+)
+from headgate.config.shape.listener import SERVER_TLS
+from headgate.config.shape.modifiers import CORS, HEADER_MODIFIER
+from headgate.config.shape.route import GATEWAY_REFS, TRANSFORMATION_POLICY
+from headgate.config.shape.route_match import HEADER_MATCH
+from headgate.config.shape.scalars import (
+    BOOL,
+    CEL,
+    CEL_MAP,
+    FILE_OR_SECRET,
+    PORT,
+    STRING,
+    TARGET,
+    UINT32,
+    URL,
+)
+from headgate.config.shape.upstream import BACKEND_AUTH, BACKEND_TLS, TUNNEL
+from headgate.config.shape.vocabulary import (
+    Choice,
+    Field,
+    ListOf,
+    Object,
+    Scalar,
+    Union,
+    deprecated,
+    later,
+    maybe,
+    optional,
+    required,
+)
+
+PRESETS: Final = (
+    "cohere", "ollama", "baseten", "cerebras", "deepinfra", "deepseek", "groq", "huggingface", "mistral",
+    "openrouter", "togetherai", "xai", "fireworks",
+)  # fmt: skip
+HOSTED: Final = ("gemini", "vertex", "anthropic", "bedrock", "azure", "copilot")
+PROVIDER: Final = Union(
+    "ModelProvider",
+    (
+        Choice("ProviderName", ("openai", *HOSTED, *PRESETS), HOSTED, {"openAI": "openai"}),
+        Object(
+            "ProviderObject",
+            {"reference": optional(STRING), "custom": optional(CUSTOM_PROVIDER)},
+            one_of=("reference", "custom"),
+        ),
+    ),
+)
+
+
+def _path(text: str) -> str:
+    if not text.startswith("/") or any(char in text for char in " ?#\t\r\n"):
+        raise ValueError("a path begins with / and has no blank, query or fragment")
+    return text
+
+
+UPSTREAM_PATH: Final = Scalar("UpstreamPath", (str,), _path)
+
+
+def _pattern(text: str) -> str:
+    if not text or text.count("*") > 1 or "*" in text[1:-1]:
+        raise ValueError("a model name has at most one *, alone, first or last")
+    return text
+
+
+MODEL_NAME: Final = Scalar("ModelName", (str,), _pattern, {"minLength": 1})
+PARAMS: Final = Object(
+    "ModelParams",
+    {
+        "model": maybe(STRING),
+        "apiKey": maybe(FILE_OR_SECRET),
+        "baseUrl": maybe(URL),
+        "hostOverride": deprecated(maybe(TARGET)),
+        "pathOverride": deprecated(maybe(UPSTREAM_PATH)),
+        "pathPrefix": deprecated(maybe(UPSTREAM_PATH)),
+        "tokenize": later(optional(BOOL), False),
+        "awsRegion": later(maybe(STRING)),
+        "vertexRegion": later(maybe(STRING)),
+        "vertexProject": later(maybe(STRING)),
+        "azureResourceName": later(maybe(STRING)),
+        "azureResourceType": later(maybe(AZURE_RESOURCE)),
+        "azureApiVersion": later(maybe(STRING)),
+        "azureProjectName": later(maybe(STRING)),
+    },
+)
+SHARED: Final = {
+    "requestHeaders": maybe(HEADER_MODIFIER),
+    "responseHeaders": maybe(HEADER_MODIFIER),
+    "backendTLS": maybe(BACKEND_TLS),
+    "tls": maybe(BACKEND_TLS),
+    "auth": maybe(BACKEND_AUTH),
+    "defaults": later(maybe(JSON_FIELDS), {}),
+    "overrides": later(maybe(JSON_FIELDS), {}),
+    "transformation": later(maybe(CEL_MAP), {}),
+    "health": later(maybe(HEALTH)),
+    "backendTunnel": later(maybe(TUNNEL)),
+    "promptCaching": later(maybe(PROMPT_CACHING)),
+}
+ONE_TLS: Final = (("backendTLS", "tls"),)
+PROVIDER_ENTRY: Final = Object(
+    "ProviderEntry",
+    {
+        "name": required(STRING),
+        "params": optional(PARAMS),
+        "provider": required(PROVIDER),
+        "defaults": maybe(Object("ProviderDefaults", SHARED, apart=ONE_TLS)),
+    },
+)
+MODEL: Final = Object(
+    "Model",
+    {
+        "id": maybe(STRING),
+        "name": required(MODEL_NAME),
+        "visibility": optional(Choice("ModelVisibility", ("public", "internal"))),
+        "params": optional(PARAMS),
+        "provider": required(PROVIDER),
+        **SHARED,
+        "passthrough": later(maybe(Choice("ModelPassthrough", ("detect", "opaque")))),
+        "authorization": later(maybe(RULES)),
+        "finalTransformation": later(maybe(CEL_MAP), {}),
+        "guardrails": later(maybe(GUARDRAILS), {}),
+        "matches": later(
+            optional(ListOf(Object("ModelMatch", {"headers": optional(ListOf(HEADER_MATCH))}))), []
+        ),
+    },
+    apart=ONE_TLS,
+)
+
+
+def _targets(name: str, fields: dict[str, Field]) -> Object:
+    entry = Object(f"{name}Target", {"model": required(STRING), **fields})
+    return Object(f"{name}Routing", {"targets": required(ListOf(entry))})
+
+
+VIRTUAL_MODEL: Final = Object(
+    "VirtualModel",
+    {
+        "name": required(STRING),
+        "routing": required(
+            Object(
+                "VirtualRouting",
+                {
+                    "weighted": maybe(_targets("Weighted", {"weight": optional(UINT32)})),
+                    "failover": maybe(_targets("Failover", {"priority": required(UINT32)})),
+                    "conditional": maybe(_targets("Conditional", {"when": maybe(CEL)})),
+                },
+            )
+        ),
+    },
+)
+LLM_POLICIES: Final = Object(
+    "LlmPolicies",
+    {
+        "oidc": later(maybe(OIDC)),
+        "jwtAuth": later(maybe(JWT)),
+        "authorization": later(maybe(RULES)),
+        "extAuthz": later(maybe(EXT_AUTHZ_POLICY)),
+        "extProc": later(maybe(EXT_PROC_POLICY)),
+        "cors": later(maybe(CORS)),
+        "transformations": later(maybe(TRANSFORMATION_POLICY), {}),
+        "basicAuth": later(maybe(BASIC)),
+        "apiKey": later(maybe(API_KEY)),
+        "guardrails": later(maybe(GUARDRAILS), {}),
+        "localRateLimit": optional(RATE_LIMITS),
+        "remoteRateLimit": later(maybe(REMOTE_LIMIT)),
+    },
+)
+LLM: Final = Object(
+    "Llm",
+    {
+        "gateways": optional(GATEWAY_REFS),
+        "port": deprecated(maybe(PORT)),
+        "tls": deprecated(maybe(SERVER_TLS)),
+        "providers": optional(ListOf(PROVIDER_ENTRY)),
+        "models": required(ListOf(MODEL)),
+        "virtualModels": later(optional(ListOf(VIRTUAL_MODEL)), []),
+        "policies": maybe(LLM_POLICIES),
+    },
+)

@@ -1,0 +1,230 @@
+"""`config`: settings of the process."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headgate.config.shape.scalars import (
+    BOOL,
+    CEL,
+    DURATION,
+    HEADER_NAME,
+    HIDDEN,
+    POSITIVE32,
+    SAMPLING,
+    STRING,
+    STRING_MAP,
+    STRINGS,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    WORD_OR_INT,
+    unsigned,
+)
+from headgate.config.shape.vocabulary import (
+    Choice,
+    ListOf,
+    MapOf,
+    Object,
+    Scalar,
+    Union,
+    deprecated,
+    later,
+    maybe,
+    optional,
+    required,
+)
+
+RATES: Final = Object(
+    "Rates",
+    {
+        name: maybe(STRING)
+        for name in ("input", "output", "cacheRead", "cacheWrite", "reasoning", "inputAudio", "outputAudio")
+    },
+)
+CATALOG: Final = Object(
+    "Catalog",
+    {
+        "providers": optional(
+            MapOf(
+                Object(
+                    "CatalogProvider",
+                    {
+                        "models": optional(
+                            MapOf(
+                                Object(
+                                    "CatalogModel",
+                                    {
+                                        "rates": optional(RATES),
+                                        "tiers": optional(
+                                            ListOf(
+                                                Object(
+                                                    "CatalogTier",
+                                                    {
+                                                        "contextOver": required(UINT64),
+                                                        "rates": required(RATES),
+                                                    },
+                                                )
+                                            )
+                                        ),
+                                        "tags": optional(ListOf(STRING, unique=True)),
+                                    },
+                                )
+                            )
+                        )
+                    },
+                )
+            )
+        )
+    },
+)
+CATALOG_SOURCE: Final = Object(
+    "CatalogSource",
+    {"file": optional(STRING), "inline": optional(Union("InlineCatalog", (STRING, CATALOG)))},
+    one_of=("file", "inline"),
+)
+DATABASE: Final = Object("Database", {"url": required(HIDDEN), "maxConnections": maybe(POSITIVE32)})
+
+KEEPALIVE: Final = Object(
+    "Keepalive",
+    {
+        "enabled": optional(BOOL),
+        "time": optional(DURATION),
+        "interval": optional(DURATION),
+        "retries": optional(unsigned("KeepaliveRetries", 64, 1)),
+    },
+)
+BACKEND_DEFAULTS: Final = Object(
+    "BackendDefaults",
+    {
+        "keepalives": optional(KEEPALIVE),
+        "connectTimeout": optional(DURATION),
+        "poolIdleTimeout": optional(DURATION),
+        "poolMaxSize": maybe(UINT32),
+    },
+)
+LOG_FIELDS: Final = Object(
+    "LogFields", {"remove": optional(ListOf(STRING, most=32)), "add": later(optional(STRING_MAP), {})}
+)
+LOGGING: Final = Object(
+    "Logging",
+    {
+        "filter": later(maybe(CEL)),
+        "fields": deprecated(maybe(LOG_FIELDS)),
+        "level": maybe(Union("LogLevel", (STRING, STRINGS))),
+        "format": maybe(Choice("LogFormat", ("text", "json"))),
+        "database": later(maybe(DATABASE)),
+    },
+)
+TRACING: Final = Object(
+    "ProcessTracing",
+    {
+        "otlpEndpoint": maybe(STRING),
+        "headers": optional(MapOf(HIDDEN)),
+        "otlpProtocol": optional(Choice("OtlpProtocol", ("grpc", "http"))),
+        "fields": maybe(Object("TracingFields", {"remove": optional(STRINGS), "add": optional(STRING_MAP)})),
+        "randomSampling": maybe(SAMPLING),
+        "clientSampling": maybe(SAMPLING),
+        "path": maybe(STRING),
+    },
+)
+METRICS: Final = Object(
+    "Metrics",
+    {
+        "remove": optional(STRINGS),
+        "fields": later(maybe(Object("MetricFields", {"add": optional(STRING_MAP)})), {}, {"add": {}}),
+    },
+)
+HBONE: Final = Object(
+    "Hbone",
+    {
+        "windowSize": maybe(UINT32),
+        "connectionWindowSize": maybe(UINT32),
+        "frameSize": maybe(UINT32),
+        "poolMaxStreamsPerConn": maybe(UINT16),
+        "poolUnusedReleaseTimeout": maybe(DURATION),
+    },
+)
+FORWARDING: Final = Object(
+    "ForwardingHeaders",
+    {"xForwarded": optional(BOOL), "forwarded": optional(BOOL), "trustedHops": optional(UINT8)},
+)
+
+
+def _session_key(text: str) -> object:
+    if len(text) != 64 or any(char not in "0123456789abcdefABCDEF" for char in text):
+        raise ValueError("a session key has 64 hexadecimal digits")
+    assert HIDDEN.parse is not None
+    return HIDDEN.parse(text)
+
+
+SESSION_KEY: Final = Scalar("SessionKey", (str,), _session_key, {"writeOnly": True}, secret=True)
+
+PROCESS: Final = Object(
+    "ProcessSettings",
+    {
+        "enableIpv6": maybe(BOOL),
+        "dns": later(
+            maybe(
+                Object(
+                    "Dns",
+                    {
+                        "lookupFamily": maybe(
+                            Choice("DnsFamily", ("All", "Auto", "V4Preferred", "V4Only", "V6Only"))
+                        ),
+                        "edns0": maybe(BOOL),
+                    },
+                )
+            ),
+            {},
+        ),
+        "localXdsPath": later(maybe(STRING)),
+        "modelCatalog": later(maybe(ListOf(CATALOG_SOURCE)), []),
+        "database": later(maybe(DATABASE)),
+        "storage": maybe(
+            Object(
+                "Storage",
+                {
+                    "mode": optional(
+                        Choice("StorageMode", ("file", "hybrid", "readOnly"), ("hybrid", "readOnly"))
+                    )
+                },
+            )
+        ),
+        "caAddress": later(maybe(STRING)),
+        "caAuthToken": later(maybe(HIDDEN)),
+        "xdsAddress": later(maybe(STRING)),
+        "xdsAuthToken": later(maybe(HIDDEN)),
+        "spiffe": later(maybe(Object("SpiffeSettings", {"endpoint": maybe(STRING)})), {}),
+        "namespace": later(maybe(STRING)),
+        "gateway": later(maybe(STRING)),
+        "trustDomain": later(maybe(STRING)),
+        "additionalTrustDomains": later(maybe(STRING)),
+        "skipValidateTrustDomain": later(maybe(BOOL), False),
+        "serviceAccount": later(maybe(STRING)),
+        "clusterId": later(maybe(STRING)),
+        "network": later(maybe(STRING)),
+        "adminAddr": maybe(STRING),
+        "statsAddr": maybe(STRING),
+        "readinessAddr": maybe(STRING),
+        "standardAttributes": later(
+            maybe(Object("StandardAttributes", {"user": maybe(CEL), "group": maybe(CEL)})), {}
+        ),
+        "histograms": optional(Choice("Histograms", ("classic", "native", "both"), ("native", "both"))),
+        "session": maybe(Object("Session", {"key": required(SESSION_KEY)})),
+        "mcp": maybe(Object("McpSettings", {"sessionTtl": maybe(DURATION)})),
+        "sensitiveHeaders": later(optional(ListOf(HEADER_NAME)), []),
+        "customFunctions": later(optional(STRING), ""),
+        "connectionTerminationDeadline": maybe(DURATION),
+        "connectionMinTerminationDeadline": maybe(DURATION),
+        "workerThreads": maybe(WORD_OR_INT),
+        "tracing": deprecated(later(maybe(TRACING))),
+        "logging": maybe(LOGGING),
+        "metrics": maybe(METRICS),
+        "backend": optional(BACKEND_DEFAULTS),
+        "hbone": later(maybe(HBONE), {}),
+        # Ours: the reference adds no forwarding headers and has no switch for them.
+        "forwardingHeaders": maybe(FORWARDING),
+    },
+)

@@ -1,0 +1,206 @@
+"""Routes, their policies, and policies that target something."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headgate.config.shape.access import API_KEY, BASIC, JWT, MCP_AUTHENTICATION, OIDC, RULES
+from headgate.config.shape.backend import ROUTE_BACKEND, TCP_BACKEND
+from headgate.config.shape.external import (
+    EXT_AUTHZ_POLICY,
+    EXT_PROC_POLICY,
+    MCP_GUARDRAILS,
+    RATE_LIMIT_POLICY,
+    REMOTE_LIMIT_POLICY,
+)
+from headgate.config.shape.guard import AI_POLICY
+from headgate.config.shape.modifiers import (
+    BUFFER,
+    CORS,
+    CSRF,
+    DELAY,
+    DIRECT_RESPONSE,
+    HEADER_MODIFIER,
+    MIRROR,
+    REDIRECT,
+    RETRY,
+    REWRITE,
+    TIMEOUT,
+    TRANSFORMATION,
+)
+from headgate.config.shape.route_match import INVALID, ROUTE_MATCH
+from headgate.config.shape.scalars import HOSTNAME, STRING, STRINGS, UINT16, conditional, nothing
+from headgate.config.shape.upstream import BACKEND_AUTH, BACKEND_TLS, TUNNEL
+from headgate.config.shape.vocabulary import (
+    Case,
+    Choice,
+    ListOf,
+    Object,
+    Union,
+    extend,
+    later,
+    maybe,
+    optional,
+    required,
+)
+
+DIRECT_RESPONSE_POLICY: Final = Union(
+    "DirectResponsePolicy",
+    (Case(conditional("DirectResponse", DIRECT_RESPONSE), has=("conditional",)), DIRECT_RESPONSE),
+)
+TRANSFORMATION_POLICY: Final = Union(
+    "TransformationPolicy",
+    (Case(conditional("Transformation", TRANSFORMATION), has=("conditional",)), TRANSFORMATION),
+)
+# What may stand in the gateway phase, in the order it runs.
+GATEWAY_PHASE: Final = {
+    "cors": later(maybe(CORS)),
+    "oidc": later(maybe(OIDC)),
+    "jwtAuth": later(maybe(JWT)),
+    "basicAuth": later(maybe(BASIC)),
+    "apiKey": later(maybe(API_KEY)),
+    "extAuthz": later(maybe(EXT_AUTHZ_POLICY)),
+    "authorization": later(maybe(RULES)),
+    "extProc": later(maybe(EXT_PROC_POLICY)),
+    "transformations": later(maybe(TRANSFORMATION_POLICY), {}),
+}
+GATEWAY_POLICIES: Final = Object("GatewayPolicies", GATEWAY_PHASE)
+ROUTE_POLICIES: Final = extend(
+    "RoutePolicies",
+    GATEWAY_POLICIES,
+    {
+        "timeout": maybe(TIMEOUT),
+        "requestHeaderModifier": maybe(HEADER_MODIFIER),
+        "responseHeaderModifier": maybe(HEADER_MODIFIER),
+        "directResponse": maybe(DIRECT_RESPONSE_POLICY),
+        "localRateLimit": maybe(RATE_LIMIT_POLICY),
+        "backendTLS": maybe(BACKEND_TLS),
+        "backendAuth": maybe(BACKEND_AUTH),
+        "requestRedirect": later(maybe(REDIRECT)),
+        "urlRewrite": later(maybe(REWRITE)),
+        "requestMirror": later(maybe(MIRROR)),
+        "mcpAuthorization": later(maybe(RULES)),
+        "mcpGuardrails": later(maybe(MCP_GUARDRAILS)),
+        "mcpAuthentication": later(maybe(MCP_AUTHENTICATION)),
+        "a2a": later(maybe(nothing("A2aRoute"))),
+        "ai": later(maybe(AI_POLICY), {}),
+        "backendTunnel": later(maybe(TUNNEL)),
+        "remoteRateLimit": later(maybe(REMOTE_LIMIT_POLICY)),
+        "csrf": later(maybe(CSRF)),
+        "buffer": later(maybe(BUFFER), {}),
+        "retry": later(maybe(RETRY)),
+        "delay": later(maybe(DELAY)),
+    },
+)
+
+ROUTE_NAMES: Final = {
+    "name": maybe(STRING),
+    "namespace": maybe(STRING),
+    "ruleName": maybe(STRING),
+    "hostnames": optional(ListOf(HOSTNAME)),
+}
+ROUTE: Final = Object(
+    "Route",
+    {
+        **ROUTE_NAMES,
+        "matches": optional(ListOf(ROUTE_MATCH)),
+        "policies": maybe(ROUTE_POLICIES),
+        "backends": optional(ListOf(ROUTE_BACKEND)),
+    },
+)
+GATEWAY_REFS: Final = Union("GatewayReferences", (STRING, STRINGS))
+ATTACHED_ROUTE: Final = extend("AttachedRoute", ROUTE, {"gateways": optional(GATEWAY_REFS)})
+ROUTE_GROUP: Final = Object("RouteGroup", {"name": required(STRING), "routes": required(ListOf(ROUTE))})
+TCP_ROUTE: Final = Object(
+    "TcpRoute",
+    {
+        **ROUTE_NAMES,
+        "policies": maybe(Object("TcpRoutePolicies", {"backendTLS": maybe(BACKEND_TLS)})),
+        "backends": optional(ListOf(TCP_BACKEND)),
+    },
+)
+ATTACHED_TCP_ROUTE: Final = extend("AttachedTcpRoute", TCP_ROUTE, {"gateways": optional(GATEWAY_REFS)})
+
+TARGET_KINDS: Final = ("gateway", "route", "backend", "listenerSet")
+POLICY_TARGET: Final = Object(
+    "PolicyTarget",
+    {
+        "gateway": optional(
+            Object(
+                "GatewayTarget",
+                {
+                    "gatewayName": required(STRING),
+                    "gatewayNamespace": required(STRING),
+                    "listenerName": maybe(STRING),
+                    "port": maybe(UINT16),
+                },
+                apart=(("listenerName", "port"),),
+            )
+        ),
+        "route": optional(
+            Object(
+                "RouteTarget",
+                {
+                    "name": required(STRING),
+                    "namespace": required(STRING),
+                    "ruleName": maybe(STRING),
+                    "kind": maybe(STRING),
+                },
+            )
+        ),
+        "backend": later(
+            optional(
+                Union(
+                    "BackendTarget",
+                    (
+                        INVALID,
+                        Object(
+                            "BackendTargetKinds",
+                            {
+                                "backend": optional(
+                                    Object(
+                                        "BackendTargetName",
+                                        {
+                                            "name": required(STRING),
+                                            "namespace": required(STRING),
+                                            "section": maybe(STRING),
+                                        },
+                                    )
+                                ),
+                                "service": optional(
+                                    Object(
+                                        "ServiceTargetName",
+                                        {
+                                            "hostname": required(STRING),
+                                            "namespace": required(STRING),
+                                            "port": maybe(UINT16),
+                                        },
+                                    )
+                                ),
+                            },
+                            one_of=("backend", "service"),
+                        ),
+                    ),
+                )
+            )
+        ),
+        "listenerSet": later(
+            optional(
+                Object(
+                    "ListenerSetTarget",
+                    {"name": required(STRING), "namespace": required(STRING), "section": maybe(STRING)},
+                )
+            )
+        ),
+    },
+    one_of=TARGET_KINDS,
+)
+TARGETED_POLICY: Final = Object(
+    "TargetedPolicy",
+    {
+        "name": required(Object("ResourceName", {"name": required(STRING), "namespace": required(STRING)})),
+        "target": required(POLICY_TARGET),
+        "phase": optional(Choice("PolicyPhase", ("route", "gateway"))),
+        "policy": required(ROUTE_POLICIES),
+    },
+)

@@ -1,0 +1,186 @@
+"""The checked file to the IR: every spelling ends here in binds, listeners and routes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headgate.config.backends import Backends
+from headgate.config.check import Record
+from headgate.config.context import Context
+from headgate.config.frontend_settings import frontend
+from headgate.config.llm_models import Models
+from headgate.config.policy_values import BackendOptions
+from headgate.config.ports import DEFAULT, OpenListener, Ports
+from headgate.config.process_settings import process_settings
+from headgate.config.routes import Routes, RouteSpec
+from headgate.config.targeted import Layer, Place, TargetedPolicies
+from headgate.errors import Problem
+from headgate.ir.backend import RouteBackend
+from headgate.ir.bind import Bind
+from headgate.ir.digest import digest
+from headgate.ir.frontend import Frontend
+from headgate.ir.gateway import Gateway
+from headgate.ir.listener import Listener
+from headgate.ir.match import ANY_REQUEST, Match, PathMatch
+
+LLM_PORT: Final = 4000
+MCP_PORT: Final = 3000
+INTERNAL: Final = "internal"
+MCP_PATHS: Final = tuple(
+    Match(path=PathMatch(kind="prefix", value=path)) for path in ("/mcp", "/sse", "/.well-known")
+)
+ANY_ADDRESS: Final = {True: "::", False: "0.0.0.0"}  # noqa: S104
+
+
+class Standalone:
+    """Builds the gateway of one file."""
+
+    def __init__(self, context: Context, root: Record) -> None:
+        self.context = context
+        self.root = root
+        self.ports = Ports(context)
+        self.backends = Backends(context)
+        self.targeted = TargetedPolicies(context, root.records("policies"))
+        self.routes = Routes(context, self.backends, self.targeted)
+
+    def section(self, key: str) -> Record:
+        return self.root.get(key) or Record(self.root.node, key, {})
+
+    def gateway(self) -> Gateway:
+        """Return the IR; faults are in the report, and the result counts only when there are none."""
+        process = self.section("config")
+        settings = process_settings(self.context, process)
+        client_side = frontend(self.context, self.section("frontendPolicies"), process.get("logging"))
+        self.backends.declare(self.root.records("backends"))
+        self.ports.open_gateways(self.root.get("gateways") or {})
+        self._binds()
+        self._routes()
+        self._llm(client_side)
+        self._mcp()
+        binds = self._finish(ANY_ADDRESS[settings.ipv6])
+        backends = self.backends.for_dump()
+        policies = tuple(self.targeted.dumped)
+        return Gateway(
+            binds=binds,
+            backends=backends,
+            policies=policies,
+            frontend=client_side,
+            process=settings,
+            digest=digest(binds, backends, policies, client_side, settings),
+        )
+
+    def _binds(self) -> None:
+        for index, record in enumerate(self.root.records("binds")):
+            port = record.get("port")
+            if record.get("mode", "standard") is None or record.get("tunnelProtocol", "direct") is None:
+                continue
+            if port is None:
+                self.context.report.add(Problem.MISSING, "", f"{record.path}.port is required", record.node)
+                continue
+            if not self.ports.claim(port, f"binds[{index}]", record):
+                continue
+            for number, entry in enumerate(record.records("listeners")):
+                self._bind_listener(port, number, entry)
+
+    def _bind_listener(self, port: int, number: int, record: Record) -> None:
+        name = record.get("name") or f"listener{number}"
+        namespace = record.get("namespace") or DEFAULT
+        listener = OpenListener(
+            key=f"{namespace}/{DEFAULT}:{port}.{name}",
+            gateway=DEFAULT,
+            namespace=DEFAULT,
+            name=name,
+            port=port,
+            record=record,
+        )
+        if self.ports.open(listener) is None:
+            return
+        for index, entry in enumerate(record.records("routes")):
+            listener.routes.append(self.routes.spec(entry, index, scope=listener.key))
+
+    def _routes(self) -> None:
+        for index, record in enumerate(self.root.records("routes")):
+            spec = self.routes.spec(record, index)
+            listeners = self.ports.resolve(record)
+            if listeners is None:
+                path = f"routes.{spec.name}"
+                self.context.report.add(Problem.MISSING, "", f"{path} must set gateways", record.node)
+                continue
+            self._attach(spec, listeners)
+
+    def _attach(self, spec: RouteSpec, listeners: list[OpenListener]) -> None:
+        for listener in listeners:
+            listener.routes.append(spec)
+
+    def _section_listeners(
+        self, name: str, record: Record, port: int, own: tuple[str, ...]
+    ) -> tuple[list[OpenListener], bool]:
+        """Return the listeners of the `llm` or `mcp` section, and whether they are its own.
+
+        `own` are the keys that mean a port of its own.
+        """
+        given = [key for key in own if record.get(key) is not None]
+        if record.get("gateways") and given:
+            for key in given:
+                message = f"{name}.gateways and {name}.{key} are mutually exclusive"
+                self.context.fault(Problem.CONFLICT, record, key, message)
+            return [], True
+        found = None if given else self.ports.resolve(record)
+        if found is not None:
+            return found, False
+        return self.ports.open_own(record.get("port") or port, name, record), True
+
+    def _llm(self, client_side: Frontend) -> None:
+        record = self.root.get("llm")
+        if record is None:
+            return
+        listeners, _ = self._section_listeners("llm", record, LLM_PORT, ("port", "tls"))
+        models = Models(self.context, self.backends, record)
+        spec = self.routes.make(record, ("llm:request", INTERNAL, None))
+        spec.factory = lambda options: (
+            RouteBackend(backend=models.router(client_side.max_buffer_bytes, options)),
+        )
+        self._attach(spec, listeners)
+
+    def _mcp(self) -> None:
+        record = self.root.get("mcp")
+        if record is None:
+            return
+        listeners, own = self._section_listeners("mcp", record, MCP_PORT, ("port",))
+        spec = self.routes.make(
+            record, ("default", INTERNAL, None), matches=(ANY_REQUEST,) if own else MCP_PATHS
+        )
+
+        def backends(options: BackendOptions) -> tuple[RouteBackend, ...]:
+            backend = self.backends.mcp(record, "mcp", options)
+            return (RouteBackend(backend=backend),) if backend is not None else ()
+
+        spec.factory = backends
+        self._attach(spec, listeners)
+
+    def _finish(self, host: str) -> tuple[Bind, ...]:
+        binds = []
+        for port, listeners in sorted(self.ports.listeners.items()):
+            built = tuple(self._listener(listener) for listener in listeners)
+            binds.append(Bind(key=f"bind/{port}", host=host, port=port, listeners=built))
+        self.targeted.warn_about_unused()
+        return tuple(binds)
+
+    def _listener(self, listener: OpenListener) -> Listener:
+        place = Place(listener.gateway, listener.namespace, listener.name, listener.port)
+        above: list[Layer] = self.targeted.for_listener(place)
+        return Listener(
+            key=listener.key,
+            gateway_name=listener.gateway,
+            gateway_namespace=listener.namespace,
+            name=listener.name,
+            protocol=listener.protocol,
+            hostname=listener.hostname,
+            tls=listener.tls,
+            routes=tuple(self.routes.build(spec, place, above) for spec in listener.routes),
+        )
+
+
+def lower(context: Context, root: Record) -> Gateway:
+    """Return the IR of a checked file."""
+    return Standalone(context, root).gateway()

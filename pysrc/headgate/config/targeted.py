@@ -1,0 +1,193 @@
+"""`policies[]`: which of them reach a route, and how the levels merge.
+
+Weakest to strongest: gateway, gateway on a port, listener, route, route rule, and what is written on the
+route. The strongest level that sets a kind wins it whole. One kind differs: a local rate limit on a gateway
+or listener is a ceiling over all its routes, so it holds beside the route's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import Final
+
+from headgate.config.check import Record
+from headgate.config.context import Context
+from headgate.config.policy_values import (
+    NO_OPTIONS,
+    BackendOptions,
+    route_backend_options,
+    route_policies,
+)
+from headgate.config.shape.route import GATEWAY_PHASE
+from headgate.errors import Problem
+from headgate.ir.policies import NO_ROUTE_POLICIES, RoutePolicies, TargetedPolicy
+
+EXACTLY_ONE: Final = "'policies' must contain exactly 1 policy"
+
+
+class Level(IntEnum):
+    """How close a policy is to the route, weakest first."""
+
+    GATEWAY = 1
+    PORT = 2
+    LISTENER = 3
+    ROUTE = 4
+    RULE = 5
+    INLINE = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The listener a route is merged for."""
+
+    gateway: str
+    namespace: str
+    listener: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one level sets."""
+
+    level: Level
+    policies: RoutePolicies
+    options: BackendOptions
+
+
+@dataclass(slots=True)
+class _Policy:
+    record: Record
+    level: Level
+    target: dict[str, str | int]
+    layer: Layer
+    used: bool = False
+
+    def reaches_listener(self, place: Place) -> bool:
+        target = self.target
+        if (target["gatewayName"], target["gatewayNamespace"]) != (place.gateway, place.namespace):
+            return False
+        if "listenerName" in target and target["listenerName"] != place.listener:
+            return False
+        return "port" not in target or target["port"] == place.port
+
+    def reaches_route(self, name: str, namespace: str, rule: str | None) -> bool:
+        target = self.target
+        if (target["name"], target["namespace"]) != (name, namespace):
+            return False
+        return "ruleName" not in target or target["ruleName"] == rule
+
+
+class TargetedPolicies:
+    """All `policies[]` of a file."""
+
+    def __init__(self, context: Context, records: list[Record]) -> None:
+        self.context = context
+        self.found: list[_Policy] = []
+        self.dumped: list[TargetedPolicy] = []
+        names: set[str] = set()
+        for record in records:
+            key = f"{record['name']['namespace']}/{record['name']['name']}"
+            if key in names:
+                context.fault(Problem.CONFLICT, record, "name", f"policy {key!r} is declared twice")
+            names.add(key)
+            self._add(record, key)
+
+    def _add(self, record: Record, key: str) -> None:
+        policy, target = record["policy"], record["target"]
+        written = policy.node.value
+        kinds = [kind for kind, entry in written.items() if entry.node.value is not None]
+        if len(kinds) != 1:
+            self.context.fault(Problem.VALUE, record, "policy", EXACTLY_ONE)
+            return
+        phase = record.get("phase", "route")
+        if phase == "gateway" and kinds[0] not in GATEWAY_PHASE:
+            self.context.fault(
+                Problem.VALUE, policy, kinds[0], "this policy does not run in the gateway phase"
+            )
+            return
+        if not target.values:
+            return
+        kind = next(iter(target.values))
+        if phase == "gateway" and kind != "gateway":
+            self.context.fault(
+                Problem.VALUE, target, kind, "the gateway phase has no routes: target a gateway"
+            )
+            return
+        entry = {name: value for name, value in target[kind].values.items() if value is not None}
+        level = _level(kind, entry)
+        policies = route_policies(self.context, policy, f"policy/{key}")
+        layer = Layer(level, policies, route_backend_options(self.context, policy))
+        self.found.append(_Policy(record, level, entry, layer))
+        self.dumped.append(
+            TargetedPolicy(
+                key=key,
+                name=record["name"]["name"],
+                namespace=record["name"]["namespace"],
+                target_kind=kind,
+                target=tuple((name, str(value)) for name, value in entry.items()),
+                phase=phase,
+                kind=kinds[0],
+                route=policies,
+            )
+        )
+
+    def for_listener(self, place: Place) -> list[Layer]:
+        """Return the layers of gateway and listener, weakest first."""
+        found = [one for one in self.found if one.level <= Level.LISTENER and one.reaches_listener(place)]
+        return self._used(found)
+
+    def for_route(self, name: str, namespace: str, rule: str | None) -> list[Layer]:
+        """Return the layers that target a route by name, weakest first."""
+        if not self.found:
+            return []
+        found = [
+            one for one in self.found if one.level >= Level.ROUTE and one.reaches_route(name, namespace, rule)
+        ]
+        return self._used(found)
+
+    def _used(self, found: list[_Policy]) -> list[Layer]:
+        for one in found:
+            one.used = True
+        return sorted((one.layer for one in found), key=lambda layer: layer.level)
+
+    def warn_about_unused(self) -> None:
+        """Note policies that reach nothing: a mistyped name would go unseen otherwise."""
+        for one in self.found:
+            if not one.used:
+                self.context.warnings.append(
+                    f"{one.record.path}: the target matches no listener and no route"
+                )
+
+
+def _level(kind: str, target: dict[str, str | int]) -> Level:
+    if kind == "route":
+        return Level.RULE if "ruleName" in target else Level.ROUTE
+    if "listenerName" in target:
+        return Level.LISTENER
+    return Level.PORT if "port" in target else Level.GATEWAY
+
+
+def merge(layers: list[Layer]) -> tuple[RoutePolicies, BackendOptions]:
+    """Return what layers, weakest first, come to."""
+    if len(layers) == 1:
+        return layers[0].policies, layers[0].options
+    options = NO_OPTIONS
+    chosen: dict[str, object] = {}
+    ceiling: tuple[object, ...] = ()
+    own: tuple[object, ...] = ()
+    for layer in layers:
+        options = options.under(layer.options)
+        if layer.policies == NO_ROUTE_POLICIES:
+            continue
+        for field in fields(layer.policies):
+            value = getattr(layer.policies, field.name)
+            if field.name == "local_rate_limits":
+                if value and layer.level <= Level.LISTENER:
+                    ceiling = value
+                elif value:
+                    own = value
+            elif value is not None:
+                chosen[field.name] = value
+    return RoutePolicies(local_rate_limits=(*ceiling, *own), **chosen), options  # type: ignore[arg-type]

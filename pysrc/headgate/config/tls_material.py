@@ -1,0 +1,109 @@
+"""Certificates and keys: read, checked, and turned into the IR."""
+
+from __future__ import annotations
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+
+from headgate.config.check import Record
+from headgate.config.context import Context
+from headgate.document import fields
+from headgate.document.secret import Secret
+from headgate.errors import Problem
+from headgate.ir.digest import digest
+from headgate.ir.secret import SecretRef
+from headgate.ir.tls import BackendTls, ClientCertificate, ServerTls
+
+HTTP11 = "http/1.1"
+UNSUPPORTED_VERSIONS = ("TLS_V1_0", "TLS_V1_1")
+
+
+def _certificates(context: Context, record: Record, key: str, pem: bytes) -> list[x509.Certificate]:
+    try:
+        return x509.load_pem_x509_certificates(pem)
+    except ValueError:
+        context.fault(Problem.FILE, record, key, "the file holds no readable PEM certificate")
+        return []
+
+
+def _pair(context: Context, record: Record) -> tuple[str, bytes, str, Secret] | None:
+    """Read `cert` and `key` and check that they belong together."""
+    for name, other in (("cert", "key"), ("key", "cert")):
+        if record.get(name) is None:
+            context.fault(Problem.MISSING, record, "", f"tls needs {name!r} beside {other!r}")
+            return None
+    cert = context.read_file(record, "cert", record["cert"])
+    key = context.read_file(record, "key", record["key"])
+    if cert is None or key is None:
+        return None
+    chain = _certificates(context, record, "cert", cert[1])
+    try:
+        private = serialization.load_pem_private_key(key[1], password=None)
+        public = private.public_key()
+        text = key[1].decode("ascii")
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        # The cause is left out: parsers quote what they read.
+        context.fault(Problem.FILE, record, "key", "the file holds no readable, unencrypted PEM private key")
+        return None
+    if not chain:
+        return None
+    spki = serialization.PublicFormat.SubjectPublicKeyInfo
+    der = serialization.Encoding.DER
+    if chain[0].public_key().public_bytes(der, spki) != public.public_bytes(der, spki):
+        context.fault(
+            Problem.FILE, record, "key", "the key does not belong to the first certificate of 'cert'"
+        )
+        return None
+    return cert[0], cert[1], key[0], Secret(text)
+
+
+def server_tls(context: Context, record: Record) -> ServerTls | None:
+    """Return the TLS of a listener, or None after a report."""
+    if record.get("cert") is None and record.get("key") is None:
+        context.fault(Problem.MISSING, record, "", "tls needs 'cert' and 'key'")
+        return None
+    found = _pair(context, record)
+    if found is None:
+        return None
+    cert_file, cert_pem, key_file, key = found
+    return ServerTls(
+        cert_file=cert_file,
+        key_file=key_file,
+        cert_pem=cert_pem,
+        key_pem=key,
+        key=f"tls/{digest(cert_file, key_file, cert_pem, key)}",
+    )
+
+
+def backend_tls(context: Context, record: Record) -> BackendTls:
+    """Return TLS settings towards a backend; what is at fault is reported and left out."""
+    root = context.read_file(record, "root", record["root"]) if record.get("root") is not None else None
+    if root is not None and not _certificates(context, record, "root", root[1]):
+        root = None
+    client = None
+    if record.get("cert") is not None or record.get("key") is not None:
+        found = _pair(context, record)
+        if found is not None:
+            cert_file, cert_pem, key_file, key = found
+            client = ClientCertificate(
+                cert_file=cert_file, cert_pem=cert_pem, key=SecretRef(secret=key, file=key_file)
+            )
+    hostname = record.get("hostname")
+    if hostname is not None:
+        try:
+            hostname = fields.server_name(hostname)
+        except ValueError as error:
+            context.fault(Problem.VALUE, record, "hostname", str(error))
+    alpn = record.get("alpn")
+    if alpn is not None and set(alpn) != {HTTP11}:
+        context.fault(Problem.UNSUPPORTED, record, "alpn", f" other than [{HTTP11}]")
+    return BackendTls(
+        root_file=root[0] if root else None,
+        root_pem=root[1] if root else None,
+        hostname=hostname,
+        insecure=record.get("insecure", False),
+        insecure_host=record.get("insecureHost", False),
+        alpn=tuple(alpn) if alpn is not None else None,
+        client=client,
+    )

@@ -1,0 +1,53 @@
+"""Environment variables in texts: `${VAR}`, `$VAR`, `${VAR:-default}`, and `$$` for one dollar.
+
+Runs on scalars (keys as well as values) after the document was parsed, so that a value never changes its
+structure and comments are not looked at. Any other `$` stays as it is, so `^/v1$` needs no escape.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+NOT_FOUND: Final = "environment variable not found"
+
+_REFERENCE = re.compile(
+    r"\$(?:\$|\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)(?P<or>:-(?P<default>[^}]*))?\}|(?P<bare>[A-Za-z_][A-Za-z0-9_]*))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """`missing` are names without a value and default; `whole` says that the text was exactly one reference;
+    `used` that any variable came in."""
+
+    text: str
+    missing: tuple[str, ...]
+    whole: bool
+    used: bool
+
+
+def expand(text: str, environ: Mapping[str, str]) -> Expanded:
+    """Replace every reference in `text`; a default also stands in for an empty variable, as in a shell."""
+    missing: list[str] = []
+    used = False
+
+    def value(found: re.Match[str]) -> str:
+        nonlocal used
+        name = found["braced"] or found["bare"]
+        if name is None:
+            return "$"
+        used = True
+        current = environ.get(name)
+        if found["or"] is not None:
+            return current or found["default"]
+        if current is None:
+            missing.append(name)
+            return found[0]
+        return current
+
+    whole = _REFERENCE.fullmatch(text)
+    result = _REFERENCE.sub(value, text)
+    return Expanded(result, tuple(missing), used and whole is not None, used)

@@ -1,0 +1,224 @@
+"""Scalar fields: a text of the document to a value, or ValueError with a message that fits after the
+field's path.
+
+Messages describe the form and do not quote the text; whoever reports decides whether it may be shown.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+import re2
+
+from headgate.document.secret import Secret
+
+MAX_CEL_CHARS: Final = 16_384
+MAX_PATTERN_CHARS: Final = 4_096
+MAX_PORT: Final = 65_535
+
+_UNIT_NS: Final = {
+    "ns": 1, "us": 1_000, "\u00b5s": 1_000, "\u03bcs": 1_000, "ms": 1_000_000, "s": 1_000_000_000,
+    "m": 60_000_000_000, "h": 3_600_000_000_000,
+}  # fmt: skip
+DURATION_PATTERN: Final = (
+    r"^\+?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+)$"
+)
+_DURATION = re.compile(DURATION_PATTERN)
+_PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|\u00b5s|\u03bcs|ms|s|m|h)")
+MAX_DURATION_NS: Final = 2**63 - 1
+NS_PER_MS: Final = 1_000_000
+
+_BINARY: Final = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+_DECIMAL: Final = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BYTE_SIZE = re.compile(r"([0-9]{1,19})(Ki|Mi|Gi|Ti|k|M|G|T)?")
+
+HEADER_NAME_PATTERN: Final = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$"
+_HEADER_NAME = re.compile(HEADER_NAME_PATTERN)
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+PSEUDO_HEADERS: Final = (":method", ":path", ":authority", ":scheme")
+_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+_HOST = re.compile(r"[A-Za-z0-9._-]{1,253}")
+
+
+def duration_ns(text: str) -> int:
+    """Parse a Go duration (`300ms`, `1h2m3s`, `1.5s`, `0`) into nanoseconds; fractions of one are cut off."""
+    if text.startswith("-"):
+        raise ValueError("a duration cannot be negative")
+    if len(text) > 64 or not _DURATION.fullmatch(text):
+        raise ValueError("not a duration such as 300ms, 5s or 1h30m")
+    total = 0
+    for whole, fraction, unit in _PART.findall(text):
+        total += int(whole or "0") * _UNIT_NS[unit]
+        if fraction:
+            total += int(fraction) * _UNIT_NS[unit] // 10 ** len(fraction)
+    if total > MAX_DURATION_NS:
+        raise ValueError("a duration is at most 292 years")
+    return total
+
+
+def duration_ms(text: str) -> int:
+    """Parse a Go duration into milliseconds, rounded up so that a positive one never becomes 0."""
+    return -(-duration_ns(text) // NS_PER_MS)
+
+
+def byte_size(text: str) -> int:
+    """Parse `4096`, `64Ki` or `2M` into bytes."""
+    found = _BYTE_SIZE.fullmatch(text)
+    if found is None:
+        raise ValueError("not a size such as 4096, 64Ki or 2M")
+    suffix = found[2] or ""
+    return int(found[1]) * (_BINARY.get(suffix) or _DECIMAL.get(suffix) or 1)
+
+
+def port(number: int) -> int:
+    """Check a TCP port, 1..65535."""
+    if not 1 <= number <= MAX_PORT:
+        raise ValueError("a port is 1..65535")
+    return number
+
+
+def header_name(text: str) -> str:
+    """Return a header name in lower case (RFC 9110 section 5.1)."""
+    if not _HEADER_NAME.fullmatch(text):
+        raise ValueError("not a header name")
+    return text.lower()
+
+
+def header_or_pseudo(text: str) -> str:
+    """Return a header name in lower case, or one of the request's pseudo-headers."""
+    return text if text in PSEUDO_HEADERS else header_name(text)
+
+
+def header_value(text: str) -> str:
+    """Return a header value: no control characters but tab, no blanks around it, Latin-1 (RFC 9110 section
+    5.5).
+    """
+    if not _HEADER_VALUE.fullmatch(text):
+        raise ValueError("not a header value: control or non-Latin-1 characters")
+    if text != text.strip(" \t"):
+        raise ValueError("a header value cannot begin or end with a blank")
+    return text
+
+
+def hostname(text: str) -> str:
+    """Return a host name to match, in lower case: exact, or `*.suffix`."""
+    name = text.lower()
+    if name == "*":
+        return name
+    rest = name.removeprefix("*.")
+    if len(name) > 253 or not rest or not all(_LABEL.fullmatch(part) for part in rest.split(".")):
+        raise ValueError("not a host name such as api.example.com or *.example.com")
+    return name
+
+
+def pattern(text: str) -> str:
+    """Check a regular expression in the linear-time engine; it has no look-around and no back-references."""
+    if len(text) > MAX_PATTERN_CHARS:
+        raise ValueError(f"a pattern has at most {MAX_PATTERN_CHARS} characters")
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        re2.compile(text, options)
+    except re2.error as error:
+        detail = error.args[0] if error.args else ""
+        shown = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
+        raise ValueError(f"not a regular expression: {shown}") from None
+    return text
+
+
+def cel(text: str) -> str:
+    """Check the length of a CEL expression, 1..16384 characters."""
+    if not 1 <= len(text) <= MAX_CEL_CHARS:
+        raise ValueError(f"an expression has 1..{MAX_CEL_CHARS} characters")
+    return text
+
+
+def secret(text: str) -> Secret:
+    """Wrap a secret; blanks around it are dropped, and it must be a legal header value."""
+    stripped = text.strip()
+    if not stripped:
+        raise ValueError("a secret cannot be empty")
+    if not _HEADER_VALUE.fullmatch(stripped):
+        raise ValueError("a secret cannot hold control or non-Latin-1 characters")
+    return Secret(stripped)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where to connect: `scheme` None when none was written; `path` None without one."""
+
+    host: str
+    port: int
+    unix_path: str | None = None
+    scheme: str | None = None
+    path: str | None = None
+
+
+def _host(text: str) -> str:
+    if text.startswith("[") and text.endswith("]"):
+        return str(ipaddress.IPv6Address(text[1:-1]))
+    if not _HOST.fullmatch(text):
+        raise ValueError("not a host")
+    if text.replace(".", "").isdigit():
+        return str(ipaddress.IPv4Address(text))
+    return text.lower()
+
+
+def host_port(text: str) -> tuple[str, int]:
+    """Split `name:port`, `1.2.3.4:port` or `[::1]:port`; the port is required."""
+    host, colon, digits = text.rpartition(":")
+    if not colon or not digits.isascii() or not digits.isdigit() or len(digits) > 5:
+        raise ValueError("not host:port")
+    try:
+        return _host(host), port(int(digits))
+    except ValueError as error:
+        raise ValueError(f"not host:port: {error}") from None
+
+
+def target(text: str) -> Target:
+    """Parse a backend's address: `host:port`, `unix:/path`, or `http(s)://host[:port]` without path and
+    query.
+    """
+    if text.startswith("unix:"):
+        path = text.removeprefix("unix:")
+        if not path.startswith("/") or "\0" in path or len(path.encode()) > 107:
+            raise ValueError("a Unix socket is unix:/absolute/path of at most 107 bytes")
+        return Target("", 0, unix_path=path)
+    if "://" in text:
+        found = url(text)
+        if found.path not in (None, "/"):
+            raise ValueError("a host cannot have a path")
+        return Target(found.host, found.port, scheme=found.scheme)
+    host, number = host_port(text)
+    return Target(host, number)
+
+
+def url(text: str) -> Target:
+    """Parse `http(s)://host[:port][/path]`; user, query and fragment are refused."""
+    try:
+        parts = urlsplit(text)
+        number = parts.port
+    except ValueError:
+        raise ValueError("not a URL") from None
+    if parts.scheme not in ("http", "https"):
+        raise ValueError("a URL begins with http:// or https://")
+    if parts.username is not None or parts.query or parts.fragment or "?" in text or "#" in text:
+        raise ValueError("a URL cannot have a user, a query or a fragment here")
+    if any(char <= " " or char == "\x7f" for char in text):
+        raise ValueError("a URL cannot hold blanks or control characters")
+    if not parts.hostname:
+        raise ValueError("a URL needs a host")
+    host = _host(f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname)
+    default = 443 if parts.scheme == "https" else 80
+    return Target(
+        host, port(number) if number is not None else default, scheme=parts.scheme, path=parts.path or None
+    )
+
+
+def server_name(text: str) -> str:
+    """Return a name or address to verify a certificate against, in lower case and without brackets."""
+    return _host(f"[{text}]" if ":" in text and not text.startswith("[") else text)
