@@ -391,6 +391,11 @@ cdef class DownstreamConnection(ServerStream):
         self.abort()
 
     @property
+    def secure(self):
+        """The client came over TLS."""
+        return self.slot.plan.secure
+
+    @property
     def bind_key(self):
         return self.slot.key
 

@@ -94,11 +94,6 @@ cdef class ModelRouter:
                    "owned_by": "openai"} for target in targets]
         self.model_list = json.dumps({"data": listed, "object": "list"}, separators=(",", ":")).encode()
 
-    def choose_for(self, RequestContext ctx):
-        """Python face of choose(): (reply, pool, body, target), for tests."""
-        choice = self.choose(ctx)
-        return choice.reply, None if choice.plan is None else choice.plan.pool, ctx.body, ctx.head.target
-
     cdef LlmChoice choose(self, RequestContext ctx):
         cdef LlmChoice choice = LlmChoice.__new__(LlmChoice)
         cdef LlmTarget target

@@ -16,8 +16,9 @@ from headgate.ir.listener import Listener
 from headgate.ir.mcp import McpBackend
 from headgate.ir.model import LlmRouter
 from headgate.ir.route import Route
+from headgate.net.authority import rewritten_authority
 from headgate.net.dial import Dialer
-from headgate.net.dns import Resolver, is_address
+from headgate.net.dns import Resolver
 from headgate.net.tls import SniSelector
 from headgate.pipeline import steps
 from headgate.pipeline.llm import compile_models
@@ -227,13 +228,6 @@ class Compiler:
         plan.response_steps = steps.backend_response_steps(entry.policies)
         plan.request_timeout_ns = (entry.policies.request_timeout_ms or 0) * NS_PER_MS
         return plan
-
-
-def rewritten_authority(endpoint: Endpoint) -> bytes | None:
-    """Return the authority that goes out: a named host's own; None keeps the client's (addresses, sockets)."""
-    if endpoint.unix_path is not None or is_address(endpoint.host) or endpoint.authority is None:
-        return None
-    return endpoint.authority.encode("idna" if not endpoint.authority.isascii() else "ascii")
 
 
 def compile_gateway(

@@ -1,0 +1,2 @@
+PROTECTED: tuple[bytes, ...]
+FORBIDDEN_TRAILERS: frozenset[bytes]

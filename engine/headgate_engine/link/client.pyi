@@ -1,0 +1,54 @@
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+
+from headgate_engine.link.contract import Sink
+from headgate_engine.link.pool import Pool
+
+IDEMPOTENT: frozenset[str]
+
+class CallError(OSError):
+    """The call failed before or within its response; `timed_out` tells a connect time-out."""
+
+    timed_out: bool
+    def __init__(self, detail: str, timed_out: bool = False) -> None: ...
+
+class HttpClient:
+    """Calls to one destination through a pool. authority: value of the host field."""
+
+    def __init__(self, pool: Pool, authority: str) -> None: ...
+    @property
+    def pool(self) -> Pool: ...
+    async def request(
+        self,
+        method: str,
+        target: str,
+        headers: Iterable[tuple[str, str]] = (),
+        body: bytes | None = None,
+    ) -> Response:
+        """Send a request and return its Response once the head has come; raises CallError.
+
+        An idempotent request on a kept connection that turns out closed before a byte of the answer is sent once
+        more on a fresh one (RFC 9112 section 9.3.1); others are not.
+        """
+
+class ClientCall(Sink):
+    """One call in progress; HttpClient makes it."""
+
+    @property
+    def head_ready(self) -> asyncio.Future[None]: ...
+    async def next_chunk(self) -> bytes: ...
+
+class Response:
+    """Head and body of an answer. Close it with aclose() unless the body was read to its end."""
+
+    def __init__(self, call: ClientCall) -> None: ...
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> list[tuple[str, str]]: ...
+    def header(self, name: str) -> str | None: ...
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+    async def __anext__(self) -> bytes: ...
+    async def read(self, limit: int) -> bytes:
+        """Return the whole body; ValueError past `limit` bytes, CallError when it breaks off."""
+    async def aclose(self) -> None: ...

@@ -1,0 +1,52 @@
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from headgate_engine.http1.codec import Limits
+from headgate_engine.link.contract import ConnectionHome
+from headgate_engine.link.worker import Worker
+
+class Pool(ConnectionHome):
+    """Kept-alive connections of one worker to one destination.
+
+    connector: `await connector(factory)` opens a transport whose protocol is `factory()`; it raises OSError or
+    TimeoutError. idle_timeout: seconds; max_idle, max_connections: 0 is unlimited.
+    """
+
+    idle_timeout_ns: int
+    max_idle: int
+    max_connections: int
+    connect_meter: Callable[[int], None] | None
+    def __init__(
+        self,
+        worker: Worker,
+        key: str,
+        endpoint: bytes,
+        connector: Callable[[Callable[[], asyncio.BaseProtocol]], Awaitable[None]],
+        *,
+        idle_timeout: float = 90.0,
+        max_idle: int = 0,
+        max_connections: int = 0,
+        limits: Limits | None = None,
+    ) -> None: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def endpoint(self) -> bytes: ...
+    @property
+    def opened(self) -> int: ...
+    @property
+    def failed(self) -> int: ...
+    @property
+    def open(self) -> int: ...
+    @property
+    def connecting(self) -> int: ...
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def idle_count(self) -> int: ...
+    @property
+    def waiting_count(self) -> int: ...
+    def close(self) -> None:
+        """Close what is idle; connections in a call close when it ends."""
+
+def describe(error: OSError) -> str: ...

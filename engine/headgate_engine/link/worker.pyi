@@ -1,0 +1,56 @@
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from headgate_engine.context.request import Reply
+from headgate_engine.link.downstream import DownstreamConnection
+from headgate_engine.plan.plans import BindPlan
+from headgate_engine.shared.segment import Segment
+
+LOG_DELAY: float
+
+class Worker:
+    """What all connections of one worker process share.
+
+    index: number of this worker, from 0. log_fd: where access-log lines go, -1 is nowhere. spawn: owns tasks.
+    """
+
+    max_connections: int
+    accepted: int
+    refused: int
+    requests: int
+    spawn: Callable[[str, Coroutine[Any, Any, None]], asyncio.Task[None]]
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        segment: Segment | None,
+        index: int,
+        log_fd: int,
+        spawn: Callable[[str, Coroutine[Any, Any, None]], asyncio.Task[None]],
+    ) -> None: ...
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop: ...
+    @property
+    def index(self) -> int: ...
+    @property
+    def segment(self) -> Segment: ...
+    @property
+    def draining(self) -> bool: ...
+    def set_replies(self, replies: dict[str, Reply]) -> None:
+        """Install the error table; every name of link.reasons.REPLY_IDS must be there, else ValueError."""
+    def set_bind(self, key: str, plan: BindPlan) -> None:
+        """Install or swap the plan of a port; connections take it up with their next request."""
+    def drop_bind(self, key: str) -> None:
+        """Forget a port and drain its connections."""
+    def connection_factory(self, key: str) -> Callable[[], DownstreamConnection]:
+        """Return the protocol factory for the listeners of a port; KeyError before set_bind()."""
+    def begin_drain(self) -> None:
+        """From now on every response says `connection: close`."""
+    def close_idle(self) -> int:
+        """Close connections without a request in progress; return how many."""
+    def abort_all(self) -> None: ...
+    def connection_count(self) -> int: ...
+    def idle_count(self) -> int: ...
+    def stats(self) -> dict[str, int]: ...
+    async def aclose(self) -> None:
+        """Let the last answers leave, then stop timers and write the log out."""

@@ -1,0 +1,96 @@
+from headgate_engine.context.request import Reply
+from headgate_engine.http1.codec import Limits
+from headgate_engine.link.handler import HandlerBackend
+from headgate_engine.link.pool import Pool
+from headgate_engine.llm.router import ModelRouter
+from headgate_engine.log.access import AccessLogFormat
+from headgate_engine.plan.step import Step
+from headgate_engine.route.table import HostTable, RouteTable
+
+class BackendPlan:
+    """One destination with the steps of an attempt. kind: BackendKind of plans.pxd. Times in ns, 0 is none."""
+
+    pool: Pool
+    authority: bytes | None
+    request_steps: tuple[Step, ...]
+    response_steps: tuple[Step, ...]
+    request_timeout_ns: int
+    router: ModelRouter
+    handler: HandlerBackend
+    failure: Reply
+    max_body: int
+    def __init__(self, name: str, protocol: str, kind: int) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def protocol(self) -> str: ...
+    @property
+    def kind(self) -> int: ...
+
+class RoutePlan:
+    """One route: steps, time-outs in ns (0 is none), weighted backends."""
+
+    request_steps: tuple[Step, ...]
+    response_steps: tuple[Step, ...]
+    request_timeout_ns: int
+    backend_timeout_ns: int
+    backends: tuple[BackendPlan, ...]
+    def __init__(
+        self,
+        name: str,
+        namespace: str,
+        rule_name: str,
+        backends: tuple[BackendPlan, ...],
+        weights: tuple[int, ...],
+    ) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def rule_name(self) -> str: ...
+    def pick(self) -> BackendPlan | None:
+        """Weighted random choice; None when all weights are zero."""
+
+class ListenerPlan:
+    """One listener: gateway-phase steps and the route table."""
+
+    request_steps: tuple[Step, ...]
+    response_steps: tuple[Step, ...]
+    routes: RouteTable
+    def __init__(self, name: str, gateway: str, gateway_namespace: str, routes: RouteTable) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def gateway(self) -> str: ...
+    @property
+    def gateway_namespace(self) -> str: ...
+
+class BindPlan:
+    """One port. Times in ns (0 is none where it may be), max_requests per connection (0 is unlimited)."""
+
+    secure: bool
+    listeners: HostTable
+    only: ListenerPlan
+    limits: Limits
+    idle_timeout_ns: int
+    head_timeout_ns: int
+    body_timeout_ns: int
+    max_duration_ns: int
+    max_requests: int
+    lower_case: bool
+    forwarded: int
+    trusted_hops: int
+    generation: int
+    access_log: AccessLogFormat | None
+    def __init__(self, key: str, limits: Limits) -> None: ...
+    @property
+    def key(self) -> str: ...
+
+class BindSlot:
+    """What the connections of a port hold: outlives reloads, its plan does not."""
+
+    plan: BindPlan
+    def __init__(self, key: str, plan: BindPlan) -> None: ...
+    @property
+    def key(self) -> str: ...

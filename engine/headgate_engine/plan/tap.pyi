@@ -1,0 +1,2 @@
+class ResponseTap:
+    """C face only: looks at a response body on its way to the client."""

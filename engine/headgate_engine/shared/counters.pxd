@@ -1,0 +1,25 @@
+# Counters and gauges in shared memory: one atomic add each.
+
+from libc.stdint cimport int64_t
+
+from headgate_engine.shared.segment cimport Segment
+
+cdef extern from *:
+    """
+    #define HG_ADD(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
+    #define HG_SET(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+    #define HG_GET(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+    """
+    int64_t HG_ADD(int64_t* p, int64_t v) noexcept nogil
+    void HG_SET(int64_t* p, int64_t v) noexcept nogil
+    int64_t HG_GET(int64_t* p) noexcept nogil
+
+cdef class Counter:
+    cdef Segment segment       # keeps the memory mapped
+    cdef int64_t* cell
+    cdef inline void bump(self, int64_t n) noexcept nogil:
+        HG_ADD(self.cell, n)
+
+cdef class Gauge:
+    cdef Segment segment
+    cdef int64_t* cell

@@ -1,0 +1,34 @@
+"""Counters and gauges in shared memory. Keys are `<family>\\0<rendered labels>`."""
+
+from libc.stdint cimport int64_t
+
+from headgate_engine.shared.segment cimport SLOT_COUNTER, SLOT_GAUGE, Segment
+
+
+cdef class Counter:
+    def __init__(self, Segment segment, bytes key):
+        self.segment = segment
+        self.cell = <int64_t*>segment.slot(key, SLOT_COUNTER, sizeof(int64_t))
+
+    def add(self, int64_t n=1):
+        HG_ADD(self.cell, n)
+
+    @property
+    def value(self):
+        return HG_GET(self.cell)
+
+
+cdef class Gauge:
+    def __init__(self, Segment segment, bytes key):
+        self.segment = segment
+        self.cell = <int64_t*>segment.slot(key, SLOT_GAUGE, sizeof(int64_t))
+
+    def add(self, int64_t n):
+        HG_ADD(self.cell, n)
+
+    def set(self, int64_t value):
+        HG_SET(self.cell, value)
+
+    @property
+    def value(self):
+        return HG_GET(self.cell)

@@ -1,0 +1,15 @@
+from collections.abc import Iterable
+
+from headgate_engine.context.request import Reply
+from headgate_engine.plan.step import Step
+from headgate_engine.shared.segment import Segment
+
+class LocalRateLimitStep(Step):
+    """Takes one token of every bucket; a bucket without one answers with `refusal`.
+
+    limits: (key, max_tokens, tokens_per_fill, fill_interval_ns) per entry, in order.
+    """
+
+    def __init__(
+        self, segment: Segment, limits: Iterable[tuple[bytes, int, int, int]], refusal: Reply
+    ) -> None: ...
