@@ -25,7 +25,7 @@ from headgate.ir.tls import BackendTls
 ROUTER_NAME: Final = "llm:router"
 DEFAULT_PREFIX: Final = "/v1"
 OPENAI_FORMATS: Final = ("completions", "responses", "embeddings")
-# Base URL, and the formats that pass through unchanged (with a path where it is not prefix + the usual suffix).
+# Base URL, and the formats that pass through unchanged (with a path where it is not prefix + usual suffix).
 PROVIDERS: Final[dict[str, tuple[str, tuple[ProviderFormat, ...]]]] = {
     name: (url, tuple(ProviderFormat(type=kind, path=path) for kind, path in formats.items()))
     for name, url, formats in (

@@ -44,7 +44,8 @@ class Ports:
         """Reserve a port; reports and returns False when another part of the file has it."""
         first = self.owners.get(port)
         if first is not None:
-            message = f"port {port} is configured by both {first} and {owner}; binds, llm, and mcp must use unique ports"
+            both = f"port {port} is configured by both {first} and {owner}"
+            message = f"{both}; binds, llm, and mcp must use unique ports"
             self.context.fault(Problem.CONFLICT, record, "port", message)
             return False
         self.owners[port] = owner

@@ -40,6 +40,7 @@ from headgate.document import fields
 def _modified_name(text: str) -> str:
     return text if text == ":authority" else fields.header_name(text)
 
+
 MODIFIED_NAME: Final = Scalar("ModifiedHeader", (str,), _modified_name)
 HEADER_MODIFIER: Final = Object(
     "HeaderModifier",

@@ -134,7 +134,6 @@ POLICY_TARGET: Final = Object(
                     "listenerName": maybe(STRING),
                     "port": maybe(UINT16),
                 },
-                apart=(("listenerName", "port"),),
             )
         ),
         "route": optional(

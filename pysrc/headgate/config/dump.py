@@ -1,0 +1,311 @@
+"""The IR as the JSON of `/config_dump`: stable order, secrets as `<redacted>`, absent fields left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from headgate.config.dump_policies import backend_policies, endpoint, route_policies, target_policy
+from headgate.document.secret import REDACTED
+from headgate.ir.backend import Backend, HostBackend, MissingBackend, RouteBackend
+from headgate.ir.bind import Bind
+from headgate.ir.frontend import Frontend
+from headgate.ir.gateway import Gateway
+from headgate.ir.listener import Listener
+from headgate.ir.match import Match, PathMatch, ValueMatch
+from headgate.ir.mcp import McpBackend, StdioTarget
+from headgate.ir.model import LlmModel, LlmProvider, LlmRouter
+from headgate.ir.process import ListenAddress, ProcessSettings
+from headgate.ir.route import Route
+
+Json = dict[str, Any]
+_PATH_KEYS: Final = {"exact": "exact", "prefix": "pathPrefix", "regex": "regex"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """What the dump shows beside the configuration. `generation` counts applied configurations from 1."""
+
+    generation: int
+    workers: int
+    started_unix_s: int = 0
+    build: Mapping[str, str] = field(default_factory=dict)
+
+
+def duration(milliseconds: int) -> str:
+    """Return a Go duration: `0s`, `250ms`, `1m30s`."""
+    if milliseconds % 1000:
+        return f"{milliseconds}ms" if milliseconds < 1000 else f"{milliseconds / 1000:.3f}".rstrip("0") + "s"
+    minutes, seconds = divmod(milliseconds // 1000, 60)
+    hours, minutes = divmod(minutes, 60)
+    head = (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "")
+    return f"{head}{seconds}s"
+
+
+def _path(path: PathMatch) -> Json:
+    return {_PATH_KEYS[path.kind]: path.value}
+
+
+def _values(values: tuple[ValueMatch, ...]) -> list[Json]:
+    return [{"name": one.name, "value": {one.kind: one.value}} for one in values]
+
+
+def _match(match: Match) -> Json:
+    found: Json = {"path": _path(match.path)}
+    if match.headers:
+        found["headers"] = _values(match.headers)
+    if match.query:
+        found["query"] = _values(match.query)
+    if match.method is not None:
+        found["method"] = match.method
+    return found
+
+
+def _reference(choice: RouteBackend) -> Json:
+    found: Json = {"weight": choice.weight}
+    match choice.backend:
+        case MissingBackend():
+            found["invalid"] = None
+        case HostBackend(name=name) if not choice.named:
+            found["inlineBackend"] = name
+        case HostBackend(name=name) | McpBackend(name=name) | LlmRouter(name=name):
+            found["backend"] = name if name.startswith("/") else f"/{name}"
+    policies = backend_policies(choice.policies)
+    if isinstance(choice.backend, HostBackend):
+        policies = endpoint(choice.backend.endpoint) + policies
+    if policies:
+        found["inlinePolicies"] = policies
+    return found
+
+
+def _route(route: Route) -> Json:
+    found: Json = {"key": route.key, "name": route.name, "namespace": route.namespace}
+    if route.rule_name is not None:
+        found["ruleName"] = route.rule_name
+    if route.hostnames:
+        found["hostnames"] = list(route.hostnames)
+    found["matches"] = [_match(match) for match in route.matches]
+    found["backends"] = [_reference(choice) for choice in route.backends]
+    policies = route_policies(route.policies)
+    if policies:
+        found["inlinePolicies"] = policies
+    routers = [choice.backend.key for choice in route.backends if isinstance(choice.backend, LlmRouter)]
+    if routers:
+        found["llmRouter"] = routers[0]
+    return found
+
+
+def _listener(listener: Listener) -> Json:
+    protocol: Any = listener.protocol
+    if listener.tls is not None:
+        protocol = {"HTTPS": {"certificateSource": listener.tls.cert_file}}
+    return {
+        "key": listener.key,
+        "gatewayName": listener.gateway_name,
+        "gatewayNamespace": listener.gateway_namespace,
+        "listenerName": listener.name,
+        "hostname": listener.hostname or "",
+        "protocol": protocol,
+        "routes": {route.key: _route(route) for route in sorted(listener.routes, key=lambda one: one.key)},
+    }
+
+
+def _bind(bind: Bind) -> Json:
+    return {
+        "key": bind.key,
+        "address": bind.address,
+        "protocol": "tls" if bind.tls else "http",
+        "tunnelProtocol": "direct",
+        "mode": "standard",
+        "listeners": {one.key: _listener(one) for one in sorted(bind.listeners, key=lambda one: one.key)},
+    }
+
+
+def _mcp(backend: McpBackend) -> Json:
+    target = backend.target
+    spec: Json
+    if isinstance(target, StdioTarget):
+        spec = {
+            "stdio": {
+                "cmd": target.cmd,
+                "args": list(target.args),
+                "env": {name: REDACTED for name, _ in sorted(target.env)},
+                "clearEnv": target.clear_env,
+            }
+        }
+    else:
+        spec = {
+            "mcp": {"host": target.endpoint.host, "port": target.endpoint.port, "path": target.path},
+            "policies": endpoint(target.endpoint) + backend_policies(target.policies),
+        }
+    return {"statefulMode": "stateful", "targets": [{"name": target.name, **spec}]}
+
+
+def _backend(backend: Backend, namespace: str, name: str) -> Json:
+    common: Json = {"name": name, "namespace": namespace}
+    match backend:
+        case HostBackend():
+            return {"host": {**common, "target": backend.endpoint.address}}
+        case McpBackend():
+            return {"mcp": {**common, "target": _mcp(backend)}}
+        case LlmRouter():
+            return {"llmRouter": {**common, "target": {"models": [model.key for model in backend.models]}}}
+        case MissingBackend():
+            return {"invalid": common}
+
+
+def _provider(provider: LlmProvider) -> Json:
+    found: Json = {
+        "name": provider.kind,
+        "host": provider.endpoint.address,
+        "pathPrefix": provider.path_prefix,
+    }
+    if provider.path_override is not None:
+        found["pathOverride"] = provider.path_override
+    found["formats"] = [
+        {"type": one.type} if one.path is None else {"type": one.type, "path": one.path}
+        for one in provider.formats
+    ]
+    return found
+
+
+def _model(listener: str, router: LlmRouter, model: LlmModel, runtime: Runtime) -> Json:
+    concrete: Json = {
+        "name": model.pattern,
+        "created": runtime.started_unix_s,
+        "visibility": "internal" if model in router.internal_models else "public",
+        "headerMatches": [],
+        "backend": {"weight": 1, "backend": f"/{model.key}"},
+        "policies": {} if model.pinned_model is None else {"model": model.pinned_model},
+        "backendPolicies": endpoint(model.provider.endpoint) + backend_policies(model.policies),
+    }
+    kind = {"concrete": concrete}
+    return {
+        "listenerKey": listener,
+        "key": f"{listener}/{model.key}",
+        "name": model.pattern,
+        "routerKey": router.key,
+        "kind": kind,
+    }
+
+
+def _frontend(frontend: Frontend) -> list[Json]:
+    http: Json = {
+        "maxBufferSize": frontend.max_buffer_bytes,
+        "http1IdleTimeout": duration(frontend.http1_idle_timeout_ms),
+    }
+    if frontend.http1_max_headers is not None:
+        http["http1MaxHeaders"] = frontend.http1_max_headers
+    if frontend.max_connection_duration_ms is not None:
+        http["maxConnectionDuration"] = duration(frontend.max_connection_duration_ms)
+    kinds = {
+        "accessLog": {"remove": list(frontend.access_log.remove)},
+        "http": http,
+        "tls": {"handshakeTimeout": duration(frontend.tls_handshake_timeout_ms)},
+    }
+    target = {"gateway": {"gatewayName": "default", "gatewayNamespace": "default", "listenerName": None}}
+    return [
+        {"key": f"frontend/{kind}", "name": None, "target": target, "policy": {"frontend": {kind: value}}}
+        for kind, value in kinds.items()
+    ]
+
+
+def _address(address: ListenAddress) -> Any:
+    if address.off:
+        return "Off"
+    if address.unix_path is not None:
+        return {"UnixSocket": address.unix_path}
+    if address.text.startswith("localhost:"):
+        return {"Localhost": [len(address.hosts) > 1, address.port]}
+    host = address.hosts[0]
+    return {"SocketAddr": f"[{host}]:{address.port}" if ":" in host else f"{host}:{address.port}"}
+
+
+def _process(process: ProcessSettings, runtime: Runtime, digest: str) -> Json:
+    upstream = process.upstream
+    alive = upstream.keepalives
+    backend: Json = {
+        "connectTimeout": duration(upstream.connect_timeout_ms),
+        "poolIdleTimeout": duration(upstream.pool_idle_timeout_ms),
+        "keepalives": {
+            "enabled": alive.enabled,
+            "time": duration(alive.time_ms),
+            "interval": duration(alive.interval_ms),
+            "retries": alive.retries,
+        },
+    }
+    if upstream.pool_max_idle is not None:
+        backend["poolMaxSize"] = upstream.pool_max_idle
+    found: Json = {
+        "generation": runtime.generation,
+        "digest": digest,
+        "ipv6Enabled": process.ipv6,
+        "terminationMaxDeadline": duration(process.max_termination_ms),
+        "terminationMinDeadline": duration(process.min_termination_ms),
+        "numWorkerThreads": runtime.workers,
+        "adminAddr": _address(process.admin),
+        "statsAddr": _address(process.stats),
+        "readinessAddr": _address(process.readiness),
+        "histograms": process.histograms,
+        "metrics": {"remove": list(process.metrics_remove)},
+        "logging": {"level": process.log_level, "format": process.log_format},
+        "backend": backend,
+        "mcp": {"sessionTtl": duration(process.mcp_session_ttl_ms)},
+        "forwardingHeaders": {
+            "xForwarded": process.forwarding.x_forwarded,
+            "forwarded": process.forwarding.forwarded,
+            "trustedHops": process.forwarding.trusted_hops,
+        },
+    }
+    if process.session_key is not None:
+        found["sessionEncoder"] = {"key": REDACTED}
+    return found
+
+
+def dump(gateway: Gateway, runtime: Runtime) -> Json:
+    """Return the dump as plain JSON values; two dumps of one state are equal byte for byte when printed
+    alike.
+    """
+    backends = {
+        f"{one.namespace}/{one.name}": {
+            "backend": _backend(one.backend, one.namespace, one.name),
+            "inlinePolicies": backend_policies(one.policies),
+        }
+        for one in gateway.backends
+    }
+    models: dict[str, Json] = {}
+    for bind in gateway.binds:
+        for listener in bind.listeners:
+            for choice in (choice for route in listener.routes for choice in route.backends):
+                backend = choice.backend
+                if isinstance(backend, LlmRouter | McpBackend) and not choice.named:
+                    backends[f"/{backend.name}"] = {
+                        "backend": _backend(backend, "", backend.name),
+                        "inlinePolicies": [],
+                    }
+                if isinstance(backend, LlmRouter):
+                    for model in (*backend.models, *backend.internal_models):
+                        models[f"{listener.key}/{model.key}"] = _model(listener.key, backend, model, runtime)
+                        backends[f"/{model.key}"] = {
+                            "backend": {
+                                "ai": {
+                                    "name": model.key,
+                                    "namespace": "",
+                                    "target": _provider(model.provider),
+                                }
+                            },
+                            "inlinePolicies": [],
+                        }
+    targeted = [target_policy(policy) for policy in gateway.policies]
+    return {
+        "workloads": [],
+        "services": [],
+        "binds": [_bind(bind) for bind in sorted(gateway.binds, key=lambda one: one.key)],
+        "routes": {"httpMesh": {}, "tcpMesh": {}, "routeGroups": {}},
+        "policies": sorted((*_frontend(gateway.frontend), *targeted), key=lambda one: str(one["key"])),
+        "backends": [backends[key] for key in sorted(backends)],
+        "models": [models[key] for key in sorted(models)],
+        "version": dict(runtime.build),
+        "config": _process(gateway.process, runtime, gateway.digest),
+    }
