@@ -108,7 +108,7 @@ def rate_limits(context: Context, value: Any, owner: str) -> tuple[LocalRateLimi
 
 
 def route_policies(context: Context, record: Record | None, owner: str) -> RoutePolicies:
-    """Return the route policies that one level sets. `owner` is the identity of the level, for its buckets."""
+    """Return the route policies that one level sets; `owner` is its identity, for its buckets."""
     if record is None or not record.values:
         return RoutePolicies()
     timeout = record.get("timeout")
@@ -180,7 +180,7 @@ def backend_auth(context: Context, record: Record | None) -> BackendAuth | None:
 
 
 def bearer(key: Any) -> BackendAuth:
-    """Return `Authorization: Bearer <key>`; a key that already has a scheme (`Basic ...`) is sent as it is."""
+    """Return `Authorization: Bearer <key>`; a key that has a scheme (`Basic ...`) is sent as it is."""
     return BackendAuth(key=key, prefix="" if _SCHEME.match(key.secret.reveal()) else "Bearer ")
 
 

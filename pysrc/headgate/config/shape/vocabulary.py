@@ -109,7 +109,7 @@ class Object:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A case of a union that is taken when a map has one of the keys `has`, or `key` with the text `value`."""
+    """A case of a union, taken when a map has one of the keys `has`, or `key` with the text `value`."""
 
     shape: Shape
     has: tuple[str, ...] = ()
@@ -148,7 +148,7 @@ def maybe(shape: Shape) -> Field:
 
 
 def later(entry: Field, *unless: Any) -> Field:
-    """Mark a field as not built yet; an empty list, map or text counts as left out where it is in `unless`."""
+    """Mark a field as not built yet; a value in `unless` (an empty list, say) counts as left out."""
     return replace(entry, later=True, unless=unless)
 
 
