@@ -227,7 +227,8 @@ class Backends:
     def _streamable(self, name: str, target: Target, path: str, options: BackendOptions) -> McpTarget:
         endpoint = self.endpoint(target, options)
         return StreamableHttpTarget(
-            key=f"http/{name}/{digest(endpoint.key, path)}",
+            # Not the endpoint's key: a session lives at the remote server and outlasts a renewed certificate.
+            key=f"http/{name}/{digest(endpoint.address, endpoint.tls is not None, path)}",
             name=name,
             endpoint=endpoint,
             path=path,

@@ -31,6 +31,7 @@ LEVELS: Final = ("off", "error", "warn", "info", "debug", "trace")
 
 _LEVEL = "|".join(LEVELS)
 _DIRECTIVE = re.compile(rf"(?:[A-Za-z_][A-Za-z0-9_.:-]*=)?(?:{_LEVEL})", re.IGNORECASE)
+_DECIMAL = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,9})?")
 _UNIT_SUFFIXES: Final = ("_total", "_seconds")
 
 
@@ -95,7 +96,9 @@ def _grace(text: str) -> int:
 
 
 def _cpus(text: str) -> WorkerCount:
-    return WorkerCount(count=max(1, math.ceil(float(text))))
+    if not _DECIMAL.fullmatch(text):
+        raise ValueError("not a number of CPUs")
+    return WorkerCount(count=min(MAX_WORKERS, max(1, math.ceil(float(text)))))
 
 
 class _Reader:

@@ -126,7 +126,8 @@ def pattern(text: str) -> str:
     except re2.error as error:
         detail = error.args[0] if error.args else ""
         shown = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
-        raise ValueError(f"not a regular expression: {shown}") from None
+        # What follows the colon is a piece of the pattern.
+        raise ValueError(f"not a regular expression: {shown.partition(':')[0]}") from None
     return text
 
 
@@ -159,12 +160,16 @@ class Target:
 
 
 def _host(text: str) -> str:
-    if text.startswith("[") and text.endswith("]"):
-        return str(ipaddress.IPv6Address(text[1:-1]))
+    # The messages of `ipaddress` quote the text, which may have come from the environment.
+    try:
+        if text.startswith("[") and text.endswith("]"):
+            return str(ipaddress.IPv6Address(text[1:-1]))
+        if text.replace(".", "").isdigit():
+            return str(ipaddress.IPv4Address(text))
+    except ValueError:
+        raise ValueError("not an IP address") from None
     if not _HOST.fullmatch(text):
         raise ValueError("not a host")
-    if text.replace(".", "").isdigit():
-        return str(ipaddress.IPv4Address(text))
     return text.lower()
 
 

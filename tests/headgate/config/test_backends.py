@@ -1,0 +1,120 @@
+"""Backends: identity, references, MCP targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from headgate.config.load import TextSource, load
+from headgate.ir.backend import HostBackend, RouteBackend
+from headgate.ir.gateway import Gateway
+from headgate.ir.mcp import McpBackend, StdioTarget, StreamableHttpTarget
+
+HEAD = "gateways: {default: {port: 1}}\n"
+
+
+def backends(gateway: Gateway) -> list[RouteBackend]:
+    return [one for route in gateway.binds[0].listeners[0].routes for one in route.backends]
+
+
+def mcp_target(gateway: Gateway) -> StdioTarget | StreamableHttpTarget:
+    backend = gateway.binds[0].listeners[0].routes[0].backends[0].backend
+    assert isinstance(backend, McpBackend)
+    return backend.target
+
+
+def test_equal_connections_share_an_endpoint_and_different_ones_do_not(
+    loaded: Callable[..., Gateway],
+) -> None:
+    text = HEAD + (
+        "routes: [{backends: [{host: 'h:1'}, {host: 'H:1', weight: 2}, {host: 'h:1', policies: {backendTLS: {}}},\n"
+        "  {host: 'h:1', policies: {backendTLS: {insecure: true}}}, {host: 'https://h:1'}]}]"
+    )
+    found = [one.backend for one in backends(loaded(text))]
+    ends = [one.endpoint for one in found if isinstance(one, HostBackend)]
+    assert ends[0] is ends[1]
+    assert ends[2] is ends[4]
+    assert len({end.key for end in ends}) == 3
+
+
+def test_a_missing_reference_loads_with_a_warning_and_answers_500_later() -> None:
+    found = load(TextSource(HEAD + "routes: [{backends: [{backend: /nope}]}]"), environ={})
+    assert found.warnings == ("backend '/nope' does not exist: requests to it get 500",)
+
+
+def test_backends_may_be_declared_after_their_use_and_only_once(
+    loaded: Callable[..., Gateway], faults: Callable[..., list[str]]
+) -> None:
+    text = HEAD + "routes: [{backends: [{backend: b}]}]\nbackends: [{name: b, host: 'h:1'}]"
+    assert backends(loaded(text))[0].named
+    twice = faults("backends: [{name: b, host: 'h:1'}, {name: /b, host: 'h:2'}]")
+    assert twice == ["backends[1].name: backend 'b' is declared twice (1)"]
+
+
+HOSTS = [
+    ("host: 'h:8080'", "h:8080", "/mcp", False),
+    ("host: 'http://h'", "h:80", "/", False),
+    ("host: 'https://h/x/y'", "h:443", "/x/y", True),
+    ("host: h, port: 81, path: /p", "h:81", "/p", False),
+    ("host: 'https://h', port: 8443, path: /p", "h:8443", "/p", True),
+]
+
+
+@pytest.mark.parametrize(("spec", "address", "path", "tls"), HOSTS, ids=[case[0] for case in HOSTS])
+def test_the_address_forms_of_an_mcp_target(
+    spec: str, address: str, path: str, tls: bool, loaded: Callable[..., Gateway]
+) -> None:
+    target = mcp_target(loaded(f"mcp: {{targets: [{{name: a, mcp: {{{spec}}}}}]}}"))
+    assert isinstance(target, StreamableHttpTarget)
+    assert (target.endpoint.address, target.path, target.endpoint.tls is not None) == (address, path, tls)
+
+
+REFUSED = [
+    ("{name: a, mcp: {host: h}}", "mcp.targets[0].mcp.host: not host:port"),
+    ("{name: a, mcp: {host: h, port: 1}}", "mcp.targets[0].mcp: missing field 'path'"),
+    ("{name: a, mcp: {host: h, port: 1, path: p}}", "a path begins with /"),
+    ("{name: a, mcp: {backend: b}}", "no host backend is named 'b'"),
+    ("{name: A_b, stdio: {cmd: x}}", "mcp.targets[0].name: a target name has"),
+    ("{name: a, stdio: {cmd: ''}}", "not a command"),
+    ("{name: a, stdio: {cmd: x, env: {'A=B': c}}}", "is no environment variable"),
+    ("{name: a, stdio: {cmd: x}, policies: {}}", "a stdio target has no policies"),
+    ("{name: a, stdio: {cmd: x}}, {name: b, stdio: {cmd: y}}", "mcp.targets[1] (more than one target)"),
+    ("{name: a}", "one of mcp, stdio, sse, openapi is required"),
+]
+
+
+@pytest.mark.parametrize(("targets", "fault"), REFUSED, ids=[case[0] for case in REFUSED])
+def test_targets_that_cannot_work_are_refused(
+    targets: str, fault: str, faults: Callable[..., list[str]]
+) -> None:
+    assert any(fault in line for line in faults(f"mcp: {{targets: [{targets}]}}"))
+
+
+def test_policies_that_a_stdio_target_cannot_follow_are_refused(faults: Callable[..., list[str]]) -> None:
+    entry = "{mcp: {targets: [{name: a, stdio: {cmd: x}}]}, policies: {backendAuth: {key: k}}}"
+    found = faults(HEAD + f"routes: [{{backends: [{entry}]}}]")
+    assert found == ["routes[0].backends[0].policies: these do not apply to a stdio target (2)"]
+
+
+def test_a_stdio_target_changes_its_key_with_its_command_and_its_environment(
+    loaded: Callable[..., Gateway],
+) -> None:
+    def key(env: str, secret: str) -> str:
+        text = f"mcp: {{targets: [{{name: a, stdio: {{cmd: x, env: {{{env}: $K}}, clearEnv: true}}}}]}}"
+        return mcp_target(loaded(text, {"K": secret})).key
+
+    assert key("A", "1") == key("A", "1")
+    assert len({key("A", "1"), key("A", "2"), key("B", "1")}) == 3
+
+
+def test_a_named_host_lends_address_and_policies_to_a_target(loaded: Callable[..., Gateway]) -> None:
+    text = (
+        "mcp: {targets: [{name: a, mcp: {backend: b, path: /m}}]}\n"
+        "backends: [{name: b, host: 'h:1', policies: {backendTLS: {}, backendAuth: {key: k}}}]"
+    )
+    target = mcp_target(loaded(text))
+    assert isinstance(target, StreamableHttpTarget)
+    assert target.endpoint.tls is not None
+    assert target.policies.auth is not None
+    assert target.policies.auth.key.secret.reveal() == "k"

@@ -1,0 +1,33 @@
+"""Client connections and access log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headgate.ir.frontend import AccessLog, Frontend
+from headgate.ir.gateway import Gateway
+
+
+def test_defaults_hold_without_a_section(loaded: Callable[..., Gateway]) -> None:
+    assert loaded("").frontend == Frontend()
+    assert loaded("frontendPolicies: {http: null, tls: {}}").frontend == Frontend()
+
+
+def test_both_names_of_the_access_log_and_its_old_place_remove_keys(loaded: Callable[..., Gateway]) -> None:
+    expected = AccessLog(remove=("a", "b"))
+    for text in (
+        "frontendPolicies: {accessLog: {remove: [a, b]}}",
+        "frontendPolicies: {logging: {remove: [a, b]}}",
+        "config: {logging: {fields: {remove: [a, b]}}}",
+    ):
+        assert loaded(text).frontend.access_log == expected
+
+
+def test_the_old_and_the_new_place_exclude_each_other(faults: Callable[..., list[str]]) -> None:
+    text = "config: {logging: {fields: {remove: [a]}}}\nfrontendPolicies: {accessLog: {remove: [b]}}"
+    assert faults(text) == ["config.logging.fields: 'frontendPolicies.accessLog' is set as well (1)"]
+
+
+def test_at_most_32_keys_can_be_removed(faults: Callable[..., list[str]]) -> None:
+    keys = ", ".join(f"k{number}" for number in range(33))
+    assert "33 entries" in faults(f"frontendPolicies: {{accessLog: {{remove: [{keys}]}}}}")[0]

@@ -1,0 +1,142 @@
+"""Models, providers, and where requests go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from headgate.config.llm_models import PROVIDERS, specificity
+from headgate.config.shape.llm import PRESETS
+from headgate.ir.gateway import Gateway
+from headgate.ir.model import LlmModel, LlmRouter
+
+
+def router(gateway: Gateway) -> LlmRouter:
+    backend = gateway.binds[0].listeners[0].routes[0].backends[0].backend
+    assert isinstance(backend, LlmRouter)
+    return backend
+
+
+def model(gateway: Gateway) -> LlmModel:
+    return router(gateway).models[0]
+
+
+def test_every_preset_has_a_row_and_takes_completions() -> None:
+    assert set(PROVIDERS) == {"openai", *PRESETS}
+    assert all(formats[0].type == "completions" for _, formats in PROVIDERS.values())
+
+
+def test_models_are_tried_from_the_most_specific_in_file_order(loaded: Callable[..., Gateway]) -> None:
+    names = ["*", "a*", "*b", "abc", "xyz", "ab*"]
+    text = "llm: {models: [" + ", ".join(f"{{name: '{name}', provider: openai}}" for name in names) + "]}"
+    assert [one.pattern for one in router(loaded(text)).models] == ["abc", "xyz", "ab*", "a*", "*b", "*"]
+    assert specificity("*") == 0
+
+
+PLACES = [
+    ("openAI", "", "api.openai.com:443", True, "/v1", None),
+    ("openai", "baseUrl: 'http://h:1'", "h:1", False, "/v1", None),
+    ("openai", "baseUrl: 'http://h:1/'", "h:1", False, "/v1", None),
+    ("openai", "baseUrl: 'https://h/x/'", "h:443", True, "/x", None),
+    ("openai", "baseUrl: 'https://h/x', pathOverride: /p", "h:443", True, "/v1", "/p"),
+    ("openai", "baseUrl: 'https://h/x', pathPrefix: /q/", "h:443", True, "/q", None),
+    ("openai", "hostOverride: 'h:1'", "h:1", False, "/v1", None),
+    ("openai", "hostOverride: 'https://h'", "h:443", True, "/v1", None),
+    ("openai", "pathPrefix: /", "api.openai.com:443", True, "", None),
+    ("ollama", "", "localhost:11434", False, "/v1", None),
+    ("groq", "", "api.groq.com:443", True, "/openai/v1", None),
+    ("{custom: {formats: [{type: completions}]}}", "baseUrl: 'http://h:1'", "h:1", False, "/v1", None),
+]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=[f"{case[0]} {case[1]}" for case in PLACES])
+def test_where_requests_of_a_model_go(
+    place: tuple[str, str, str, bool, str, str | None], loaded: Callable[..., Gateway]
+) -> None:
+    kind, params, address, tls, prefix, override = place
+    found = model(loaded(f"llm: {{models: [{{name: m, provider: {kind}, params: {{{params}}}}}]}}")).provider
+    assert (found.endpoint.address, found.endpoint.tls is not None) == (address, tls)
+    assert (found.path_prefix, found.path_override) == (prefix, override)
+
+
+def test_keys_are_trimmed_and_sent_as_bearer_unless_they_have_a_scheme(
+    loaded: Callable[..., Gateway],
+) -> None:
+    for key, prefix in (("' sk-1 '", "Bearer "), ("'Basic abc'", "")):
+        text = f"llm: {{models: [{{name: m, provider: openai, params: {{apiKey: {key}}}}}]}}"
+        auth = model(loaded(text)).policies.auth
+        assert auth is not None
+        assert auth.prefix == prefix
+        assert auth.key.secret.reveal() in ("sk-1", "Basic abc")
+
+
+def test_a_reference_takes_address_key_and_defaults_and_only_the_model_may_differ(
+    loaded: Callable[..., Gateway], faults: Callable[..., list[str]]
+) -> None:
+    provider = (
+        "providers: [{name: p, provider: openai, params: {apiKey: k, model: d}, defaults: {requestHeaders: "
+        "{set: {a: '1'}}, responseHeaders: {set: {b: '1'}}}}]"
+    )
+    entry = "name: m, provider: {reference: p}, requestHeaders: {set: {a: '2'}}"
+    found = model(loaded(f"llm: {{{provider}, models: [{{{entry}, params: {{model: x}}}}]}}"))
+    assert found.pinned_model == "x"
+    assert found.policies.auth is not None
+    assert found.policies.request_headers is not None
+    assert found.policies.request_headers.set == (("a", "2"),)
+    assert found.policies.response_headers is not None
+    assert model(loaded(f"llm: {{{provider}, models: [{{{entry}}}]}}")).pinned_model == "d"
+    refused = faults(f"llm: {{{provider}, models: [{{{entry}, params: {{apiKey: x}}}}]}}")
+    assert refused == [
+        "llm.models[0].params.apiKey: a model with a provider reference sets only 'model' here (1)"
+    ]
+
+
+def test_internal_models_are_kept_away_from_clients(loaded: Callable[..., Gateway]) -> None:
+    text = "llm: {models: [{name: a, provider: openai, visibility: Internal}, {name: b, provider: openai}]}"
+    found = router(loaded(text))
+    assert [one.pattern for one in found.models] == ["b"]
+    assert [one.pattern for one in found.internal_models] == ["a"]
+
+
+def test_the_body_limit_is_that_of_the_frontend(loaded: Callable[..., Gateway]) -> None:
+    text = "llm: {models: []}\nfrontendPolicies: {http: {maxBufferSize: 77}}"
+    assert router(loaded(text)).max_body_bytes == 77
+
+
+REFUSED = [
+    ("models: [{name: m, provider: {reference: p}}]", "no provider is named 'p'"),
+    ("models: [{name: m, provider: {custom: {formats: [{type: completions}]}}}]", "needs 'params.baseUrl'"),
+    (
+        "models: [{name: m, provider: {custom: {formats: []}}, params: {baseUrl: 'http://h'}}]",
+        "a custom provider needs a format",
+    ),
+    (
+        "models: [{name: m, provider: {custom: {formats: [{type: messages}]}}, params: {baseUrl: 'http://h'}}]",
+        "not supported yet: llm.models[0].provider.custom.formats[0].type = messages",
+    ),
+    ("models: [{name: m, provider: openai, params: {baseUrl: 'http://h', hostOverride: 'h:1'}}]", "exclude"),
+    ("models: [{name: m, provider: openai, params: {apiKey: k}, auth: {key: k}}]", "exclude each other"),
+    (
+        "models: [{name: m, provider: openai, id: a}, {name: n, provider: openai, id: a}]",
+        "id 'a' is used twice",
+    ),
+    ("models: [{name: m, provider: openai, id: ''}]", "a model id cannot be empty"),
+    ("models: [{name: m, provider: gemini}]", "not supported yet: llm.models[0].provider = gemini"),
+    ("models: [{name: m, provider: opena}]", "did you mean"),
+    ("models: [], providers: [{name: p, provider: {reference: q}}]", "a provider cannot refer to a provider"),
+    (
+        "models: [], providers: [{name: p, provider: openai}, {name: p, provider: openai}]",
+        "provider 'p' is declared twice",
+    ),
+    ("models: [{name: m, provider: openai, params: {apiKey: ' '}}]", "a secret cannot be empty"),
+]
+
+
+@pytest.mark.parametrize(("section", "fault"), REFUSED, ids=[case[1] for case in REFUSED])
+def test_models_that_cannot_work_are_refused(
+    section: str, fault: str, faults: Callable[..., list[str]]
+) -> None:
+    found = faults(f"llm: {{{section}}}")
+    assert len(found) == 1
+    assert fault in found[0]

@@ -1,0 +1,187 @@
+"""Loading: sources, watched files, environment, golden IR, examples, size."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from headgate.config.check import plain
+from headgate.config.dump import Runtime, dump
+from headgate.config.load import FileSource, LoadErrors, TextSource, UnreadableSource, load
+from headgate.config.schema import schema
+from headgate.document.read import read
+from headgate.document.secret import private_channel
+from headgate.errors import ConfigErrors, Problem
+from headgate.ir.gateway import Gateway
+
+ROOT = Path(__file__).parents[3]
+GOLDEN = sorted((ROOT / "tests/golden/config").glob("*.yaml"))
+# quickstart.yaml starts programs of the package and has tests of its own.
+EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.yaml") if path.name != "quickstart.yaml")
+KEYS = {"OPENAI_API_KEY": "sk-o", "GROQ_API_KEY": "sk-g", "MCP_TOKEN": "sk-m"}
+SMALL = "gateways: {default: {port: 3000}}\nroutes: [{backends: [{host: 'h:1'}]}]\n"
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_golden_files_give_their_ir(path: Path, ir_json: Callable[[Any], Any], regold: bool) -> None:
+    gateway = load(FileSource(str(path)), environ={"KEY": "canary"}).gateway
+    printed = json.dumps(ir_json(gateway), indent=1, ensure_ascii=False) + "\n"
+    expected = path.with_suffix(".ir.json")
+    if regold:
+        expected.write_text(printed)
+    assert printed == expected.read_text()
+    assert "canary" not in printed
+
+
+def test_there_are_golden_files_and_examples() -> None:
+    assert len(GOLDEN) >= 6
+    assert len(EXAMPLES) >= 9
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_load_and_fit_the_schema(path: Path, tmp_path: Path, certificates: Any) -> None:
+    folder = tmp_path / "certs"
+    folder.mkdir()
+    shutil.copy(certificates.folder / "a.crt", folder / "server.crt")
+    shutil.copy(certificates.folder / "a.key", folder / "server.key")
+    (folder / "token.txt").write_text("tok\n")
+    copy = tmp_path / path.name
+    shutil.copy(path, copy)
+    found = load(FileSource(str(copy)), environ=KEYS)
+    assert found.gateway.binds
+    assert found.warnings == ()
+    validator = jsonschema.Draft202012Validator(schema())
+    validator.validate(plain(read(path.read_text(), path.name)))
+    assert dump(found.gateway, Runtime(generation=1, workers=1))["binds"]
+
+
+def test_a_file_is_watched_with_the_files_it_names(tmp_path: Path, certificates: Any) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(
+        f"gateways: {{g: {{port: 1, tls: {{cert: {certificates.folder}/a.crt, key: {certificates.folder}/a.key}}}}}}\n"
+        "llm: {models: [{name: a, provider: openai, params: {apiKey: {file: key.txt}}}]}\n"
+    )
+    (tmp_path / "key.txt").write_text("  sk-1\n")
+    found = load(FileSource(str(path)), environ={})
+    assert found.watched_files == (
+        str(path),
+        f"{certificates.folder}/a.crt",
+        f"{certificates.folder}/a.key",
+        str(tmp_path / "key.txt"),
+    )
+    backend = (
+        next(b for b in found.gateway.binds if b.port == 4000).listeners[0].routes[0].backends[0].backend
+    )
+    assert backend.models[0].policies.auth.key.secret.reveal() == "sk-1"  # type: ignore[union-attr]
+
+
+def test_standard_input_and_texts_are_not_watched() -> None:
+    assert load(FileSource("-"), environ={}, stdin=io.StringIO(SMALL)).watched_files == ()
+    assert load(TextSource(SMALL), environ={}).watched_files == ()
+    for name in ("-", "/dev/stdin", "/dev/fd/3", "/proc/self/fd/12"):
+        assert FileSource(name).is_stream
+    assert not FileSource("/dev/fdx").is_stream
+
+
+def test_faults_name_the_source(tmp_path: Path) -> None:
+    with pytest.raises(LoadErrors, match=r"unknown field 'a' \(--config:1\)"):
+        load(TextSource("a: 1"), environ={})
+    with pytest.raises(LoadErrors, match=r"\(<stdin>:1\)"):
+        load(FileSource("-"), environ={}, stdin=io.StringIO("a: 1"))
+    path = tmp_path / "c.yaml"
+    path.write_text("a: [")
+    with pytest.raises(LoadErrors, match=r"c\.yaml:[12]\)") as caught:
+        load(FileSource(str(path)), environ={})
+    assert caught.value.watched_files == (str(path),)
+
+
+@pytest.mark.parametrize("name", ["none.yaml", "."])
+def test_a_source_that_cannot_be_read_is_an_error(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UnreadableSource, match="cannot read the configuration"):
+        load(FileSource(str(tmp_path / name)), environ={})
+    bad = tmp_path / "bad.yaml"
+    bad.write_bytes(b"a: \xff")
+    with pytest.raises(UnreadableSource, match="UTF-8"):
+        load(FileSource(str(bad)), environ={})
+
+
+def test_a_missing_file_is_watched_so_that_its_arrival_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("gateways: {g: {port: 1, tls: {cert: a.crt, key: a.key}}}")
+    with pytest.raises(LoadErrors, match=r"gateways\.g\.tls\.cert: cannot read 'a\.crt'") as caught:
+        load(FileSource(str(path)), environ={})
+    assert str(tmp_path / "a.crt") in caught.value.watched_files
+    assert caught.value.errors[0].problem is Problem.FILE
+
+
+def test_unset_variables_stop_the_load_with_their_names() -> None:
+    with pytest.raises(ConfigErrors, match=r"environment variable not found: NOPE \(--config:1\)"):
+        load(TextSource("config: {adminAddr: '${NOPE}'}"), environ={})
+
+
+def test_json_loads_like_yaml() -> None:
+    yaml = load(TextSource(SMALL), environ={}).gateway
+    text = json.dumps(plain(read(SMALL, "c")), indent="\t")
+    assert load(TextSource(text), environ={}).gateway == yaml
+
+
+def test_equal_documents_have_equal_digests_and_others_do_not() -> None:
+    def digest(text: str, **environ: str) -> str:
+        return load(TextSource(text), environ=environ).gateway.digest
+
+    keyed = "llm: {models: [{name: a, provider: openai, params: {apiKey: $K}}]}"
+    assert digest(SMALL) == digest(f"# more\n{SMALL}")
+    assert digest(SMALL) != digest(SMALL.replace("3000", "3001"))
+    assert digest(keyed, K="one") == digest(keyed, K="one")
+    assert digest(keyed, K="one") != digest(keyed, K="two")
+
+
+def test_an_empty_configuration_loads() -> None:
+    assert load(TextSource(""), environ={}).gateway.binds == ()
+
+
+def test_a_gateway_travels_to_workers_only_through_the_private_channel() -> None:
+    text = "llm: {models: [{name: a, provider: openai, params: {apiKey: canary}}]}"
+    gateway = load(TextSource(text), environ={}).gateway
+    with pytest.raises(TypeError):
+        pickle.dumps(gateway)
+    with private_channel():
+        data = pickle.dumps(gateway)
+    assert pickle.loads(data) == gateway
+    assert "canary" not in repr(gateway)
+
+
+def test_errors_travel_too() -> None:
+    with pytest.raises(ConfigErrors) as caught:
+        load(TextSource("a: 1"), environ={})
+    assert pickle.loads(pickle.dumps(ConfigErrors(caught.value.errors))).errors == caught.value.errors
+
+
+def _many(count: int) -> str:
+    route = (
+        "- name: r{0}\n  hostnames: [h{0}.test]\n  matches: [{{path: {{pathPrefix: /a/{0}}}, method: GET}}]\n"
+    )
+    route += (
+        "  policies: {{timeout: {{requestTimeout: 5s}}}}\n  backends: [{{host: '10.0.0.1:{1}', weight: 2}}]\n"
+    )
+    return "gateways: {default: {port: 3000}}\nroutes:\n" + "".join(
+        route.format(number, number % 60_000 + 1) for number in range(count)
+    )
+
+
+def test_ten_thousand_routes_load_in_three_seconds_of_cpu() -> None:
+    text = _many(10_000)
+    started = time.process_time()
+    gateway: Gateway = load(TextSource(text), environ={}).gateway
+    spent = time.process_time() - started
+    assert len(gateway.binds[0].listeners[0].routes) == 10_000
+    assert spent < 3

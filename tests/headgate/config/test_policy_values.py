@@ -1,0 +1,116 @@
+"""Policies of one level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from headgate.config.policy_values import NO_OPTIONS, BackendOptions, literal
+from headgate.ir.gateway import Gateway
+from headgate.ir.policies import DirectResponse, RoutePolicies
+
+LITERALS = [
+    ('"a"', "a"),
+    ("'a'", "a"),
+    ('  "a b"  ', "a b"),
+    ('"q\\"\\\\\\n\\u00e9"', 'q"\\\né'),
+    ("'it\"s'", 'it"s'),
+    ('""', ""),
+    ("1", None),
+    ("request.path", None),
+    ('"a" + "b"', None),
+    ('"a', None),
+    ("'a\\'b'", None),
+    ('r"a"', None),
+    ('"a\\x41"', None),
+]
+
+
+@pytest.mark.parametrize(("expression", "text"), LITERALS, ids=[case[0] for case in LITERALS])
+def test_only_plain_text_literals_are_taken_from_expressions(expression: str, text: str | None) -> None:
+    assert literal(expression) == text
+
+
+def policies(loaded: Callable[..., Gateway], text: str) -> RoutePolicies:
+    gateway = loaded(f"gateways: {{default: {{port: 1}}}}\nroutes: [{{policies: {{{text}}}}}]")
+    return gateway.binds[0].listeners[0].routes[0].policies
+
+
+def test_direct_responses_hold_bytes_and_static_headers(loaded: Callable[..., Gateway]) -> None:
+    text = "directResponse: {status: 200, body: é, headers: {X-A: '\"1\"'}}"
+    assert policies(loaded, text).direct_response == DirectResponse(
+        status=200, body="é".encode(), headers=(("x-a", "1"),)
+    )
+    assert policies(
+        loaded, "directResponse: {status: 204, body: [0, 255]}"
+    ).direct_response == DirectResponse(status=204, body=b"\0\xff")
+
+
+LIMITS = [
+    ("{maxTokens: 10, tokensPerFill: 5, fillInterval: 1500ms}", (10, 5, 1_500_000_000)),
+    ("{requests: 5, unit: Seconds}", (5, 5, 10**9)),
+    ("{requests: 5, unit: minutes, burst: 2}", (7, 5, 60 * 10**9)),
+    ("{requests: 1, unit: Hours}", (1, 1, 3600 * 10**9)),
+    ("{fillInterval: 1s, type: requests}", (0, 0, 10**9)),
+]
+
+
+@pytest.mark.parametrize(("entry", "numbers"), LIMITS, ids=[case[0] for case in LIMITS])
+def test_both_spellings_of_rate_limits_become_buckets(
+    entry: str, numbers: tuple[int, int, int], loaded: Callable[..., Gateway]
+) -> None:
+    (limit,) = policies(loaded, f"localRateLimit: [{entry}]").local_rate_limits
+    assert (limit.max_tokens, limit.tokens_per_fill, limit.fill_interval_ns) == numbers
+
+
+def test_a_bucket_keeps_its_key_while_its_numbers_stay(loaded: Callable[..., Gateway]) -> None:
+    def key(most: int, extra: str = "") -> str:
+        entry = f"{{maxTokens: {most}, tokensPerFill: 1, fillInterval: 1s}}"
+        return policies(loaded, f"localRateLimit: [{entry}]{extra}").local_rate_limits[0].key
+
+    assert key(5) == key(5, ", timeout: {requestTimeout: 1s}")
+    assert key(5) != key(6)
+
+
+REFUSED = [
+    (
+        "localRateLimit: [{maxTokens: 1, tokensPerFill: 2, fillInterval: 1s}]",
+        "max tokens cannot be less than the",
+    ),
+    ("localRateLimit: [{fillInterval: 0s}]", "the interval must be longer than 0"),
+    ("localRateLimit: [{fillInterval: 1s, type: tokens}]", "not supported yet"),
+    ("localRateLimit: [{tokens: 1, unit: Hours}]", "not supported yet"),
+    ("localRateLimit: [{requests: 1}]", "missing field 'unit'"),
+    ("localRateLimit: [{requests: 0, unit: Hours}]", "out of range"),
+    ("localRateLimit: {conditional: [{fillInterval: 1s}]}", "localRateLimit.conditional"),
+    ("directResponse: {status: 199}", "out of range 200..599"),
+    ("directResponse: {status: 600}", "out of range 200..599"),
+    ("directResponse: {status: 200, headers: {a: request.path}}", "not a text literal"),
+    ("directResponse: {status: 200, headers: {'a b': '\"x\"'}}", "not a header name"),
+    ("directResponse: {status: 200, headers: {a: '\"x\\ny\"'}}", "not a header value"),
+    ("directResponse: {conditional: [{status: 200}]}", "directResponse.conditional"),
+    ("requestHeaderModifier: {set: {'a b': c}}", "not a header name"),
+    ("requestHeaderModifier: {add: {A: b, a: c}}", "the same name is given twice"),
+    ('requestHeaderModifier: {set: {a: "b\\nc"}}', "not a header value"),
+    ("responseHeaderModifier: {set: {':authority': c}}", "a response has no ':authority'"),
+    ("backendAuth: {key: k, passthrough: {}}", "only one of key"),
+    ("backendAuth: {key: {value: k, location: {cookie: {name: c}}}}", "not supported yet"),
+    ("backendAuth: copilot", "not supported yet"),
+    ("backendAuth: {}", "is required"),
+]
+
+
+@pytest.mark.parametrize(("text", "fault"), REFUSED, ids=[case[0] for case in REFUSED])
+def test_policies_that_cannot_work_are_refused(
+    text: str, fault: str, faults: Callable[..., list[str]]
+) -> None:
+    found = faults(f"gateways: {{default: {{port: 1}}}}\nroutes: [{{policies: {{{text}}}}}]")
+    assert any(fault in line for line in found), found
+
+
+def test_stronger_options_win_kind_by_kind() -> None:
+    weak = BackendOptions(request_timeout_ms=1, connect_timeout_ms=2)
+    strong = BackendOptions(request_timeout_ms=3)
+    assert weak.under(strong) == BackendOptions(request_timeout_ms=3, connect_timeout_ms=2)
+    assert weak.under(NO_OPTIONS) is weak

@@ -1,0 +1,118 @@
+"""Targeted policies: who they reach and which level wins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from headgate.config.load import TextSource, load
+from headgate.ir.gateway import Gateway
+from headgate.ir.route import Route
+
+HEAD = "gateways: {a: {port: 1, listeners: [{name: x}]}, b: {port: 2}}\n"
+GATEWAY = "gateway: {gatewayName: a, gatewayNamespace: default"
+ROUTE = "route: {name: r, namespace: default"
+
+
+def policy(number: int, target: str, body: str) -> str:
+    return f"- {{name: {{name: p{number}, namespace: n}}, target: {{{target}}}}}, policy: {{{body}}}}}\n"
+
+
+def timeout(seconds: int) -> str:
+    return f"timeout: {{requestTimeout: {seconds}s}}"
+
+
+def routes(gateway: Gateway) -> list[Route]:
+    return [bind.listeners[0].routes[0] for bind in gateway.binds]
+
+
+LEVELS = [
+    (f"{GATEWAY}", ""),
+    (f"{GATEWAY}, port: 1", ""),
+    (f"{GATEWAY}, listenerName: x", ""),
+    (f"{ROUTE}", ""),
+    (f"{ROUTE}, ruleName: u", ""),
+]
+
+
+@pytest.mark.parametrize("strongest", range(1, len(LEVELS) + 1))
+def test_the_strongest_level_wins(strongest: int, loaded: Callable[..., Gateway]) -> None:
+    text = HEAD + "routes: [{name: r, ruleName: u, gateways: a}]\npolicies:\n"
+    for number in reversed(range(strongest)):
+        text += policy(number, LEVELS[number][0], timeout(number + 1))
+    found = loaded(text).binds[0].listeners[0].routes[0].policies.timeout
+    assert found is not None
+    assert found.request_timeout_ms == strongest * 1000
+
+
+def test_what_is_written_on_the_route_wins_over_everything(loaded: Callable[..., Gateway]) -> None:
+    text = HEAD + f"routes: [{{name: r, gateways: a, policies: {{{timeout(9)}}}}}]\npolicies:\n"
+    text += policy(0, ROUTE, timeout(1))
+    found = loaded(text).binds[0].listeners[0].routes[0].policies.timeout
+    assert found is not None
+    assert found.request_timeout_ms == 9000
+
+
+def test_a_policy_reaches_only_its_gateway(loaded: Callable[..., Gateway]) -> None:
+    text = HEAD + "routes: [{name: r, gateways: [a, b]}]\npolicies:\n" + policy(0, GATEWAY, timeout(1))
+    first, second = routes(loaded(text))
+    assert first.policies.timeout is not None
+    assert second.policies.timeout is None
+
+
+def test_a_gateways_rate_limit_is_a_ceiling_beside_the_routes_own(loaded: Callable[..., Gateway]) -> None:
+    limit = "localRateLimit: [{maxTokens: 5, tokensPerFill: 5, fillInterval: 1s}]"
+    text = (
+        HEAD
+        + f"routes: [{{name: r, gateways: a, policies: {{{limit}}}}}, {{name: q, gateways: a}}]\npolicies:\n"
+    )
+    text += policy(0, GATEWAY, limit)
+    first, second = loaded(text).binds[0].listeners[0].routes
+    assert [one.key.split("/")[1] for one in first.policies.local_rate_limits] == ["policy", "route"]
+    assert second.policies.local_rate_limits == first.policies.local_rate_limits[:1]
+
+
+def test_backend_policies_of_a_target_reach_hosts_models_and_mcp_targets(
+    loaded: Callable[..., Gateway],
+) -> None:
+    text = (
+        "gateways: {a: {port: 1}}\nroutes: [{gateways: a, backends: [{host: 'h:1'}]}]\n"
+        "llm: {gateways: a, models: [{name: m, provider: ollama}]}\n"
+        "mcp: {gateways: a, targets: [{name: t, mcp: {host: 'h:2'}}]}\npolicies:\n"
+    )
+    text += policy(0, GATEWAY, "backendAuth: {key: k}") + policy(1, GATEWAY, "backendTLS: {}")
+    host, llm, mcp = (route.backends[0] for route in loaded(text).binds[0].listeners[0].routes)
+    assert host.policies.auth is not None
+    assert host.backend.endpoint.tls is not None  # type: ignore[union-attr]
+    assert llm.backend.models[0].policies.auth is not None  # type: ignore[union-attr]
+    assert llm.backend.models[0].provider.endpoint.tls is not None  # type: ignore[union-attr]
+    assert mcp.backend.target.policies.auth is not None  # type: ignore[union-attr]
+
+
+REFUSED = [
+    (GATEWAY, "", "'policies' must contain exactly 1 policy"),
+    (GATEWAY, f"{timeout(1)}, backendTLS: {{}}", "'policies' must contain exactly 1 policy"),
+]
+
+
+@pytest.mark.parametrize(("target", "body", "fault"), REFUSED)
+def test_one_policy_per_entry(target: str, body: str, fault: str, faults: Callable[..., list[str]]) -> None:
+    found = faults("policies:\n" + policy(0, target, body))
+    assert found == [f"policies[0].policy: {fault} (2)"]
+
+
+def test_the_gateway_phase_takes_only_its_own_policies(faults: Callable[..., list[str]]) -> None:
+    name, target = "name: {name: p, namespace: n}", f"target: {{{GATEWAY}}}}}"
+    entry = f"policies: [{{{name}, {target}, phase: gateway, policy: {{{timeout(1)}}}}}]"
+    assert faults(entry) == ["policies[0].policy.timeout: this policy does not run in the gateway phase (1)"]
+
+
+def test_names_of_policies_are_unique(faults: Callable[..., list[str]]) -> None:
+    text = "policies:\n" + policy(0, ROUTE, timeout(1)) * 2
+    assert faults(text) == ["policies[1].name: policy 'n/p0' is declared twice (3)"]
+
+
+def test_a_policy_that_reaches_nothing_is_warned_about() -> None:
+    found = load(TextSource("policies:\n" + policy(0, ROUTE, timeout(1))), environ={})
+    assert found.warnings == ("policies[0]: the target matches no listener and no route",)
