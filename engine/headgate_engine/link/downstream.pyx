@@ -6,7 +6,7 @@ from headgate_engine.http1.codec cimport (
     Http1Codec, ROLE_SERVER)
 from headgate_engine.link.contract cimport ServerStream, Sink, WRITE_FAILED
 from headgate_engine.link.forward cimport Exchange, new_exchange
-from headgate_engine.link.record cimport record_refusal
+from headgate_engine.link.record cimport record_connection, record_refusal
 from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.link.wire cimport Wire
 from headgate_engine.link.worker cimport Worker
@@ -60,6 +60,7 @@ cdef class DownstreamConnection(ServerStream):
         if not self.worker.connection_made(self):
             self.wire.abort_wire()
             return
+        record_connection(self.worker, self.plan)
         self.worker.timers.arm(self.wire, self.accepted_ns + self.plan.idle_timeout_ns)
 
     def get_buffer(self, sizehint):
@@ -378,10 +379,10 @@ cdef class DownstreamConnection(ServerStream):
         return 0
 
     # -- control -----------------------------------------------------------------------------------------------------
-    def close_if_idle(self):
-        """Drain: an idle connection closes now, a busy one after its response."""
+    def close_if_idle(self, int64_t before_ns):
+        """Drain: closes a connection that is idle since before then; any other closes with its next answer."""
         if self.idle() and not self.lingering:
-            if self.codec.buffered() == 0:
+            if self.codec.buffered() == 0 and self.last_read_ns <= before_ns:
                 self.wire.close_wire()
                 return True
         self.close_requested = True

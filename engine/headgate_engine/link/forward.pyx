@@ -365,6 +365,8 @@ cdef class Exchange(Sink):
             self._run_response(self.listener.response_steps)
         if ctx.response_headers is not None:
             for name, value in ctx.response_headers:
+                if (<bytes>name).startswith(b"x-ratelimit-") and ctx.response.find(<bytes>name, len(<bytes>name), 0) >= 0:
+                    continue      # a limit further in, told by the backend, stands
                 ctx.response.drop_field(<bytes>name, len(<bytes>name))
                 ctx.response.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
         return 0

@@ -5,5 +5,6 @@ from headgate_engine.link.worker cimport Worker
 from headgate_engine.plan.plans cimport BindPlan
 
 cdef int record_request(Worker worker, RequestContext ctx, BindPlan bind) except -1
-# A request refused before it had a context.
+# A request refused before it had a context: malformed, or overdue.
 cdef int record_refusal(Worker worker, BindPlan bind, str peer, int status, str detail) except -1
+cdef int record_connection(Worker worker, BindPlan bind) except -1

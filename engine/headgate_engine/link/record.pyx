@@ -1,8 +1,32 @@
-"""Temporary."""
+"""Bookkeeping at the end of requests and the start of connections."""
+
 from headgate_engine.context.request cimport RequestContext
+from headgate_engine.link.timers cimport wall_ns
 from headgate_engine.link.worker cimport Worker
+from headgate_engine.log.access cimport AccessLogFormat
 from headgate_engine.plan.plans cimport BindPlan
+
+import logging
+
+logger = logging.getLogger("headgate.downstream")
+
+
 cdef int record_request(Worker worker, RequestContext ctx, BindPlan bind) except -1:
+    worker.meters.count(ctx, bind)
+    if bind.access_log is not None and worker.log_fd >= 0 and worker.access_log_on:
+        (<AccessLogFormat>bind.access_log).write_line(worker.log, ctx, wall_ns())
+        worker.log_written()
     return 0
+
+
 cdef int record_refusal(Worker worker, BindPlan bind, str peer, int status, str detail) except -1:
+    if worker.segment is not None:
+        worker.meters.bind_meter(bind).refused.bump(1)
+    logger.debug("request refused", extra={"src.addr": peer, "http.status": status, "error": detail})
+    return 0
+
+
+cdef int record_connection(Worker worker, BindPlan bind) except -1:
+    if worker.segment is not None:
+        worker.meters.bind_meter(bind).connections.bump(1)
     return 0

@@ -26,6 +26,7 @@ cdef class Worker:
     cdef public int64_t max_connections
     cdef list replies               # ReplyId -> Reply
     cdef int log_fd
+    cdef public bint access_log_on   # the log level lets request lines through
     cdef ByteBuffer log
     cdef object log_handle
     cdef object date_handle

@@ -16,6 +16,7 @@ class Worker:
     """
 
     max_connections: int
+    access_log_on: bool
     accepted: int
     refused: int
     requests: int
@@ -46,8 +47,8 @@ class Worker:
         """Return the protocol factory for the listeners of a port; KeyError before set_bind()."""
     def begin_drain(self) -> None:
         """From now on every response says `connection: close`."""
-    def close_idle(self) -> int:
-        """Close connections without a request in progress; return how many."""
+    def close_idle(self, quiet_s: float = 0.0) -> int:
+        """Close connections that have had no request in progress for `quiet_s` seconds; return how many."""
     def abort_all(self) -> None: ...
     def connection_count(self) -> int: ...
     def idle_count(self) -> int: ...

@@ -57,6 +57,7 @@ cdef class Worker:
         self.index = index
         self.log_fd = log_fd
         self.spawn = spawn
+        self.access_log_on = True
         self.scratch_view = PyMemoryView_FromMemory(self.scratch, SCRATCH_SIZE, PyBUF_WRITE)
         self.to_client = ByteBuffer()
         self.to_upstream = ByteBuffer()
@@ -92,7 +93,7 @@ cdef class Worker:
         slot = self.slots.pop(key, None)
         for connection in list(self.connections):
             if connection.bind_key == key:
-                connection.close_if_idle()
+                connection.close_if_idle(monotonic_ns())
 
     def connection_factory(self, str key):
         """Protocol factory for the listeners of a port."""
@@ -118,11 +119,12 @@ cdef class Worker:
         """From now on every response says `connection: close`."""
         self.draining = True
 
-    def close_idle(self):
-        """Closes connections without a request in progress; returns how many."""
+    def close_idle(self, double quiet_s=0.0):
+        """Closes connections that have had no request in progress for `quiet_s` seconds; returns how many."""
+        cdef int64_t before = monotonic_ns() - <int64_t>(quiet_s * 1e9)
         closed = 0
         for connection in list(self.connections):
-            if connection.close_if_idle():
+            if connection.close_if_idle(before):
                 closed += 1
         return closed
 

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import ssl
 
+from headgate_engine.http1.codec import Limits
+from headgate_engine.log.access import AccessLogFormat
+from headgate_engine.route.table import HostTable, RouteRule, RouteTable
+
 from headgate.ir.backend import HostBackend, MissingBackend, RouteBackend
 from headgate.ir.bind import Bind
 from headgate.ir.endpoint import Endpoint
@@ -24,12 +28,9 @@ from headgate.pipeline import steps
 from headgate.pipeline.llm import compile_models
 from headgate.pipeline.mcp import McpHandlers
 from headgate.pipeline.replies import Row, engine_replies, reply_of
-from headgate_engine.http1.codec import Limits
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
-from headgate_engine.log.access import AccessLogFormat
 from headgate_engine.plan.plans import BackendPlan, BindPlan, ListenerPlan, RoutePlan
-from headgate_engine.route.table import HostTable, RouteRule, RouteTable
 
 # BackendPlan kinds (headgate_engine/plan/plans.pxd).
 HOST, LLM, HANDLER, INVALID = range(4)
@@ -156,9 +157,7 @@ class Compiler:
         plan.forwarded = int(forwarding.x_forwarded) | int(forwarding.forwarded) << 1
         plan.trusted_hops = forwarding.trusted_hops
         plan.generation = self._running.generation
-        plan.access_log = AccessLogFormat(
-            format=self._gateway.process.log_format, remove=frontend.access_log.remove
-        )
+        plan.access_log = AccessLogFormat(format=self._gateway.process.log_format, remove=frontend.access_log.remove)
         listeners = [(listener, self.listener(listener)) for listener in bind.listeners]
         plan.listeners = HostTable([(listener.hostname or "*", compiled) for listener, compiled in listeners])
         if len(listeners) == 1 and listeners[0][0].hostname is None:
@@ -183,9 +182,7 @@ class Compiler:
                         order=route.order,
                     )
                 )
-        return ListenerPlan(
-            listener.name, listener.gateway_name, listener.gateway_namespace, RouteTable(rules)
-        )
+        return ListenerPlan(listener.name, listener.gateway_name, listener.gateway_namespace, RouteTable(rules))
 
     def route(self, route: Route) -> RoutePlan:
         """Return the plan of one route: steps in pipeline order, backends with their weights."""
@@ -230,9 +227,7 @@ class Compiler:
         return plan
 
 
-def compile_gateway(
-    gateway: Gateway, previous: Running | None, *, worker: Worker, generation: int
-) -> Running:
+def compile_gateway(gateway: Gateway, previous: Running | None, *, worker: Worker, generation: int) -> Running:
     """Return the compiled configuration, not yet active; raises CompileError."""
     running = Running(worker, gateway, generation, previous)
     running.build()

@@ -1,0 +1,22 @@
+# Access-log lines, text and JSON, written straight into a buffer.
+
+from headgate_engine.context.request cimport RequestContext
+from headgate_engine.wire.buffer cimport ByteBuffer
+
+from libc.stdint cimport int64_t, uint64_t
+
+cdef class AccessLogFormat:
+    cdef readonly bint as_json
+    cdef readonly tuple remove
+    cdef uint64_t kept           # bit per entry of FIELDS
+    cdef set removed             # keys, for fields that are not in FIELDS
+    cdef int64_t second          # whose text is in `stamp`
+    cdef bytes stamp
+    cdef int write_line(self, ByteBuffer out, RequestContext ctx, int64_t wall_ns) except -1
+    cdef int _time(self, ByteBuffer out, int64_t wall_ns) except -1
+    cdef int _key(self, ByteBuffer out, int field) except -1
+    cdef int _text(self, ByteBuffer out, int field, const char* p, Py_ssize_t n) except -1
+    cdef int _str(self, ByteBuffer out, int field, str value) except -1
+    cdef int _pair(self, ByteBuffer out, int field, str first, str second) except -1
+    cdef int _number(self, ByteBuffer out, int field, int64_t value) except -1
+    cdef int _value(self, ByteBuffer out, const char* p, Py_ssize_t n) except -1

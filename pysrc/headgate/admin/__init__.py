@@ -1,0 +1,1 @@
+"""What the operator asks: configuration dump, log level, memory, metrics, readiness, shutdown."""

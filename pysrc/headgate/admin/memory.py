@@ -1,0 +1,136 @@
+"""`/memory`: what the processes of the tree use. Every probe is best effort; one that fails gives null."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import time
+from pathlib import Path
+
+
+class _Mallinfo(ctypes.Structure):
+    """struct mallinfo2 of glibc."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena",
+            "ordblks",
+            "smblks",
+            "hblks",
+            "hblkhd",
+            "usmblks",
+            "fsmblks",
+            "uordblks",
+            "fordblks",
+            "keep",
+        )
+    ]
+
+
+def smaps(pid: int) -> dict[str, int] | None:
+    """Return /proc/<pid>/smaps_rollup in bytes, with snake-case keys."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
+    except OSError:
+        return None
+    found = {}
+    for line in lines:
+        name, _, rest = line.partition(":")
+        words = rest.split()
+        if len(words) == 2 and words[1] == "kB":
+            found[_snake(name)] = int(words[0]) * 1024
+    return found
+
+
+def _snake(name: str) -> str:
+    text = name.replace("_", "")
+    return "".join(f"_{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(text))
+
+
+def resident(pid: int) -> int | None:
+    """Return the resident bytes of a process."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return None
+    return pages * 4096
+
+
+def cgroup() -> dict[str, int] | None:
+    """Return the memory numbers of this process's cgroup (version 2)."""
+    try:
+        own = Path("/proc/self/cgroup").read_text().strip().rpartition("::")[2]
+        folder = Path("/sys/fs/cgroup") / own.lstrip("/")
+        found = {"usage": int((folder / "memory.current").read_text())}
+        for line in (folder / "memory.stat").read_text().splitlines():
+            name, _, value = line.partition(" ")
+            found[name] = int(value)
+    except (OSError, ValueError):
+        return None
+    found["working_set"] = max(0, found["usage"] - found.get("inactive_file", 0))
+    return found
+
+
+def allocator() -> dict[str, object]:
+    """Return what glibc says of its heap in this process."""
+    try:
+        mallinfo2 = ctypes.CDLL(None).mallinfo2
+    except (OSError, AttributeError):
+        return {"kind": "undeclared", "comparable": None, "specific": None}
+    mallinfo2.restype = _Mallinfo
+    info = mallinfo2()
+    return {
+        "kind": "glibc",
+        "comparable": {
+            "allocated_bytes": info.uordblks + info.hblkhd,
+            "active_bytes": None,
+            "resident_bytes": resident_self(),
+            "mapped_bytes": info.arena + info.hblkhd,
+            "retained_bytes": info.fordblks,
+            "metadata_bytes": None,
+            "committed_bytes": None,
+            "allocator_structures": None,
+        },
+        "specific": {
+            "glibc": {
+                "system_current": info.arena,
+                "free_bytes": info.fordblks,
+                "mmap_current": info.hblkhd,
+                "in_use_bytes": info.uordblks,
+            }
+        },
+    }
+
+
+def resident_self() -> int | None:
+    """Return the resident bytes of this process."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+    except (OSError, ValueError):
+        return None
+
+
+def report(pid: int, workers: list[int], numbers: list[dict[str, object]]) -> dict[str, object]:
+    """Return the whole document for the supervisor `pid` and its workers."""
+    return {
+        "captured_at_unix_ms": int(time.time() * 1000),
+        "capture_mode": "FramePointer",
+        "allocation_stats": {
+            "allocated": None,
+            "freed": None,
+            "allocations": sys.getallocatedblocks(),
+            "frees": None,
+        },
+        "pprof": None,
+        "allocator": allocator(),
+        "cgroup": cgroup(),
+        "smaps": smaps(pid),
+        "processes": [
+            {"role": "supervisor", "pid": pid, "smaps": smaps(pid)},
+            *(
+                {"role": "worker", "index": index, "pid": worker, "smaps": smaps(worker), "numbers": told}
+                for index, (worker, told) in enumerate(zip(workers, numbers, strict=False))
+            ),
+        ],
+    }

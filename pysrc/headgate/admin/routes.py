@@ -1,0 +1,121 @@
+"""The endpoints of the three servers, one table each."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from headgate import __version__
+from headgate.admin import memory
+from headgate.admin.running import Running
+from headgate.admin.web import Answer, Request, Row
+from headgate.config.dump import Runtime, dump
+from headgate.telemetry.build_info import build_info
+from headgate.telemetry.levels import USAGE, BadDirective
+from headgate.telemetry.metrics import CONTENT_TYPE, label_text, render
+from headgate_engine.shared.histogram import Sample, snapshot
+
+JSON = "application/json"
+
+INDEX = """\
+<!doctype html><html lang="en"><title>Headgate admin</title>
+<style>body{font:16px/1.5 system-ui,sans-serif;margin:3rem auto;max-width:40rem;padding:0 1rem;color-scheme:light dark}
+code{font-size:.95em}</style>
+<h1>Headgate admin</h1>
+<ul>
+<li><a href="/config_dump"><code>GET /config_dump</code></a> the configuration that runs</li>
+<li><a href="/logging"><code>GET, POST /logging?level=</code></a> log level of the whole process tree</li>
+<li><a href="/memory"><code>GET /memory</code></a> memory of all processes</li>
+<li><code>POST /quitquitquit</code> drain and exit</li>
+</ul></html>
+"""
+
+
+def admin_rows(running: Running) -> tuple[Row, ...]:
+    """Return the admin server's table."""
+
+    async def index(_request: Request) -> Answer:
+        return Answer(200, INDEX.encode(), "text/html; charset=utf-8")
+
+    async def config_dump(_request: Request) -> Answer:
+        numbers = await running.process.worker_numbers()
+        document = dump(running.gateway, runtime(running))
+        document["workers"] = numbers
+        return Answer(200, json.dumps(document, indent=2).encode() + b"\n", JSON)
+
+    async def logging(request: Request) -> Answer:
+        changes = "level" in request.query or "reset" in request.query
+        if request.method == "GET" and changes:
+            return Answer(405, b"use POST to change the level\n", headers=(("allow", "POST"),))
+        if not changes:
+            return Answer(200, f"current log level is {running.process.levels}\n".encode())
+        level = request.query.get("level", "")
+        try:
+            current = running.process.set_levels(level, "reset" in request.query)
+        except BadDirective:
+            return Answer(400, f"Invalid level provided: {level}\n{USAGE}".encode())
+        return Answer(200, f"current log level is {current}\n".encode())
+
+    async def memory_report(_request: Request) -> Answer:
+        numbers = await running.process.worker_numbers()
+        document = memory.report(os.getpid(), running.process.worker_pids(), numbers)
+        return Answer(200, json.dumps(document, indent=2).encode() + b"\n", JSON)
+
+    async def quit_(_request: Request) -> Answer:
+        running.process.stop("quitquitquit")
+        return Answer(200, b"shutdown now\n")
+
+    return (
+        Row("GET", "/", index),
+        Row("GET", "/config_dump", config_dump),
+        Row("GET", "/logging", logging),
+        Row("POST", "/logging", logging),
+        Row("GET", "/memory", memory_report),
+        Row("POST", "/quitquitquit", quit_),
+    )
+
+
+def stats_rows(running: Running) -> tuple[Row, ...]:
+    """Return the stats server's table."""
+
+    async def metrics(_request: Request) -> Answer:
+        samples = snapshot(running.process.segment) + process_samples(running)
+        page = render(samples, running.gateway.process.metrics_remove)
+        return Answer(200, page.encode(), CONTENT_TYPE)
+
+    return (Row("GET", "/metrics", metrics), Row("GET", "/stats/prometheus", metrics))
+
+
+def readiness_rows(running: Running) -> tuple[Row, ...]:
+    """Return the readiness server's table."""
+
+    async def ready(_request: Request) -> Answer:
+        if running.ready:
+            return Answer(200, b"ready\n")
+        return Answer(500, f"not ready, pending: {', '.join(sorted(running.pending))}\n".encode())
+
+    return (Row("GET", "/healthz/ready", ready),)
+
+
+def runtime(running: Running) -> Runtime:
+    """Return what the dump shows beside the configuration."""
+    return Runtime(
+        generation=running.process.generation,
+        workers=len(running.process.worker_pids()),
+        started_unix_s=running.started_unix_s,
+        build=build_info(),
+    )
+
+
+def process_samples(running: Running) -> list[Sample]:
+    """Return the samples that are read, not counted: version, workers, memory."""
+    workers = running.process.worker_pids()
+    samples = [
+        Sample("gw_build_info", label_text({"tag": __version__}), "gauge", 1),
+        Sample("gw_workers", "", "gauge", len(workers)),
+    ]
+    for role, pid in [("supervisor", os.getpid()), *((f"worker-{i}", pid) for i, pid in enumerate(workers))]:
+        size = memory.resident(pid)
+        if size is not None:
+            samples.append(Sample("gw_process_resident_memory_bytes", label_text({"process": role}), "gauge", size))
+    return samples

@@ -1,0 +1,61 @@
+"""The admin, stats and readiness servers of a process."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import os
+import stat
+
+from headgate.admin.routes import admin_rows, readiness_rows, stats_rows
+from headgate.admin.running import Running
+from headgate.admin.web import WebServer
+from headgate.ir.process import ListenAddress, ProcessSettings
+
+logger = logging.getLogger("headgate.admin")
+
+
+class AdminServers:
+    """Starts and stops the three servers; `running` is what they show."""
+
+    def __init__(self, running: Running) -> None:
+        self._running = running
+        self._servers: list[WebServer] = []
+
+    async def start(self, settings: ProcessSettings) -> None:
+        """Open the ports that are not off; raises OSError that names the server. The gateway then counts as ready."""
+        loopback = settings.admin.unix_path is not None or all(
+            ipaddress.ip_address(host).is_loopback for host in settings.admin.hosts
+        )
+        servers = (
+            ("admin", settings.admin, WebServer(admin_rows(self._running), check_host=loopback)),
+            ("stats", settings.stats, WebServer(stats_rows(self._running))),
+            ("readiness", settings.readiness, WebServer(readiness_rows(self._running))),
+        )
+        for name, address, server in servers:
+            if address.off:
+                logger.info("server is off", extra={"server": name})
+                continue
+            try:
+                await _listen(server, address)
+            except OSError as error:
+                raise OSError(f"{name} server: cannot listen on {address.text}: {error.strerror or error}") from error
+            self._servers.append(server)
+        self._running.pending.clear()
+
+    async def stop(self) -> None:
+        """Stop accepting and end what is open."""
+        for server in self._servers:
+            await server.close()
+
+
+async def _listen(server: WebServer, address: ListenAddress) -> None:
+    if address.unix_path is None:
+        await server.listen(address.hosts, address.port)
+        return
+    if os.path.exists(address.unix_path):
+        # A socket left over by a predecessor goes; anything else is somebody's file.
+        if not stat.S_ISSOCK(os.stat(address.unix_path).st_mode):
+            raise FileExistsError(0, f"{address.unix_path} exists and is no socket")
+        os.unlink(address.unix_path)
+    await server.listen_unix(address.unix_path)

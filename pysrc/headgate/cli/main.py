@@ -1,0 +1,121 @@
+"""`headgate`: run a gateway from one configuration file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # loading these costs time that --version need not take
+    from headgate.config.load import FileSource, TextSource
+
+STARTER = """\
+# Made by headgate on its first start. https://json-schema.org: docs/schema/config.schema.json describes this file.
+gateways:
+  default:
+    port: 4000
+routes:
+- name: hello
+  policies:
+    directResponse:
+      status: 200
+      body: "headgate runs; edit this file and it is reloaded\\n"
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line of `headgate`."""
+    found = argparse.ArgumentParser(prog="headgate", description="A gateway for agents.")
+    found.add_argument("-f", "--file", metavar="PATH", help="configuration file, YAML or JSON; - is standard input")
+    found.add_argument("-c", "--config", metavar="TEXT", help="configuration given inline")
+    found.add_argument("--validate-only", action="store_true", help="check the configuration and exit")
+    found.add_argument("-V", dest="short_version", action="store_true", help="print the version")
+    found.add_argument("--version", action="store_true", help="print what this build is, as JSON")
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    options = parser().parse_args(arguments)
+    if options.short_version or options.version:
+        return _print_version(options.version)
+    if options.file is not None and options.config is not None:
+        print("headgate: only one of --config or --file may be given", file=sys.stderr)
+        return 2
+    from headgate.config.load import FileSource, Source, TextSource
+
+    source: Source
+    if options.config is not None:
+        source = TextSource(options.config)
+    elif options.file is not None:
+        source = FileSource(options.file)
+    elif options.validate_only:
+        print("No local configuration")
+        return 0
+    else:
+        try:
+            source = FileSource(default_file())
+        except OSError as error:
+            print(f"headgate: {error}", file=sys.stderr)
+            return 1
+    if options.validate_only:
+        return _validate(source)
+    from headgate.server.supervisor import serve
+
+    return serve(source)
+
+
+def _print_version(full: bool) -> int:
+    from headgate.telemetry.build_info import build_info
+
+    if full:
+        import json
+
+        print(json.dumps(build_info(), indent=2))
+    else:
+        print(build_info()["version"])
+    return 0
+
+
+def _validate(source: FileSource | TextSource) -> int:
+    from headgate.config.load import load
+    from headgate.errors import ConfigErrors
+
+    try:
+        loaded = load(source)
+    except ConfigErrors as error:
+        print(error, file=sys.stderr)
+        return 1
+    for warning in loaded.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    print("Configuration is valid!")
+    return 0
+
+
+def default_file() -> str:
+    """Return the file used without -f and -c, made on the first start; raises OSError with what to do."""
+    if os.environ.get("KUBERNETES_SERVICE_HOST"):
+        raise OSError("configuration is required when running in Kubernetes: pass --config or --file")
+    shared = Path("/config")
+    if shared.is_dir():
+        if not os.access(shared, os.W_OK):
+            raise OSError("/config is not writable: make it so, or pass --file")
+        path = shared / "config.yaml"
+    else:
+        base = os.environ.get("XDG_CONFIG_HOME")
+        home = os.environ.get("HOME")
+        if not base and not home:
+            raise OSError("neither XDG_CONFIG_HOME nor HOME is set: pass --config or --file")
+        path = (Path(base) if base else Path(str(home)) / ".config") / "headgate" / "config.yaml"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(STARTER)
+        print(f"headgate: made {path}", file=sys.stderr)
+    return str(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

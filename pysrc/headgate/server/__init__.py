@@ -1,0 +1,1 @@
+"""Processes: one supervisor that owns configuration and sockets, workers that own connections."""

@@ -1,0 +1,143 @@
+"""The private channel between supervisor and worker: one SOCK_SEQPACKET pair, one pickled message per packet.
+
+Descriptors travel with the packet. A configuration may be larger than a packet, so its
+pickle lies in a memory file whose descriptor is sent. Nobody else can reach the pair, so pickle is safe here, and only here may secrets be pickled.
+"""
+
+from __future__ import annotations
+
+import array
+import os
+import pickle
+import socket
+from dataclasses import dataclass, field
+from typing import Any
+
+from headgate.document.secret import private_channel
+from headgate.ir.gateway import Gateway
+
+MAX_PACKET = 128 * 1024
+MAX_DESCRIPTORS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """Compile a configuration. `listen` names the ports whose sockets come with the packet, after its pickle."""
+
+    generation: int
+    listen: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Swap the prepared configuration in."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """Forget the prepared configuration."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Finish what runs, then exit. Milliseconds."""
+
+    min_ms: int
+    max_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetLevels:
+    """Use these log directives and this line format (text or json)."""
+
+    directives: str
+    form: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Report numbers: answered by Told with the same `number`."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """The worker's first word."""
+
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A Prepare or Commit is finished; `errors` is empty when it worked."""
+
+    what: str
+    generation: int
+    errors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The answer to Ask."""
+
+    number: int
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+Message = Prepare | Commit | Discard | Drain | SetLevels | Ask | Hello | Done | Told
+
+
+def channel_pair() -> tuple[socket.socket, socket.socket]:
+    """Return the two ends, non-blocking."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setblocking(False)
+    theirs.setblocking(False)
+    return ours, theirs
+
+
+def send(sock: socket.socket, message: Message, descriptors: list[int] | None = None) -> None:
+    """Send one message; raises OSError when the other side is gone or does not read."""
+    data = pickle.dumps(message)
+    if len(data) > MAX_PACKET:
+        raise ValueError("control message is too large")
+    ancillary = []
+    if descriptors:
+        if len(descriptors) > MAX_DESCRIPTORS:
+            raise ValueError("too many ports at once")
+        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
+    sock.sendmsg([data], ancillary)
+
+
+def receive(sock: socket.socket) -> tuple[Message, list[int]] | None:
+    """Return the next message and its descriptors, None at the end; BlockingIOError when there is none."""
+    data, descriptors, _flags, _address = socket.recv_fds(sock, MAX_PACKET, MAX_DESCRIPTORS + 1)
+    if not data:
+        return None
+    message: Message = pickle.loads(data)  # noqa: S301 - the private pair, see above
+    return message, descriptors
+
+
+def store(gateway: Gateway) -> int:
+    """Return the descriptor of a memory file that holds the configuration."""
+    descriptor = os.memfd_create("headgate-config", os.MFD_CLOEXEC)
+    with private_channel(), os.fdopen(os.dup(descriptor), "wb") as file:
+        pickle.dump(gateway, file)
+    return descriptor
+
+
+def load(descriptor: int) -> Gateway:
+    """Return the configuration behind a descriptor and close it.
+
+    The file is opened anew: the descriptor shares its offset with those of the other workers.
+    """
+    try:
+        with open(f"/proc/self/fd/{descriptor}", "rb") as file:
+            gateway: Gateway = pickle.load(file)  # noqa: S301 - written by our supervisor
+    finally:
+        os.close(descriptor)
+    return gateway

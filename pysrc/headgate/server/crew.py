@@ -1,0 +1,180 @@
+"""The workers as the supervisor sees them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from headgate.server import control
+from headgate.server.control import Ask, Commit, Discard, Done, Hello, Prepare, Told
+
+logger = logging.getLogger("headgate.supervisor")
+
+PREPARE_SECONDS = 60.0
+ASK_SECONDS = 2.0
+# A worker that dies within this time of its start is restarted with growing delay.
+EARLY_SECONDS = 5.0
+FIRST_DELAY = 0.1
+LAST_DELAY = 5.0
+
+
+class Member:
+    """One worker slot: its process, its channel, its sockets. The sockets outlive the process."""
+
+    def __init__(self, index: int, segment_fd: int, on_death: Callable[[Member], None]) -> None:
+        self.index = index
+        self.sockets: dict[str, socket.socket] = {}
+        self.given: set[str] = set()
+        self.process: subprocess.Popen[bytes] | None = None
+        self.ready = False
+        self.started = 0.0
+        self.delay = FIRST_DELAY
+        self._segment_fd = segment_fd
+        self._on_death = on_death
+        self._channel: socket.socket | None = None
+        self._waiting: dict[tuple[str, int], asyncio.Future[control.Message]] = {}
+        self._asked = 0
+
+    def start(self, form: str, levels: str) -> None:
+        """Start the process; nothing of ours but its channel and the segment is inherited."""
+        ours, theirs = control.channel_pair()
+        words = [theirs.fileno(), self._segment_fd, self.index, os.getpid(), form, levels]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "headgate.server.worker", *(str(word) for word in words)],
+            pass_fds=(theirs.fileno(), self._segment_fd),
+            stdin=subprocess.DEVNULL,
+        )
+        theirs.close()
+        self._channel = ours
+        self.given = set()
+        self.ready = False
+        self.started = time.monotonic()
+
+    def replace_death_handler(self, on_death: Callable[[Member], None]) -> None:
+        """Call `on_death` from now on when the process ends."""
+        self._on_death = on_death
+
+    def listen(self) -> None:
+        """Begin to read the channel; needs a running loop."""
+        if self._channel is not None:
+            asyncio.get_running_loop().add_reader(self._channel.fileno(), self._on_packet)
+
+    def _on_packet(self) -> None:
+        assert self._channel is not None
+        while True:
+            try:
+                packet = control.receive(self._channel)
+            except BlockingIOError:
+                return
+            except OSError:
+                packet = None
+            if packet is None:
+                self._hang_up()
+                return
+            self._on_message(packet[0])
+
+    def _on_message(self, message: control.Message) -> None:
+        match message:
+            case Hello():
+                self.ready = True
+                self._resolve(("hello", 0), message)
+            case Done():
+                self._resolve((message.what, message.generation), message)
+            case Told():
+                self._resolve(("told", message.number), message)
+            case _:
+                logger.error("unexpected message of a worker", extra={"type": type(message).__name__})
+
+    def _resolve(self, key: tuple[str, int], message: control.Message) -> None:
+        waiting = self._waiting.pop(key, None)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(message)
+
+    def _hang_up(self) -> None:
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            asyncio.get_running_loop().remove_reader(channel.fileno())
+            channel.close()
+        self.ready = False
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(ConnectionError(f"worker {self.index} died"))
+        self._waiting.clear()
+        self._on_death(self)
+
+    def send(self, message: control.Message, descriptors: list[int] | None = None) -> None:
+        """Send a message; a worker that is gone is noticed elsewhere."""
+        if self._channel is not None:
+            with contextlib.suppress(OSError):
+                control.send(self._channel, message, descriptors)
+
+    async def _answer(self, key: tuple[str, int], seconds: float) -> control.Message:
+        if self._channel is None:
+            raise ConnectionError(f"worker {self.index} is not running")
+        waiting: asyncio.Future[control.Message] = asyncio.get_running_loop().create_future()
+        self._waiting[key] = waiting
+        try:
+            return await asyncio.wait_for(waiting, seconds)
+        finally:
+            self._waiting.pop(key, None)
+
+    async def wait_ready(self) -> None:
+        """Return once the process has said hello; raises ConnectionError or TimeoutError."""
+        if not self.ready:
+            await self._answer(("hello", 0), PREPARE_SECONDS)
+
+    async def prepare(self, generation: int, config_fd: int) -> tuple[str, ...]:
+        """Have the worker compile a configuration; return its errors."""
+        new = [key for key in self.sockets if key not in self.given]
+        descriptors = [config_fd, *(self.sockets[key].fileno() for key in new)]
+        self.send(Prepare(generation, tuple(new)), descriptors)
+        answer = await self._answer(("prepare", generation), PREPARE_SECONDS)
+        assert isinstance(answer, Done)
+        if not answer.errors:
+            self.given.update(new)
+        return answer.errors
+
+    async def commit(self, generation: int) -> None:
+        """Have the worker swap the prepared configuration in."""
+        self.send(Commit(generation))
+        await self._answer(("commit", generation), PREPARE_SECONDS)
+
+    def discard(self, generation: int) -> None:
+        """Have the worker forget the prepared configuration."""
+        self.send(Discard(generation))
+        self.given &= set(self.sockets)
+
+    async def numbers(self) -> dict[str, object]:
+        """Return what the worker reports of itself; empty when it does not answer in time."""
+        self._asked += 1
+        self.send(Ask(self._asked))
+        try:
+            answer = await self._answer(("told", self._asked), ASK_SECONDS)
+        except (ConnectionError, TimeoutError):
+            return {}
+        assert isinstance(answer, Told)
+        return answer.values
+
+    def restart_delay(self) -> float:
+        """Return how long to wait before the next start: growing while the process dies early."""
+        if time.monotonic() - self.started > EARLY_SECONDS:
+            self.delay = FIRST_DELAY
+        delay, self.delay = self.delay, min(self.delay * 2, LAST_DELAY)
+        return delay
+
+    def alive(self) -> bool:
+        """Tell whether the process runs; reaps it when it has ended."""
+        return self.process is not None and self.process.poll() is None
+
+    def kill(self) -> None:
+        """End the process at once."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()

@@ -1,0 +1,35 @@
+"""The end of a worker: nothing new, everything begun is finished."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from headgate.server.listen import Acceptor
+from headgate_engine.link.worker import Worker
+
+POLL_SECONDS = 0.05
+# An idle connection that was used within this time may be about to carry the next request: it is told with that
+# request's answer, not closed under it.
+QUIET_SECONDS = 1.0
+
+
+async def drain(worker: Worker, acceptors: list[Acceptor], min_s: float, max_s: float) -> None:
+    """Stop accepting after `min_s`, return when no connection is left or `max_s` is over.
+
+    Answers say `connection: close` from the start. Idle connections are closed once they have been quiet for a second,
+    or when half of the time is over; at the end everything is broken off.
+    """
+    started = time.monotonic()
+    worker.begin_drain()
+    if min_s > 0:
+        await asyncio.sleep(min(min_s, max_s))
+    for acceptor in acceptors:
+        await acceptor.stop()
+    while worker.connection_count():
+        elapsed = time.monotonic() - started
+        if elapsed >= max_s:
+            worker.abort_all()
+            break
+        worker.close_idle(0.0 if elapsed > max_s / 2 else QUIET_SECONDS)
+        await asyncio.sleep(POLL_SECONDS)

@@ -1,0 +1,313 @@
+"""The supervisor: configuration, sockets, workers, signals and the operator's servers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+
+from headgate.admin.running import Running
+from headgate.admin.servers import AdminServers
+from headgate.config.load import FileSource, Loaded, LoadErrors, Source, load
+from headgate.errors import ConfigErrors
+from headgate.ir.gateway import Gateway
+from headgate.net.tasks import spawn
+from headgate.server import control
+from headgate.server.control import Drain, SetLevels
+from headgate.server.crew import Member
+from headgate.server.listen import open_socket, taken
+from headgate.server.watch import Fingerprint, changes, fingerprint
+from headgate.telemetry import logs
+from headgate.telemetry.levels import Directives
+from headgate.telemetry.metrics import series_key
+from headgate_engine.shared.counters import Counter, Gauge
+from headgate_engine.shared.segment import Segment
+
+logger = logging.getLogger("headgate.supervisor")
+
+# How much longer than the drain deadline a worker may take before it is killed.
+KILL_MARGIN_SECONDS = 2.0
+
+
+class ReloadFailed(Exception):
+    """A configuration could not be brought in; the argument is a list of reasons."""
+
+
+class Supervisor:
+    """One gateway process tree. `loaded` is the first configuration; `early` a worker already started."""
+
+    def __init__(self, source: Source, loaded: Loaded, segment: Segment, early: Member | None) -> None:
+        self.source = source
+        self.gateway: Gateway = loaded.gateway
+        self.generation = 0
+        self.segment = segment
+        self.levels = Directives(start_levels(loaded.gateway))
+        self._start_levels = str(self.levels)
+        self._watched = loaded.watched_files
+        self._members: list[Member] = [] if early is None else [early]
+        self._stopping = False
+        self._stop_count = 0
+        self._reload_lock = asyncio.Lock()
+        self._synchronized = Gauge(segment, series_key("gw_config_synchronized", {}))
+        self._generation_gauge = Gauge(segment, series_key("gw_config_generation", {}))
+        self._restarts = Counter(segment, series_key("gw_worker_restarts_total", {}))
+        self._stopped: asyncio.Event = asyncio.Event()
+        self._admin = AdminServers(Running(self))
+
+    # -- life ----------------------------------------------------------------------------------------------------------
+    async def run(self) -> int:
+        """Serve until stopped; return the exit status."""
+        loop = asyncio.get_running_loop()
+        for sig in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(sig, self._on_signal, sig)
+        before = fingerprint(self._watched)
+        try:
+            self._hire(self.gateway)
+            for member in self._members:
+                member.listen()
+            await self._install(self.gateway)
+            await self._admin.start(self.gateway.process)
+        except (ReloadFailed, OSError) as error:
+            self._dismiss()
+            print(f"headgate: cannot start: {error}", file=sys.stderr)
+            return 1
+        logger.info(
+            "gateway is ready",
+            extra={"generation": self.generation, "workers": len(self._members), "ports": self._port_list()},
+        )
+        watcher = spawn("watch", self._watch(before))
+        await self._stopped.wait()
+        watcher.cancel()
+        await self._admin.stop()
+        return 0
+
+    def _port_list(self) -> str:
+        return ",".join(bind.address for bind in self.gateway.binds)
+
+    def _hire(self, gateway: Gateway) -> None:
+        wanted = gateway.process.workers.resolve(len(os.sched_getaffinity(0)))
+        for member in self._members:
+            member.replace_death_handler(self._on_death)
+        while len(self._members) < wanted:
+            member = Member(len(self._members), self.segment.fd, self._on_death)
+            member.start(gateway.process.log_format, str(self.levels))
+            self._members.append(member)
+
+    def _dismiss(self) -> None:
+        self._stopping = True
+        for member in self._members:
+            member.kill()
+
+    # -- configurations ------------------------------------------------------------------------------------------------
+    async def _install(self, gateway: Gateway) -> None:
+        """Bring a configuration into every worker, or into none."""
+        generation = self.generation + 1
+        opened = self._open_sockets(gateway)
+        config_fd = control.store(gateway)
+        errors: list[str] = []
+        try:
+            members = [member for member in self._members if member.alive()]
+            for member in members:
+                await member.wait_ready()
+            answers = await asyncio.gather(*(member.prepare(generation, config_fd) for member in members))
+            errors = sorted({error for answer in answers for error in answer})
+        except (ConnectionError, TimeoutError) as error:
+            errors = [str(error) or "a worker did not answer in time"]
+        finally:
+            os.close(config_fd)
+        if errors:
+            for member in self._members:
+                member.discard(generation)
+            self._close_sockets(opened)
+            raise ReloadFailed("; ".join(errors))
+        await asyncio.gather(*(member.commit(generation) for member in members))
+        self.generation = generation
+        self.gateway = gateway
+        self._generation_gauge.set(generation)
+        self._synchronized.set(1)
+        self._close_sockets(
+            {bind for member in self._members for bind in member.sockets} - {b.key for b in gateway.binds}
+        )
+
+    def _open_sockets(self, gateway: Gateway) -> set[str]:
+        """Open what is new, one socket per worker; return the keys. Raises ReloadFailed and opens nothing."""
+        opened: set[str] = set()
+        errors = []
+        for bind in gateway.binds:
+            if all(bind.key in member.sockets for member in self._members):
+                continue
+            if taken(bind.host, bind.port):
+                errors.append(f"{bind.key}: {bind.address} is already in use")
+                continue
+            try:
+                for member in self._members:
+                    if bind.key not in member.sockets:
+                        member.sockets[bind.key] = open_socket(bind.host, bind.port)
+                        opened.add(bind.key)
+            except OSError as error:
+                errors.append(f"{bind.key}: cannot listen on {bind.address}: {error.strerror}")
+        if errors:
+            self._close_sockets(opened)
+            raise ReloadFailed("; ".join(errors))
+        return opened
+
+    def _close_sockets(self, keys: set[str]) -> None:
+        for member in self._members:
+            for key in keys & member.sockets.keys():
+                member.sockets.pop(key).close()
+                member.given.discard(key)
+
+    async def reload(self) -> None:
+        """Read the source again and bring it in; a failure keeps what runs and is logged."""
+        async with self._reload_lock:
+            if self._stopping:
+                return
+            try:
+                loaded = await asyncio.to_thread(load, self.source)
+                if loaded.gateway.digest == self.gateway.digest:
+                    self._watched = loaded.watched_files
+                    self._synchronized.set(1)
+                    return
+                await self._install(loaded.gateway)
+            except (ConfigErrors, ReloadFailed) as error:
+                self._synchronized.set(0)
+                if isinstance(error, LoadErrors):
+                    self._watched = error.watched_files or self._watched
+                for line in str(error).splitlines():
+                    logger.error("Failed to reload config", extra={"error": line, "generation": self.generation})
+                return
+            self._watched = loaded.watched_files
+            warn(loaded)
+            logger.info("configuration reloaded", extra={"generation": self.generation, "ports": self._port_list()})
+
+    async def _watch(self, before: Fingerprint) -> None:
+        if not isinstance(self.source, FileSource) or self.source.is_stream:
+            return
+        async for _ in changes(lambda: self._watched, start=before):
+            await self.reload()
+
+    # -- workers -------------------------------------------------------------------------------------------------------
+    def _on_death(self, member: Member) -> None:
+        if member.process is not None:
+            with contextlib.suppress(TimeoutError):
+                member.process.poll()
+        if self._stopping:
+            return
+        status = member.process.poll() if member.process is not None else None
+        logger.error("worker died", extra={"worker": member.index, "status": status})
+        self._restarts.add()
+        spawn(f"restart worker {member.index}", self._restart(member))
+
+    async def _restart(self, member: Member) -> None:
+        await asyncio.sleep(member.restart_delay())
+        async with self._reload_lock:
+            if self._stopping:
+                return
+            member.kill()
+            member.start(self.gateway.process.log_format, str(self.levels))
+            member.listen()
+            config_fd = control.store(self.gateway)
+            try:
+                await member.wait_ready()
+                errors = await member.prepare(self.generation, config_fd)
+                if errors:
+                    raise ConnectionError("; ".join(errors))
+                await member.commit(self.generation)
+            except (ConnectionError, TimeoutError) as error:
+                logger.error("worker cannot be restarted", extra={"worker": member.index, "error": str(error)})
+                member.kill()
+                return
+            finally:
+                os.close(config_fd)
+            logger.info("worker restarted", extra={"worker": member.index, "generation": self.generation})
+
+    async def worker_numbers(self) -> list[dict[str, object]]:
+        """Return what each worker reports, by index; an empty one did not answer."""
+        return list(await asyncio.gather(*(member.numbers() for member in self._members)))
+
+    def worker_pids(self) -> list[int]:
+        """Return the process ids of the workers."""
+        return [member.process.pid for member in self._members if member.process is not None]
+
+    def set_levels(self, text: str, reset: bool) -> str:
+        """Change the log directives of the whole tree; raises BadDirective. Returns the new directive."""
+        levels = Directives(self._start_levels if reset else str(self.levels))
+        if text:
+            levels.add(text)
+        self.levels = levels
+        levels.apply()
+        for member in self._members:
+            member.send(SetLevels(str(levels), self.gateway.process.log_format))
+        return str(levels)
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+    def _on_signal(self, sig: signal.Signals) -> None:
+        self._stop_count += 1
+        if self._stop_count > 1 and sig == signal.SIGINT:
+            logger.warning("stopped at once by a second interrupt")
+            self._dismiss()
+            os._exit(130)
+        self.stop(signal.Signals(sig).name)
+
+    def stop(self, why: str) -> None:
+        """Drain and exit; further calls do nothing."""
+        if not self._stopping:
+            self._stopping = True
+            logger.info("draining", extra={"reason": why})
+            spawn("drain", self._drain())
+
+    async def _drain(self) -> None:
+        settings = self.gateway.process
+        longest = max(settings.max_termination_ms, settings.min_termination_ms)
+        for member in self._members:
+            member.send(Drain(settings.min_termination_ms, longest))
+        # Workers hold their own descriptors: with ours closed, a port ends when its last worker stops accepting.
+        self._close_sockets({key for member in self._members for key in member.sockets})
+        deadline = asyncio.get_running_loop().time() + longest / 1000 + KILL_MARGIN_SECONDS
+        while any(member.alive() for member in self._members):
+            if asyncio.get_running_loop().time() > deadline:
+                logger.warning("workers did not end in time and are killed")
+                break
+            await asyncio.sleep(0.02)
+        self._dismiss()
+        logger.info("stopped")
+        self._stopped.set()
+
+
+def start_levels(gateway: Gateway) -> str:
+    """Return the log directive at start: RUST_LOG, else `config.logging.level`."""
+    return os.environ.get("RUST_LOG") or gateway.process.log_level
+
+
+def warn(loaded: Loaded) -> None:
+    """Log what the loader found worth a word."""
+    for warning in loaded.warnings:
+        logger.warning("configuration", extra={"warning": warning})
+
+
+def serve(source: Source) -> int:
+    """Run the gateway in the foreground; return the exit status. Configuration errors go to standard error."""
+    segment = Segment.create()
+    # The first worker's imports overlap with reading the configuration.
+    early = Member(0, segment.fd, lambda _member: None)
+    early.start(os.environ.get("LOG_FORMAT", "text"), "info")
+    try:
+        loaded = load(source)
+    except ConfigErrors as error:
+        early.kill()
+        print(error, file=sys.stderr)
+        return 1
+    form = loaded.gateway.process.log_format
+    logs.set_up(Directives(start_levels(loaded.gateway)), form)
+
+    warn(loaded)
+
+    async def run() -> int:
+        supervisor = Supervisor(source, loaded, segment, early)
+        supervisor.set_levels("", True)
+        return await supervisor.run()
+
+    return asyncio.run(run())

@@ -1,0 +1,193 @@
+"""A worker process: takes configurations from the supervisor, owns connections."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+
+import uvloop
+
+from headgate.ir.gateway import Gateway
+from headgate.net.tasks import spawn
+from headgate.pipeline.compile import CompileError, Running, compile_gateway
+from headgate.server import control
+from headgate.server.control import Ask, Commit, Discard, Done, Drain, Hello, Prepare, SetLevels, Told
+from headgate.server.drain import drain
+from headgate.server.lifeline import die_with_parent
+from headgate.server.listen import Acceptor
+from headgate.telemetry import logs
+from headgate.telemetry.levels import Directives
+from headgate_engine.link.worker import Worker
+from headgate_engine.shared.segment import Segment
+
+logger = logging.getLogger("headgate.worker")
+STDOUT = 1
+
+
+class WorkerProcess:
+    """The life of one worker. `channel` leads to the supervisor, `index` counts from 0."""
+
+    def __init__(self, channel: socket.socket, segment: Segment, index: int, form: str) -> None:
+        self._channel = channel
+        self._segment = segment
+        self._index = index
+        self._form = form
+        self._running: Running | None = None
+        self._prepared: Running | None = None
+        self._sockets: dict[str, socket.socket] = {}
+        self._acceptors: dict[str, Acceptor] = {}
+        self._tls_keys: dict[str, tuple[str, ...]] = {}
+        self._finished: asyncio.Future[None] | None = None
+        self._queue: asyncio.Queue[tuple[control.Message, list[int]]] = asyncio.Queue()
+
+    async def run(self) -> None:
+        """Serve until drained or until the supervisor is gone."""
+        loop = asyncio.get_running_loop()
+        self._finished = loop.create_future()
+        self._worker = Worker(loop, self._segment, self._index, STDOUT, spawn)
+        loop.add_reader(self._channel.fileno(), self._on_packet)
+        spawn("control", self._obey())
+        self._say(Hello(os.getpid()))
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 50)
+        await self._finished
+        if self._running is not None:
+            await self._running.aclose()
+        await self._worker.aclose()
+
+    def _say(self, message: control.Message) -> None:
+        with contextlib.suppress(OSError):
+            control.send(self._channel, message)
+
+    def _on_packet(self) -> None:
+        try:
+            packet = control.receive(self._channel)
+        except BlockingIOError:
+            return
+        except OSError:
+            packet = None
+        if packet is None:
+            self._end()
+        else:
+            self._queue.put_nowait(packet)
+
+    def _end(self) -> None:
+        if self._finished is not None and not self._finished.done():
+            self._finished.set_result(None)
+
+    async def _obey(self) -> None:
+        while True:
+            message, descriptors = await self._queue.get()
+            match message:
+                case Prepare():
+                    errors = await self._prepare(message, descriptors)
+                    self._say(Done("prepare", message.generation, tuple(errors)))
+                case Commit():
+                    await self._commit()
+                    self._say(Done("commit", message.generation))
+                case Discard():
+                    self._discard()
+                case SetLevels():
+                    logs.set_up(Directives(message.directives), message.form)
+                case Ask():
+                    self._say(Told(message.number, self._numbers()))
+                case Drain():
+                    spawn("drain", self._drain(message))
+                case _:
+                    logger.error("unexpected control message", extra={"type": type(message).__name__})
+
+    async def _prepare(self, message: Prepare, descriptors: list[int]) -> list[str]:
+        gateway = control.load(descriptors[0])
+        for key, descriptor in zip(message.listen, descriptors[1:], strict=True):
+            self._sockets[key] = socket.socket(fileno=descriptor)
+        try:
+            running = compile_gateway(gateway, self._running, worker=self._worker, generation=message.generation)
+            await running.prepare()
+        except CompileError as error:
+            return error.errors
+        except Exception as error:  # task boundary: a fault in compiling must not end the worker
+            logger.exception("compile failed")
+            return [f"internal error: {type(error).__name__}: {error}"]
+        self._prepared = running
+        return []
+
+    def _discard(self) -> None:
+        self._prepared = None
+        for key in self._sockets.keys() - self._acceptors.keys():
+            self._sockets.pop(key).close()
+
+    async def _commit(self) -> None:
+        running, self._prepared = self._prepared, None
+        if running is None:
+            return
+        gateway = running.gateway
+        running.activate()
+        self._running = running
+        handshake_s = gateway.frontend.tls_handshake_timeout_ms / 1000
+        keys = tls_keys(gateway)
+        for key in running.binds:
+            context = running.ssl_context(key)
+            if key not in self._acceptors:
+                factory = self._worker.connection_factory(key)
+                self._acceptors[key] = Acceptor(self._sockets[key], factory, context, handshake_s)
+                await self._acceptors[key].start()
+            elif keys.get(key) != self._tls_keys.get(key):
+                await self._acceptors[key].change_tls(context, handshake_s)
+        self._tls_keys = keys
+        for key in self._acceptors.keys() - running.binds.keys():
+            await self._acceptors.pop(key).stop()
+            self._sockets.pop(key, None)
+
+    def _numbers(self) -> dict[str, object]:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        values: dict[str, object] = {"pid": os.getpid(), **self._worker.stats()}
+        values["generation"] = self._running.generation if self._running is not None else 0
+        values["cpu_seconds"] = round(usage.ru_utime + usage.ru_stime, 3)
+        if self._running is not None:
+            values["pools"] = {
+                pool.endpoint.decode(): {"open": pool.open, "idle": pool.idle_count, "failed": pool.failed}
+                for pool in self._running.pools.by_key.values()
+            }
+        return values
+
+    async def _drain(self, message: Drain) -> None:
+        await drain(self._worker, list(self._acceptors.values()), message.min_ms / 1000, message.max_ms / 1000)
+        self._end()
+
+
+def tls_keys(gateway: Gateway) -> dict[str, tuple[str, ...]]:
+    """Return, for every TLS port, what its certificates are identified by."""
+    return {
+        bind.key: tuple(f"{item.hostname}={item.tls.key}" for item in bind.listeners if item.tls is not None)
+        for bind in gateway.binds
+        if bind.tls
+    }
+
+
+def main() -> None:
+    """Run `python -m headgate.server.worker CHANNEL_FD SEGMENT_FD INDEX PARENT FORM LEVELS`."""
+    channel_fd, segment_fd, index, parent = (int(word) for word in sys.argv[1:5])
+    form, levels = sys.argv[5], sys.argv[6]
+    die_with_parent(parent)
+    # Signals go to the supervisor, which tells us what to do.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    logs.set_up(Directives(levels), form)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    channel = socket.socket(fileno=channel_fd)
+    channel.setblocking(False)
+    process = WorkerProcess(channel, Segment.attach(segment_fd), index, form)
+    uvloop.run(process.run())
+
+
+if __name__ == "__main__":
+    main()

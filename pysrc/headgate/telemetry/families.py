@@ -1,0 +1,59 @@
+"""Metric families: names, types, help texts and buckets (`gw_` is the prefix of all)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+# Upper bounds in seconds (tokens for T), by the letters of the reference's tables.
+BUCKETS: dict[str, tuple[float, ...]] = {
+    "H": (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80),
+    "C": (0.0005, 0.0015, 0.0043, 0.0126, 0.0368, 0.108, 0.316, 0.924, 2.71, 8),
+    "T": (
+        1,
+        4,
+        16,
+        64,
+        256,
+        1024,
+        4096,
+        16384,
+        65536,
+        262144,
+        1048576,
+        4194304,
+        16777216,
+        67108864,
+    ),
+}
+
+
+class Family(NamedTuple):
+    """One family. `kind`: counter, gauge or histogram; `buckets`: a key of BUCKETS for histograms."""
+
+    name: str
+    kind: str
+    help: str
+    buckets: str = ""
+
+
+FAMILIES: tuple[Family, ...] = (
+    Family("gw_build_info", "gauge", "Version of the gateway; always 1."),
+    Family("gw_config_synchronized", "gauge", "1 when the newest configuration runs, 0 after a failed reload."),
+    Family("gw_config_generation", "gauge", "Number of the running configuration."),
+    Family("gw_workers", "gauge", "Worker processes that serve."),
+    Family("gw_worker_restarts_total", "counter", "Worker processes replaced after they died."),
+    Family("gw_requests_total", "counter", "Requests, counted when their response ended."),
+    Family("gw_request_duration_seconds", "histogram", "Time from a request's head to its response's end.", "H"),
+    Family("gw_response_bytes_total", "counter", "Bytes of response bodies."),
+    Family("gw_retries_total", "counter", "Upstream attempts beyond the first."),
+    Family("gw_downstream_connections_total", "counter", "Client connections accepted."),
+    Family("gw_downstream_refused_total", "counter", "Requests refused before routing: malformed or overdue."),
+    Family("gw_downstream_received_bytes_total", "counter", "Bytes of request bodies from clients."),
+    Family("gw_downstream_sent_bytes_total", "counter", "Bytes of response bodies to clients."),
+    Family("gw_upstream_connect_duration_seconds", "histogram", "Time to open a connection upstream.", "C"),
+    Family("gw_gen_ai_client_token_usage", "histogram", "Tokens per LLM request, by type.", "T"),
+    Family("gw_mcp_requests_total", "counter", "MCP messages by method."),
+    Family("gw_process_resident_memory_bytes", "gauge", "Resident memory by process."),
+)
+
+BY_NAME = {family.name: family for family in FAMILIES}

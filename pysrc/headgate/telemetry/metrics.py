@@ -1,0 +1,72 @@
+"""Prometheus text exposition of the shared counters (text format 0.0.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headgate.telemetry.families import FAMILIES, Family
+from headgate_engine.shared.histogram import HistogramValue, Sample
+
+CONTENT_TYPE = "text/plain;charset=utf-8"
+
+
+def label_text(labels: dict[str, str]) -> str:
+    """Return `a="1",b="2"` with values escaped; the form series keys have."""
+    return ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def series_key(family: str, labels: dict[str, str]) -> bytes:
+    """Return the key of a series in the shared segment."""
+    return f"{family}\0{label_text(labels)}".encode()
+
+
+def removed(name: str, remove: Iterable[str]) -> bool:
+    """Tell whether `metrics.remove` names a family: with or without prefix, `_total` and unit."""
+    short = name.removeprefix("gw_").removesuffix("_total")
+    bare = short.removesuffix("_seconds").removesuffix("_bytes")
+    return any(entry.removeprefix("gw_").removesuffix("_total") in (short, bare) for entry in remove)
+
+
+def render(samples: Iterable[Sample], remove: Iterable[str] = ()) -> str:
+    """Return the page: families in table order, each with HELP and TYPE, series sorted by labels."""
+    remove = tuple(remove)
+    by_family: dict[str, list[Sample]] = {}
+    for sample in samples:
+        by_family.setdefault(sample.family, []).append(sample)
+    lines: list[str] = []
+    for family in FAMILIES:
+        found = by_family.get(family.name)
+        if found and not removed(family.name, remove):
+            lines += _family_lines(family, found)
+    return "\n".join(lines) + "\n"
+
+
+def _family_lines(family: Family, samples: list[Sample]) -> list[str]:
+    lines = [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.kind}"]
+    for sample in sorted(samples, key=lambda item: item.labels):
+        if isinstance(sample.value, HistogramValue):
+            lines += _histogram_lines(family.name, sample.labels, sample.value)
+        else:
+            lines.append(f"{family.name}{_braces(sample.labels)} {sample.value}")
+    return lines
+
+
+def _braces(labels: str) -> str:
+    return f"{{{labels}}}" if labels else ""
+
+
+def _histogram_lines(name: str, labels: str, value: HistogramValue) -> list[str]:
+    separator = "," if labels else ""
+    lines = []
+    total = 0
+    for bound, count in zip((*value.bounds, "+Inf"), value.counts, strict=True):
+        total += count
+        text = bound if isinstance(bound, str) else f"{bound:g}"
+        lines.append(f'{name}_bucket{{{labels}{separator}le="{text}"}} {total}')
+    lines.append(f"{name}_sum{_braces(labels)} {value.sum:.9g}")
+    lines.append(f"{name}_count{_braces(labels)} {total}")
+    return lines
