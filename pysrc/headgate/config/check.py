@@ -235,6 +235,8 @@ class Checker:
                 name = shape.aliases.get(key, "")
                 if not name:
                     hint = _suggestion(key, list(fields))
+                    if key in shape.removed:
+                        hint = f": {shape.removed[key]}"
                     self.report.add(Problem.UNKNOWN_FIELD, path, f"unknown field {key!r}{hint}", entry)
                     continue
                 spec = fields[name]

@@ -10,8 +10,9 @@ from typing import Any, Final
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.process_settings import keepalives
+from headgate.config.shape.modifiers import free_header
 from headgate.config.tls_material import backend_tls
-from headgate.document.fields import header_name, header_value
+from headgate.document.fields import header_value
 from headgate.errors import Problem
 from headgate.ir.endpoint import Keepalives
 from headgate.ir.policies import (
@@ -67,7 +68,7 @@ def _direct_response(context: Context, record: Record) -> DirectResponse:
             )
             continue
         try:
-            headers.append((header_name(name), header_value(value)))
+            headers.append((free_header(name), header_value(value)))
         except ValueError as error:
             context.fault(Problem.VALUE, inner, name, str(error))
     body = record.get("body", "")

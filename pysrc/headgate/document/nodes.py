@@ -56,7 +56,7 @@ class Entry:
 
 def child(path: str, key: str) -> str:
     """Return the path of entry `key`: `routes.a`, or `routes["a.b"]` where the key is no plain word."""
-    if not key or not all(char.isalnum() or char in "_-" for char in key):
+    if not key.isidentifier() and (not key or not all(char.isalnum() or char in "_-" for char in key)):
         return f"{path}[{key!r}]"
     return f"{path}.{key}" if path else key
 

@@ -5,33 +5,38 @@ from __future__ import annotations
 import hashlib
 from dataclasses import fields, is_dataclass
 from functools import cache
+from typing import Final
 
 from headgate.document.secret import Secret
+
+_PLAIN: Final = (str, int, float, bytes, bool, type(None))
 
 
 @cache
 def _names(kind: type) -> tuple[str, ...]:
+    """Return the field names of an IR class; raises TypeError for any other."""
+    if not is_dataclass(kind):
+        raise TypeError(f"{kind.__name__} has no place in the IR")
     return tuple(field.name for field in fields(kind))
 
 
 def _write(value: object, out: list[str]) -> None:
-    if isinstance(value, Secret):
-        out.append(f"secret:{value.fingerprint()}")
+    kind = type(value)
+    if kind in _PLAIN:
+        out.append(repr(value))
     elif isinstance(value, tuple):
         out.append("(")
         for item in value:
             _write(item, out)
         out.append(")")
-    elif is_dataclass(value) and not isinstance(value, type):
-        kind = type(value)
+    elif isinstance(value, Secret):
+        out.append(f"secret:{value.fingerprint()}")
+    else:
+        names = _names(kind)  # type: ignore[arg-type]
         out.append(kind.__name__)
-        for name in _names(kind):
+        for name in names:
             _write(getattr(value, name), out)
         out.append(";")
-    elif isinstance(value, str | int | float | bytes | None):
-        out.append(repr(value))
-    else:
-        raise TypeError(f"{type(value).__name__} has no place in the IR")
 
 
 def digest(*values: object) -> str:

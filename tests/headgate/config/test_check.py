@@ -231,3 +231,9 @@ def test_the_marker_does_reach_the_gateway() -> None:
     key = load(TextSource(text), environ={}).gateway.process.session_key
     assert key is not None
     assert key.secret.reveal() == CANARY
+
+
+def test_a_field_of_old_tells_what_took_its_place() -> None:
+    assert lines("config: {listener: {}}") == [
+        "config: unknown field 'listener': use 'frontendPolicies' (config.yaml:1)"
+    ]

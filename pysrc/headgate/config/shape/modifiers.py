@@ -37,8 +37,20 @@ from headgate.config.shape.vocabulary import (
 from headgate.document import fields
 
 
+# A configured length or coding would contradict the body that is really sent (RFC 9112 section 6.3).
+FRAMING: Final = ("content-length", "transfer-encoding")
+
+
+def free_header(text: str) -> str:
+    """Return the name of a header that a configuration may change, in lower case; raises ValueError."""
+    name = fields.header_name(text)
+    if name in FRAMING:
+        raise ValueError(f"{name} is set by the gateway alone")
+    return name
+
+
 def _modified_name(text: str) -> str:
-    return text if text == ":authority" else fields.header_name(text)
+    return text if text == ":authority" else free_header(text)
 
 
 MODIFIED_NAME: Final = Scalar("ModifiedHeader", (str,), _modified_name)

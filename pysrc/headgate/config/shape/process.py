@@ -227,4 +227,5 @@ PROCESS: Final = Object(
         # Ours: the reference adds no forwarding headers and has no switch for them.
         "forwardingHeaders": maybe(FORWARDING),
     },
+    removed={"listener": "use 'frontendPolicies'"},
 )

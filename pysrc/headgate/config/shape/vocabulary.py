@@ -95,7 +95,7 @@ class Field:
 class Object:
     """A closed map. Of the keys in `one_of` exactly one must be there (at most one when `one_of_optional`);
     of those in `any_of` at least one; of each pair in `apart` at most one. `aliases` maps other
-    spellings of keys.
+    spellings of keys, `removed` keys of old to what took their place.
     """
 
     name: str
@@ -105,6 +105,7 @@ class Object:
     any_of: tuple[str, ...] = ()
     apart: tuple[tuple[str, str], ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
+    removed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
