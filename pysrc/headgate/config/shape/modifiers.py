@@ -36,7 +36,6 @@ from headgate.config.shape.vocabulary import (
 )
 from headgate.document import fields
 
-
 # A configured length or coding would contradict the body that is really sent (RFC 9112 section 6.3).
 FRAMING: Final = ("content-length", "transfer-encoding")
 
