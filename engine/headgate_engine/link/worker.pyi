@@ -3,7 +3,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from headgate_engine.context.request import Reply
-from headgate_engine.link.downstream import DownstreamConnection
 from headgate_engine.plan.plans import BindPlan
 from headgate_engine.shared.segment import Segment
 
@@ -43,7 +42,7 @@ class Worker:
         """Install or swap the plan of a port; connections take it up with their next request."""
     def drop_bind(self, key: str) -> None:
         """Forget a port and drain its connections."""
-    def connection_factory(self, key: str) -> Callable[[], DownstreamConnection]:
+    def connection_factory(self, key: str) -> Callable[[], asyncio.BaseProtocol]:
         """Return the protocol factory for the listeners of a port; KeyError before set_bind()."""
     def begin_drain(self) -> None:
         """From now on every response says `connection: close`."""

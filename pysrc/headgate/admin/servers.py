@@ -53,9 +53,13 @@ async def _listen(server: WebServer, address: ListenAddress) -> None:
     if address.unix_path is None:
         await server.listen(address.hosts, address.port)
         return
-    if os.path.exists(address.unix_path):
-        # A socket left over by a predecessor goes; anything else is somebody's file.
-        if not stat.S_ISSOCK(os.stat(address.unix_path).st_mode):
-            raise FileExistsError(0, f"{address.unix_path} exists and is no socket")
-        os.unlink(address.unix_path)
+    _clear(address.unix_path)
     await server.listen_unix(address.unix_path)
+
+
+def _clear(path: str) -> None:
+    """Remove a socket left over by a predecessor; anything else is somebody's file and is not touched."""
+    if os.path.exists(path):
+        if not stat.S_ISSOCK(os.stat(path).st_mode):
+            raise FileExistsError(0, f"{path} exists and is no socket")
+        os.unlink(path)

@@ -12,3 +12,13 @@ def rewritten_authority(endpoint: Endpoint) -> bytes | None:
         return None
     host, colon, port = endpoint.authority.partition(":")
     return host.encode("idna") + colon.encode() + port.encode()
+
+
+def own_authority(endpoint: Endpoint) -> str:
+    """Return the `host` of calls the gateway makes itself: the endpoint's own, `localhost` for sockets."""
+    if endpoint.authority is None:
+        return "localhost"
+    if endpoint.authority.startswith("["):
+        return endpoint.authority
+    host, colon, port = endpoint.authority.partition(":")
+    return host.encode("idna").decode() + colon + port

@@ -9,9 +9,8 @@ from __future__ import annotations
 import ssl
 
 from headgate_engine.http1.codec import Limits
-from headgate_engine.log.access import AccessLogFormat
-from headgate_engine.route.table import HostTable, RouteRule, RouteTable
 
+from headgate.backend.mcp.relay import Relay
 from headgate.ir.backend import HostBackend, MissingBackend, RouteBackend
 from headgate.ir.bind import Bind
 from headgate.ir.endpoint import Endpoint
@@ -30,7 +29,9 @@ from headgate.pipeline.mcp import McpHandlers
 from headgate.pipeline.replies import Row, engine_replies, reply_of
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
+from headgate_engine.log.access import AccessLogFormat
 from headgate_engine.plan.plans import BackendPlan, BindPlan, ListenerPlan, RoutePlan
+from headgate_engine.route.table import HostTable, RouteRule, RouteTable
 
 # BackendPlan kinds (headgate_engine/plan/plans.pxd).
 HOST, LLM, HANDLER, INVALID = range(4)
@@ -87,13 +88,17 @@ class Pools:
 class Running:
     """One compiled configuration of one worker: `binds` by key, ready to be swapped in by activate()."""
 
-    def __init__(self, worker: Worker, gateway: Gateway, generation: int, previous: Running | None) -> None:
+    def __init__(
+        self, worker: Worker, gateway: Gateway, generation: int, relay: Relay, previous: Running | None
+    ) -> None:
         self.worker = worker
         self.gateway = gateway
         self.generation = generation
         self._previous = previous
-        self.pools = Pools(worker, gateway, None if previous is None else previous.pools)
-        self.mcp = McpHandlers(worker, gateway, self.pools.get, None if previous is None else previous.mcp)
+        self.pools: Pools = Pools(worker, gateway, None if previous is None else previous.pools)
+        self.mcp: McpHandlers = McpHandlers(
+            worker, gateway, self.pools.get, relay, None if previous is None else previous.mcp
+        )
         self.binds: dict[str, BindPlan] = {}
         self._contexts: dict[str, ssl.SSLContext] = {}
 
@@ -227,8 +232,10 @@ class Compiler:
         return plan
 
 
-def compile_gateway(gateway: Gateway, previous: Running | None, *, worker: Worker, generation: int) -> Running:
+def compile_gateway(
+    gateway: Gateway, previous: Running | None, *, worker: Worker, generation: int, relay: Relay
+) -> Running:
     """Return the compiled configuration, not yet active; raises CompileError."""
-    running = Running(worker, gateway, generation, previous)
+    running = Running(worker, gateway, generation, relay, previous)
     running.build()
     return running

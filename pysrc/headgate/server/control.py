@@ -1,7 +1,8 @@
 """The private channel between supervisor and worker: one SOCK_SEQPACKET pair, one pickled message per packet.
 
 Descriptors travel with the packet. A configuration may be larger than a packet, so its
-pickle lies in a memory file whose descriptor is sent. Nobody else can reach the pair, so pickle is safe here, and only here may secrets be pickled.
+pickle lies in a memory file whose descriptor is sent. Nobody else can reach the pair, so pickle is safe here, and only
+here may secrets be pickled.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ LAST_DELAY = 5.0
 class Member:
     """One worker slot: its process, its channel, its sockets. The sockets outlive the process."""
 
-    def __init__(self, index: int, segment_fd: int, on_death: Callable[[Member], None]) -> None:
+    def __init__(self, index: int, segment_fd: int, folder: str, on_death: Callable[[Member], None]) -> None:
         self.index = index
         self.sockets: dict[str, socket.socket] = {}
         self.given: set[str] = set()
@@ -37,6 +37,7 @@ class Member:
         self.started = 0.0
         self.delay = FIRST_DELAY
         self._segment_fd = segment_fd
+        self._folder = folder
         self._on_death = on_death
         self._channel: socket.socket | None = None
         self._waiting: dict[tuple[str, int], asyncio.Future[control.Message]] = {}
@@ -45,7 +46,7 @@ class Member:
     def start(self, form: str, levels: str) -> None:
         """Start the process; nothing of ours but its channel and the segment is inherited."""
         ours, theirs = control.channel_pair()
-        words = [theirs.fileno(), self._segment_fd, self.index, os.getpid(), form, levels]
+        words = [theirs.fileno(), self._segment_fd, self.index, os.getpid(), form, levels, self._folder]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "headgate.server.worker", *(str(word) for word in words)],
             pass_fds=(theirs.fileno(), self._segment_fd),

@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import logging
 import os
+import shutil
 import signal
 import sys
+import tempfile
 
 from headgate.admin.running import Running
 from headgate.admin.servers import AdminServers
@@ -37,9 +39,12 @@ class ReloadFailed(Exception):
 
 
 class Supervisor:
-    """One gateway process tree. `loaded` is the first configuration; `early` a worker already started."""
+    """One gateway process tree. `loaded` is the first configuration, `early` a worker already started.
 
-    def __init__(self, source: Source, loaded: Loaded, segment: Segment, early: Member | None) -> None:
+    `folder` is where the workers find one another.
+    """
+
+    def __init__(self, source: Source, loaded: Loaded, segment: Segment, folder: str, early: Member) -> None:
         self.source = source
         self.gateway: Gateway = loaded.gateway
         self.generation = 0
@@ -47,7 +52,8 @@ class Supervisor:
         self.levels = Directives(start_levels(loaded.gateway))
         self._start_levels = str(self.levels)
         self._watched = loaded.watched_files
-        self._members: list[Member] = [] if early is None else [early]
+        self._folder = folder
+        self._members: list[Member] = [early]
         self._stopping = False
         self._stop_count = 0
         self._reload_lock = asyncio.Lock()
@@ -92,7 +98,7 @@ class Supervisor:
         for member in self._members:
             member.replace_death_handler(self._on_death)
         while len(self._members) < wanted:
-            member = Member(len(self._members), self.segment.fd, self._on_death)
+            member = Member(len(self._members), self.segment.fd, self._folder, self._on_death)
             member.start(gateway.process.log_format, str(self.levels))
             self._members.append(member)
 
@@ -291,8 +297,17 @@ def warn(loaded: Loaded) -> None:
 def serve(source: Source) -> int:
     """Run the gateway in the foreground; return the exit status. Configuration errors go to standard error."""
     segment = Segment.create()
+    # Only this user may reach what the workers say to one another.
+    folder = tempfile.mkdtemp(prefix="headgate-")
+    try:
+        return _serve(source, segment, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _serve(source: Source, segment: Segment, folder: str) -> int:
+    early = Member(0, segment.fd, folder, lambda _member: None)
     # The first worker's imports overlap with reading the configuration.
-    early = Member(0, segment.fd, lambda _member: None)
     early.start(os.environ.get("LOG_FORMAT", "text"), "info")
     try:
         loaded = load(source)
@@ -306,7 +321,7 @@ def serve(source: Source) -> int:
     warn(loaded)
 
     async def run() -> int:
-        supervisor = Supervisor(source, loaded, segment, early)
+        supervisor = Supervisor(source, loaded, segment, folder, early)
         supervisor.set_levels("", True)
         return await supervisor.run()
 

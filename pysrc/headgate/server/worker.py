@@ -11,9 +11,11 @@ import resource
 import signal
 import socket
 import sys
+from collections.abc import Awaitable, Callable
 
 import uvloop
 
+from headgate.backend.contract import Call
 from headgate.ir.gateway import Gateway
 from headgate.net.tasks import spawn
 from headgate.pipeline.compile import CompileError, Running, compile_gateway
@@ -22,6 +24,7 @@ from headgate.server.control import Ask, Commit, Discard, Done, Drain, Hello, Pr
 from headgate.server.drain import drain
 from headgate.server.lifeline import die_with_parent
 from headgate.server.listen import Acceptor
+from headgate.server.neighbours import Neighbours
 from headgate.telemetry import logs
 from headgate.telemetry.levels import Directives
 from headgate_engine.link.worker import Worker
@@ -34,11 +37,11 @@ STDOUT = 1
 class WorkerProcess:
     """The life of one worker. `channel` leads to the supervisor, `index` counts from 0."""
 
-    def __init__(self, channel: socket.socket, segment: Segment, index: int, form: str) -> None:
+    def __init__(self, channel: socket.socket, segment: Segment, index: int, folder: str) -> None:
         self._channel = channel
         self._segment = segment
         self._index = index
-        self._form = form
+        self._folder = folder
         self._running: Running | None = None
         self._prepared: Running | None = None
         self._sockets: dict[str, socket.socket] = {}
@@ -52,12 +55,15 @@ class WorkerProcess:
         loop = asyncio.get_running_loop()
         self._finished = loop.create_future()
         self._worker = Worker(loop, self._segment, self._index, STDOUT, spawn)
+        self._neighbours = Neighbours(self._worker, self._folder, self._find_relayed)
+        await self._neighbours.start()
         loop.add_reader(self._channel.fileno(), self._on_packet)
         spawn("control", self._obey())
         self._say(Hello(os.getpid()))
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
         await self._finished
+        self._neighbours.close()
         if self._running is not None:
             await self._running.aclose()
         await self._worker.aclose()
@@ -108,7 +114,13 @@ class WorkerProcess:
         for key, descriptor in zip(message.listen, descriptors[1:], strict=True):
             self._sockets[key] = socket.socket(fileno=descriptor)
         try:
-            running = compile_gateway(gateway, self._running, worker=self._worker, generation=message.generation)
+            running = compile_gateway(
+                gateway,
+                self._running,
+                worker=self._worker,
+                generation=message.generation,
+                relay=self._neighbours.relay,
+            )
             await running.prepare()
         except CompileError as error:
             return error.errors
@@ -145,6 +157,9 @@ class WorkerProcess:
             await self._acceptors.pop(key).stop()
             self._sockets.pop(key, None)
 
+    def _find_relayed(self, key: str) -> Callable[[Call], Awaitable[None]] | None:
+        return None if self._running is None else self._running.mcp.relayed(key)
+
     def _numbers(self) -> dict[str, object]:
         usage = resource.getrusage(resource.RUSAGE_SELF)
         values: dict[str, object] = {"pid": os.getpid(), **self._worker.stats()}
@@ -172,9 +187,9 @@ def tls_keys(gateway: Gateway) -> dict[str, tuple[str, ...]]:
 
 
 def main() -> None:
-    """Run `python -m headgate.server.worker CHANNEL_FD SEGMENT_FD INDEX PARENT FORM LEVELS`."""
+    """Run `python -m headgate.server.worker CHANNEL_FD SEGMENT_FD INDEX PARENT FORM LEVELS FOLDER`."""
     channel_fd, segment_fd, index, parent = (int(word) for word in sys.argv[1:5])
-    form, levels = sys.argv[5], sys.argv[6]
+    form, levels, folder = sys.argv[5:8]
     die_with_parent(parent)
     # Signals go to the supervisor, which tells us what to do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -185,7 +200,7 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     channel = socket.socket(fileno=channel_fd)
     channel.setblocking(False)
-    process = WorkerProcess(channel, Segment.attach(segment_fd), index, form)
+    process = WorkerProcess(channel, Segment.attach(segment_fd), index, folder)
     uvloop.run(process.run())
 
 

@@ -1,0 +1,1 @@
+"""What requests are forwarded to, where that needs more than bytes."""

@@ -1,0 +1,65 @@
+"""The ports of backends written in Python: what the engine gives them, what they may call."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from typing import Protocol
+
+
+class HeaderView(Protocol):
+    """Request fields."""
+
+    def get(self, name: str, default: str | None = None) -> str | None: ...
+    def items(self) -> list[tuple[str, str]]: ...
+
+
+class Stream(Protocol):
+    """The body of a streamed answer. send() waits for a slow client; both raise ConnectionResetError without one."""
+
+    async def send(self, data: bytes) -> None: ...
+    async def end(self) -> None: ...
+
+
+class Call(Protocol):
+    """One request with its whole body. The task that handles it is cancelled when the client goes away."""
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def target(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def body(self) -> bytes: ...
+    @property
+    def headers(self) -> HeaderView: ...
+    def add_log_field(self, key: str, value: object) -> None: ...
+    def reply(
+        self,
+        status: int,
+        headers: Iterable[tuple[str, str]] = (),
+        body: bytes = b"",
+        reason: str | None = None,
+    ) -> None: ...
+    def stream(self, status: int, headers: Iterable[tuple[str, str]] = ()) -> Stream: ...
+
+
+class Response(Protocol):
+    """The answer to an HTTP call."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> list[tuple[str, str]]: ...
+    def header(self, name: str) -> str | None: ...
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+    async def read(self, limit: int) -> bytes: ...
+    async def aclose(self) -> None: ...
+
+
+class HttpClient(Protocol):
+    """Calls to one destination; raises OSError when the call fails."""
+
+    async def request(
+        self, method: str, target: str, headers: Iterable[tuple[str, str]] = (), body: bytes | None = None
+    ) -> Response: ...

@@ -1,0 +1,1 @@
+"""MCP backends: sessions, transports, targets."""

@@ -1,0 +1,104 @@
+"""The server side of StreamableHTTP: checks a request and hands its message to the target's service."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from headgate.backend.contract import Call
+from headgate.backend.mcp.failure import McpFailure
+from headgate.dialect.mcp import versions
+from headgate.dialect.mcp.jsonrpc import PARSE_ERROR, UNSUPPORTED_VERSION, Kind, Message, NotAMessage, parse
+
+STREAM_HEADERS = [
+    ("content-type", "text/event-stream"),
+    ("cache-control", "no-cache"),
+    ("x-accel-buffering", "no"),
+]
+
+
+class Service(Protocol):
+    """What stands behind the front: one per transport of targets."""
+
+    async def post(self, call: Call, message: Message, session_id: str | None) -> None: ...
+    async def get(self, call: Call, session_id: str | None) -> None: ...
+    async def delete(self, call: Call, session_id: str | None) -> None: ...
+
+
+class Front:
+    """Handles the requests of one backend. `target` is the log's name for what is behind it."""
+
+    def __init__(self, service: Service, target: str) -> None:
+        self._service = service
+        self._target = target
+
+    async def handle(self, call: Call) -> None:
+        """Answer one request."""
+        raw_id = None
+        try:
+            session_id = call.headers.get(versions.SESSION_HEADER)
+            check_session_id(session_id)
+            call.add_log_field("mcp.target", self._target)
+            if call.method == "POST":
+                message = read_post(call)
+                raw_id = message.raw_id
+                if message.method is not None:
+                    call.add_log_field("mcp.method.name", message.method)
+                await self._service.post(call, message, session_id)
+            elif call.method == "GET":
+                check_get(call)
+                await self._service.get(call, session_id)
+            elif call.method == "DELETE":
+                await self._service.delete(call, session_id)
+            else:
+                call.reply(405, [("allow", "GET, POST, DELETE")], reason="MCP")
+        except McpFailure as failure:
+            status, headers, body = failure.answer(raw_id)
+            call.add_log_field("mcp.error.message", failure.message)
+            call.reply(status, headers, body, reason="MCP")
+
+
+def check_session_id(session_id: str | None) -> None:
+    """Raise 400 for an id that can be none (visible ASCII only)."""
+    if session_id is not None and (
+        not session_id or len(session_id) > 1024 or not all("!" <= c <= "~" for c in session_id)
+    ):
+        raise McpFailure(400, "malformed session id")
+
+
+def check_get(call: Call) -> None:
+    """Raise for a GET that cannot be an event stream."""
+    if "text/event-stream" not in (call.headers.get("accept") or ""):
+        raise McpFailure(406, "accept must include text/event-stream")
+    check_version(call, None)
+
+
+def read_post(call: Call) -> Message:
+    """Return the message of a POST; raises McpFailure in the order of the transport's checks."""
+    accept = call.headers.get("accept") or ""
+    if "application/json" not in accept or "text/event-stream" not in accept:
+        raise McpFailure(406, "accept must include application/json and text/event-stream")
+    if not (call.headers.get("content-type") or "").lower().startswith("application/json"):
+        raise McpFailure(415, "content-type must be application/json")
+    try:
+        message = parse(call.body)
+    except NotAMessage as error:
+        status = 400
+        raise McpFailure(status, str(error), error.code or PARSE_ERROR) from None
+    check_version(call, message)
+    return message
+
+
+def check_version(call: Call, message: Message | None) -> None:
+    """Raise 400 for a protocol version header that names none we know."""
+    version = call.headers.get(versions.HEADER)
+    if version is None or version in versions.KNOWN:
+        return
+    data = None
+    if message is None or message.method != "initialize":
+        data = {"supported": list(versions.KNOWN), "requested": version[:64]}
+    raise McpFailure(400, f"unsupported MCP protocol version: {version[:64]}", UNSUPPORTED_VERSION, data)
+
+
+def needs_session(message: Message) -> bool:
+    """Tell whether a message only makes sense within a session."""
+    return not (message.kind is Kind.REQUEST and message.method == "initialize")

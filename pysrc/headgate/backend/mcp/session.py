@@ -1,0 +1,105 @@
+"""Sessions with child processes: who they belong to, how long they live, how many there may be."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Callable
+
+from headgate.backend.mcp.failure import McpFailure
+from headgate.backend.mcp.targets.stdio import StdioServer
+from headgate.net.tasks import spawn
+
+logger = logging.getLogger("headgate.mcp")
+
+MAX_SESSIONS = 10_000
+REAP_SECONDS = 30.0
+
+
+class Session:
+    """One client's session with its own process."""
+
+    def __init__(self, session_id: str, server: StdioServer, now: float) -> None:
+        self.id = session_id
+        self.server = server
+        self.used = now
+        self.busy = 0
+
+
+def new_id(worker: int) -> str:
+    """Return an id that tells which worker owns it and cannot be guessed; visible ASCII."""
+    return f"{worker}-{secrets.token_urlsafe(24)}"
+
+
+def owner_of(session_id: str) -> int | None:
+    """Return the worker index in an id, None when it is none of ours."""
+    head, dash, _ = session_id.partition("-")
+    return int(head) if dash and head.isdecimal() and len(head) <= 4 else None
+
+
+class Sessions:
+    """The sessions of one backend in one worker. `ttl_s`: idle time after which one is ended."""
+
+    def __init__(self, worker: int, ttl_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._worker = worker
+        self._ttl_s = ttl_s
+        self._clock = clock
+        self._by_id: dict[str, Session] = {}
+        self._reaper: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def check_room(self) -> None:
+        """Raise the 503 of a worker that holds as many sessions as it may."""
+        if len(self._by_id) >= MAX_SESSIONS:
+            raise McpFailure(503, "too many sessions")
+
+    def add(self, server: StdioServer) -> Session:
+        """Register a session."""
+        session = Session(new_id(self._worker), server, self._clock())
+        self._by_id[session.id] = session
+        if self._reaper is None:
+            self._reaper = spawn("mcp reaper", self._reap())
+        return session
+
+    def find(self, session_id: str) -> Session | None:
+        """Return a living session and note that it is used."""
+        session = self._by_id.get(session_id)
+        if session is None or session.server.dead:
+            return None
+        session.used = self._clock()
+        return session
+
+    async def remove(self, session_id: str) -> bool:
+        """End a session; False when there is none."""
+        session = self._by_id.pop(session_id, None)
+        if session is None:
+            return False
+        await session.server.stop()
+        return True
+
+    def forget(self, server: StdioServer) -> None:
+        """Drop the sessions of a process that has ended."""
+        for session_id in [key for key, session in self._by_id.items() if session.server is server]:
+            del self._by_id[session_id]
+
+    async def _reap(self) -> None:
+        while True:
+            await asyncio.sleep(min(REAP_SECONDS, self._ttl_s))
+            before = self._clock() - self._ttl_s
+            for session in list(self._by_id.values()):
+                if session.used < before and not session.busy:
+                    logger.info("session ended: idle", extra={"mcp.session.id": session.id[:8]})
+                    await self.remove(session.id)
+
+    async def aclose(self) -> None:
+        """End every session."""
+        if self._reaper is not None:
+            self._reaper.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._reaper
+        await asyncio.gather(*(self.remove(key) for key in list(self._by_id)))

@@ -1,0 +1,133 @@
+"""StreamableHTTP in front of a stdio server: one process for each session."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from headgate.backend.contract import Call, Stream
+from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_found
+from headgate.backend.mcp.front import STREAM_HEADERS, needs_session
+from headgate.backend.mcp.relay import Relay
+from headgate.backend.mcp.session import Session, Sessions, owner_of
+from headgate.backend.mcp.targets.stdio import Inbox, StdioServer
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Message
+from headgate.dialect.mcp.versions import SESSION_HEADER
+from headgate.ir.mcp import StdioTarget
+from headgate_engine.sse.encode import encode_comment, encode_event
+
+# Long silences kill connections on the way; a comment means nothing to the client.
+KEEPALIVE_SECONDS = 15.0
+
+
+class StdioService:
+    """`sessions` of this worker; `relay` reaches the workers that own the others."""
+
+    def __init__(self, target: StdioTarget, sessions: Sessions, relay: Relay) -> None:
+        self._target = target
+        self.sessions = sessions
+        self._relay = relay
+
+    async def post(self, call: Call, message: Message, session_id: str | None) -> None:
+        """Pass a message on; a request is answered with a stream that ends with its response."""
+        if session_id is None:
+            if needs_session(message):
+                raise McpFailure(400, "a session id is required; initialize first")
+            await self._initialize(call, message)
+            return
+        session = await self._session(call, session_id)
+        if session is None:
+            return
+        session.busy += 1
+        try:
+            await self._exchange(call, session, message, [])
+        finally:
+            session.busy -= 1
+
+    async def _session(self, call: Call, session_id: str) -> Session | None:
+        """Return the session, or None when another worker has answered."""
+        owner = owner_of(session_id)
+        if owner is not None and owner != self._relay.index:
+            await self._relay.forward(call, owner, self._target.key)
+            return None
+        session = self.sessions.find(session_id)
+        if session is None:
+            raise session_not_found()
+        return session
+
+    async def _initialize(self, call: Call, message: Message) -> None:
+        self.sessions.check_room()
+        server = StdioServer(self._target, lambda: self.sessions.forget(server))
+        try:
+            await server.start()
+        except TargetFailure as error:
+            raise McpFailure(500, f"failed to start session: {error}", INTERNAL_ERROR) from error
+        session = self.sessions.add(server)
+        session.busy += 1
+        try:
+            await self._exchange(call, session, message, [(SESSION_HEADER, session.id)])
+        except BaseException:
+            await self.sessions.remove(session.id)
+            raise
+        finally:
+            session.busy -= 1
+
+    async def _exchange(self, call: Call, session: Session, message: Message, headers: list[tuple[str, str]]) -> None:
+        try:
+            exchange = await session.server.send(message)
+        except TargetFailure as error:
+            raise McpFailure(500, f"failed to send message: {error}", INTERNAL_ERROR) from error
+        if exchange is None:
+            call.reply(202)
+            return
+        try:
+            await pump(call.stream(200, [*STREAM_HEADERS, *headers]), exchange.inbox)
+        finally:
+            if not exchange.answered:
+                await session.server.give_up(exchange)
+
+    async def get(self, call: Call, session_id: str | None) -> None:
+        """Stream what the server says unasked; a later GET takes over from an earlier one."""
+        if session_id is None:
+            raise McpFailure(400, "a session id is required")
+        session = await self._session(call, session_id)
+        if session is None:
+            return
+        inbox = Inbox()
+        previous, session.server.events = session.server.events, inbox
+        if previous is not None:
+            previous.put(None)
+        session.busy += 1
+        try:
+            await pump(call.stream(200, STREAM_HEADERS), inbox)
+        finally:
+            session.busy -= 1
+            if session.server.events is inbox:
+                session.server.events = None
+
+    async def delete(self, call: Call, session_id: str | None) -> None:
+        """End the session; one that is unknown is as good as ended."""
+        if session_id is None:
+            raise McpFailure(400, "a session id is required")
+        owner = owner_of(session_id)
+        if owner is not None and owner != self._relay.index:
+            await self._relay.forward(call, owner, self._target.key)
+            return
+        await self.sessions.remove(session_id)
+        call.reply(202)
+
+
+async def pump(stream: Stream, inbox: Inbox) -> None:
+    """Send messages as events until the inbox ends; comments in long silences."""
+    while True:
+        try:
+            async with asyncio.timeout(KEEPALIVE_SECONDS):
+                message = await inbox.get()
+        except TimeoutError:
+            await stream.send(encode_comment())
+            continue
+        if message is None:
+            break
+        await stream.send(encode_event(message, "message"))
+    with contextlib.suppress(ConnectionResetError):
+        await stream.end()

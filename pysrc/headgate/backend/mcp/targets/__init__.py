@@ -1,0 +1,1 @@
+"""Transports towards MCP servers."""

@@ -1,0 +1,87 @@
+"""`make run`: the sample services, the gateway on examples/quickstart.yaml, and what to try."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+READY = "http://127.0.0.1:15021/healthz/ready"
+WAIT_SECONDS = 15.0
+
+TRY = """
+Headgate is ready. Try, in another terminal:
+
+  curl http://localhost:3000/http/hello
+
+  curl http://localhost:3000/v1/chat/completions -H 'content-type: application/json' \\
+    -d '{{"model": "sample", "messages": [{{"role": "user", "content": "Hello there"}}]}}'
+
+  curl http://localhost:3000/mcp -H 'content-type: application/json' -H 'accept: application/json, text/event-stream' \\
+    -d '{{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {{"protocolVersion": "2025-06-18",
+         "capabilities": {{}}, "clientInfo": {{"name": "curl", "version": "1"}}}}}}'
+
+Configuration: {config} (edit it: it is reloaded). Metrics: http://localhost:15020/metrics
+Admin: http://localhost:15000/ . Stop with Ctrl-C.
+"""
+
+
+def sample(module: str, environment_name: str) -> subprocess.Popen[str]:
+    """Start a sample service on a free port and put the port into the environment."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"headgate.sample.{module}", "--port", "0", "--end-with-parent"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline().split()
+    if len(line) != 2:
+        raise SystemExit(f"quickstart: the sample {module} did not start")
+    os.environ[environment_name] = line[1]
+    return process
+
+
+def wait_ready(gateway: subprocess.Popen[bytes]) -> None:
+    """Return once the gateway is ready; exits with its status when it ends first."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < deadline:
+        status = gateway.poll()
+        if status is not None:
+            raise SystemExit(status or 1)
+        with contextlib.suppress(OSError), urllib.request.urlopen(READY, timeout=1) as answer:
+            if answer.status == 200:
+                return
+        time.sleep(0.05)
+    raise SystemExit("quickstart: the gateway did not become ready")
+
+
+def main() -> int:
+    """Run until the gateway ends; return its status."""
+    config = Path(sys.argv[1] if len(sys.argv) > 1 else "examples/quickstart.yaml")
+    os.environ.setdefault("HEADGATE_PYTHON", sys.executable)
+    services = [
+        sample("llm_provider", "HEADGATE_SAMPLE_LLM_PORT"),
+        sample("http_service", "HEADGATE_SAMPLE_HTTP_PORT"),
+    ]
+    gateway = subprocess.Popen([sys.executable, "-m", "headgate.cli.main", "-f", str(config)])
+    for sig in (signal.SIGTERM, signal.SIGINT):
+        # Ctrl-C reaches the gateway itself; we wait for its drain.
+        signal.signal(sig, lambda number, _frame: gateway.send_signal(number) if number == signal.SIGTERM else None)
+    try:
+        wait_ready(gateway)
+        print(TRY.format(config=config), flush=True)
+        return gateway.wait()
+    finally:
+        everything: list[subprocess.Popen[bytes] | subprocess.Popen[str]] = [gateway, *services]
+        for process in everything:
+            if process.poll() is None:
+                process.terminate()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Application protocols as values: no sockets, no clocks."""

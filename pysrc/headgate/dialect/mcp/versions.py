@@ -1,0 +1,8 @@
+"""Revisions of the protocol, oldest first; they compare as text."""
+
+from __future__ import annotations
+
+KNOWN = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+LATEST = KNOWN[-1]
+HEADER = "mcp-protocol-version"
+SESSION_HEADER = "mcp-session-id"

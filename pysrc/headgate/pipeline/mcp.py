@@ -1,0 +1,83 @@
+"""MCP backends as engine handlers; those whose target stays keep their sessions over a reload."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from headgate.backend.contract import Call
+from headgate.backend.mcp.front import Front
+from headgate.backend.mcp.http_service import HttpService
+from headgate.backend.mcp.relay import Relay
+from headgate.backend.mcp.session import Sessions
+from headgate.backend.mcp.stdio_service import StdioService
+from headgate.ir.endpoint import Endpoint
+from headgate.ir.gateway import Gateway
+from headgate.ir.mcp import McpBackend, StdioTarget
+from headgate.net.authority import own_authority
+from headgate.net.tasks import spawn
+from headgate_engine.link.client import HttpClient
+from headgate_engine.link.handler import HandlerBackend
+from headgate_engine.link.pool import Pool
+from headgate_engine.link.worker import Worker
+
+
+class McpHandlers:
+    """The MCP backends of one configuration in one worker."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        gateway: Gateway,
+        pool_of: Callable[[Endpoint], Pool],
+        relay: Relay,
+        previous: McpHandlers | None,
+    ) -> None:
+        self._worker = worker
+        self._ttl_s = gateway.process.mcp_session_ttl_ms / 1000
+        self._pool_of = pool_of
+        self._relay = relay
+        self._previous = previous
+        self._handlers: dict[str, HandlerBackend] = {}
+        self._fronts: dict[str, Front] = {}
+        self.services: dict[str, StdioService] = {}
+
+    def get(self, backend: McpBackend) -> HandlerBackend:
+        """Return the handler of a backend."""
+        handler = self._handlers.get(backend.key)
+        if handler is None:
+            front = self._front(backend)
+            handler = HandlerBackend(self._worker, backend.name, front.handle)
+            self._handlers[backend.key] = handler
+            self._fronts[backend.target.key] = front
+        return handler
+
+    def _front(self, backend: McpBackend) -> Front:
+        target = backend.target
+        if isinstance(target, StdioTarget):
+            service = self.services.get(target.key)
+            if service is None and self._previous is not None:
+                service = self._previous.services.get(target.key)
+            if service is None:
+                service = StdioService(target, Sessions(self._worker.index, self._ttl_s), self._relay)
+            self.services[target.key] = service
+            return Front(service, target.name)
+        client = HttpClient(self._pool_of(target.endpoint), own_authority(target.endpoint))
+        return Front(HttpService(target, client), target.name)
+
+    def relayed(self, key: str) -> Callable[[Call], Awaitable[None]] | None:
+        """Return what answers a relayed request for a target, None when it is not configured any more."""
+        front = self._fronts.get(key)
+        return None if front is None else front.handle
+
+    def close_unused(self, current: McpHandlers) -> None:
+        """End the sessions of targets that `current` has no more."""
+        self._previous = None
+        for key, service in self.services.items():
+            if current.services.get(key) is not service:
+                spawn("mcp close", service.sessions.aclose())
+        current._previous = None
+
+    async def aclose(self) -> None:
+        """End every session."""
+        for service in self.services.values():
+            await service.sessions.aclose()

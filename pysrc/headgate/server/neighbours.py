@@ -1,0 +1,70 @@
+"""How workers reach one another: a Unix socket each, for requests whose session lives elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Awaitable, Callable
+
+from headgate_engine.http1.codec import Limits
+
+from headgate.backend.contract import Call
+from headgate.backend.mcp.relay import Relay, RelayEnd, socket_path
+from headgate_engine.link.client import HttpClient
+from headgate_engine.link.handler import HandlerBackend
+from headgate_engine.link.pool import Pool
+from headgate_engine.link.worker import Worker
+from headgate_engine.plan.plans import BackendPlan, BindPlan, ListenerPlan, RoutePlan
+from headgate_engine.route.table import RouteRule, RouteTable
+
+BIND = "relay"
+HANDLER = 2  # BackendPlan kind (headgate_engine/plan/plans.pxd)
+# What a front let through may be relayed: the front has already bounded it.
+MAX_BODY = 64 * 1024 * 1024
+
+
+class Neighbours:
+    """The sockets of one worker. `find` gives the handler of a relayed backend key."""
+
+    def __init__(
+        self, worker: Worker, folder: str, find: Callable[[str], Callable[[Call], Awaitable[None]] | None]
+    ) -> None:
+        self._worker = worker
+        self._folder = folder
+        self._clients: dict[int, HttpClient] = {}
+        self._server: asyncio.Server | None = None
+        self._end = RelayEnd(find)
+        self.relay = Relay(worker.index, self._client)
+
+    async def start(self) -> None:
+        """Begin to take relayed requests."""
+        backend = BackendPlan(BIND, "mcp", HANDLER)
+        backend.handler = HandlerBackend(self._worker, BIND, self._end.handle)
+        backend.max_body = MAX_BODY
+        route = RoutePlan(BIND, "internal", "", (backend,), (1,))
+        plan = BindPlan(BIND, Limits())
+        plan.only = ListenerPlan(BIND, BIND, "internal", RouteTable([RouteRule(target=route)]))
+        self._worker.set_bind(BIND, plan)
+        path = socket_path(self._folder, self._worker.index)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_unix_server(self._worker.connection_factory(BIND), path)
+
+    def close(self) -> None:
+        """Stop taking relayed requests."""
+        if self._server is not None:
+            self._server.close()
+
+    def _client(self, index: int) -> HttpClient:
+        client = self._clients.get(index)
+        if client is None:
+            path = socket_path(self._folder, index)
+
+            async def connect(factory: Callable[[], asyncio.BaseProtocol]) -> None:
+                await asyncio.get_running_loop().create_unix_connection(factory, path)
+
+            pool = Pool(self._worker, f"relay/{index}", f"worker-{index}".encode(), connect)
+            client = self._clients[index] = HttpClient(pool, "localhost")
+        return client
