@@ -12,6 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import h11
 
+from headgate.net.sockets import open_socket
+
 logger = logging.getLogger("headgate.admin")
 
 HEAD_SECONDS = 2.0
@@ -57,12 +59,13 @@ class WebServer:
         self._rows = rows
         self._check_host = check_host
         self._servers: list[asyncio.Server] = []
-        self._connections: set[asyncio.Task[None]] = set()
+        self._connections: set[asyncio.StreamWriter] = set()
 
     async def listen(self, hosts: tuple[str, ...], port: int) -> None:
         """Open the port on every address; raises OSError."""
         for host in hosts:
-            self._servers.append(await asyncio.start_server(self._serve, host, port))
+            sock = open_socket(host, port, shared=False)
+            self._servers.append(await asyncio.start_server(self._serve, sock=sock))
 
     async def listen_unix(self, path: str) -> None:
         """Open a Unix socket; raises OSError."""
@@ -77,14 +80,16 @@ class WebServer:
         """Stop accepting; answers under way are finished."""
         for server in self._servers:
             server.close()
-        for task in list(self._connections):
-            task.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
+        # Readers see the end of their input; an answer under way is written first.
+        for writer in list(self._connections):
+            writer.close()
+        for _ in range(20):
+            if not self._connections:
+                break
+            await asyncio.sleep(0.01)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._connections.add(task)
+        self._connections.add(writer)
         connection = h11.Connection(h11.SERVER, max_incomplete_event_size=READ_SIZE)
         try:
             first = True
@@ -92,12 +97,10 @@ class WebServer:
                 first = False
         except (TimeoutError, ConnectionError, h11.RemoteProtocolError):
             pass
-        except asyncio.CancelledError:
-            pass
         except Exception:  # task boundary: one operator's request must not end the server
             logger.exception("admin request failed")
         finally:
-            self._connections.discard(task)
+            self._connections.discard(writer)
             writer.close()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()

@@ -16,11 +16,11 @@ from headgate.admin.servers import AdminServers
 from headgate.config.load import FileSource, Loaded, LoadErrors, Source, load
 from headgate.errors import ConfigErrors
 from headgate.ir.gateway import Gateway
+from headgate.net.sockets import open_socket, taken
 from headgate.net.tasks import spawn
 from headgate.server import control
 from headgate.server.control import Drain, SetLevels
 from headgate.server.crew import Member
-from headgate.server.listen import open_socket, taken
 from headgate.server.watch import Fingerprint, changes, fingerprint
 from headgate.telemetry import logs
 from headgate.telemetry.levels import Directives
@@ -151,7 +151,7 @@ class Supervisor:
             try:
                 for member in self._members:
                     if bind.key not in member.sockets:
-                        member.sockets[bind.key] = open_socket(bind.host, bind.port)
+                        member.sockets[bind.key] = open_socket(bind.host, bind.port, shared=True)
                         opened.add(bind.key)
             except OSError as error:
                 errors.append(f"{bind.key}: cannot listen on {bind.address}: {error.strerror}")

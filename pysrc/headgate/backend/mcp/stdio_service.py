@@ -114,7 +114,8 @@ class StdioService:
             await self._relay.forward(call, owner, self._target.key)
             return
         await self.sessions.remove(session_id)
-        call.reply(202)
+        # 200, not the reference's 202: the official clients take 202 for a refusal.
+        call.reply(200)
 
 
 async def pump(stream: Stream, inbox: Inbox) -> None:
