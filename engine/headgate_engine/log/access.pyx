@@ -220,7 +220,7 @@ cdef class AccessLogFormat:
         cdef uint8_t c
         for i in range(n):
             c = <uint8_t>p[i]
-            if c <= 32 or c >= 127 or c == 34 or c == 92 or c == 61:
+            if c <= 32 or c >= 127 or c == 34 or c == 92:
                 plain = False
                 break
         if self.as_json:

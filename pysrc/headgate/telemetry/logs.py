@@ -17,7 +17,7 @@ from headgate.telemetry.levels import TRACE, Directives
 
 # Attributes every record has: what else it has came from `extra`.
 STANDARD = frozenset(vars(logging.LogRecord("", 0, "", 0, "", (), None))) | {"message", "asctime", "taskName"}
-NEEDS_QUOTES = frozenset(' "=\\')
+NEEDS_QUOTES = frozenset(' "\\')
 LEVEL_NAMES = {
     TRACE: "trace",
     logging.DEBUG: "debug",

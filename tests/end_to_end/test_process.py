@@ -1,0 +1,237 @@
+"""The process tree: command line, reload, crash, drain."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+DIRECT = """
+gateways:
+  default: {port: {port}}
+routes:
+- name: a
+  policies: {directResponse: {status: 200, body: BODY}}
+"""
+PROXY = """
+gateways:
+  default: {port: {port}}
+routes:
+- name: a
+  policies: {responseHeaderModifier: {set: {x-generation: "NUMBER"}}}
+  backends: [{host: "127.0.0.1:BACKEND"}]
+"""
+
+
+def headgate(*arguments: str, text: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "headgate.cli.main", *arguments],
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        env={**os.environ, **environment},
+        check=False,
+    )
+
+
+def test_a_valid_configuration_is_said_to_be_valid() -> None:
+    done = headgate("-f", "-", "--validate-only", text="gateways: {default: {port: 3000}}\n")
+    assert (done.returncode, done.stdout) == (0, "Configuration is valid!\n")
+
+
+def test_all_faults_are_told_at_once_with_path_and_line(tmp_path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text("gateways:\n  default: {port: high}\nroutes:\n- nam: x\n  backends: [{host: nowhere}]\n")
+    done = headgate("-f", str(path))
+    assert done.returncode == 1
+    for part in ("gateways.default.port", "bad.yaml:2", "nam", "bad.yaml:4", "host", "bad.yaml:5"):
+        assert part in done.stderr
+
+
+def test_an_unset_variable_ends_the_start() -> None:
+    done = headgate("-c", "gateways: {default: {port: 3000}}\nroutes: [{name: '${NO_SUCH_VARIABLE_HERE}'}]")
+    assert done.returncode != 0
+    assert "environment variable not found" in done.stderr
+    assert "NO_SUCH_VARIABLE_HERE" in done.stderr
+
+
+def test_two_sources_are_refused() -> None:
+    done = headgate("-f", "x", "-c", "y")
+    assert done.returncode != 0
+    assert "only one of --config or --file" in done.stderr
+
+
+def test_versions_are_printed() -> None:
+    assert headgate("-V").stdout.strip().count(".") == 2
+    assert '"git_revision"' in headgate("--version").stdout
+
+
+def test_a_port_in_use_ends_the_start_with_its_number(gateway) -> None:
+    first = gateway(DIRECT.replace("BODY", "x"))
+    done = headgate(
+        "-c",
+        f"config: {{adminAddr: 'off', statsAddr: 'off', readinessAddr: 'off'}}\n"
+        f"gateways: {{default: {{port: {first.port}}}}}\n",
+    )
+    assert done.returncode == 1
+    assert str(first.port) in done.stderr
+
+
+def test_a_changed_file_is_taken_up_and_a_broken_one_is_not(gateway) -> None:
+    running = gateway(DIRECT.replace("BODY", "one"))
+    assert running.fetch(running.url)[1] == "one"
+    running.write(DIRECT.replace("BODY", "two"))
+    running.wait_log("configuration reloaded")
+    assert running.fetch(running.url)[1] == "two"
+    running.write(DIRECT.replace("BODY", "three") + "wrong: field\n")
+    running.wait_log("Failed to reload config")
+    assert running.fetch(running.url)[1] == "two"
+    assert running.metric("gw_config_synchronized") == 0
+    running.write(DIRECT.replace("BODY", "four"))
+    running.wait_log("generation=3")
+    assert running.fetch(running.url)[1] == "four"
+    assert running.metric("gw_config_synchronized") == 1
+    assert running.metric("gw_config_generation") == 3
+
+
+def test_ports_come_and_go_with_a_reload(gateway) -> None:
+    running = gateway(DIRECT.replace("BODY", "one"))
+    other = running.port + 1 if running.port < 65000 else running.port - 1
+    running.write(DIRECT.replace("BODY", "one").replace("routes:", f"  second: {{port: {other}}}\nroutes:", 1).replace(
+        "- name: a", "- name: a\n  gateways: [default, second]"))
+    running.wait_log("generation=2")
+    assert running.fetch(f"http://127.0.0.1:{other}/")[1] == "one"
+    running.write(DIRECT.replace("BODY", "one"))
+    running.wait_log("generation=3")
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        try:
+            running.fetch(f"http://127.0.0.1:{other}/")
+        except OSError:
+            break
+        time.sleep(0.05)
+    else:
+        raise AssertionError("the removed port still answers")
+
+
+class Load:
+    """Keep-alive clients that count answers and losses."""
+
+    def __init__(self, port: int, clients: int) -> None:
+        self.answers = 0
+        self.losses: list[str] = []
+        self.refused = 0
+        self._port = port
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(clients)]
+        for thread in self._threads:
+            thread.start()
+
+    def _run(self) -> None:
+        connection = None
+        while not self._stop.is_set():
+            try:
+                if connection is None:
+                    connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10)
+                    connection.connect()
+            except ConnectionRefusedError:
+                self.refused += 1
+                return
+            try:
+                connection.request("GET", "/hello")
+                answer = connection.getresponse()
+                body = answer.read()
+                if answer.status != 200 or b"hello" not in body:
+                    self.losses.append(f"status {answer.status}: {body[:80]!r}")
+                self.answers += 1
+                if answer.will_close:
+                    connection.close()
+                    connection = None
+            except OSError as error:
+                self.losses.append(repr(error))
+                connection = None
+            except http.client.HTTPException as error:
+                self.losses.append(repr(error))
+                connection = None
+
+    def stop(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(15)
+
+
+@pytest.mark.timeout(180)
+def test_a_hundred_reloads_and_a_drain_under_load_lose_no_request(gateway, sample) -> None:
+    text = PROXY.replace("BACKEND", str(sample("http_service")))
+    running = gateway(text.replace("NUMBER", "0"), workers=2)
+    load = Load(running.port, 8)
+    for number in range(1, 101):
+        running.write(text.replace("NUMBER", str(number)))
+        # Asked for rather than watched: a hundred debounce times would test patience.
+        deadline = time.monotonic() + 10
+        while running.metric("gw_config_generation") < number + 1 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if number % 10 == 0:
+            assert not load.losses, load.losses[:3]
+    assert running.metric("gw_config_generation") == 101
+    assert running.stop() == 0
+    load.stop()
+    assert not load.losses, load.losses[:5]
+    assert load.answers > 500
+
+
+def test_requests_in_flight_finish_in_a_drain(gateway, sample) -> None:
+    text = PROXY.replace("BACKEND", str(sample("http_service"))).replace("NUMBER", "0")
+    running = gateway(text, workers=2)
+    found: list[tuple[int, str]] = []
+    thread = threading.Thread(target=lambda: found.append(running.fetch(f"{running.url}/delay/1000")))
+    thread.start()
+    time.sleep(0.3)
+    assert running.fetch(f"http://127.0.0.1:{running.admin}/quitquitquit", "POST") == (200, "shutdown now\n")
+    thread.join()
+    assert found == [(200, "late\n")]
+    assert running.process.wait(10) == 0
+
+
+def test_a_worker_that_dies_is_replaced_and_the_other_goes_on(gateway) -> None:
+    running = gateway(DIRECT.replace("BODY", "hello"), workers=2)
+    victim = running.worker_pids()[0]
+    os.kill(victim, signal.SIGKILL)
+    running.wait_log("worker restarted")
+    assert victim not in running.worker_pids()
+    assert len(running.worker_pids()) == 2
+    for _ in range(20):
+        assert running.fetch(running.url) == (200, "hello")
+    assert running.metric("gw_worker_restarts_total") == 1
+
+
+def test_workers_end_when_the_supervisor_is_killed(gateway) -> None:
+    running = gateway(DIRECT.replace("BODY", "x"), workers=2)
+    workers = running.worker_pids()
+    running.process.kill()
+    running.process.wait()
+    deadline = time.monotonic() + 5
+    while any(alive(pid) for pid in workers):
+        assert time.monotonic() < deadline, "workers live on"
+        time.sleep(0.02)
+
+
+def alive(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().split()[2] != "Z"
+    return False
+
+
+def test_an_interrupt_drains_and_exits_cleanly(gateway) -> None:
+    running = gateway(DIRECT.replace("BODY", "x"))
+    running.process.send_signal(signal.SIGINT)
+    assert running.process.wait(10) == 0
