@@ -1,0 +1,154 @@
+"""TLS on both sides."""
+
+from __future__ import annotations
+
+import shutil
+import ssl
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+import trustme
+
+CONFIG = """
+gateways:
+  default:
+    port: {port}
+    listeners:
+    - {name: a, hostname: a.test, protocol: HTTPS, tls: {cert: FOLDER/a.pem, key: FOLDER/a.key}}
+    - {name: b, hostname: "*.b.test", protocol: HTTPS, tls: {cert: FOLDER/b.pem, key: FOLDER/b.key}}
+routes:
+- name: who
+  gateways: [default/a]
+  policies: {directResponse: {status: 200, body: a}}
+- name: who-b
+  gateways: [default/b]
+  policies: {directResponse: {status: 200, body: b}}
+"""
+
+
+@pytest.fixture
+def authority(tmp_path):
+    found = trustme.CA()
+    found.cert_pem.write_to_path(tmp_path / "ca.pem")
+    return found
+
+
+def issue(authority: trustme.CA, folder: Path, name: str, host: str) -> None:
+    cert = authority.issue_cert(host)
+    new = folder / f"{name}.pem.new"
+    new.write_bytes(b"".join(blob.bytes() for blob in cert.cert_chain_pems))
+    cert.private_key_pem.write_to_path(folder / f"{name}.key")
+    new.rename(folder / f"{name}.pem")
+
+
+def https(running, folder: Path, host: str) -> str:
+    done = subprocess.run(
+        ["curl", "-s", "--max-time", "5", "--cacert", str(folder / "ca.pem"), "--resolve",
+         f"{host}:{running.port}:127.0.0.1", f"https://{host}:{running.port}/"],
+        capture_output=True, text=True, check=False,
+    )
+    return done.stdout if done.returncode == 0 else f"curl {done.returncode}"
+
+
+def serial(running, host: str) -> str:
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    import socket
+
+    with socket.create_connection(("127.0.0.1", running.port)) as sock, context.wrap_socket(
+        sock, server_hostname=host
+    ) as secure:
+        certificate = secure.getpeercert(binary_form=True)
+    assert certificate is not None
+    return certificate.hex()
+
+
+def test_the_listener_is_chosen_by_sni_and_renewed_files_are_taken_up(gateway, authority, tmp_path) -> None:
+    issue(authority, tmp_path, "a", "a.test")
+    issue(authority, tmp_path, "b", "x.b.test")
+    running = gateway(CONFIG.replace("FOLDER", str(tmp_path)))
+    assert https(running, tmp_path, "a.test") == "a"
+    assert https(running, tmp_path, "x.b.test") == "b"
+    assert https(running, tmp_path, "c.test").startswith("curl")
+    before = serial(running, "a.test")
+    issue(authority, tmp_path, "a", "a.test")
+    running.wait_log("generation=2")
+    assert serial(running, "a.test") != before
+    assert https(running, tmp_path, "a.test") == "a"
+
+
+def tls_upstream(authority: trustme.CA, host: str) -> int:
+    import http.server
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            body = f"secure {self.headers['host']}".encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_arguments: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(host).configure_cert(context)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return int(server.server_address[1])
+
+
+BACKEND = """
+gateways:
+  default: {port: {port}}
+routes:
+- name: trusted
+  matches: [{path: {exact: /trusted}}]
+  backends: [{host: "localhost:BACKEND", policies: {backendTLS: {root: FOLDER/ca.pem}}}]
+- name: other-name
+  matches: [{path: {exact: /other-name}}]
+  backends: [{host: "localhost:BACKEND", policies: {backendTLS: {root: FOLDER/ca.pem, hostname: other.test}}}]
+- name: name-ignored
+  matches: [{path: {exact: /name-ignored}}]
+  backends: [{host: "localhost:BACKEND", policies: {backendTLS: {root: FOLDER/ca.pem, hostname: other.test, insecureHost: true}}}]
+- name: untrusted
+  matches: [{path: {exact: /untrusted}}]
+  backends: [{host: "localhost:BACKEND", policies: {backendTLS: {}}}]
+- name: unchecked
+  matches: [{path: {exact: /unchecked}}]
+  backends: [{host: "localhost:BACKEND", policies: {backendTLS: {insecure: true}}}]
+"""
+
+
+def test_backends_are_verified_as_configured(gateway, authority, tmp_path) -> None:
+    port = tls_upstream(authority, "localhost")
+    running = gateway(BACKEND.replace("BACKEND", str(port)).replace("FOLDER", str(tmp_path)))
+    good = (200, f"secure localhost:{port}")
+    assert running.fetch(f"{running.url}/trusted") == good
+    assert running.fetch(f"{running.url}/name-ignored") == good
+    assert running.fetch(f"{running.url}/unchecked") == good
+    for path in ("/other-name", "/untrusted"):
+        status, body = running.fetch(f"{running.url}{path}")
+        assert status == 503, path
+        assert "upstream call failed" in body
+
+
+def test_a_certificate_that_does_not_fit_its_key_is_a_configuration_error(authority, tmp_path) -> None:
+    import sys
+
+    issue(authority, tmp_path, "a", "a.test")
+    issue(authority, tmp_path, "b", "b.test")
+    shutil.copy(tmp_path / "b.key", tmp_path / "a.key")
+    path = tmp_path / "config.yaml"
+    path.write_text(CONFIG.replace("FOLDER", str(tmp_path)).replace("{port}", "3000"))
+    done = subprocess.run(
+        [sys.executable, "-m", "headgate.cli.main", "-f", str(path), "--validate-only"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "key" in done.stderr
