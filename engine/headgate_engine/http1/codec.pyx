@@ -15,9 +15,11 @@ from headgate_engine.http1.states cimport (
     I_CYCLE, I_DATA, I_END, I_EOF, I_FAULT, I_HEAD, I_INFORMATIONAL, I_SWITCH, REFUSED, S_BODY, S_CLOSED, S_DONE,
     S_ERROR, S_IDLE, S_TUNNEL, next_state)
 from headgate_engine.wire.buffer cimport ByteBuffer
-from headgate_engine.wire.scan cimport IS_TARGET, IS_VALUE, all_of, hex_value
+from headgate_engine.wire.scan cimport IS_TOKEN, IS_VALUE, all_of, hex_value
 
 import http
+
+from headgate_engine.wire import events
 
 from headgate_engine.errors import LocalProtocolError, RemoteProtocolError
 
@@ -220,7 +222,7 @@ cdef class Http1Codec:
     cdef bint _plausible(self) noexcept:
         """The bytes so far may become a start line: refuses binary junk (TLS, say) without waiting for its end."""
         cdef const char* p = self._rest()
-        return all_of(p, 1, IS_TARGET)
+        return all_of(p, 1, IS_TOKEN)
 
     cdef int _need_more(self) except -1:
         if not self.eof:
@@ -605,3 +607,99 @@ cdef inline bint is_framing(int header_id) noexcept nogil:
     return header_id == H_HOST or header_id == H_CONTENT_LENGTH or header_id == H_TRANSFER_ENCODING \
         or header_id == H_CONNECTION or header_id == H_KEEP_ALIVE or header_id == H_PROXY_CONNECTION \
         or header_id == H_TE or header_id == H_TRAILER or header_id == H_UPGRADE
+
+
+# -- Python face: the same code, for tests, tools and bindings --------------------------------------------------------------
+SERVER = ROLE_SERVER
+CLIENT = ROLE_CLIENT
+
+
+def _fields_of(MessageHead head):
+    return tuple(head.items()) if head is not None else ()
+
+
+cdef class PythonCodec(Http1Codec):
+    """Http1Codec for Python callers: bytes in, events out; events in, bytes out."""
+
+    cdef bytes given
+
+    def receive(self, bytes data):
+        """Takes bytes from the peer; b"" tells that it closed its half. Call next_event() until NeedData or Paused."""
+        self.given = data
+        self.feed(data, len(data))
+
+    def next_event(self):
+        """The next event; RemoteProtocolError when the peer broke the protocol."""
+        cdef MessageHead head
+        cdef int event = self.next()
+        if event == EV_DATA:
+            return events.Data(self.data_ptr[:self.data_len])
+        if event == EV_END:
+            return events.EndOfMessage(_fields_of(self.trailers))
+        if event == EV_NEED_DATA:
+            return events.NeedData()
+        if event == EV_PAUSED:
+            return events.Paused()
+        if event == EV_CLOSED:
+            return events.ConnectionClosed()
+        if event == EV_UPGRADED:
+            return events.Upgraded(self.leftover())
+        head = self.take_head()
+        chunked = head.flags & HEAD_CHUNKED != 0
+        length = None if head.content_length < 0 else head.content_length
+        if head.status:
+            return events.Response(head.status, _fields_of(head), head.reason, head.minor_version, length, chunked)
+        return events.Request(head.method, head.target, head.authority, _fields_of(head), head.minor_version, length,
+                              chunked)
+
+    def send(self, event, bint close=False):
+        """The bytes of an event; LocalProtocolError when it may not be sent now. `close`: end the connection after it."""
+        cdef ByteBuffer out = ByteBuffer()
+        cdef MessageHead head = new_head()
+        cdef int mode = BODY_NONE
+        cdef int64_t length = -1
+        if isinstance(event, (events.Request, events.Response)):
+            if event.chunked:
+                mode = BODY_CHUNKED
+            elif event.content_length is not None:
+                mode, length = BODY_LENGTH, event.content_length
+            for name, value in event.headers:
+                head.add(name, value)
+        if isinstance(event, events.Request):
+            head.set_request(event.method, event.target, event.authority)
+            self.send_request(out, head, mode, length, False)
+        elif isinstance(event, events.Response):
+            head.status = event.status
+            if 100 <= event.status < 200:
+                self.send_informational(out, event.status)
+            else:
+                if mode == BODY_NONE and close:
+                    mode = BODY_UNTIL_CLOSE
+                self.send_response(out, head, mode, length, close, True)
+        elif isinstance(event, events.Data):
+            self.send_data(out, event.data, len(event.data))
+        elif isinstance(event, events.EndOfMessage):
+            for name, value in event.trailers:
+                head.add(name, value)
+            self.send_end(out, head if event.trailers else None)
+        else:
+            raise TypeError(f"{event!r} cannot be sent")
+        return out.take()
+
+    def next_cycle(self):
+        """Goes on with the next message; LocalProtocolError while the connection cannot take one."""
+        self.start_next_cycle()
+
+    @property
+    def can_reuse(self):
+        return self.reusable()
+
+
+def bench_parse(bytes data, int times):
+    """Parses a request head `times` times; for bench/micro, so that no Python call is measured."""
+    cdef MessageHead head
+    cdef int i
+    for i in range(times):
+        head = new_head()
+        parse_request(head, data, len(data), 256)
+        recycle_head(head)

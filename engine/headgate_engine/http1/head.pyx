@@ -37,14 +37,14 @@ cdef int refuse(str reason, int status=400) except -1:
 cdef int parse_request(MessageHead head, const char* p, Py_ssize_t n, int max_headers) except -1:
     cdef Py_ssize_t line = load(head, p, n)
     parse_request_line(head, line)
-    parse_fields(head, line + 2, max_headers, True)
+    parse_fields(head, line + 2, n, max_headers)
     return finish_request(head)
 
 
 cdef int parse_response(MessageHead head, const char* p, Py_ssize_t n, int max_headers) except -1:
     cdef Py_ssize_t line = load(head, p, n)
     parse_status_line(head, line)
-    parse_fields(head, line + 2, max_headers, False)
+    parse_fields(head, line + 2, n, max_headers)
     return finish_response(head)
 
 
@@ -52,7 +52,7 @@ cdef int parse_trailers(MessageHead head, const char* p, Py_ssize_t n, int max_h
     cdef int i
     cdef HeaderSpan* span
     load(head, p, n)
-    parse_fields(head, 0, max_headers, False)
+    parse_fields(head, 0, n, max_headers)
     for i in range(head.count):
         span = &head.spans[i]
         if head.data[span.name_off:span.name_off + span.name_len].lower() in FORBIDDEN_TRAILERS:
@@ -66,8 +66,9 @@ cdef Py_ssize_t load(MessageHead head, const char* p, Py_ssize_t n) except -1:
     head.reserve(<uint32_t>n)
     memcpy(head.data, p, n)
     head.length = <uint32_t>n
-    if end == NULL:
-        refuse("line without end")
+    # The caller has seen that the section ends in an empty line: a byte behind the CR is there.
+    if end == NULL or end[1] != 10:
+        refuse("line does not end in CR LF")
     return end - p
 
 
@@ -212,9 +213,9 @@ cdef int parse_status_line(MessageHead head, Py_ssize_t n) except -1:
 
 
 # -- fields ------------------------------------------------------------------------------------------------------------
-cdef int parse_fields(MessageHead head, Py_ssize_t at, int max_headers, bint request) except -1:
+cdef int parse_fields(MessageHead head, Py_ssize_t at, Py_ssize_t n, int max_headers) except -1:
+    # n: length of the section; the head may hold more by now (a target put together anew).
     cdef const char* p = head.data
-    cdef Py_ssize_t n = head.length
     cdef Py_ssize_t start, stop, name_len
     cdef const char* end
     cdef const char* colon

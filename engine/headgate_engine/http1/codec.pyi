@@ -1,0 +1,50 @@
+from headgate_engine.wire.events import Event
+
+SERVER: int
+CLIENT: int
+
+class Limits:
+    """Bounds of what is received, in bytes (max_headers: fields)."""
+
+    def __init__(
+        self,
+        max_head: int = 65536,
+        max_headers: int = 256,
+        max_start_line: int = 16384,
+        max_chunk_line: int = 4096,
+        max_trailers: int = 16384,
+    ) -> None: ...
+    @property
+    def max_head(self) -> int: ...
+    @property
+    def max_headers(self) -> int: ...
+    @property
+    def max_start_line(self) -> int: ...
+    @property
+    def max_chunk_line(self) -> int: ...
+    @property
+    def max_trailers(self) -> int: ...
+
+class Http1Codec:
+    """HTTP/1.1 (RFC 9112) for one connection, SERVER or CLIENT; its working face is codec.pxd."""
+
+    def __init__(self, role: int, limits: Limits | None = None) -> None: ...
+    @property
+    def role(self) -> int: ...
+
+class PythonCodec(Http1Codec):
+    """Http1Codec for Python callers: bytes in, events out; events in, bytes out."""
+
+    def receive(self, data: bytes) -> None:
+        """Take bytes from the peer; b"" tells that it closed its half. Call next_event() until NeedData or Paused."""
+    def next_event(self) -> Event:
+        """Return the next event; RemoteProtocolError when the peer broke the protocol."""
+    def send(self, event: Event, close: bool = False) -> bytes:
+        """Return the bytes of an event; LocalProtocolError when it may not be sent now."""
+    def next_cycle(self) -> None:
+        """Go on with the next message; LocalProtocolError while the connection cannot take one."""
+    @property
+    def can_reuse(self) -> bool: ...
+
+def bench_parse(data: bytes, times: int) -> None:
+    """Parse a request head `times` times; for bench/micro."""
