@@ -66,8 +66,8 @@ cdef class Worker:
         self.slots = {}
         self.connections = set()
         self.replies = [Reply(500, b"internal error")] * REPLY_COUNT
-        # Each request may hold two descriptors; some are kept for listeners, pipes and files.
-        self.max_connections = max(64, (resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 256) // 2)
+        # A fifth of the descriptors is kept for upstream connections, which are shared, and for files and pipes.
+        self.max_connections = max(64, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 5 * 4)
         self.meters = RequestMeters(segment)
         self._tick_date()
 
