@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test lint types stubs wheel wheel-check bench fuzz soak debug-test schema clean help
+.PHONY: run test node-peers lint types stubs wheel wheel-check bench fuzz soak debug-test schema clean help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -29,6 +29,10 @@ run: $(STAMP)    ## build and run the quickstart: a gateway on port 3000 with an
 
 test: $(VENV)/.test-deps  ## all tests
 	$(BIN)/python -m pytest
+
+node-peers:      ## MCP programs from npm for tests/end_to_end/test_peers.py (needs Node.js)
+	@command -v npm >/dev/null || { echo 'npm is not installed (package npm)' >&2; exit 1; }
+	npm install --no-audit --no-fund --silent --prefix build/node @modelcontextprotocol/inspector@2 @modelcontextprotocol/server-everything
 
 lint: $(VENV)/.test-deps  ## ruff and cython-lint
 	$(BIN)/ruff check engine pysrc tests bench ci fuzz setup.py

@@ -54,6 +54,7 @@ cdef class Exchange(Sink):
     cdef bint body_lost              # bytes of the request body are gone: it cannot be sent again
     cdef bint response_done
     cdef bint informed               # 100-continue was sent
+    cdef bint abandoned              # the client's connection is gone, or done with this request
     cdef MessageHead request_trailers
 
     cdef int start(self, BindPlan bind) except -1

@@ -467,6 +467,8 @@ cdef class Exchange(Sink):
         if self.call is not None:
             self.call.client_gone()
         self._drop_upstream()
+        # The connection has let go of us already: it may still have a refusal of its own to send.
+        self.abandoned = True
         return self._finish(False)
 
     cdef int on_upstream_failed(self, bint bytes_seen, str detail) except -1:
@@ -629,7 +631,7 @@ cdef class Exchange(Sink):
             recycle_head(ctx.response)
         self.ctx = None
         recycle_context(ctx)
-        return client.finished(clean)
+        return 0 if self.abandoned else client.finished(clean)
 
 
 cdef bint is_idempotent(MessageHead head) noexcept:

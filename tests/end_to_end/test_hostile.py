@@ -1,0 +1,95 @@
+"""Hostile bytes on real sockets: refused with the right status, closed, and never seen by a backend."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import time
+
+import pytest
+from hostile_http1 import HOSTILE_REQUESTS, HOSTILE_RESPONSES
+
+CONFIG = """
+gateways:
+  default: {port: {port}}
+routes:
+- name: all
+  backends: [{host: "127.0.0.1:BACKEND"}]
+"""
+
+
+@pytest.mark.timeout(240)
+def test_no_hostile_request_reaches_a_backend(gateway, upstream, send_raw) -> None:
+    seen: list[bytes] = []
+
+    def script(connection: socket.socket) -> None:
+        while data := connection.recv(65536):
+            seen.append(data)
+            # Bodies that turn out malformed later may have begun to stream: answer nothing, just note what came.
+
+    running = gateway(CONFIG.replace("BACKEND", str(upstream(script))))
+    marker = b"hello"
+    for name, data, status in HOSTILE_REQUESTS:
+        seen.clear()
+        answer = send_raw(running.port, data, 3.0)
+        assert answer.startswith(b"HTTP/1.1 %d " % status), (name, answer[:200])
+        assert b"connection: close" in answer, name
+        # What was wrong in the head was found before anything left; a bad body ends the upstream call unfinished.
+        for piece in seen:
+            assert name.startswith(("chunk", "trailer")), (name, piece)
+            assert marker not in piece, (name, piece)
+            assert b"0\r\n\r\n" not in piece, (name, piece)
+    assert running.fetch(f"http://127.0.0.1:{running.readiness}/healthz/ready")[0] == 200
+    assert running.metric("gw_downstream_refused_total") >= len(HOSTILE_REQUESTS) - 20
+    assert running.metric("gw_worker_restarts_total") == 0
+
+
+@pytest.mark.timeout(240)
+def test_hostile_responses_are_a_502(gateway, upstream) -> None:
+    current = [b""]
+
+    def script(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(current[0])
+        connection.shutdown(socket.SHUT_WR)
+        connection.recv(65536)
+
+    running = gateway(CONFIG.replace("BACKEND", str(upstream(script))))
+    for name, data in HOSTILE_RESPONSES:
+        current[0] = data
+        if name == "chunk-size-bad":
+            # The head was fine and has left: the client sees a broken connection, not an answer.
+            with pytest.raises((OSError, http.client.HTTPException)):
+                running.fetch(running.url)
+            continue
+        status, body = running.fetch(running.url)
+        assert (status, name) == (502, name), body
+    current[0] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+    assert running.fetch(running.url) == (200, "ok")
+
+
+def test_a_body_that_turns_bad_ends_the_call_upstream(gateway, upstream, send_raw) -> None:
+    ends: list[bytes] = []
+
+    def script(connection: socket.socket) -> None:
+        data = b""
+        try:
+            while piece := connection.recv(65536):
+                data += piece
+        except ConnectionResetError:
+            pass
+        ends.append(data)
+
+    running = gateway(CONFIG.replace("BACKEND", str(upstream(script))))
+    head = b"POST / HTTP/1.1\r\nhost: a.test\r\ntransfer-encoding: chunked\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", running.port)) as sock:
+        sock.sendall(head + b"5\r\nhello\r\n")
+        time.sleep(0.3)
+        sock.sendall(b"zz\r\n")
+        assert sock.recv(65536).startswith(b"HTTP/1.1 400 ")
+    deadline = time.monotonic() + 5
+    while not ends:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert b"hello" in ends[0]
+    assert b"0\r\n\r\n" not in ends[0], "the backend was told that the body is complete"

@@ -1,0 +1,77 @@
+"""Markers in every secret field: they reach whom they are for, and nobody else sees them."""
+
+from __future__ import annotations
+
+import socket
+import sys
+
+CONFIG = """
+gateways:
+  default: {port: {port}}
+llm:
+  models:
+  - name: m
+    provider: openai
+    params: {baseUrl: "http://127.0.0.1:BACKEND/v1", apiKey: CANARY-llm-key}
+mcp:
+  targets:
+  - name: t
+    stdio: {cmd: "PYTHON", args: ["-m", "headgate.sample.mcp_server"], env: {TOKEN: CANARY-mcp-environment}}
+routes:
+- name: keyed
+  matches: [{path: {pathPrefix: /keyed}}]
+  backends:
+  - host: "127.0.0.1:BACKEND"
+    policies: {backendAuth: {key: CANARY-backend-key}}
+- name: dead
+  matches: [{path: {pathPrefix: /dead}}]
+  backends:
+  - host: "127.0.0.1:1"
+    policies: {backendAuth: {key: {file: FOLDER/secret}}}
+""".replace("PYTHON", sys.executable)
+
+
+def test_no_marker_shows_in_logs_dump_metrics_or_errors(gateway, upstream, tmp_path) -> None:
+    seen: list[bytes] = []
+
+    def script(connection: socket.socket) -> None:
+        while data := connection.recv(65536):
+            seen.append(data)
+            connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}")
+
+    (tmp_path / "secret").write_text("CANARY-file-key\n")
+    text = CONFIG.replace("BACKEND", str(upstream(script))).replace("FOLDER", str(tmp_path))
+    running = gateway(text, environment={"RUST_LOG": "trace", "HEADGATE_TEST": "x"})
+    shown = [running.fetch(f"{running.url}{path}")[1] for path in ("/keyed", "/dead")]
+    shown.append(running.fetch(f"{running.url}/v1/chat/completions", "POST", data=b'{"model":"m"}')[1])
+    shown.append(running.fetch(f"{running.url}/v1/chat/completions", "POST", data=b'{"model":"other"}')[1])
+    sent = b"".join(seen)
+    assert b"authorization: Bearer CANARY-backend-key" in sent
+    assert b"authorization: Bearer CANARY-llm-key" in sent
+    # A reload that fails, one that works, and everything an operator can look at.
+    running.write(text.replace("- name: keyed", "- nam: keyed"))
+    running.wait_log("Failed to reload config")
+    running.write(text.replace("/keyed", "/other"))
+    running.wait_log("generation=2")
+    base = f"http://127.0.0.1:{running.admin}"
+    dump = running.fetch(f"{base}/config_dump")[1]
+    assert "<redacted>" in dump
+    shown += [dump, running.fetch(f"{base}/memory")[1], running.fetch(f"{base}/logging")[1]]
+    shown += [running.fetch(f"http://127.0.0.1:{running.stats}/metrics")[1], running.log()]
+    for text in shown:
+        assert "CANARY" not in text
+
+
+def test_a_configuration_error_does_not_show_the_secret_beside_it(tmp_path) -> None:
+    import subprocess
+
+    path = tmp_path / "config.yaml"
+    path.write_text(CONFIG.replace("BACKEND", "1").replace("FOLDER", "/nowhere").replace("{port}", "3000") + "wrong: field\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "headgate.cli.main", "-f", str(path), "--validate-only"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "CANARY" not in done.stdout + done.stderr

@@ -1,0 +1,154 @@
+"""Histograms: the right bucket, the exact sum, the same picture from every process."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+from bisect import bisect_left
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headgate_engine.limit.bucket import TokenBucket
+from headgate_engine.shared.counters import Counter, Gauge
+from headgate_engine.shared.histogram import MAX_BOUNDS, Histogram, HistogramValue, Sample, snapshot
+from headgate_engine.shared.segment import Segment, SegmentFull
+
+SECONDS = (0.005, 0.1, 2.5)
+
+OBSERVERS = """
+import sys
+from headgate_engine.shared.histogram import Histogram
+from headgate_engine.shared.segment import Segment
+histogram = Histogram(Segment.attach(int(sys.argv[1])), b"h\\0", (10, 100, 1000), 1)
+for value in range(20000):
+    histogram.observe(value % 2000)
+"""
+
+
+@pytest.fixture
+def segment() -> Segment:
+    return Segment.create(1 << 20, 64)
+
+
+def value_of(segment: Segment) -> HistogramValue:
+    (sample,) = snapshot(segment)
+    assert isinstance(sample.value, HistogramValue)
+    return sample.value
+
+
+def test_an_observation_falls_into_the_first_bucket_that_is_not_below_it(segment: Segment) -> None:
+    histogram = Histogram(segment, b"h\0", SECONDS)
+    for value in (0, 0.005, 0.0050001, 0.1, 2.5, 2.500000001, 1e6):
+        histogram.observe(value)
+    assert value_of(segment).counts == (2, 2, 1, 2)
+    assert histogram.count == 7
+
+
+def test_the_sum_is_kept_in_parts_of_the_unit(segment: Segment) -> None:
+    histogram = Histogram(segment, b"h\0", SECONDS)
+    for _ in range(10):
+        histogram.observe(0.1)
+    assert histogram.sum == 1.0
+
+
+def test_a_negative_observation_counts_as_zero(segment: Segment) -> None:
+    histogram = Histogram(segment, b"h\0", SECONDS)
+    histogram.observe(-3)
+    assert (histogram.count, histogram.sum) == (1, 0.0)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 1e300])
+def test_an_observation_that_is_no_number_in_range_is_refused(segment: Segment, value: float) -> None:
+    histogram = Histogram(segment, b"h\0", SECONDS)
+    with pytest.raises(ValueError):
+        histogram.observe(value)
+    assert histogram.count == 0
+
+
+def test_a_sum_beyond_64_bits_goes_on(segment: Segment) -> None:
+    histogram = Histogram(segment, b"h\0", (10,), 1)
+    for _ in range(9):
+        histogram.observe(float(1 << 62))
+    assert histogram.sum == 9 * float(1 << 62)
+    assert value_of(segment).sum == 9 * float(1 << 62)
+
+
+@given(
+    st.lists(st.integers(0, 5000), min_size=1, max_size=MAX_BOUNDS, unique=True).map(sorted),
+    st.lists(st.integers(0, 6000), max_size=60),
+)
+@settings(max_examples=100, deadline=None)
+def test_counts_and_sum_are_those_of_a_sorted_list(bounds: list[int], values: list[int]) -> None:
+    segment = Segment.create(1 << 20, 8)
+    histogram = Histogram(segment, b"h\0", bounds, 1)
+    expected = [0] * (len(bounds) + 1)
+    for value in values:
+        histogram.observe(value)
+        expected[bisect_left(bounds, value)] += 1
+    assert value_of(segment) == HistogramValue(tuple(map(float, bounds)), tuple(expected), float(sum(values)))
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [(), (2, 1), (1, 1), tuple(range(33)), (float("inf"),), (float("nan"),), (-1,), (1e300,)],
+    ids=["none", "falling", "twice", "33", "infinite", "nan", "negative", "huge"],
+)
+def test_bounds_that_make_no_histogram_are_refused(segment: Segment, bounds: tuple[float, ...]) -> None:
+    with pytest.raises(ValueError):
+        Histogram(segment, b"h\0", bounds)
+
+
+@pytest.mark.parametrize("other", [((0.005, 0.2, 2.5), 10**9), (SECONDS, 10**6), ((0.1,), 10**9)])
+def test_one_key_with_other_bounds_is_refused_and_nothing_changes(
+    segment: Segment, other: tuple[tuple[float, ...], int]
+) -> None:
+    Histogram(segment, b"h\0", SECONDS).observe(1)
+    with pytest.raises(ValueError):
+        Histogram(segment, b"h\0", *other)
+    assert value_of(segment) == HistogramValue(SECONDS, (0, 0, 1, 0), 1.0)
+
+
+def test_a_histogram_shows_its_bounds_from_its_first_moment(segment: Segment) -> None:
+    Histogram(segment, b"h\0", (1, 2), 1000)
+    ((_key, _kind, raw),) = segment.entries()
+    assert struct.unpack("=qqQQ2d3q", raw) == (2, 1000, 0, 0, 1.0, 2.0, 0, 0, 0)
+
+
+def test_four_processes_observing_at_once_lose_nothing(segment: Segment) -> None:
+    running = [
+        subprocess.Popen([sys.executable, "-c", OBSERVERS, str(segment.fd)], pass_fds=[segment.fd]) for _ in range(4)
+    ]
+    assert [child.wait(timeout=60) for child in running] == [0] * 4
+    expected = HistogramValue((10.0, 100.0, 1000.0), (11 * 40, 90 * 40, 900 * 40, 999 * 40), 40.0 * sum(range(2000)))
+    assert value_of(segment) == expected
+
+
+def test_a_full_segment_still_has_an_overflow_histogram_for_each_set_of_bounds() -> None:
+    segment = Segment.create(1 << 20, 16)
+    for number in range(12):
+        Histogram(segment, b"h\0%d" % number, SECONDS)
+    with pytest.raises(SegmentFull):
+        Histogram(segment, b"h\0one more", SECONDS)
+    Histogram.overflow(segment, SECONDS).observe(1)
+    Histogram.overflow(segment, SECONDS).observe(3)
+    Histogram.overflow(segment, (1, 2), 1).observe(2)
+    found = {sample.labels: sample.value for sample in snapshot(segment) if sample.family == "gw_overflow_histogram"}
+    assert found == {
+        'bounds="0.005 0.1 2.5",scale="1000000000"': HistogramValue(SECONDS, (0, 0, 1, 1), 4.0),
+        'bounds="1 2",scale="1"': HistogramValue((1.0, 2.0), (0, 1, 0), 2.0),
+    }
+
+
+def test_a_snapshot_is_sorted_and_leaves_buckets_out(segment: Segment) -> None:
+    Gauge(segment, b"b\0").set(2)
+    Counter(segment, b'a\0x="2"').add(1)
+    Counter(segment, b'a\0x="1"').add(5)
+    TokenBucket(segment, b"limit", 1, 1, 1)
+    assert snapshot(segment) == [
+        Sample("a", 'x="1"', "counter", 5),
+        Sample("a", 'x="2"', "counter", 1),
+        Sample("b", "", "gauge", 2),
+    ]
