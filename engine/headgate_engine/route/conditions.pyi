@@ -1,0 +1,29 @@
+from collections.abc import Iterable
+from typing import Any
+
+PATTERN_MEMORY: int
+MAX_NAME: int
+PSEUDO: tuple[str, ...]
+
+def compile_pattern(text: str) -> Any:
+    """Return a linear-time pattern for full matches over bytes.
+
+    ASCII patterns see bytes, others UTF-8 characters. ValueError, naming the pattern, for one that is invalid, uses
+    what no linear-time engine can run (look-around, back-references), or needs more than PATTERN_MEMORY bytes.
+    """
+
+class ValuePredicate:
+    """One header or query condition: kind is `exact` or `regex` (of the whole value); else ValueError."""
+
+    def __init__(self, name: str, kind: str, text: str) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+
+class ConditionTable:
+    """Numbers the names of conditions; scheme is what `:scheme` is compared with."""
+
+    def __init__(self, header_names: Iterable[str], query_names: Iterable[str], scheme: str = "http") -> None: ...

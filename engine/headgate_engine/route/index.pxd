@@ -1,0 +1,23 @@
+# An immutable map from (key space, bytes) to a small number, read without Python objects.
+
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+
+cdef struct Slot:
+    uint64_t hash
+    uint32_t space, key_off, key_len
+    int32_t value              # -1: free
+
+cdef class KeyIndex:
+    cdef Slot* slots
+    cdef uint64_t mask         # capacity - 1; a power of two, at most half used
+    cdef char* keys
+    cdef uint64_t key0, key1
+    cdef readonly int size, longest_probe
+    # The value, or -1.
+    cdef int32_t find(self, uint32_t space, const char* key, Py_ssize_t n) noexcept nogil
+    # The value of the longest key that is a whole-segment prefix of path[:n], or -1. `lengths`: ascending lengths of
+    # the keys of that space, none 0.
+    cdef int32_t find_prefix(self, uint32_t space, const char* path, Py_ssize_t n, const uint32_t* lengths,
+                             uint32_t count) noexcept nogil
+    cdef int32_t _at(self, uint64_t hash, uint32_t space, const char* key, Py_ssize_t n) noexcept nogil
+    cdef bint _fill(self, list entries, bytes key, Py_ssize_t capacity) except -1

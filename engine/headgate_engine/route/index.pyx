@@ -1,0 +1,156 @@
+# cython: boundscheck=False
+"""An immutable keyed hash table over C memory; see index.pxd. Open addressing with linear probing; a random key is
+drawn until no stored key lies far from its place, so that the worst look-up is bounded when the table is built."""
+
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcmp, memcpy
+
+from headgate_engine.route.keyed cimport Sip, sip_end, sip_start, sip_words
+
+import os
+
+cdef enum:
+    _PROBES = 32
+    # Hash keys that are tried at one capacity before it is doubled.
+    ATTEMPTS = 4
+    MAX_CAPACITY = 1 << 26
+
+# Slots a look-up may visit beyond the first.
+MAX_PROBE = _PROBES
+MAX_KEYS = 1 << 22
+
+
+cdef class KeyIndex:
+    def __init__(self, entries):
+        cdef list found = list(entries)
+        cdef Py_ssize_t capacity = 8
+        cdef Py_ssize_t total = 0
+        if self.slots != NULL:
+            raise TypeError("an index is built once")
+        if len(found) > MAX_KEYS:
+            raise ValueError(f"more than {MAX_KEYS} keys")
+        for space, key, value in found:
+            total += len(<bytes>key)
+            if not 0 <= value < 1 << 31:
+                raise ValueError(f"value {value} is not in 0..2**31-1")
+        if total > 0xFFFFFFFF:
+            raise ValueError("keys of more than 4 GiB")
+        if len({(space, key) for space, key, _ in found}) != len(found):
+            raise ValueError("a key occurs twice")
+        self.keys = <char*>malloc(total + 1)
+        if self.keys == NULL:
+            raise MemoryError()
+        self.size = <int>len(found)
+        while capacity < 2 * len(found):
+            capacity *= 2
+        while capacity <= MAX_CAPACITY:
+            for _ in range(ATTEMPTS):
+                if self._fill(found, os.urandom(16), capacity):
+                    return
+            capacity *= 2
+        raise ValueError("no placement of the keys was found")
+
+    def __dealloc__(self):
+        free(self.slots)
+        free(self.keys)
+
+    cdef bint _fill(self, list entries, bytes key, Py_ssize_t capacity) except -1:
+        """Builds the table under one hash key; False when some entry lies too far from its place."""
+        cdef Sip state
+        cdef Slot* slot
+        cdef Py_ssize_t i, probe, n
+        cdef uint32_t at = 0
+        cdef bytes text
+        cdef uint64_t hashed
+        memcpy(&self.key0, <char*>key, 8)
+        memcpy(&self.key1, <char*>key + 8, 8)
+        free(self.slots)
+        self.slots = <Slot*>calloc(capacity, sizeof(Slot))
+        if self.slots == NULL:
+            raise MemoryError()
+        self.mask = capacity - 1
+        self.longest_probe = 0
+        for i in range(capacity):
+            self.slots[i].value = -1
+        for space, text, value in entries:
+            n = len(text)
+            sip_start(&state, self.key0, self.key1, space)
+            hashed = sip_end(state, text, sip_words(&state, text, 0, n), n)
+            for probe in range(_PROBES + 1):
+                slot = &self.slots[(hashed + probe) & self.mask]
+                if slot.value < 0:
+                    break
+            else:
+                return False
+            if probe > self.longest_probe:
+                self.longest_probe = <int>probe
+            slot.hash = hashed
+            slot.space = space
+            slot.key_off = at
+            slot.key_len = <uint32_t>n
+            slot.value = value
+            memcpy(self.keys + at, <char*>text, n)
+            at += <uint32_t>n
+        return True
+
+    cdef int32_t _at(self, uint64_t hash, uint32_t space, const char* key, Py_ssize_t n) noexcept nogil:
+        cdef Slot* slot
+        cdef int probe
+        for probe in range(self.longest_probe + 1):
+            slot = &self.slots[(hash + probe) & self.mask]
+            if slot.value < 0:
+                return -1
+            if slot.hash == hash and slot.space == space and slot.key_len == n \
+                    and memcmp(self.keys + slot.key_off, key, n) == 0:
+                return slot.value
+        return -1
+
+    cdef int32_t find(self, uint32_t space, const char* key, Py_ssize_t n) noexcept nogil:
+        cdef Sip state
+        cdef Py_ssize_t done
+        sip_start(&state, self.key0, self.key1, space)
+        done = sip_words(&state, key, 0, n)
+        return self._at(sip_end(state, key, done, n), space, key, n)
+
+    cdef int32_t find_prefix(self, uint32_t space, const char* path, Py_ssize_t n, const uint32_t* lengths,
+                             uint32_t count) noexcept nogil:
+        cdef Sip state
+        cdef Py_ssize_t done = 0
+        cdef int32_t longest = -1
+        cdef int32_t found
+        cdef uint32_t i, length
+        sip_start(&state, self.key0, self.key1, space)
+        for i in range(count):
+            length = lengths[i]
+            if length > n:
+                break
+            # Segments match whole: a prefix ends with the path or before a slash.
+            if length < n and path[length] != 47:
+                continue
+            done = sip_words(&state, path, done, length)
+            found = self._at(sip_end(state, path, done, length), space, path, length)
+            if found >= 0:
+                longest = found
+        return longest
+
+    # -- Python face ---------------------------------------------------------------------------------------------------
+    def get(self, uint32_t space, bytes key):
+        if self.slots == NULL:
+            raise TypeError("the index was not built")
+        return self.find(space, key, len(key))
+
+    def get_prefix(self, uint32_t space, bytes path, lengths):
+        cdef list ordered = sorted(set(lengths) - {0})
+        cdef Py_ssize_t i, count = len(ordered)
+        cdef uint32_t* raw
+        if self.slots == NULL:
+            raise TypeError("the index was not built")
+        raw = <uint32_t*>malloc((count + 1) * sizeof(uint32_t))
+        if raw == NULL:
+            raise MemoryError()
+        try:
+            for i in range(count):
+                raw[i] = ordered[i]
+            return self.find_prefix(space, path, len(path), raw, <uint32_t>count)
+        finally:
+            free(raw)
