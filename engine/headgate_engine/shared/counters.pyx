@@ -6,11 +6,21 @@ from headgate_engine.shared.segment cimport SLOT_COUNTER, SLOT_GAUGE, Segment
 
 
 cdef class Counter:
-    def __init__(self, Segment segment, bytes key):
-        self.segment = segment
+    def __init__(self, Segment segment not None, bytes key not None):
         self.cell = <int64_t*>segment.slot(key, SLOT_COUNTER, sizeof(int64_t))
+        self.segment = segment
+
+    @staticmethod
+    def overflow(Segment segment not None):
+        """The counter for everything that finds no room."""
+        cdef Counter counter = Counter.__new__(Counter)
+        counter.cell = <int64_t*>segment.overflow(SLOT_COUNTER, b"", sizeof(int64_t), NULL)
+        counter.segment = segment
+        return counter
 
     def add(self, int64_t n=1):
+        if n < 0:
+            raise ValueError("a counter never falls")
         HG_ADD(self.cell, n)
 
     @property
@@ -19,9 +29,17 @@ cdef class Counter:
 
 
 cdef class Gauge:
-    def __init__(self, Segment segment, bytes key):
-        self.segment = segment
+    def __init__(self, Segment segment not None, bytes key not None):
         self.cell = <int64_t*>segment.slot(key, SLOT_GAUGE, sizeof(int64_t))
+        self.segment = segment
+
+    @staticmethod
+    def overflow(Segment segment not None):
+        """The gauge for everything that finds no room."""
+        cdef Gauge gauge = Gauge.__new__(Gauge)
+        gauge.cell = <int64_t*>segment.overflow(SLOT_GAUGE, b"", sizeof(int64_t), NULL)
+        gauge.segment = segment
+        return gauge
 
     def add(self, int64_t n):
         HG_ADD(self.cell, n)

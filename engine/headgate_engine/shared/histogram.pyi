@@ -7,14 +7,22 @@ MAX_BOUNDS: int
 SECONDS: int
 
 class Histogram:
-    """Observations by bucket. bounds: 1 to 32 rising upper bounds; scale: parts of a unit that `sum` is kept in."""
+    """Observations by bucket. bounds: 1 to 32 rising upper bounds; scale: parts of a unit that `sum` is kept in.
+
+    ValueError for other bounds, or when the key has a histogram of other bounds; SegmentFull without room.
+    """
 
     def __init__(self, segment: Segment, key: bytes, bounds: Iterable[float], scale: int = ...) -> None: ...
-    def observe(self, value: float) -> None: ...
+    @staticmethod
+    def overflow(segment: Segment, bounds: Iterable[float], scale: int = ...) -> Histogram:
+        """Return the one of family `gw_overflow_histogram` with these bounds, for everything that finds no room."""
+    def observe(self, value: float) -> None:
+        """Count a value in units of the bounds, rounded to 1/scale; below 0 counts as 0. ValueError: not finite."""
     @property
     def count(self) -> int: ...
     @property
-    def sum(self) -> float: ...
+    def sum(self) -> float:
+        """The sum of all observations in units of the bounds; kept exactly, in 128 bits of 1/scale."""
 
 class HistogramValue(NamedTuple):
     """counts are per bucket (not cumulative), one more than bounds; sum in units of the bounds."""

@@ -1,13 +1,15 @@
 """Shared memory with named slots; see segment.pxd.
 
 Readers take no lock: entries are only ever added, and become visible by one release store. Whoever adds an entry holds
-a lock that carries its process id; a lock whose owner is gone is taken over, and what it had half done stays unseen.
+a lock that names it (shared.lock); a lock whose holder is gone is taken over, and what it had half done stays unseen.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.errno cimport ESRCH, errno
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.errno cimport errno
+from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
+
+from headgate_engine.shared.lock cimport acquire, release
 
 import os
 
@@ -19,33 +21,28 @@ cdef extern from "<sys/mman.h>" nogil:
     int MAP_SHARED
     void* MAP_FAILED
 
-cdef extern from "<signal.h>" nogil:
-    int kill(int pid, int sig)
-
-cdef extern from "<sched.h>" nogil:
-    int sched_yield()
-
 cdef extern from *:
     """
-    #define HG_CAS(p, old, new) __sync_bool_compare_and_swap((p), (old), (new))
     #define HG_STORE(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
     #define HG_LOAD(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
     """
-    bint HG_CAS(int32_t* p, int32_t old, int32_t new) nogil
-    void HG_STORE(uint32_t* p, uint32_t v) nogil
-    void HG_STORE_INT "HG_STORE"(int32_t* p, int32_t v) nogil
-    uint32_t HG_LOAD(uint32_t* p) nogil
-    int32_t HG_LOAD_INT "HG_LOAD"(int32_t* p) nogil
+    void HG_STORE(uint32_t* p, uint32_t v) noexcept nogil
+    void HG_STORE_LONG "HG_STORE"(uint64_t* p, uint64_t v) noexcept nogil
+    uint32_t HG_LOAD(uint32_t* p) noexcept nogil
+    uint64_t HG_LOAD_LONG "HG_LOAD"(uint64_t* p) noexcept nogil
 
 cdef uint64_t MAGIC = 0x48656164476174E1
 cdef enum:
-    VERSION = 1
+    VERSION = 2
     ALIGN = 64
-    # Spins before the owner of a held lock is looked at.
-    PATIENCE = 1000
+    # Heap kept for overflow slots: a few dozen of the largest histograms.
+    RESERVE = 32768
+    # The least heap that a segment makes sense with, reserve included.
+    LEAST_HEAP = 65536
 
 DEFAULT_SIZE = 16 * 1024 * 1024
 DEFAULT_ENTRIES = 16384
+KIND_NAMES = {SLOT_COUNTER: b"counter", SLOT_GAUGE: b"gauge", SLOT_HISTOGRAM: b"histogram", SLOT_BUCKET: b"bucket"}
 
 
 class SegmentFull(MemoryError):
@@ -58,11 +55,15 @@ cdef inline uint64_t _hash(const char* p, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(n):
         h = (h ^ <unsigned char>p[i]) * <uint64_t>1099511628211
-    return h | 1
+    return h
 
 
 cdef inline uint64_t _aligned(uint64_t n) noexcept nogil:
     return (n + ALIGN - 1) & ~<uint64_t>(ALIGN - 1)
+
+
+cdef inline uint64_t _heap_start(uint64_t entries) noexcept nogil:
+    return _aligned(sizeof(SegmentHeader)) + _aligned(entries * sizeof(SlotEntry))
 
 
 cdef class Segment:
@@ -72,33 +73,46 @@ cdef class Segment:
         self.fd = -1
         self.memory = NULL
 
+    def __init__(self):
+        raise TypeError("use Segment.create() or Segment.attach()")
+
     @staticmethod
     def create(Py_ssize_t size=DEFAULT_SIZE, int entries=DEFAULT_ENTRIES):
-        """A new segment of `size` bytes (sparse: untouched pages cost nothing) for `entries` slots."""
-        cdef Segment segment = Segment()
-        cdef uint64_t directory = _aligned(sizeof(SegmentHeader)) + _aligned(entries * sizeof(SlotEntry))
-        if entries < 1 or size < <Py_ssize_t>directory + 4096:
+        """A new segment of `size` bytes (sparse: untouched pages cost nothing) with a directory of `entries`."""
+        cdef Segment segment = Segment.__new__(Segment)
+        if entries < 4 or size < <Py_ssize_t>_heap_start(entries) + LEAST_HEAP:
             raise ValueError("segment is too small for its directory")
         fd = os.memfd_create("headgate", os.MFD_CLOEXEC)
-        os.ftruncate(fd, size)
-        segment._map(fd, size)
+        try:
+            os.ftruncate(fd, size)
+            segment._map(fd, size)
+        except BaseException:
+            os.close(fd)
+            raise
         segment.header.version = VERSION
         segment.header.directory_size = entries
         segment.header.size = size
-        segment.header.heap_used = directory
-        segment.header.magic = MAGIC
+        segment.header.heap_used = _heap_start(entries)
+        HG_STORE_LONG(&segment.header.magic, MAGIC)
         return segment
 
     @staticmethod
     def attach(int fd):
         """The segment behind an inherited descriptor; ValueError when it is something else."""
-        cdef Segment segment = Segment()
-        size = os.fstat(fd).st_size
-        if size < 4096:
+        cdef Segment segment = Segment.__new__(Segment)
+        cdef Py_ssize_t size = os.fstat(fd).st_size
+        if size < LEAST_HEAP:
             raise ValueError("not a Headgate segment")
         segment._map(fd, size)
-        if segment.header.magic != MAGIC or segment.header.version != VERSION:
-            raise ValueError("not a Headgate segment of this version")
+        segment.fd = -1
+        if HG_LOAD_LONG(&segment.header.magic) != MAGIC:
+            raise ValueError("not a Headgate segment")
+        if segment.header.version != VERSION:
+            raise ValueError(f"segment of layout {segment.header.version}, this is {VERSION}")
+        if (segment.header.size != <uint64_t>size or segment.header.directory_size < 4
+                or _heap_start(segment.header.directory_size) + LEAST_HEAP > <uint64_t>size):
+            raise ValueError("segment does not fit its file")
+        segment.fd = fd
         return segment
 
     def _map(self, int fd, Py_ssize_t size):
@@ -123,83 +137,91 @@ cdef class Segment:
             self.fd = -1
 
     def __len__(self):
-        return self.header.count
+        return HG_LOAD(&self.header.count)
 
     cdef void* slot(self, bytes key, int kind, Py_ssize_t size) except NULL:
-        cdef uint64_t hashed = _hash(key, len(key))
-        cdef uint32_t index
-        cdef SlotEntry* entry = self._find(key, hashed, &index)
+        return self.slot_from(key, kind, size, NULL)
+
+    cdef void* slot_from(self, bytes key, int kind, Py_ssize_t size, const void* first) except NULL:
+        cdef SlotWish wish
+        wish.kind, wish.size, wish.first, wish.overflow = kind, size, first, False
+        return self._wished(&wish, key)
+
+    cdef void* overflow(self, int kind, bytes labels, Py_ssize_t size, const void* first) except NULL:
+        cdef SlotWish wish
+        wish.kind, wish.size, wish.first, wish.overflow = kind, size, first, True
+        return self._wished(&wish, b"gw_overflow_%s\0%s" % (KIND_NAMES[kind], labels))
+
+    cdef void* _wished(self, SlotWish* wish, bytes key) except NULL:
+        cdef uint32_t index = 0
+        cdef SlotEntry* entry
+        wish.key = key
+        wish.key_len = len(key)
+        wish.hash = _hash(wish.key, wish.key_len)
+        entry = self._find(wish, &index)
         if entry == NULL:
-            self._lock()
-            try:
-                entry = self._find(key, hashed, &index)
-                if entry == NULL:
-                    return self._insert(key, hashed, kind, size)
-            finally:
-                self._unlock()
-        if entry.kind != <uint32_t>kind or entry.value_len != <uint32_t>size:
+            # No Python below the lock: a switch of threads there would leave others spinning.
+            acquire(&self.header.lock)
+            entry = self._find(wish, &index)
+            if entry == NULL:
+                entry = self._insert(wish)
+            release(&self.header.lock)
+        if entry == NULL:
+            raise SegmentFull("shared memory segment is full")
+        if entry.kind != <uint32_t>wish.kind or entry.value_len != <uint32_t>wish.size:
             raise ValueError(f"slot {key!r} exists with another kind or size")
         return self.memory + entry.value_off
 
-    cdef SlotEntry* _find(self, bytes key, uint64_t hashed, uint32_t* index) noexcept:
-        """The published entry of `key`, or NULL with the place where it would go."""
+    cdef SlotEntry* _find(self, const SlotWish* wish, uint32_t* index) noexcept nogil:
+        """The published entry of the key, or NULL with the place where it would go."""
         cdef uint32_t size = self.header.directory_size
-        cdef uint32_t at = <uint32_t>(hashed % size)
+        cdef uint32_t at = <uint32_t>(wish.hash % size)
         cdef uint32_t steps = 0
         cdef SlotEntry* entry
         while steps < size:
             entry = &self.directory[at]
             if not HG_LOAD(&entry.published):
                 break
-            if entry.hash == hashed and entry.key_len == <uint32_t>len(key) and memcmp(
-                    self.memory + entry.key_off, <char*>key, len(key)) == 0:
+            if entry.hash == wish.hash and entry.key_len == <uint32_t>wish.key_len and memcmp(
+                    self.memory + entry.key_off, wish.key, wish.key_len) == 0:
                 return entry
             at = at + 1 if at + 1 < size else 0
             steps += 1
         index[0] = at
         return NULL
 
-    cdef void* _insert(self, bytes key, uint64_t hashed, int kind, Py_ssize_t size) except NULL:
-        cdef uint64_t value_off = _aligned(self.header.heap_used)
-        cdef uint64_t key_off = value_off + <uint64_t>size
-        cdef uint64_t end = key_off + <uint64_t>len(key)
+    cdef SlotEntry* _insert(self, const SlotWish* wish) noexcept nogil:
+        """The new entry, or NULL when there is no room. The caller holds the lock."""
+        cdef SegmentHeader* header = self.header
+        cdef uint64_t value_off = _aligned(header.heap_used)
+        cdef uint64_t key_off = value_off + <uint64_t>wish.size
+        cdef uint64_t end = key_off + <uint64_t>wish.key_len
+        # Probing stays short, and overflow slots find a place, while a quarter of the directory is free.
+        cdef uint64_t heap_end = header.size if wish.overflow else header.size - RESERVE
+        cdef uint32_t places = header.directory_size - 1 if wish.overflow else header.directory_size // 4 * 3
         cdef uint32_t index = 0
         cdef SlotEntry* entry
-        # Probing stays short while a quarter of the directory is free.
-        if end > self.header.size or self.header.count >= self.header.directory_size // 4 * 3:
-            raise SegmentFull("shared memory segment is full")
-        self._find(key, hashed, &index)
+        if end > heap_end or header.count >= places:
+            return NULL
+        self._find(wish, &index)
         entry = &self.directory[index]
         # A predecessor that died half-way may have written here: nobody has seen it.
-        memset(self.memory + value_off, 0, size)
-        memcpy(self.memory + key_off, <char*>key, len(key))
-        entry.hash = hashed
+        if wish.first == NULL:
+            memset(self.memory + value_off, 0, wish.size)
+        else:
+            memcpy(self.memory + value_off, wish.first, wish.size)
+        memcpy(self.memory + key_off, wish.key, wish.key_len)
+        entry.hash = wish.hash
         entry.key_off = key_off
-        entry.key_len = <uint32_t>len(key)
+        entry.key_len = <uint32_t>wish.key_len
         entry.value_off = value_off
-        entry.value_len = <uint32_t>size
-        entry.kind = kind
-        self.header.heap_used = end
+        entry.value_len = <uint32_t>wish.size
+        entry.kind = wish.kind
+        # Space and count first: who dies between these lines wastes a slot, and never shares one.
+        header.heap_used = end
+        HG_STORE(&header.count, header.count + 1)
         HG_STORE(&entry.published, 1)
-        self.header.count += 1
-        return self.memory + value_off
-
-    cdef int _lock(self) except -1:
-        cdef int32_t mine = os.getpid()
-        cdef int32_t owner
-        cdef int spins = 0
-        while not HG_CAS(&self.header.lock_owner, 0, mine):
-            spins += 1
-            if spins % PATIENCE == 0:
-                owner = HG_LOAD_INT(&self.header.lock_owner)
-                if owner and kill(owner, 0) < 0 and errno == ESRCH:
-                    if HG_CAS(&self.header.lock_owner, owner, mine):
-                        return 0
-            sched_yield()
-        return 0
-
-    cdef void _unlock(self) noexcept:
-        HG_STORE_INT(&self.header.lock_owner, 0)
+        return entry
 
     def entries(self):
         """List of (key, kind, value bytes) of every slot, a copy in directory order."""
