@@ -5,8 +5,11 @@ MAX_TOKENS: int
 class TokenBucket:
     """A bucket that all processes of a replica share; its numbers are part of its identity.
 
-    Starts full; after k whole intervals since the first use, k * tokens_per_fill are added, up to max_tokens.
-    ValueError when tokens_per_fill is above max_tokens or the interval is not positive.
+    Starts full; after k whole intervals since creation, k * tokens_per_fill have been added, capped at max_tokens at
+    each tick; nothing is added inside an interval. A key that exists with the same numbers keeps its level and ticks;
+    with other numbers it is another bucket. key: any bytes; max_tokens: 0..2^53; tokens_per_fill: 0..max_tokens;
+    fill_interval_ns: 1 or more; created_ns: CLOCK_MONOTONIC, now when left out.
+    ValueError for other numbers, SegmentFull when there is no room (a shared overflow bucket would limit strangers).
     """
 
     def __init__(
@@ -16,6 +19,7 @@ class TokenBucket:
         max_tokens: int,
         tokens_per_fill: int,
         fill_interval_ns: int,
+        created_ns: int | None = ...,
     ) -> None: ...
     @property
     def max_tokens(self) -> int: ...
@@ -24,6 +28,11 @@ class TokenBucket:
     @property
     def fill_interval_ns(self) -> int: ...
     def take_at(self, n: int, now_ns: int) -> tuple[bool, int, int, int]:
-        """Take n tokens: (allowed, limit, remaining, seconds to the next refill rounded down)."""
+        """Take n tokens or nothing: (allowed, limit, remaining, seconds to the next refill rounded down).
+
+        n below 1 or above max_tokens is refused with reset 0. A refusal says 0 remaining.
+        """
+    def look_at(self, n: int, now_ns: int) -> tuple[bool, int, int, int]:
+        """Say what take_at() would, and take nothing."""
     def settle_at(self, n: int, now_ns: int) -> None:
         """Give back (n > 0) or take away (n < 0); the level stays within 0..max_tokens."""

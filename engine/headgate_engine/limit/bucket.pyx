@@ -1,129 +1,122 @@
-"""Token buckets: full at the start, refilled in fixed ticks counted from the first use, never inside an interval.
+"""Token buckets: full at the start, refilled in fixed ticks counted from creation, never inside an interval.
 
-The four words of a bucket change together under a lock of a few nanoseconds that carries its holder's process id; a
-process that dies inside it is noticed and its lock taken over.
+The words of a bucket change under a lock of a few nanoseconds (shared.lock). A holder that dies inside leaves the
+bucket usable: each section ends with one store of the level, and a refill marks its ticks before, so that what is lost
+is a refill and never a limit.
 """
 
-from libc.errno cimport ESRCH, errno
 from libc.stdint cimport int64_t
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
+from headgate_engine.shared.lock cimport acquire, release
 from headgate_engine.shared.segment cimport SLOT_BUCKET, Segment
-
-import os
-
-cdef extern from "<signal.h>" nogil:
-    int kill(int pid, int sig)
-
-cdef extern from "<sched.h>" nogil:
-    int sched_yield()
 
 cdef extern from *:
     """
-    #define HG_CAS64(p, old, new) __sync_bool_compare_and_swap((p), (old), (new))
-    #define HG_RELEASE(p) __atomic_store_n((p), 0, __ATOMIC_RELEASE)
-    #define HG_LOAD64(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+    /* Keeps the compiler from changing the order of the stores around it. */
+    #define HG_IN_ORDER() __atomic_signal_fence(__ATOMIC_SEQ_CST)
     """
-    bint HG_CAS64(int64_t* p, int64_t old, int64_t new) noexcept nogil
-    void HG_RELEASE(int64_t* p) noexcept nogil
-    int64_t HG_LOAD64(int64_t* p) noexcept nogil
+    void HG_IN_ORDER() noexcept nogil
 
 # Largest capacity: what a JSON number holds exactly.
 MAX_TOKENS = 1 << 53
 
-cdef enum:
-    PATIENCE = 1000
 
-cdef int64_t _pid = os.getpid()
-
-
-def _after_fork():
-    global _pid
-    _pid = os.getpid()
-
-
-os.register_at_fork(after_in_child=_after_fork)
+cdef int64_t _now() noexcept nogil:
+    cdef timespec ts
+    clock_gettime(CLOCK_MONOTONIC, &ts)
+    return <int64_t>ts.tv_sec * 1000000000 + ts.tv_nsec
 
 
 cdef class TokenBucket:
-    def __init__(self, Segment segment, bytes key, int64_t max_tokens, int64_t tokens_per_fill, int64_t fill_interval_ns):
-        if not 0 <= tokens_per_fill <= max_tokens <= MAX_TOKENS:
-            raise ValueError("tokens per fill must be within 0 and the capacity")
+    def __init__(self, Segment segment not None, bytes key not None, int64_t max_tokens, int64_t tokens_per_fill,
+                 int64_t fill_interval_ns, created_ns=None):
+        cdef BucketSlot first
+        if not 0 <= max_tokens <= MAX_TOKENS:
+            raise ValueError("max tokens must be within 0 and 2^53")
+        if tokens_per_fill < 0:
+            raise ValueError("the refill amount cannot be negative")
+        if tokens_per_fill > max_tokens:
+            raise ValueError("max tokens cannot be less than the refill amount")
         if fill_interval_ns <= 0:
             raise ValueError("the fill interval must be positive")
         self.segment = segment
         self.max_tokens = max_tokens
         self.tokens_per_fill = tokens_per_fill
         self.fill_interval_ns = fill_interval_ns
+        first.lock = 0
+        first.created_ns = _now() if created_ns is None else created_ns
+        first.ticks = 0
+        first.level = max_tokens
         # The numbers are part of the key: another configuration is another bucket.
         whole = b"bucket\0%s\0%d/%d/%d" % (key, max_tokens, tokens_per_fill, fill_interval_ns)
-        self.slot = <BucketSlot*>segment.slot(whole, SLOT_BUCKET, sizeof(BucketSlot))
+        self.slot = <BucketSlot*>segment.slot_from(whole, SLOT_BUCKET, sizeof(BucketSlot), &first)
 
-    cdef int _lock(self) except -1:
-        cdef int spins = 0
-        cdef int64_t owner
-        while not HG_CAS64(&self.slot.lock, 0, _pid):
-            spins += 1
-            if spins % PATIENCE == 0:
-                owner = HG_LOAD64(&self.slot.lock)
-                if owner and kill(<int>owner, 0) < 0 and errno == ESRCH:
-                    if HG_CAS64(&self.slot.lock, owner, _pid):
-                        return 0
-                sched_yield()
-        return 0
-
-    cdef void _unlock(self) noexcept:
-        HG_RELEASE(&self.slot.lock)
-
-    cdef void _refill(self, int64_t now_ns) noexcept:
+    cdef int64_t _refilled(self, int64_t now_ns) noexcept nogil:
+        """The level with what is due; the ticks are marked as paid out. The caller holds the lock and stores it."""
         cdef BucketSlot* slot = self.slot
-        cdef int64_t ticks, due
-        if slot.created_ns == 0:
-            slot.created_ns = now_ns if now_ns else 1
-            slot.level = self.max_tokens
-            slot.ticks = 0
-            return
-        ticks = (now_ns - slot.created_ns) // self.fill_interval_ns if now_ns > slot.created_ns else 0
-        due = ticks - slot.ticks
+        cdef int64_t level = slot.level
+        # A taker with an older clock reading than the last one finds nothing due.
+        cdef int64_t ticks = (now_ns - slot.created_ns) // self.fill_interval_ns if now_ns > slot.created_ns else 0
+        cdef int64_t due = ticks - slot.ticks
         if due <= 0:
-            return
+            return level
         slot.ticks = ticks
-        # due * tokens_per_fill may not fit: compare by division first.
-        if self.tokens_per_fill and due > (self.max_tokens - slot.level) // self.tokens_per_fill:
-            slot.level = self.max_tokens
-        else:
-            slot.level += due * self.tokens_per_fill
+        HG_IN_ORDER()
+        # due * tokens_per_fill may not fit: divide first.
+        if self.tokens_per_fill == 0:
+            return level
+        if due > (self.max_tokens - level) // self.tokens_per_fill:
+            return self.max_tokens
+        return level + due * self.tokens_per_fill
 
-    cdef int take(self, int64_t n, int64_t now_ns, TakeResult* out) except -1:
+    cdef int _ask(self, int64_t n, int64_t now_ns, bint keep, TakeResult* out) noexcept nogil:
         cdef BucketSlot* slot = self.slot
-        cdef int64_t next_tick
+        cdef int64_t level
+        cdef int64_t passed = now_ns - slot.created_ns if now_ns > slot.created_ns else 0
+        acquire(&slot.lock)
+        level = self._refilled(now_ns)
+        out.allowed = 0 < n <= level
+        if out.allowed and not keep:
+            level -= n
+        slot.level = level
+        release(&slot.lock)
         out.limit = self.max_tokens
-        self._lock()
-        self._refill(now_ns)
-        out.allowed = 0 < n <= slot.level
-        if out.allowed:
-            slot.level -= n
-        out.remaining = slot.level
-        next_tick = slot.created_ns + (slot.ticks + 1) * self.fill_interval_ns
-        self._unlock()
-        if n <= 0 or n > self.max_tokens:
-            out.reset_s = 0
+        out.remaining = level if out.allowed else 0
+        if 0 < n <= self.max_tokens:
+            out.reset_s = (self.fill_interval_ns - passed % self.fill_interval_ns) // 1000000000
         else:
-            out.reset_s = (next_tick - now_ns) // 1000000000 if next_tick > now_ns else 0
+            out.reset_s = 0
         return 0
 
-    cdef int settle(self, int64_t n, int64_t now_ns) except -1:
+    cdef int take(self, int64_t n, int64_t now_ns, TakeResult* out) noexcept nogil:
+        return self._ask(n, now_ns, False, out)
+
+    cdef int look(self, int64_t n, int64_t now_ns, TakeResult* out) noexcept nogil:
+        return self._ask(n, now_ns, True, out)
+
+    cdef int settle(self, int64_t n, int64_t now_ns) noexcept nogil:
         cdef int64_t level
-        self._lock()
-        self._refill(now_ns)
-        level = self.slot.level + n
+        if n > self.max_tokens:
+            n = self.max_tokens
+        elif n < -self.max_tokens:
+            n = -self.max_tokens
+        acquire(&self.slot.lock)
+        level = self._refilled(now_ns) + n
         self.slot.level = 0 if level < 0 else (self.max_tokens if level > self.max_tokens else level)
-        self._unlock()
+        release(&self.slot.lock)
         return 0
 
     def take_at(self, int64_t n, int64_t now_ns):
         """Python face of take(): (allowed, limit, remaining, reset in seconds)."""
         cdef TakeResult result
         self.take(n, now_ns, &result)
+        return bool(result.allowed), result.limit, result.remaining, result.reset_s
+
+    def look_at(self, int64_t n, int64_t now_ns):
+        """Python face of look(): as take_at(), and nothing is taken."""
+        cdef TakeResult result
+        self.look(n, now_ns, &result)
         return bool(result.allowed), result.limit, result.remaining, result.reset_s
 
     def settle_at(self, int64_t n, int64_t now_ns):

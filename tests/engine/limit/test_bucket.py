@@ -41,8 +41,8 @@ def segment() -> Segment:
     return Segment.create(SIZE, 64)
 
 
-def bucket_of(segment: Segment, *numbers: int, key: bytes = b"k") -> TokenBucket:
-    return TokenBucket(segment, key, *numbers, created_ns=0)
+def bucket_of(segment: Segment, most: int, fill: int, interval: int) -> TokenBucket:
+    return TokenBucket(segment, b"k", most, fill, interval, created_ns=0)
 
 
 def test_a_bucket_starts_full_and_counts_down(segment: Segment) -> None:
