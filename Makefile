@@ -36,7 +36,7 @@ node-peers:      ## MCP programs from npm for tests/end_to_end/test_peers.py (ne
 
 lint: $(VENV)/.test-deps  ## ruff and cython-lint
 	$(BIN)/ruff check engine pysrc tests bench ci fuzz setup.py
-	$(BIN)/cython-lint engine
+	PATH="$(abspath $(BIN)):$$PATH" cython-lint engine
 
 types: $(VENV)/.test-deps ## mypy, strict
 	$(BIN)/mypy

@@ -39,12 +39,14 @@ EVENTS = [
     )
     for number in range(CHUNKS)
 ]
-USAGE = chunk(b'data: {"id":"chatcmpl-1","choices":[],"usage":{"prompt_tokens":200,"completion_tokens":50,"total_tokens":250}}\n\n')
+USAGE = chunk(
+    b'data: {"id":"chatcmpl-1","choices":[],"usage":{"prompt_tokens":200,"completion_tokens":50,"total_tokens":250}}\n\n'
+)
 END = chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n"
 
 
 class Backend(asyncio.Protocol):
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore
         self.transport = transport
         self.data = b""
 
@@ -68,7 +70,7 @@ class Backend(asyncio.Protocol):
             at = body.find(b'"id":')
             self.transport.write(whole(b"application/json", RPC % body[at + 5 :].split(b",", 1)[0].strip(b"} ")))
         elif b'"stream":true' in body:
-            asyncio.get_running_loop().create_task(self.stream(b"include_usage" in body))  # noqa: TID251
+            asyncio.get_running_loop().create_task(self.stream(b"include_usage" in body))
         else:
             self.transport.write(CHAT)
 

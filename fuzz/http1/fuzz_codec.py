@@ -17,7 +17,20 @@ from hostile_http1 import HOSTILE_REQUESTS, HOSTILE_RESPONSES  # noqa: E402
 from headgate_engine.http1.codec import CLIENT, SERVER  # noqa: E402
 
 CORPUS = Path(__file__).parent / "corpus"
-PIECES = [b"\r\n", b"\n", b"\r", b" ", b":", b"\0", b"0", b"chunked", b"Content-Length: ", b"\r\n\r\n", b"HTTP/1.1", b"\xff"]
+PIECES = [
+    b"\r\n",
+    b"\n",
+    b"\r",
+    b" ",
+    b":",
+    b"\0",
+    b"0",
+    b"chunked",
+    b"Content-Length: ",
+    b"\r\n\r\n",
+    b"HTTP/1.1",
+    b"\xff",
+]
 
 
 def mutated(data: bytes, source: random.Random) -> bytes:

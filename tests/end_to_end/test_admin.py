@@ -46,7 +46,12 @@ def test_two_dumps_of_one_state_are_the_same_but_for_the_workers_numbers(running
     [
         ("GET", "/logging", 200, "current log level is info\n"),
         ("POST", "/logging", 200, "current log level is info\n"),
-        ("POST", "/logging?level=headgate.downstream=debug,warn", 200, "current log level is headgate.downstream=debug,warn\n"),
+        (
+            "POST",
+            "/logging?level=headgate.downstream=debug,warn",
+            200,
+            "current log level is headgate.downstream=debug,warn\n",
+        ),
         ("POST", "/logging?level=loud", 400, "Invalid level provided: loud\n"),
         ("POST", "/logging?level=module", 400, "Invalid level provided"),
         ("POST", "/logging?reset", 200, "current log level is info\n"),

@@ -147,7 +147,15 @@ def test_a_client_that_leaves_ends_the_provider_s_work(gateway, upstream) -> Non
 
     running = gateway(CONFIG.replace("BACKEND", str(upstream(script))))
     subprocess.run(
-        ["curl", "-sN", "--max-time", "1", f"{running.url}/v1/chat/completions", "-d", '{"model":"sample","stream":true}'],
+        [
+            "curl",
+            "-sN",
+            "--max-time",
+            "1",
+            f"{running.url}/v1/chat/completions",
+            "-d",
+            '{"model":"sample","stream":true}',
+        ],
         capture_output=True,
         check=False,
     )

@@ -77,7 +77,10 @@ def test_progress_arrives_with_the_call_it_belongs_to(gateway) -> None:
     seen: list[float] = []
 
     async def call() -> None:
-        async with streamable_http_client(f"{running.url}/mcp") as (read, write, *_), ClientSession(read, write) as session:
+        async with (
+            streamable_http_client(f"{running.url}/mcp") as (read, write, *_),
+            ClientSession(read, write) as session,
+        ):
             await session.initialize()
 
             async def progress(done: float, _total: float | None, _message: str | None) -> None:
@@ -155,7 +158,8 @@ def test_a_server_that_is_killed_fails_its_call_and_its_session(gateway) -> None
     call = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "slow", "arguments": {"seconds": 30}}}
 
     async def both() -> tuple[int, str, dict[str, str]]:
-        pending = asyncio.create_task(asyncio.to_thread(post, running, call, **session))
+        loop = asyncio.get_running_loop()
+        pending = loop.run_in_executor(None, lambda: post(running, call, **session))
         await asyncio.sleep(0.3)
         os.kill(servers(running)[0], signal.SIGKILL)
         return await pending

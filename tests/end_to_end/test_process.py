@@ -105,8 +105,11 @@ def test_a_changed_file_is_taken_up_and_a_broken_one_is_not(gateway) -> None:
 def test_ports_come_and_go_with_a_reload(gateway) -> None:
     running = gateway(DIRECT.replace("BODY", "one"))
     other = running.port + 1 if running.port < 65000 else running.port - 1
-    running.write(DIRECT.replace("BODY", "one").replace("routes:", f"  second: {{port: {other}}}\nroutes:", 1).replace(
-        "- name: a", "- name: a\n  gateways: [default, second]"))
+    running.write(
+        DIRECT.replace("BODY", "one")
+        .replace("routes:", f"  second: {{port: {other}}}\nroutes:", 1)
+        .replace("- name: a", "- name: a\n  gateways: [default, second]")
+    )
     running.wait_log("generation=2")
     assert running.fetch(f"http://127.0.0.1:{other}/")[1] == "one"
     running.write(DIRECT.replace("BODY", "one"))
@@ -225,9 +228,8 @@ def test_workers_end_when_the_supervisor_is_killed(gateway) -> None:
 
 
 def alive(pid: int) -> bool:
-    with contextlib.suppress(OSError):
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().split()[2] != "Z"
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as file:
+        return file.read().split()[2] != "Z"
     return False
 
 

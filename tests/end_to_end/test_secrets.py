@@ -66,7 +66,9 @@ def test_a_configuration_error_does_not_show_the_secret_beside_it(tmp_path) -> N
     import subprocess
 
     path = tmp_path / "config.yaml"
-    path.write_text(CONFIG.replace("BACKEND", "1").replace("FOLDER", "/nowhere").replace("{port}", "3000") + "wrong: field\n")
+    path.write_text(
+        CONFIG.replace("BACKEND", "1").replace("FOLDER", "/nowhere").replace("{port}", "3000") + "wrong: field\n"
+    )
     done = subprocess.run(
         [sys.executable, "-m", "headgate.cli.main", "-f", str(path), "--validate-only"],
         capture_output=True,

@@ -45,9 +45,20 @@ def issue(authority: trustme.CA, folder: Path, name: str, host: str) -> None:
 
 def https(running, folder: Path, host: str) -> str:
     done = subprocess.run(
-        ["curl", "-s", "--max-time", "5", "--cacert", str(folder / "ca.pem"), "--resolve",
-         f"{host}:{running.port}:127.0.0.1", f"https://{host}:{running.port}/"],
-        capture_output=True, text=True, check=False,
+        [
+            "curl",
+            "-s",
+            "--max-time",
+            "5",
+            "--cacert",
+            str(folder / "ca.pem"),
+            "--resolve",
+            f"{host}:{running.port}:127.0.0.1",
+            f"https://{host}:{running.port}/",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.stdout if done.returncode == 0 else f"curl {done.returncode}"
 
@@ -58,9 +69,10 @@ def serial(running, host: str) -> str:
     context.verify_mode = ssl.CERT_NONE
     import socket
 
-    with socket.create_connection(("127.0.0.1", running.port)) as sock, context.wrap_socket(
-        sock, server_hostname=host
-    ) as secure:
+    with (
+        socket.create_connection(("127.0.0.1", running.port)) as sock,
+        context.wrap_socket(sock, server_hostname=host) as secure,
+    ):
         certificate = secure.getpeercert(binary_form=True)
     assert certificate is not None
     return certificate.hex()
@@ -148,7 +160,10 @@ def test_a_certificate_that_does_not_fit_its_key_is_a_configuration_error(author
     path = tmp_path / "config.yaml"
     path.write_text(CONFIG.replace("FOLDER", str(tmp_path)).replace("{port}", "3000"))
     done = subprocess.run(
-        [sys.executable, "-m", "headgate.cli.main", "-f", str(path), "--validate-only"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "headgate.cli.main", "-f", str(path), "--validate-only"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 1
     assert "key" in done.stderr

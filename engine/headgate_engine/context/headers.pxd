@@ -63,10 +63,10 @@ cdef class MessageHead:
     cdef uint32_t path_len                     # length of the path part of the target (before '?')
     cdef uint32_t authority_off, authority_len # Host or the absolute-form authority, with port; 0 length if none
     cdef uint32_t reason_off, reason_len       # responses
-    cdef readonly int status                        # responses: 100..999; 0 for requests
+    cdef readonly int status  # responses: 100..999; 0 for requests
     cdef int minor_version                     # HTTP/1.<minor>; 20 for HTTP/2
     cdef uint32_t flags                        # HeadFlag bits
-    cdef readonly int64_t content_length              # -1: no length given
+    cdef readonly int64_t content_length  # -1: no length given
     # -- fields ---------------------------------------------------------------------------------------------------
     cdef HeaderSpan* spans
     cdef int count, span_capacity

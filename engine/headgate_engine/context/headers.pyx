@@ -3,9 +3,9 @@
 
 from libc.stdint cimport uint32_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcpy
 
-from headgate_engine.wire.scan cimport IS_TOKEN, IS_VALUE, all_of, lower, same_lower
+from headgate_engine.wire.scan cimport IS_TOKEN, IS_VALUE, all_of, same_lower
 
 cdef enum:
     FIRST_DATA = 1024

@@ -3,7 +3,7 @@
 is checked beside it."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t
 from libc.string cimport memchr, memcpy
 
 from headgate_engine.context.headers cimport (
@@ -12,7 +12,7 @@ from headgate_engine.context.headers cimport (
     HEAD_TE_TRAILERS, HEAD_UPGRADE, HeaderSpan, MessageHead, SPAN_DROPPED, new_head, recycle_head)
 from headgate_engine.http1.head cimport parse_request, parse_response, parse_trailers
 from headgate_engine.http1.states cimport (
-    I_CYCLE, I_DATA, I_END, I_EOF, I_FAULT, I_HEAD, I_INFORMATIONAL, I_SWITCH, REFUSED, S_BODY, S_CLOSED, S_DONE,
+    I_CYCLE, I_DATA, I_END, I_EOF, I_FAULT, I_HEAD, I_INFORMATIONAL, I_SWITCH, REFUSED, S_BODY, S_DONE,
     S_ERROR, S_IDLE, S_TUNNEL, next_state)
 from headgate_engine.wire.buffer cimport ByteBuffer
 from headgate_engine.wire.scan cimport IS_TOKEN, IS_VALUE, all_of, hex_value
@@ -698,8 +698,7 @@ cdef class PythonCodec(Http1Codec):
 def bench_parse(bytes data, int times):
     """Parses a request head `times` times; for bench/micro, so that no Python call is measured."""
     cdef MessageHead head
-    cdef int i
-    for i in range(times):
+    for _ in range(times):
         head = new_head()
         parse_request(head, data, len(data), 256)
         recycle_head(head)

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcmp
 
 from headgate_engine.context.headers cimport (
-    H_UPGRADE, HEAD_CHUNKED, HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_IS_HEAD, HEAD_UPGRADE, MessageHead, new_head,
+    HEAD_CHUNKED, HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_IS_HEAD, HEAD_UPGRADE, MessageHead, new_head,
     recycle_head)
 from headgate_engine.context.request cimport Reply, RequestContext, new_context, recycle_context
 from headgate_engine.http1.codec cimport BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE
@@ -21,10 +21,9 @@ from headgate_engine.link.timers cimport Timer, monotonic_ns
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.llm.router cimport LlmChoice, ModelRouter
 from headgate_engine.plan.plans cimport (
-    BACKEND_HANDLER, BACKEND_HOST, BACKEND_INVALID, BACKEND_LLM, BackendPlan, BindPlan, ListenerPlan,
+    BACKEND_HANDLER, BACKEND_HOST, BACKEND_INVALID, BindPlan, ListenerPlan,
     RoutePlan)
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, Step
-from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.route.table cimport HostTable, RouteRule, RouteTable
 from headgate_engine.wire.buffer cimport ByteBuffer
 
@@ -53,7 +52,6 @@ cdef Exchange new_exchange(Worker worker, ServerStream client, MessageHead head,
     ctx.host_off = head.authority_off
     ctx.host_len = head.authority_len
     return exchange
-
 
 
 cdef class Exchange(Sink):

@@ -29,4 +29,3 @@ cdef class UpstreamConnection(ClientStream):
     cdef int _process(self) except -1
     cdef int _finish_call(self) except -1
     cdef int _fail(self, str detail) except -1
-

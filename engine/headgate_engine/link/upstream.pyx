@@ -2,11 +2,11 @@
 
 from libc.errno cimport EAGAIN, errno
 
-from headgate_engine.context.headers cimport HEAD_UPGRADE, MessageHead
+from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.http1.codec cimport (
-    BODY_CHUNKED, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_INFORMATIONAL, EV_NEED_DATA, EV_PAUSED, EV_UPGRADED,
+    BODY_CHUNKED, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_INFORMATIONAL, EV_UPGRADED,
     Http1Codec, Limits, ROLE_CLIENT)
-from headgate_engine.link.contract cimport ClientStream, ConnectionHome, Sink, WRITE_FAILED
+from headgate_engine.link.contract cimport ClientStream, ConnectionHome, Sink
 from headgate_engine.link.wire cimport Wire
 from headgate_engine.link.worker cimport Worker
 

@@ -15,7 +15,7 @@ cdef class Worker:
     cdef readonly int index
     cdef readonly object segment
     cdef char* scratch              # every read lands here and is used up before control returns to the loop
-    cdef readonly object scratch_view
+    cdef object scratch_view
     # Bytes on their way to a socket. Whoever writes into one flushes it before control leaves the connection.
     cdef ByteBuffer to_client
     cdef ByteBuffer to_upstream
@@ -32,7 +32,7 @@ cdef class Worker:
     cdef object date_handle
     cdef public object spawn        # spawn(name, coroutine) -> task
     cdef public int64_t accepted, refused, requests
-    cdef readonly RequestMeters meters
+    cdef RequestMeters meters
     # True for bytes in the scratch buffer: they stay until control returns to the loop, so a write may borrow them.
     cdef bint owns(self, const char* p) noexcept
     cdef Reply reply(self, int which)

@@ -19,7 +19,7 @@ import logging
 import resource
 import time
 
-from headgate_engine.link.reasons import REPLY_IDS
+from headgate_engine.link import reasons
 
 cdef extern from "<unistd.h>" nogil:
     ssize_t write(int fd, const void* data, size_t n)
@@ -74,10 +74,10 @@ cdef class Worker:
     # -- plans and replies -------------------------------------------------------------------------------------------
     def set_replies(self, dict replies):
         """replies: name in link.reasons.REPLY_IDS -> Reply; every name must be there."""
-        missing = REPLY_IDS.keys() - replies.keys()
+        missing = reasons.REPLY_IDS.keys() - replies.keys()
         if missing:
             raise ValueError(f"no reply for {sorted(missing)}")
-        for name, which in REPLY_IDS.items():
+        for name, which in reasons.REPLY_IDS.items():
             self.replies[which] = replies[name]
 
     def set_bind(self, str key, BindPlan plan):
@@ -90,7 +90,7 @@ cdef class Worker:
 
     def drop_bind(self, str key):
         """Forgets a port and drains its connections."""
-        slot = self.slots.pop(key, None)
+        self.slots.pop(key, None)
         for connection in list(self.connections):
             if connection.bind_key == key:
                 connection.close_if_idle(monotonic_ns())

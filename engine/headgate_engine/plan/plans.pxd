@@ -34,7 +34,6 @@ cdef class RoutePlan:
     cdef public tuple backends               # BackendPlan
     cdef uint64_t* cumulative                # running sums of weights, one per backend
     cdef uint64_t total_weight
-    cdef public dict meters                  # backend name -> RequestMeter (log.meter)
     cdef BackendPlan choose(self)
 
 cdef class ListenerPlan:
@@ -42,7 +41,6 @@ cdef class ListenerPlan:
     cdef public tuple request_steps          # gateway phase
     cdef public tuple response_steps
     cdef public object routes                # route.table.RouteTable
-    cdef public object fallback_meters       # meters of requests without a route
 
 cdef enum ForwardedBits:
     FORWARDED_X = 1          # x-forwarded-for, -proto, -host
@@ -64,7 +62,6 @@ cdef class BindPlan:
     cdef public int trusted_hops
     cdef public int64_t generation
     cdef public object access_log            # log.access.AccessLogFormat, None: off
-    cdef public object connection_meter
 
 cdef class BindSlot:
     # What connections of a port hold: survives reloads, its plan does not.

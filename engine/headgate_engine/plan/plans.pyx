@@ -2,7 +2,6 @@
 
 from libc.stdlib cimport free, malloc
 
-from headgate_engine.context.request cimport Reply
 from headgate_engine.http1.codec cimport Limits
 
 from libc.stdint cimport uint64_t
@@ -50,7 +49,6 @@ cdef class RoutePlan:
         self.backends = backends
         self.request_steps = ()
         self.response_steps = ()
-        self.meters = {}
         if backends:
             self.cumulative = <uint64_t*>malloc(len(backends) * sizeof(uint64_t))
             if self.cumulative == NULL:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import ssl
 
-from headgate_engine.http1.codec import Limits
-
 from headgate.backend.mcp.relay import Relay
 from headgate.ir.backend import HostBackend, MissingBackend, RouteBackend
 from headgate.ir.bind import Bind
@@ -27,6 +25,7 @@ from headgate.pipeline import steps
 from headgate.pipeline.llm import compile_models
 from headgate.pipeline.mcp import McpHandlers
 from headgate.pipeline.replies import Row, engine_replies, reply_of
+from headgate_engine.http1.codec import Limits
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
 from headgate_engine.log.access import AccessLogFormat

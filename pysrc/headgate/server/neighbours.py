@@ -7,10 +7,9 @@ import contextlib
 import os
 from collections.abc import Awaitable, Callable
 
-from headgate_engine.http1.codec import Limits
-
 from headgate.backend.contract import Call
 from headgate.backend.mcp.relay import Relay, RelayEnd, socket_path
+from headgate_engine.http1.codec import Limits
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.handler import HandlerBackend
 from headgate_engine.link.pool import Pool

@@ -10,8 +10,12 @@ from headgate_engine.http1.codec import CLIENT, SERVER
 
 # Why we refuse what h11 takes. A predicate over the lower-cased input.
 DELIBERATE = {
-    "bare LF ends no line (RFC 9112 2.2 lets a recipient accept it; proxies that do get out of step)": lambda d: b"\n" in d.replace(b"\r\n", b""),
-    "both content-length and transfer-encoding (smuggling)": lambda d: d.count(b"content-length") + d.count(b"transfer-encoding") > 1,
+    "bare LF ends no line (RFC 9112 2.2 lets a recipient accept it; proxies that do get out of step)": lambda d: (
+        b"\n" in d.replace(b"\r\n", b"")
+    ),
+    "both content-length and transfer-encoding (smuggling)": lambda d: (
+        d.count(b"content-length") + d.count(b"transfer-encoding") > 1
+    ),
     "a repeated content-length, even the same": lambda d: d.count(b"content-length") > 1 or b"," in d,
     "transfer codings but chunked": lambda d: b"transfer-encoding" in d,
     "folded lines": lambda d: b"\r\n " in d or b"\r\n\t" in d,
@@ -79,7 +83,9 @@ def broken(draw: st.DrawFn) -> bytes:
     data = bytearray(draw(requests()))
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(data) - 1))
-        data[at : at + draw(st.integers(0, 1))] = draw(st.sampled_from([b"\n", b"\r", b" ", b":", b"\0", b"0", b"-", b";", b"", b"A"]))
+        data[at : at + draw(st.integers(0, 1))] = draw(
+            st.sampled_from([b"\n", b"\r", b" ", b":", b"\0", b"0", b"-", b";", b"", b"A"])
+        )
     return bytes(data)
 
 

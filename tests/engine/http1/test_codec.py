@@ -7,7 +7,16 @@ from hostile_http1 import HOSTILE_REQUESTS, HOSTILE_RESPONSES
 
 from headgate_engine.errors import LocalProtocolError, RemoteProtocolError
 from headgate_engine.http1.codec import CLIENT, SERVER, Limits, PythonCodec
-from headgate_engine.wire.events import ConnectionClosed, Data, EndOfMessage, NeedData, Paused, Request, Response, Upgraded
+from headgate_engine.wire.events import (
+    ConnectionClosed,
+    Data,
+    EndOfMessage,
+    NeedData,
+    Paused,
+    Request,
+    Response,
+    Upgraded,
+)
 
 HOST = b"Host: a.test\r\n"
 
@@ -56,9 +65,17 @@ REQUESTS = [
         b"GET http://b.test:8080/x?y HTTP/1.1\r\n" + HOST + b"\r\n",
         [Request("GET", "/x?y", "b.test:8080"), EndOfMessage()],
     ),
-    ("absolute-without-path", b"GET http://b.test?q HTTP/1.1\r\n" + HOST + b"\r\n", [Request("GET", "/?q", "b.test"), EndOfMessage()]),
+    (
+        "absolute-without-path",
+        b"GET http://b.test?q HTTP/1.1\r\n" + HOST + b"\r\n",
+        [Request("GET", "/?q", "b.test"), EndOfMessage()],
+    ),
     ("asterisk", b"OPTIONS * HTTP/1.1\r\n" + HOST + b"\r\n", [Request("OPTIONS", "*", "a.test"), EndOfMessage()]),
-    ("connect", b"CONNECT b.test:443 HTTP/1.1\r\n" + HOST + b"\r\n", [Request("CONNECT", "b.test:443", "b.test:443"), EndOfMessage()]),
+    (
+        "connect",
+        b"CONNECT b.test:443 HTTP/1.1\r\n" + HOST + b"\r\n",
+        [Request("CONNECT", "b.test:443", "b.test:443"), EndOfMessage()],
+    ),
     ("ipv6-host", b"GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n", [Request("GET", "/", "[::1]:80"), EndOfMessage()]),
     ("old-without-host", b"GET / HTTP/1.0\r\n\r\n", [Request("GET", "/", "", minor_version=0), EndOfMessage()]),
     (
@@ -90,10 +107,20 @@ def ask(method: str = "GET") -> PythonCodec:
 
 OK = b"HTTP/1.1 200 OK\r\n"
 RESPONSES = [
-    ("length", "GET", OK + b"Content-Length: 2\r\n\r\nhi", [Response(200, reason="OK", content_length=2), Data(b"hi"), EndOfMessage()]),
+    (
+        "length",
+        "GET",
+        OK + b"Content-Length: 2\r\n\r\nhi",
+        [Response(200, reason="OK", content_length=2), Data(b"hi"), EndOfMessage()],
+    ),
     ("no-reason", "GET", b"HTTP/1.1 204\r\n\r\n", [Response(204), EndOfMessage()]),
     ("head", "HEAD", OK + b"Content-Length: 9\r\n\r\n", [Response(200, reason="OK", content_length=9), EndOfMessage()]),
-    ("not-modified", "GET", b"HTTP/1.1 304 x\r\nContent-Length: 9\r\n\r\n", [Response(304, reason="x", content_length=9), EndOfMessage()]),
+    (
+        "not-modified",
+        "GET",
+        b"HTTP/1.1 304 x\r\nContent-Length: 9\r\n\r\n",
+        [Response(304, reason="x", content_length=9), EndOfMessage()],
+    ),
     (
         "informational-first",
         "GET",
@@ -109,7 +136,9 @@ RESPONSES = [
 ]
 
 
-@pytest.mark.parametrize(("method", "data", "wanted"), [case[1:] for case in RESPONSES], ids=[case[0] for case in RESPONSES])
+@pytest.mark.parametrize(
+    ("method", "data", "wanted"), [case[1:] for case in RESPONSES], ids=[case[0] for case in RESPONSES]
+)
 def test_responses_read_the_same_however_they_are_cut(method: str, data: bytes, wanted: list[object]) -> None:
     for pieces in ways(data):
         assert read(ask(method), pieces) == wanted, pieces
@@ -126,7 +155,9 @@ def test_a_body_without_length_runs_until_the_end_of_the_connection() -> None:
     assert not codec.can_reuse
 
 
-@pytest.mark.parametrize(("data", "status"), [case[1:] for case in HOSTILE_REQUESTS], ids=[case[0] for case in HOSTILE_REQUESTS])
+@pytest.mark.parametrize(
+    ("data", "status"), [case[1:] for case in HOSTILE_REQUESTS], ids=[case[0] for case in HOSTILE_REQUESTS]
+)
 def test_hostile_requests_are_refused_with_their_status(data: bytes, status: int) -> None:
     step = 997 if len(data) > 2000 else 1
     for pieces in ([data], [data[i : i + step] for i in range(0, len(data), step)]):
@@ -143,7 +174,11 @@ def test_hostile_responses_are_refused(data: bytes) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"GET / HT", b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\n\r\nhel", b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhe"],
+    [
+        b"GET / HT",
+        b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\n\r\nhel",
+        b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhe",
+    ],
 )
 def test_input_that_ends_inside_a_message_is_refused(data: bytes) -> None:
     with pytest.raises(RemoteProtocolError):

@@ -1,0 +1,81 @@
+"""MCP sessions."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from headgate.backend.mcp import session as sessions
+from headgate.backend.mcp.failure import McpFailure
+from headgate.backend.mcp.session import Sessions, new_id, owner_of
+
+
+class Server:
+    dead = False
+    stopped = 0
+
+    async def stop(self) -> None:
+        self.stopped += 1
+        self.dead = True
+
+
+def test_an_id_tells_its_owner_and_cannot_be_guessed() -> None:
+    found = {new_id(3) for _ in range(100)}
+    assert len(found) == 100
+    assert {owner_of(item) for item in found} == {3}
+    assert all("!" <= c <= "~" for item in found for c in item)
+
+
+@pytest.mark.parametrize("text", ["", "abc", "-x", "x-1", "99999-x", "1.0-x"])
+def test_what_is_no_id_of_ours_has_no_owner(text: str) -> None:
+    assert owner_of(text) is None
+
+
+def test_idle_sessions_end_busy_and_used_ones_stay() -> None:
+    now = [0.0]
+
+    async def run() -> None:
+        found = Sessions(0, 0.05, clock=lambda: now[0])
+        idle, busy, used = (found.add(Server()) for _ in range(3))  # type: ignore[arg-type]
+        busy.busy = 1
+        now[0] = 10.0
+        assert found.find(used.id) is used
+        await asyncio.sleep(0.15)
+        assert found.find(idle.id) is None
+        assert idle.server.stopped == 1  # type: ignore[attr-defined]
+        assert found.find(busy.id) is busy
+        assert found.find(used.id) is used
+        await found.aclose()
+        assert len(found) == 0
+
+    asyncio.run(run())
+
+
+def test_a_dead_server_s_session_is_not_found() -> None:
+    async def run() -> None:
+        found = Sessions(0, 60)
+        server = Server()
+        session = found.add(server)  # type: ignore[arg-type]
+        server.dead = True
+        assert found.find(session.id) is None
+        found.forget(server)  # type: ignore[arg-type]
+        assert len(found) == 0
+        await found.aclose()
+
+    asyncio.run(run())
+
+
+def test_a_full_table_is_a_503(monkeypatch) -> None:
+    monkeypatch.setattr(sessions, "MAX_SESSIONS", 1)
+
+    async def run() -> None:
+        found = Sessions(0, 60)
+        found.check_room()
+        found.add(Server())  # type: ignore[arg-type]
+        with pytest.raises(McpFailure) as failure:
+            found.check_room()
+        assert failure.value.status == 503
+        await found.aclose()
+
+    asyncio.run(run())

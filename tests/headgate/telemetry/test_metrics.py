@@ -1,0 +1,42 @@
+"""The exposition format."""
+
+from __future__ import annotations
+
+import pytest
+
+from headgate.telemetry.families import FAMILIES
+from headgate.telemetry.metrics import label_text, removed, render
+from headgate_engine.shared.histogram import HistogramValue, Sample
+
+
+def test_families_have_one_row_each_and_legal_names() -> None:
+    names = [family.name for family in FAMILIES]
+    assert len(names) == len(set(names))
+    assert all(name.startswith("gw_") for name in names)
+    assert all((family.kind == "counter") == family.name.endswith("_total") for family in FAMILIES)
+
+
+def test_counters_and_histograms_are_rendered() -> None:
+    page = render(
+        [
+            Sample("gw_requests_total", 'a="1"', "counter", 5),
+            Sample("gw_request_duration_seconds", "", "histogram", HistogramValue((0.1, 1.0), (2, 1, 1), 3.5)),
+            Sample("not_ours", "", "counter", 5),
+        ]
+    )
+    assert '# TYPE gw_requests_total counter\ngw_requests_total{a="1"} 5\n' in page
+    assert 'gw_request_duration_seconds_bucket{le="0.1"} 2\n' in page
+    assert 'gw_request_duration_seconds_bucket{le="1"} 3\n' in page
+    assert 'gw_request_duration_seconds_bucket{le="+Inf"} 4\n' in page
+    assert "gw_request_duration_seconds_sum 3.5\ngw_request_duration_seconds_count 4\n" in page
+    assert "not_ours" not in page
+
+
+@pytest.mark.parametrize("name", ["gw_request_duration_seconds", "request_duration_seconds", "request_duration"])
+def test_a_family_is_removed_by_any_of_its_names(name: str) -> None:
+    assert removed("gw_request_duration_seconds", [name])
+    assert not removed("gw_requests_total", [name])
+
+
+def test_label_values_are_escaped() -> None:
+    assert label_text({"a": 'x"y\\z\n'}) == r'a="x\"y\\z\n"'
