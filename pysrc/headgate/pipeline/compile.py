@@ -25,17 +25,22 @@ from headgate.pipeline import steps
 from headgate.pipeline.llm import compile_models
 from headgate.pipeline.mcp import McpHandlers
 from headgate.pipeline.replies import Row, engine_replies, reply_of
+from headgate.telemetry.families import BUCKETS, BY_NAME
+from headgate.telemetry.metrics import series_key
 from headgate_engine.http1.codec import Limits
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
 from headgate_engine.log.access import AccessLogFormat
 from headgate_engine.plan.plans import BackendPlan, BindPlan, ListenerPlan, RoutePlan
 from headgate_engine.route.table import HostTable, RouteRule, RouteTable
+from headgate_engine.shared.histogram import Histogram
 
 # BackendPlan kinds (headgate_engine/plan/plans.pxd).
 HOST, LLM, HANDLER, INVALID = range(4)
 
 NS_PER_MS = 1_000_000
+NS_PER_S = 1_000_000_000
+CONNECT = "gw_upstream_connect_duration_seconds"
 # Head limits: the codec's defaults unless the configuration says otherwise.
 DEFAULT_MAX_HEADERS = 256
 
@@ -68,7 +73,7 @@ class Pools:
 
     def _open(self, endpoint: Endpoint) -> Pool:
         dialer = Dialer(endpoint, self._settings, self._resolver)
-        return Pool(
+        pool = Pool(
             self._worker,
             endpoint.key,
             endpoint.address.encode(),
@@ -76,6 +81,10 @@ class Pools:
             idle_timeout=self._settings.pool_idle_timeout_ms / 1000,
             max_idle=self._settings.pool_max_idle or 0,
         )
+        labels = {"transport": "plaintext" if endpoint.tls is None else "tls"}
+        meter = Histogram(self._worker.segment, series_key(CONNECT, labels), BUCKETS[BY_NAME[CONNECT].buckets])
+        pool.connect_meter = lambda taken_ns: meter.observe(taken_ns / NS_PER_S)
+        return pool
 
     def close_unused(self, current: Pools) -> None:
         """Close what `current` did not take over."""

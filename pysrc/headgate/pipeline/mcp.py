@@ -10,15 +10,18 @@ from headgate.backend.mcp.http_service import HttpService
 from headgate.backend.mcp.relay import Relay
 from headgate.backend.mcp.session import Sessions
 from headgate.backend.mcp.stdio_service import StdioService
+from headgate.dialect.mcp.versions import METHODS
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
 from headgate.ir.mcp import McpBackend, StdioTarget
 from headgate.net.authority import own_authority
 from headgate.net.tasks import spawn
+from headgate.telemetry.metrics import series_key
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.handler import HandlerBackend
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
+from headgate_engine.shared.counters import Counter
 
 
 class McpHandlers:
@@ -58,11 +61,26 @@ class McpHandlers:
             if service is None and self._previous is not None:
                 service = self._previous.services.get(target.key)
             if service is None:
-                service = StdioService(target, Sessions(self._worker.index, self._ttl_s), self._relay)
+                sessions = Sessions(self._worker.index, self._ttl_s, self._relay.ids)
+                service = StdioService(target, sessions, self._relay)
             self.services[target.key] = service
-            return Front(service, target.name)
+            return Front(service, target.name, self._counter(target.name))
         client = HttpClient(self._pool_of(target.endpoint), own_authority(target.endpoint))
-        return Front(HttpService(target, client), target.name)
+        return Front(HttpService(target, client), target.name, self._counter(target.name))
+
+    def _counter(self, server: str) -> Callable[[str], None]:
+        counters: dict[str, Counter] = {}
+
+        def count(method: str) -> None:
+            # Methods a client makes up are counted as one.
+            known = method if method in METHODS else "other"
+            counter = counters.get(known)
+            if counter is None:
+                key = series_key("gw_mcp_requests_total", {"method": known, "server": server})
+                counter = counters[known] = Counter(self._worker.segment, key)
+            counter.add()
+
+        return count
 
     def relayed(self, key: str) -> Callable[[Call], Awaitable[None]] | None:
         """Return what answers a relayed request for a target, None when it is not configured any more."""

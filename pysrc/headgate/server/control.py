@@ -23,10 +23,14 @@ MAX_DESCRIPTORS = 200
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """Compile a configuration. `listen` names the ports whose sockets come with the packet, after its pickle."""
+    """Compile a configuration. `listen` names the ports whose sockets come with the packet, after its pickle.
+
+    `session_key`: 32 bytes that seal session ids, the same for all workers for the life of the process.
+    """
 
     generation: int
     listen: tuple[str, ...]
+    session_key: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from headgate.backend.contract import Call
 from headgate.backend.mcp.relay import Relay, RelayEnd, socket_path
+from headgate.backend.mcp.session import SessionIds
 from headgate_engine.http1.codec import Limits
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.handler import HandlerBackend
@@ -27,14 +28,18 @@ class Neighbours:
     """The sockets of one worker. `find` gives the handler of a relayed backend key."""
 
     def __init__(
-        self, worker: Worker, folder: str, find: Callable[[str], Callable[[Call], Awaitable[None]] | None]
+        self,
+        worker: Worker,
+        folder: str,
+        ids: SessionIds,
+        find: Callable[[str], Callable[[Call], Awaitable[None]] | None],
     ) -> None:
         self._worker = worker
         self._folder = folder
         self._clients: dict[int, HttpClient] = {}
         self._server: asyncio.Server | None = None
         self._end = RelayEnd(find)
-        self.relay = Relay(worker.index, self._client)
+        self.relay = Relay(worker.index, ids, self._client)
 
     async def start(self) -> None:
         """Begin to take relayed requests."""

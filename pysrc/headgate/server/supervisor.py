@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import secrets
 import shutil
 import signal
 import sys
@@ -32,6 +33,7 @@ logger = logging.getLogger("headgate.supervisor")
 
 # How much longer than the drain deadline a worker may take before it is killed.
 KILL_MARGIN_SECONDS = 2.0
+SESSION_KEY_BYTES = 32
 
 
 class ReloadFailed(Exception):
@@ -53,6 +55,7 @@ class Supervisor:
         self._start_levels = str(self.levels)
         self._watched = loaded.watched_files
         self._folder = folder
+        self._session_key = session_key(loaded.gateway)
         self._members: list[Member] = [early]
         self._stopping = False
         self._stop_count = 0
@@ -118,7 +121,9 @@ class Supervisor:
             members = [member for member in self._members if member.alive()]
             for member in members:
                 await member.wait_ready()
-            answers = await asyncio.gather(*(member.prepare(generation, config_fd) for member in members))
+            answers = await asyncio.gather(
+                *(member.prepare(generation, config_fd, self._session_key) for member in members)
+            )
             errors = sorted({error for answer in answers for error in answer})
         except (ConnectionError, TimeoutError) as error:
             errors = [str(error) or "a worker did not answer in time"]
@@ -218,7 +223,7 @@ class Supervisor:
             config_fd = control.store(self.gateway)
             try:
                 await member.wait_ready()
-                errors = await member.prepare(self.generation, config_fd)
+                errors = await member.prepare(self.generation, config_fd, self._session_key)
                 if errors:
                     raise ConnectionError("; ".join(errors))
                 await member.commit(self.generation)
@@ -286,6 +291,14 @@ class Supervisor:
 def start_levels(gateway: Gateway) -> str:
     """Return the log directive at start: RUST_LOG, else `config.logging.level`."""
     return os.environ.get("RUST_LOG") or gateway.process.log_level
+
+
+def session_key(gateway: Gateway) -> bytes:
+    """Return the configured key that seals session ids, else a random one: sessions then end with the process."""
+    configured = gateway.process.session_key
+    if configured is None:
+        return secrets.token_bytes(SESSION_KEY_BYTES)
+    return bytes.fromhex(configured.secret.reveal().strip())
 
 
 def warn(loaded: Loaded) -> None:

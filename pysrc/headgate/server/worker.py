@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 import uvloop
 
 from headgate.backend.contract import Call
+from headgate.backend.mcp.session import SessionIds
 from headgate.ir.gateway import Gateway
 from headgate.net.tasks import spawn
 from headgate.pipeline.compile import CompileError, Running, compile_gateway
@@ -48,6 +49,7 @@ class WorkerProcess:
         self._acceptors: dict[str, Acceptor] = {}
         self._tls_keys: dict[str, tuple[str, ...]] = {}
         self._finished: asyncio.Future[None] | None = None
+        self._neighbours: Neighbours | None = None
         self._queue: asyncio.Queue[tuple[control.Message, list[int]]] = asyncio.Queue()
 
     async def run(self) -> None:
@@ -55,15 +57,14 @@ class WorkerProcess:
         loop = asyncio.get_running_loop()
         self._finished = loop.create_future()
         self._worker = Worker(loop, self._segment, self._index, STDOUT, spawn)
-        self._neighbours = Neighbours(self._worker, self._folder, self._find_relayed)
-        await self._neighbours.start()
         loop.add_reader(self._channel.fileno(), self._on_packet)
         spawn("control", self._obey())
         self._say(Hello(os.getpid()))
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
         await self._finished
-        self._neighbours.close()
+        if self._neighbours is not None:
+            self._neighbours.close()
         if self._running is not None:
             await self._running.aclose()
         await self._worker.aclose()
@@ -111,6 +112,10 @@ class WorkerProcess:
 
     async def _prepare(self, message: Prepare, descriptors: list[int]) -> list[str]:
         gateway = control.load(descriptors[0])
+        if self._neighbours is None:
+            ids = SessionIds(message.session_key)
+            self._neighbours = Neighbours(self._worker, self._folder, ids, self._find_relayed)
+            await self._neighbours.start()
         for key, descriptor in zip(message.listen, descriptors[1:], strict=True):
             self._sockets[key] = socket.socket(fileno=descriptor)
         try:

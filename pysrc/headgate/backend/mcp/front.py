@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from headgate.backend.contract import Call
@@ -25,11 +26,15 @@ class Service(Protocol):
 
 
 class Front:
-    """Handles the requests of one backend. `target` is the log's name for what is behind it."""
+    """Handles the requests of one backend. `target` is the log's name for what is behind it.
 
-    def __init__(self, service: Service, target: str) -> None:
+    `count` is called with the method of every message that has one.
+    """
+
+    def __init__(self, service: Service, target: str, count: Callable[[str], None]) -> None:
         self._service = service
         self._target = target
+        self._count = count
 
     async def handle(self, call: Call) -> None:
         """Answer one request."""
@@ -43,6 +48,7 @@ class Front:
                 raw_id = message.raw_id
                 if message.method is not None:
                     call.add_log_field("mcp.method.name", message.method)
+                    self._count(message.method)
                 await self._service.post(call, message, session_id)
             elif call.method == "GET":
                 check_get(call)

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from headgate.backend.contract import Call, HttpClient
 from headgate.backend.mcp.failure import session_not_found
+from headgate.backend.mcp.session import SessionIds
 
 BACKEND_HEADER = "x-gw-relay-backend"
 METHOD_HEADER = "x-gw-relay-method"
@@ -19,10 +20,11 @@ def socket_path(folder: str, index: int) -> str:
 
 
 class Relay:
-    """`index` is this worker; `client_of` gives a client for another worker's socket."""
+    """`index` is this worker, `ids` tells whose a session is, `client_of` gives a client for another worker."""
 
-    def __init__(self, index: int, client_of: Callable[[int], HttpClient]) -> None:
+    def __init__(self, index: int, ids: SessionIds, client_of: Callable[[int], HttpClient]) -> None:
         self.index = index
+        self.ids = ids
         self._client_of = client_of
 
     async def forward(self, call: Call, owner: int, backend_key: str) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import logging
 import secrets
 import time
 from collections.abc import Callable
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from headgate.backend.mcp.failure import McpFailure
 from headgate.backend.mcp.targets.stdio import StdioServer
@@ -17,6 +21,7 @@ logger = logging.getLogger("headgate.mcp")
 
 MAX_SESSIONS = 10_000
 REAP_SECONDS = 30.0
+NONCE = 12
 
 
 class Session:
@@ -29,22 +34,36 @@ class Session:
         self.busy = 0
 
 
-def new_id(worker: int) -> str:
-    """Return an id that tells which worker owns it and cannot be guessed; visible ASCII."""
-    return f"{worker}-{secrets.token_urlsafe(24)}"
+class SessionIds:
+    """Makes and reads session ids: the owning worker and a random number, sealed with AES-256-GCM.
 
+    `key`: 32 bytes, the same in all workers. Nobody without it can make an id or read one.
+    """
 
-def owner_of(session_id: str) -> int | None:
-    """Return the worker index in an id, None when it is none of ours."""
-    head, dash, _ = session_id.partition("-")
-    return int(head) if dash and head.isdecimal() and len(head) <= 4 else None
+    def __init__(self, key: bytes) -> None:
+        self._seal = AESGCM(key)
+
+    def new(self, worker: int) -> str:
+        """Return an id for a session of a worker; visible ASCII."""
+        nonce = secrets.token_bytes(NONCE)
+        sealed = self._seal.encrypt(nonce, worker.to_bytes(2) + secrets.token_bytes(16), None)
+        return base64.urlsafe_b64encode(nonce + sealed).decode().rstrip("=")
+
+    def owner(self, session_id: str) -> int | None:
+        """Return the index of the worker that owns it, None when the id is none of ours."""
+        try:
+            raw = base64.urlsafe_b64decode(session_id + "=" * (-len(session_id) % 4))
+            return int.from_bytes(self._seal.decrypt(raw[:NONCE], raw[NONCE:], None)[:2])
+        except (ValueError, InvalidTag):
+            return None
 
 
 class Sessions:
     """The sessions of one backend in one worker. `ttl_s`: idle time after which one is ended."""
 
-    def __init__(self, worker: int, ttl_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, worker: int, ttl_s: float, ids: SessionIds, clock: Callable[[], float] = time.monotonic) -> None:
         self._worker = worker
+        self.ids = ids
         self._ttl_s = ttl_s
         self._clock = clock
         self._by_id: dict[str, Session] = {}
@@ -60,7 +79,7 @@ class Sessions:
 
     def add(self, server: StdioServer) -> Session:
         """Register a session."""
-        session = Session(new_id(self._worker), server, self._clock())
+        session = Session(self.ids.new(self._worker), server, self._clock())
         self._by_id[session.id] = session
         if self._reaper is None:
             self._reaper = spawn("mcp reaper", self._reap())

@@ -9,7 +9,7 @@ from headgate.backend.contract import Call, Stream
 from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_found
 from headgate.backend.mcp.front import STREAM_HEADERS, needs_session
 from headgate.backend.mcp.relay import Relay
-from headgate.backend.mcp.session import Session, Sessions, owner_of
+from headgate.backend.mcp.session import Session, Sessions
 from headgate.backend.mcp.targets.stdio import Inbox, StdioServer
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Message
 from headgate.dialect.mcp.versions import SESSION_HEADER
@@ -46,7 +46,7 @@ class StdioService:
 
     async def _session(self, call: Call, session_id: str) -> Session | None:
         """Return the session, or None when another worker has answered."""
-        owner = owner_of(session_id)
+        owner = self.sessions.ids.owner(session_id)
         if owner is not None and owner != self._relay.index:
             await self._relay.forward(call, owner, self._target.key)
             return None
@@ -109,7 +109,7 @@ class StdioService:
         """End the session; one that is unknown is as good as ended."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
-        owner = owner_of(session_id)
+        owner = self.sessions.ids.owner(session_id)
         if owner is not None and owner != self._relay.index:
             await self._relay.forward(call, owner, self._target.key)
             return

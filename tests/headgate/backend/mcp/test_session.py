@@ -8,7 +8,9 @@ import pytest
 
 from headgate.backend.mcp import session as sessions
 from headgate.backend.mcp.failure import McpFailure
-from headgate.backend.mcp.session import Sessions, new_id, owner_of
+from headgate.backend.mcp.session import SessionIds, Sessions
+
+IDS = SessionIds(bytes(32))
 
 
 class Server:
@@ -21,22 +23,29 @@ class Server:
 
 
 def test_an_id_tells_its_owner_and_cannot_be_guessed() -> None:
-    found = {new_id(3) for _ in range(100)}
+    found = {IDS.new(3) for _ in range(100)}
     assert len(found) == 100
-    assert {owner_of(item) for item in found} == {3}
+    assert {IDS.owner(item) for item in found} == {3}
     assert all("!" <= c <= "~" for item in found for c in item)
 
 
 @pytest.mark.parametrize("text", ["", "abc", "-x", "x-1", "99999-x", "1.0-x"])
 def test_what_is_no_id_of_ours_has_no_owner(text: str) -> None:
-    assert owner_of(text) is None
+    assert IDS.owner(text) is None
+
+
+def test_an_id_of_another_key_or_a_changed_one_is_none_of_ours() -> None:
+    found = IDS.new(1)
+    assert SessionIds(b"k" * 32).owner(found) is None
+    changed = ("A" if found[0] != "A" else "B") + found[1:]
+    assert IDS.owner(changed) is None
 
 
 def test_idle_sessions_end_busy_and_used_ones_stay() -> None:
     now = [0.0]
 
     async def run() -> None:
-        found = Sessions(0, 0.05, clock=lambda: now[0])
+        found = Sessions(0, 0.05, IDS, clock=lambda: now[0])
         idle, busy, used = (found.add(Server()) for _ in range(3))  # type: ignore[arg-type]
         busy.busy = 1
         now[0] = 10.0
@@ -54,7 +63,7 @@ def test_idle_sessions_end_busy_and_used_ones_stay() -> None:
 
 def test_a_dead_server_s_session_is_not_found() -> None:
     async def run() -> None:
-        found = Sessions(0, 60)
+        found = Sessions(0, 60, IDS)
         server = Server()
         session = found.add(server)  # type: ignore[arg-type]
         server.dead = True
@@ -70,7 +79,7 @@ def test_a_full_table_is_a_503(monkeypatch) -> None:
     monkeypatch.setattr(sessions, "MAX_SESSIONS", 1)
 
     async def run() -> None:
-        found = Sessions(0, 60)
+        found = Sessions(0, 60, IDS)
         found.check_room()
         found.add(Server())  # type: ignore[arg-type]
         with pytest.raises(McpFailure) as failure:
