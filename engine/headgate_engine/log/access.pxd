@@ -12,11 +12,17 @@ cdef class AccessLogFormat:
     cdef set removed             # keys, for fields that are not in FIELDS
     cdef int64_t second          # whose text is in `stamp`
     cdef bytes stamp
+    # Appends the line of one finished request; wall_ns: CLOCK_REALTIME. Nothing is appended when it raises.
     cdef int write_line(self, ByteBuffer out, RequestContext ctx, int64_t wall_ns) except -1
+    cdef int _write(self, ByteBuffer out, RequestContext ctx, int64_t wall_ns, list extras) except -1
+    cdef int _target(self, ByteBuffer out, RequestContext ctx) except -1
+    cdef int _request(self, ByteBuffer out, RequestContext ctx) except -1
+    cdef int _llm(self, ByteBuffer out, RequestContext ctx, list extras) except -1
+    cdef int _outcome(self, ByteBuffer out, RequestContext ctx) except -1
+    cdef int _extras(self, ByteBuffer out, list extras, int before) except -1
+    cdef int _extra(self, ByteBuffer out, str key, value) except -1
     cdef int _time(self, ByteBuffer out, int64_t wall_ns) except -1
-    cdef int _key(self, ByteBuffer out, int field) except -1
     cdef int _text(self, ByteBuffer out, int field, const char* p, Py_ssize_t n) except -1
     cdef int _str(self, ByteBuffer out, int field, str value) except -1
     cdef int _pair(self, ByteBuffer out, int field, str first, str second) except -1
-    cdef int _number(self, ByteBuffer out, int field, int64_t value) except -1
-    cdef int _value(self, ByteBuffer out, const char* p, Py_ssize_t n) except -1
+    cdef int _count(self, ByteBuffer out, int field, int64_t value) except -1

@@ -1,23 +1,34 @@
 # cython: boundscheck=False
 """Access-log lines: one per request, at the end of its response.
 
-Text: `<RFC 3339 time>` TAB `info` TAB `request` and `key=value` pairs, values quoted only when they need it. JSON: one
-object. Whatever a client sends, a line stays one line: control characters are escaped, bytes that are no UTF-8 become
-U+FFFD in JSON and \\xNN in text.
+Text: `<RFC 3339 time>` TAB `info` TAB `request` and `key=value` pairs. JSON: one object. log/text.pyx says how values
+are escaped. `http.host` has no port; `http.path` has the query, in which the values of CREDENTIALS are replaced by
+`<redacted>`: secrets never show in a log.
+
+The address of the client aside, a line makes no Python objects unless it has fields that are not in FIELDS.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.string cimport memcpy
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memchr, memcpy
 
 from headgate_engine.context.headers cimport MessageHead
-from headgate_engine.context.request cimport RequestContext
+from headgate_engine.context.request cimport RequestContext, Usage, new_context, recycle_context
+from headgate_engine.log.text cimport append_json_value, append_text_value
 from headgate_engine.plan.plans cimport ListenerPlan, RoutePlan
 from headgate_engine.wire.buffer cimport ByteBuffer
+from headgate_engine.wire.scan cimport same_lower
+
+from headgate_engine.log.text import json_value
+from headgate_engine.route.table import RouteTable
 
 import json
+import math
 import time
 
-# Keys in the order they are written.
+cdef extern from "Python.h":
+    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+
+# Keys that the engine fills itself, in the order they are written.
 FIELDS = (
     "gateway", "listener", "route_rule", "route", "endpoint", "src.addr", "http.method", "http.host", "http.path",
     "http.version", "http.status", "protocol", "gen_ai.operation.name", "gen_ai.provider.name",
@@ -25,7 +36,35 @@ FIELDS = (
     "gen_ai.usage.output_tokens", "gen_ai.usage.reasoning_tokens", "retry.attempt", "error", "reason", "duration",
 )
 
-cdef enum Field:
+# Where a field goes that steps and handlers add: every known key in the order of a line. Others end the line.
+ORDER = (
+    "connection.id", "request.id", "gateway", "listener", "route_rule", "route", "endpoint", "src.addr",
+    "src.identity", "http.method", "http.host", "http.path", "http.version", "http.status", "grpc.status", "tls.sni",
+    "trace.id", "span.id", "jwt.sub", "protocol", "a2a.method", "a2a.response.outcome", "a2a.response.error_code",
+    "a2a.result.kind", "a2a.task.state", "a2a.context.id", "mcp.method.name", "mcp.target", "mcp.resource.type",
+    "mcp.resource.uri", "gen_ai.tool.name", "gen_ai.prompt.name", "mcp.session.id", "mcp.error.code",
+    "mcp.error.message", "inferencepool.selected_endpoint", "gen_ai.operation.name", "gen_ai.provider.name",
+    "gen_ai.request.model", "gen_ai.response.model", "gen_ai.usage.input_tokens",
+    "gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.output_tokens",
+    "gen_ai.usage.reasoning_tokens", "gw.ai.time_to_first_token", "gw.ai.time_per_output_token",
+    "gw.ai.usage.cost.total", "gen_ai.usage.output_image_tokens", "gen_ai.usage.input_audio_tokens",
+    "gen_ai.usage.output_audio_tokens", "gen_ai.request.temperature", "gen_ai.embeddings.dimension.count",
+    "gen_ai.request.encoding_formats", "gen_ai.request.top_p", "gen_ai.request.max_tokens",
+    "gen_ai.request.frequency_penalty", "gen_ai.request.presence_penalty", "gen_ai.request.seed", "retry.attempt",
+    "error", "reason", "duration",
+)
+
+# Query parameters that carry credentials. `key` is too common a word: only what is as long as a credential counts.
+CREDENTIALS = (
+    "access_token", "refresh_token", "id_token", "token", "auth", "authorization", "api_key", "apikey", "api-key",
+    "x-api-key", "client_secret", "client_assertion", "secret", "password", "passwd", "code", "code_verifier",
+    "assertion", "sig", "signature", "x-amz-signature", "x-amz-credential", "x-amz-security-token",
+    "x-goog-signature", "x-goog-credential", "key",
+)
+REDACTED = "<redacted>"
+
+# Positions in FIELDS.
+cdef enum:
     F_GATEWAY = 0
     F_LISTENER = 1
     F_ROUTE_RULE = 2
@@ -50,10 +89,36 @@ cdef enum Field:
     F_REASON = 21
     F_DURATION = 22
 
+cdef enum:
+    # Shortest value of the parameter `key` that is taken for a credential.
+    LONG_KEY = 16
+    END_OF_LINE = 1 << 20
+    # Names that are longer together are joined as Python strings.
+    PAIR_SIZE = 256
+
 MAX_REMOVED = 32
 
-cdef list KEYS = [name.encode() for name in FIELDS]
-cdef bytes HEX = b"0123456789abcdef"
+
+def _text_prefix(key):
+    """What stands before a value. Keys come from configurations too: one must not look like anything else."""
+    raw = key.encode("utf-8", "replace")
+    return b" " + bytes(c if 33 <= c < 127 and c not in b'"=\\' else 95 for c in raw) + b"="
+
+
+def _json_prefix(key):
+    return b"," + json_value(key.encode("utf-8", "replace")) + b":"
+
+
+cdef dict PLACES = {key: place for place, key in enumerate(ORDER)}
+cdef dict TEXT_PREFIXES = {key: _text_prefix(key) for key in ORDER}
+cdef dict JSON_PREFIXES = {key: _json_prefix(key) for key in ORDER}
+cdef list TEXT_KEYS = [TEXT_PREFIXES[key] for key in FIELDS]
+cdef list JSON_KEYS = [JSON_PREFIXES[key] for key in FIELDS]
+cdef list SECRET_NAMES = [name.encode() for name in CREDENTIALS]
+# Places of the fields before which added ones may have to be written.
+cdef int[23] PLACE
+for _field in range(len(FIELDS)):
+    PLACE[_field] = PLACES[FIELDS[_field]]
 
 
 cdef class AccessLogFormat:
@@ -73,10 +138,19 @@ cdef class AccessLogFormat:
         self.second = -1
 
     cdef int write_line(self, ByteBuffer out, RequestContext ctx, int64_t wall_ns) except -1:
-        cdef MessageHead head = ctx.head
-        cdef int64_t duration = ctx.finished_ns - ctx.started_ns
-        cdef RoutePlan route
-        cdef ListenerPlan listener
+        cdef Py_ssize_t start = out.length
+        cdef list extras = None
+        if ctx.log_fields is not None:
+            extras = sorted(((PLACES.get(key, END_OF_LINE), key, value) for key, value in ctx.log_fields
+                             if key not in self.removed and value is not None), key=_place)
+        try:
+            return self._write(out, ctx, wall_ns, extras)
+        except:
+            # Half a line would swallow the next one.
+            out.length = start
+            raise
+
+    cdef int _write(self, ByteBuffer out, RequestContext ctx, int64_t wall_ns, list extras) except -1:
         if self.as_json:
             out.append(b'{"level":"info","time":"', 24)
             self._time(out, wall_ns)
@@ -84,6 +158,31 @@ cdef class AccessLogFormat:
         else:
             self._time(out, wall_ns)
             out.append(b"\tinfo\trequest", 13)
+        if extras:
+            self._extras(out, extras, PLACE[F_GATEWAY])
+        self._target(out, ctx)
+        if extras:
+            self._extras(out, extras, PLACE[F_METHOD])
+        self._request(out, ctx)
+        if extras:
+            self._extras(out, extras, PLACE[F_PROTOCOL])
+        if ctx.protocol is not None:
+            self._str(out, F_PROTOCOL, ctx.protocol)
+        if extras:
+            self._extras(out, extras, PLACE[F_OPERATION])
+        if ctx.provider is not None:
+            self._llm(out, ctx, extras)
+        if extras:
+            self._extras(out, extras, PLACE[F_RETRY])
+        self._outcome(out, ctx)
+        if extras:
+            self._extras(out, extras, END_OF_LINE + 1)
+        return out.append(b"}\n", 2) if self.as_json else out.append_byte(10)
+
+    cdef int _target(self, ByteBuffer out, RequestContext ctx) except -1:
+        """Where the request went, and where it came from."""
+        cdef RoutePlan route
+        cdef ListenerPlan listener
         if ctx.listener is not None:
             listener = <ListenerPlan>ctx.listener
             self._pair(out, F_GATEWAY, listener.gateway_namespace, listener.gateway)
@@ -95,80 +194,103 @@ cdef class AccessLogFormat:
             self._pair(out, F_ROUTE, route.namespace, route.name)
         if ctx.endpoint is not None:
             self._text(out, F_ENDPOINT, ctx.endpoint, len(ctx.endpoint))
-        if self.kept >> F_SRC_ADDR & 1:
+        if self.kept >> F_SRC_ADDR & 1 and ctx.connection is not None:
             self._str(out, F_SRC_ADDR, ctx.connection.peer)
+        return 0
+
+    cdef int _request(self, ByteBuffer out, RequestContext ctx) except -1:
+        """What the client sent, and the status it got."""
+        cdef MessageHead head = ctx.head
+        cdef const char* host = head.data + ctx.host_off
+        cdef const char* target = head.data + ctx.target_off
+        cdef const char* query
+        cdef ByteBuffer clean
         self._text(out, F_METHOD, head.data + head.method_off, head.method_len)
         if ctx.host_len:
-            self._text(out, F_HOST, head.data + ctx.host_off, ctx.host_len)
-        self._text(out, F_PATH, head.data + ctx.target_off, ctx.target_len)
+            self._text(out, F_HOST, host, _without_port(host, ctx.host_len))
+        query = <const char*>memchr(target, 63, ctx.target_len)
+        if query == NULL or not _has_secret(query + 1, target + ctx.target_len):
+            self._text(out, F_PATH, target, ctx.target_len)
+        else:
+            clean = ByteBuffer()
+            _redact(clean, target, query + 1, target + ctx.target_len)
+            self._text(out, F_PATH, clean.data, clean.length)
         if head.minor_version == 20:
             self._text(out, F_VERSION, b"HTTP/2.0", 8)
         else:
             self._text(out, F_VERSION, b"HTTP/1.1" if head.minor_version else b"HTTP/1.0", 8)
         if ctx.status:
-            self._number(out, F_STATUS, ctx.status)
-        if ctx.protocol is not None:
-            self._str(out, F_PROTOCOL, ctx.protocol)
-        if ctx.provider is not None:
-            self._llm(out, ctx)
-        if ctx.log_fields is not None:
-            self._extra(out, ctx.log_fields)
+            self._count(out, F_STATUS, ctx.status)
+        return 0
+
+    cdef int _llm(self, ByteBuffer out, RequestContext ctx, list extras) except -1:
+        cdef Usage usage = ctx.usage
+        self._text(out, F_OPERATION, b"chat", 4)
+        self._text(out, F_PROVIDER, ctx.provider, len(ctx.provider))
+        if ctx.requested_model is not None:
+            self._text(out, F_MODEL, ctx.requested_model, len(ctx.requested_model))
+        if extras:
+            self._extras(out, extras, PLACE[F_INPUT_TOKENS])
+        if usage is None:
+            return 0
+        if usage.input_tokens >= 0:
+            self._count(out, F_INPUT_TOKENS, usage.input_tokens)
+        if extras:
+            self._extras(out, extras, PLACE[F_CACHED_TOKENS])
+        if usage.cached_tokens >= 0:
+            self._count(out, F_CACHED_TOKENS, usage.cached_tokens)
+        if usage.output_tokens >= 0:
+            self._count(out, F_OUTPUT_TOKENS, usage.output_tokens)
+        if usage.reasoning_tokens >= 0:
+            self._count(out, F_REASONING_TOKENS, usage.reasoning_tokens)
+        return 0
+
+    cdef int _outcome(self, ByteBuffer out, RequestContext ctx) except -1:
+        cdef int64_t duration = ctx.finished_ns - ctx.started_ns
+        cdef bytes key
         if ctx.attempts > 1:
-            self._number(out, F_RETRY, ctx.attempts - 1)
+            self._count(out, F_RETRY, ctx.attempts - 1)
         if ctx.error is not None:
             self._str(out, F_ERROR, ctx.error)
         if ctx.reason is not None:
             self._str(out, F_REASON, ctx.reason)
         if self.kept >> F_DURATION & 1:
-            self._key(out, F_DURATION)
+            key = <bytes>(JSON_KEYS if self.as_json else TEXT_KEYS)[F_DURATION]
+            out.append(key, len(key))
             if self.as_json:
                 out.append_byte(34)
             out.append_uint(duration // 1000000 if duration > 0 else 0)
-            out.append(b"ms", 2)
-            if self.as_json:
-                out.append_byte(34)
-        return out.append(b"}\n", 2) if self.as_json else out.append_byte(10)
+            out.append(b'ms"', 3 if self.as_json else 2)
+        return 0
 
-    def _llm(self, ByteBuffer out, RequestContext ctx):
-        self._text(out, F_OPERATION, b"chat", 4)
-        self._text(out, F_PROVIDER, ctx.provider, len(ctx.provider))
-        if ctx.requested_model is not None:
-            self._text(out, F_MODEL, ctx.requested_model, len(ctx.requested_model))
-        if ctx.usage is None:
-            return
-        for field, value in ((F_INPUT_TOKENS, ctx.usage.input_tokens), (F_CACHED_TOKENS, ctx.usage.cached_tokens),
-                             (F_OUTPUT_TOKENS, ctx.usage.output_tokens),
-                             (F_REASONING_TOKENS, ctx.usage.reasoning_tokens)):
-            if value >= 0:
-                self._number(out, field, value)
+    cdef int _extras(self, ByteBuffer out, list extras, int before) except -1:
+        """Writes and takes away the added fields that come before a place of ORDER."""
+        while extras and extras[0][0] < before:
+            _, key, value = extras.pop(0)
+            self._extra(out, key, value)
+        return 0
 
-    def _extra(self, ByteBuffer out, list fields):
-        for key, value in fields:
-            if key in self.removed:
-                continue
-            raw_key = key.encode()
-            raw = str(value).encode("utf-8", "replace")
-            if self.as_json:
-                out.append(b',"', 2)
-                out.append(raw_key, len(raw_key))
-                out.append(b'":', 2)
-                if isinstance(value, (int, float)) and not isinstance(value, bool):
-                    out.append(raw, len(raw))
-                    continue
-            else:
-                out.append_byte(32)
-                out.append(raw_key, len(raw_key))
-                out.append_byte(61)
-            self._value(out, raw, len(raw))
+    cdef int _extra(self, ByteBuffer out, str key, value) except -1:
+        cdef bytes raw = (JSON_PREFIXES if self.as_json else TEXT_PREFIXES).get(key)
+        if raw is None:
+            raw = _json_prefix(key) if self.as_json else _text_prefix(key)
+        out.append(raw, len(raw))
+        if isinstance(value, bool) or isinstance(value, int) or isinstance(value, float) and math.isfinite(value):
+            raw = json.dumps(value).encode()
+            return out.append(raw, len(raw))
+        raw = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+        if self.as_json:
+            return append_json_value(out, raw, len(raw))
+        return append_text_value(out, raw, len(raw))
 
     cdef int _time(self, ByteBuffer out, int64_t wall_ns) except -1:
         cdef int64_t second = wall_ns // 1000000000
         cdef int micros = <int>(wall_ns % 1000000000 // 1000)
-        cdef char text[8]
+        cdef char[8] text
         cdef int i
         if second != self.second:
-            self.second = second
             self.stamp = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(second)).encode()
+            self.second = second
         out.append(self.stamp, len(self.stamp))
         for i in range(6):
             text[5 - i] = 48 + micros % 10
@@ -176,84 +298,173 @@ cdef class AccessLogFormat:
         text[6] = 90
         return out.append(text, 7)
 
-    cdef int _key(self, ByteBuffer out, int field) except -1:
-        cdef bytes key = <bytes>KEYS[field]
-        if self.as_json:
-            out.append(b',"', 2)
-            out.append(key, len(key))
-            return out.append(b'":', 2)
-        out.append_byte(32)
-        out.append(key, len(key))
-        return out.append_byte(61)
-
     cdef int _text(self, ByteBuffer out, int field, const char* p, Py_ssize_t n) except -1:
+        cdef bytes key
         if not self.kept >> field & 1:
             return 0
-        self._key(out, field)
-        return self._value(out, p, n)
+        if self.as_json:
+            key = <bytes>JSON_KEYS[field]
+            out.append(key, len(key))
+            return append_json_value(out, p, n)
+        key = <bytes>TEXT_KEYS[field]
+        out.append(key, len(key))
+        return append_text_value(out, p, n)
 
     cdef int _str(self, ByteBuffer out, int field, str value) except -1:
+        cdef Py_ssize_t n
+        cdef const char* p
         cdef bytes raw
-        if not self.kept >> field & 1:
-            return 0
-        raw = value.encode("utf-8", "replace")
-        self._key(out, field)
-        return self._value(out, raw, len(raw))
+        try:
+            p = PyUnicode_AsUTF8AndSize(value, &n)
+        except UnicodeEncodeError:
+            raw = value.encode("utf-8", "surrogatepass")
+            return self._text(out, field, raw, len(raw))
+        return self._text(out, field, p, n)
 
     cdef int _pair(self, ByteBuffer out, int field, str first, str second) except -1:
-        cdef bytes raw
+        cdef char[PAIR_SIZE] text
+        cdef Py_ssize_t n, m
+        cdef const char* p
         if not self.kept >> field & 1:
             return 0
-        raw = first.encode() + b"/" + second.encode()
-        self._key(out, field)
-        return self._value(out, raw, len(raw))
+        p = PyUnicode_AsUTF8AndSize(first, &n)
+        if n >= PAIR_SIZE:
+            return self._str(out, field, f"{first}/{second}")
+        memcpy(text, p, n)
+        text[n] = 47
+        p = PyUnicode_AsUTF8AndSize(second, &m)
+        if n + 1 + m > PAIR_SIZE:
+            return self._str(out, field, f"{first}/{second}")
+        memcpy(text + n + 1, p, m)
+        return self._text(out, field, text, n + 1 + m)
 
-    cdef int _number(self, ByteBuffer out, int field, int64_t value) except -1:
+    cdef int _count(self, ByteBuffer out, int field, int64_t value) except -1:
+        cdef bytes key
         if not self.kept >> field & 1:
             return 0
-        self._key(out, field)
-        return out.append_uint(<unsigned long long>value)
+        key = <bytes>(JSON_KEYS if self.as_json else TEXT_KEYS)[field]
+        out.append(key, len(key))
+        return out.append_uint(<unsigned long long>value if value > 0 else 0)
 
-    cdef int _value(self, ByteBuffer out, const char* p, Py_ssize_t n) except -1:
+    # -- Python face ---------------------------------------------------------------------------------------------------
+    def line(self, int64_t wall_ns, request):
+        cdef ByteBuffer out = ByteBuffer()
+        cdef RequestContext ctx = _context(request)
+        self.write_line(out, ctx, wall_ns)
+        recycle_context(ctx)
+        return out.take()
+
+    def nanoseconds_per_line(self, request, *, Py_ssize_t rounds=10000):
+        cdef ByteBuffer out = ByteBuffer()
+        cdef RequestContext ctx = _context(request)
         cdef Py_ssize_t i
-        cdef bint plain = n > 0
-        cdef uint8_t c
-        for i in range(n):
-            c = <uint8_t>p[i]
-            if c <= 32 or c >= 127 or c == 34 or c == 92:
-                plain = False
-                break
-        if self.as_json:
-            out.append_byte(34)
-            if plain or n == 0:
-                out.append(p, n)
-            else:
-                escaped = json.dumps(p[:n].decode("utf-8", "replace")).encode()
-                out.append(<char*>escaped + 1, len(escaped) - 2)
-            return out.append_byte(34)
-        if plain:
-            return out.append(p, n)
-        return quoted(out, p, n)
+        if not 0 < rounds <= 10**8:
+            raise ValueError(f"{rounds} rounds are not in 1..10**8")
+        began = time.perf_counter_ns()
+        for i in range(rounds):
+            self.write_line(out, ctx, 1767225600000000000 + i * 1000)
+            if out.length > 65536:
+                out.clear()
+        return (time.perf_counter_ns() - began) / rounds
 
 
-cdef int quoted(ByteBuffer out, const char* p, Py_ssize_t n) except -1:
-    cdef Py_ssize_t i
-    cdef uint8_t c
-    cdef bint utf8 = True
-    try:
-        p[:n].decode("utf-8")
-    except UnicodeDecodeError:
-        utf8 = False
-    out.append_byte(34)
-    for i in range(n):
-        c = <uint8_t>p[i]
-        if c == 34 or c == 92:
-            out.append_byte(92)
-            out.append_byte(c)
-        elif c < 32 or c == 127 or (c > 127 and not utf8):
-            out.append(b"\\x", 2)
-            out.append_byte(HEX[c >> 4])
-            out.append_byte(HEX[c & 15])
-        else:
-            out.append_byte(c)
-    return out.append_byte(34)
+def _place(extra):
+    return extra[0]
+
+
+cdef Py_ssize_t _without_port(const char* host, Py_ssize_t n) noexcept nogil:
+    cdef const char* end
+    if host[0] == 91:
+        end = <const char*>memchr(host, 93, n)
+        return n if end == NULL else end - host + 1
+    end = <const char*>memchr(host, 58, n)
+    return n if end == NULL else end - host
+
+
+cdef bint _is_secret(const char* p, const char* equals, const char* stop):
+    """Whether the parameter p..equals with the value equals+1..stop carries a credential."""
+    cdef Py_ssize_t n = equals - p
+    cdef bytes name
+    if equals + 1 >= stop:
+        return False
+    for name in SECRET_NAMES:
+        if len(name) == n and same_lower(p, name, n):
+            return n != 3 or p[0] & 0xDF != 75 or stop - equals > LONG_KEY
+    return False
+
+
+cdef bint _has_secret(const char* p, const char* end):
+    cdef const char* stop
+    cdef const char* equals
+    while p < end:
+        stop = <const char*>memchr(p, 38, end - p)
+        if stop == NULL:
+            stop = end
+        equals = <const char*>memchr(p, 61, stop - p)
+        if equals != NULL and _is_secret(p, equals, stop):
+            return True
+        p = stop + 1
+    return False
+
+
+cdef int _redact(ByteBuffer out, const char* start, const char* p, const char* end) except -1:
+    """Appends start..end, a target whose query begins at p, without the values of credentials."""
+    cdef const char* stop
+    cdef const char* equals
+    cdef bytes mark = REDACTED.encode()
+    while p < end:
+        stop = <const char*>memchr(p, 38, end - p)
+        if stop == NULL:
+            stop = end
+        equals = <const char*>memchr(p, 61, stop - p)
+        if equals != NULL and _is_secret(p, equals, stop):
+            out.append(start, equals + 1 - start)
+            out.append(mark, len(mark))
+            start = stop
+        p = stop + 1
+    return out.append(start, end - start)
+
+
+class _Peer:
+    def __init__(self, peer):
+        self.peer = peer
+
+
+cdef RequestContext _context(request):
+    """A context made of parts by their log keys, for the Python face; KeyError for a key that is none."""
+    cdef RequestContext ctx = new_context()
+    cdef MessageHead head = MessageHead()
+    cdef bytes method, host, target
+    parts = dict(request)
+    method, host, target = (parts.pop(key, default) for key, default in
+                            (("http.method", b"GET"), ("http.host", b""), ("http.path", b"/")))
+    head.method_off = head._put(method, len(method))
+    head.method_len = <unsigned int>len(method)
+    ctx.host_off = head._put(host, len(host))
+    ctx.host_len = <unsigned int>len(host)
+    ctx.target_off = head._put(target, len(target))
+    ctx.target_len = <unsigned int>len(target)
+    head.minor_version = parts.pop("http.version", 1)
+    ctx.head = head
+    ctx.connection = _Peer(parts.pop("src.addr", "unix"))
+    gateway, listener = parts.pop("gateway", None), parts.pop("listener", "")
+    if gateway is not None:
+        ctx.listener = ListenerPlan(listener, gateway[1], gateway[0], RouteTable(()))
+    route, rule = parts.pop("route", None), parts.pop("route_rule", "")
+    if route is not None:
+        ctx.route = RoutePlan(route[1], route[0], rule, (), ())
+    ctx.endpoint = parts.pop("endpoint", None)
+    ctx.status = parts.pop("http.status", 0)
+    ctx.protocol = parts.pop("protocol", None)
+    ctx.provider = parts.pop("gen_ai.provider.name", None)
+    ctx.requested_model = parts.pop("gen_ai.request.model", None)
+    ctx.usage = Usage(*(parts.pop(f"gen_ai.usage.{kind}", -1) for kind in (
+        "input_tokens", "output_tokens", "cache_read.input_tokens", "reasoning_tokens")))
+    ctx.attempts = parts.pop("retry.attempt", 0) + 1
+    ctx.error = parts.pop("error", None)
+    ctx.reason = parts.pop("reason", None)
+    ctx.finished_ns = parts.pop("duration", 0)
+    ctx.log_fields = parts.pop("fields", None)
+    if parts:
+        raise KeyError(f"no such part of a request: {', '.join(parts)}")
+    return ctx
