@@ -1,51 +1,48 @@
-# Looking into JSON without building it: one pass checks the whole text and tells the members of the top object.
+# Looking into JSON without building it: one pass checks the whole text (peek.scan) and notes where the watched members
+# lie. What a class watches is a table in json.pyx.
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t
 
-cdef enum JsonKind:
-    J_NONE = 0
-    J_STRING = 1
-    J_NUMBER = 2
-    J_TRUE = 3
-    J_FALSE = 4
-    J_NULL = 5
-    J_OBJECT = 6
-    J_ARRAY = 7
+from headgate_engine.peek.scan cimport Field, Found
 
 cdef enum:
-    MAX_DEPTH = 128
+    DEFAULT_DEPTH = 64
+    FIELDS = 24                # most watched members of one class, the top value included
 
 cdef class ObjectPeek:
-    cdef const char* text
-    cdef Py_ssize_t length
-    cdef readonly int kind             # JsonKind of the whole text
-    cdef readonly Py_ssize_t object_end  # offset of the top object's closing brace
-    cdef readonly bint empty           # the top container has no members
+    cdef const char* text      # of the last scan; the caller's buffer must still be there when values are read
+    cdef bytes kept            # the same for callers from Python
+    cdef Found found[FIELDS]
+    cdef const Field* fields
+    cdef int count
+    cdef readonly int max_depth
+    cdef readonly int kind               # JsonKind of the whole text
+    cdef readonly Py_ssize_t object_end  # offset of the top container's closing brace, -1: none
+    cdef readonly bint empty             # the top container has no members
+    cdef readonly bint duplicate         # a watched member stands more than once in its object; the last one counts
+    # Raises PeekError; all fields are then as if nothing had been found.
     cdef int scan(self, const char* p, Py_ssize_t n) except -1
-    # Called for each member of the top object; value_start..value_stop is the raw value.
-    cdef int member(self, const char* key, Py_ssize_t key_len, Py_ssize_t value_start, Py_ssize_t value_stop,
-                    int kind) except -1
-    cdef int _member(self, Py_ssize_t key_start, Py_ssize_t key_stop, Py_ssize_t start, Py_ssize_t stop,
-                     int kind) except -1
+    cdef void _forget(self) noexcept
+    cdef void _read(self) noexcept
     cdef bytes string_at(self, Py_ssize_t start, Py_ssize_t stop)
-    cdef int64_t int_at(self, Py_ssize_t start, Py_ssize_t stop) noexcept
+    cdef str _text_of(self, int field)
+    cdef int64_t int_of(self, int field) noexcept nogil
 
 cdef class ChatPeek(ObjectPeek):
     # What routing an LLM request needs.
-    cdef readonly bint has_model, model_is_string, duplicate_model, stream, has_stream_options
+    cdef readonly bint has_model, model_is_string, duplicate_model, stream, has_stream_options, include_usage
     cdef readonly Py_ssize_t model_start, model_stop      # raw value, quotes included
     cdef bytes model_bytes(self)
 
 cdef class UsagePeek(ObjectPeek):
     # What accounting reads from an answer or a stream's event; -1 where the provider said nothing.
-    cdef readonly bint has_usage, choices_empty
+    cdef readonly bint has_usage, choices_empty, has_model
     cdef readonly int64_t input_tokens, output_tokens, total_tokens, cached_tokens, reasoning_tokens
-
-cdef class UsageMembers(ObjectPeek):
-    cdef UsagePeek owner
+    cdef bytes model_bytes(self)
 
 cdef class RpcPeek(ObjectPeek):
     # JSON-RPC 2.0 envelope.
-    cdef readonly bint has_id, has_method, method_is_string, has_result, has_error, has_params, duplicate
+    cdef readonly bint has_id, has_method, method_is_string, has_result, has_error, has_params
     cdef readonly int id_kind
     cdef Py_ssize_t id_start, id_stop, method_start, method_stop, params_start, params_stop
+    cdef bytes method_bytes(self)

@@ -1,18 +1,44 @@
+CHAT_FIELDS: dict[int, tuple[str, ...]]
+USAGE_FIELDS: dict[int, tuple[str, ...]]
+RPC_FIELDS: dict[int, tuple[str, ...]]
+MAX_DEPTH: int
+
 class PeekError(ValueError):
-    """The text is not JSON; `offset` is the byte where that shows."""
+    """The text is not JSON (RFC 8259, UTF-8 without a byte order mark); `offset` is the byte where that shows."""
 
     offset: int
     def __init__(self, reason: str, offset: int) -> None: ...
 
-class ObjectPeek:
-    """Checks a JSON text in one pass and tells the members of its top object."""
+class DepthError(PeekError):
+    """The text may be JSON, but is nested deeper than allowed; `offset` is the bracket that is one too many."""
 
+class ObjectPeek:
+    """Checks a JSON text in one pass and tells what it watches; the tables above list that as paths.
+
+    max_depth: containers within one another, 1..MAX_DEPTH; ValueError otherwise. Of members that stand twice in one
+    object the last one counts, as with json.loads, and `duplicate` is set: whoever reads the text next may take the
+    other one.
+    """
+
+    def __init__(self, max_depth: int = ...) -> None: ...
     @property
-    def kind(self) -> int: ...
+    def max_depth(self) -> int: ...
     @property
-    def object_end(self) -> int: ...
+    def kind(self) -> int:
+        """What the whole text is: 1 string, 2 number, 3 true, 4 false, 5 null, 6 object, 7 array; 0 before a scan."""
     @property
-    def empty(self) -> bool: ...
+    def object_end(self) -> int:
+        """Offset of the closing brace or bracket of the whole text, -1 when it is no container."""
+    @property
+    def empty(self) -> bool:
+        """Whether the whole text is a container without members."""
+    @property
+    def duplicate(self) -> bool: ...
+    @property
+    def is_object(self) -> bool: ...
+    @property
+    def is_array(self) -> bool:
+        """Whether the whole text is an array; for JSON-RPC: a batch."""
 
 class ChatPeek(ObjectPeek):
     """What routing an LLM request needs."""
@@ -24,43 +50,52 @@ class ChatPeek(ObjectPeek):
     @property
     def duplicate_model(self) -> bool: ...
     @property
-    def stream(self) -> bool: ...
+    def stream(self) -> bool:
+        """Whether `stream` is true (not: 1 or "true")."""
     @property
     def has_stream_options(self) -> bool: ...
     @property
+    def include_usage(self) -> bool:
+        """Whether `stream_options.include_usage` is true."""
+    @property
     def model_start(self) -> int: ...
     @property
-    def model_stop(self) -> int: ...
-    @property
-    def is_object(self) -> bool: ...
+    def model_stop(self) -> int:
+        """model_start..model_stop is the raw value, quotes included, so that it can be replaced in place."""
     def peek(self, text: bytes) -> tuple[str | None, bool, bool, tuple[int, int]]:
         """Return (model or None, stream, has stream options, raw span of the model); PeekError when not JSON."""
 
-class UsageMembers(ObjectPeek):
-    """C face only."""
-
 class UsagePeek(ObjectPeek):
-    """What accounting reads from an answer; -1 where the provider said nothing."""
+    """What accounting reads from an answer: -1 where the provider said nothing, or no count of up to 18 digits."""
 
     @property
-    def has_usage(self) -> bool: ...
+    def has_usage(self) -> bool:
+        """Whether `usage` is an object."""
     @property
-    def choices_empty(self) -> bool: ...
+    def has_model(self) -> bool:
+        """Whether `model` is a string."""
     @property
-    def input_tokens(self) -> int: ...
+    def choices_empty(self) -> bool:
+        """Whether `choices` is an empty array."""
     @property
-    def output_tokens(self) -> int: ...
+    def input_tokens(self) -> int:
+        """`prompt_tokens`, else `input_tokens`."""
+    @property
+    def output_tokens(self) -> int:
+        """`completion_tokens`, else `output_tokens`."""
     @property
     def total_tokens(self) -> int: ...
     @property
     def cached_tokens(self) -> int: ...
     @property
     def reasoning_tokens(self) -> int: ...
+    @property
+    def model(self) -> str | None: ...
     def peek(self, text: bytes) -> tuple[int, int, int, int, int] | None:
         """Return (input, output, total, cached, reasoning) tokens, None without usage; PeekError when not JSON."""
 
 class RpcPeek(ObjectPeek):
-    """The envelope of a JSON-RPC 2.0 message."""
+    """The envelope of a JSON-RPC 2.0 message. Texts are None when the member is missing or no string."""
 
     @property
     def has_id(self) -> bool: ...
@@ -75,15 +110,26 @@ class RpcPeek(ObjectPeek):
     @property
     def has_params(self) -> bool: ...
     @property
-    def duplicate(self) -> bool: ...
+    def id_kind(self) -> int:
+        """As `kind`: 1 string, 2 number, 5 null, 0 not there."""
     @property
-    def id_kind(self) -> int: ...
+    def jsonrpc(self) -> str | None: ...
     @property
-    def is_object(self) -> bool: ...
+    def method(self) -> str | None: ...
     @property
-    def is_array(self) -> bool: ...
+    def name(self) -> str | None:
+        """`params.name`."""
+    @property
+    def uri(self) -> str | None:
+        """`params.uri`."""
+    @property
+    def protocol_version(self) -> str | None:
+        """`params.protocolVersion`."""
     def peek(self, text: bytes) -> None:
-        """Scan `text`, which must stay the argument of the calls below; PeekError when it is not JSON."""
-    def method_of(self, text: bytes) -> str | None: ...
-    def id_span(self) -> tuple[int, int]: ...
-    def params_span(self) -> tuple[int, int]: ...
+        """Scan `text`; PeekError when it is not JSON."""
+    def method_of(self, text: bytes) -> str | None:
+        """Return the method; None unless `text` is the object that peek() got last."""
+    def id_span(self) -> tuple[int, int]:
+        """Return where the raw id lies, (0, 0) when there is none."""
+    def params_span(self) -> tuple[int, int]:
+        """Return where the raw params lie, (0, 0) when there are none."""

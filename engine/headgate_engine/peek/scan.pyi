@@ -1,0 +1,1 @@
+FAULTS: dict[int, str]

@@ -1,0 +1,323 @@
+# cython: boundscheck=False
+"""One pass over a JSON text: strict like the standard parser, linear, without recursion. boundscheck is off: every
+index into the text is compared with its length first, and every index into the stack with its depth."""
+
+from libc.stdint cimport uint8_t, uint64_t
+from libc.string cimport memchr, memcmp, memcpy, memset
+
+from headgate_engine.wire.scan cimport hex_value
+
+cdef extern from *:
+    """
+    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    /* Which byte of an 8-byte load carries the lowest mark: borrows only run upwards, so that one is no echo. */
+    #define HG_FIRST_MARK(mask) (__builtin_ctzll(mask) >> 3)
+    #else
+    #define HG_FIRST_MARK(mask) 0
+    #endif
+    """
+    int HG_FIRST_MARK(uint64_t mask) noexcept nogil
+
+FAULTS = {
+    F_EARLY_END: "text ends too early",
+    F_VALUE: "expected a value",
+    F_NAME: "expected a member name",
+    F_COLON: "expected a colon",
+    F_COMMA: "expected a comma or an end",
+    F_STRING: "bad string",
+    F_NUMBER: "bad number",
+    F_UTF8: "invalid UTF-8",
+    F_BEHIND: "text behind the value",
+    F_DEPTH: "nested too deeply",
+}
+
+cdef enum:
+    # Marks on the stack of open containers: the watched field that it is, or none; and whether it is an object.
+    UNWATCHED = 0x7F
+    IS_OBJECT = 0x80
+
+
+cdef inline bint is_digit(const uint8_t* p, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
+    return at < n and 48 <= p[at] <= 57
+
+
+cdef inline int wide_length(const uint8_t* p, Py_ssize_t left) noexcept nogil:
+    """Bytes of the UTF-8 sequence at p, whose first byte is 0x80 or above; 0 when it is none (RFC 3629 section 4)."""
+    cdef uint8_t c = p[0]
+    if c < 0xC2:
+        return 0
+    if left < 2 or p[1] & 0xC0 != 0x80:
+        return 0
+    if c < 0xE0:
+        return 2
+    if left < 3 or p[2] & 0xC0 != 0x80:
+        return 0
+    if c < 0xF0:
+        # Neither overlong nor a surrogate.
+        return 0 if (c == 0xE0 and p[1] < 0xA0) or (c == 0xED and p[1] > 0x9F) else 3
+    if left < 4 or p[3] & 0xC0 != 0x80 or c > 0xF4:
+        return 0
+    return 0 if (c == 0xF0 and p[1] < 0x90) or (c == 0xF4 and p[1] > 0x8F) else 4
+
+
+cdef inline int escape_length(const uint8_t* p, Py_ssize_t left) noexcept nogil:
+    """Characters of the escape behind a backslash at p[-1], 0 when it is none."""
+    cdef int i
+    if left < 1:
+        return 0
+    if p[0] == 117:
+        for i in range(1, 5):
+            if left <= i or hex_value(<char>p[i]) < 0:
+                return 0
+        return 5
+    return 1 if memchr(b'"\\/bfnrt', p[0], 8) != NULL else 0
+
+
+cdef Py_ssize_t string_end(Scan* s, Py_ssize_t at, bint* escaped) noexcept nogil:
+    """Offset behind the closing quote of the string whose first character is at `at`, or -1 with the fault noted."""
+    cdef const uint8_t* p = s.text
+    cdef Py_ssize_t n = s.length
+    cdef uint64_t eight, quote, slash
+    cdef uint8_t c
+    cdef int size
+    while True:
+        # Eight plain characters at a time: none below 0x20, no quote, no backslash, none above 0x7f.
+        while n - at >= 8:
+            memcpy(&eight, p + at, 8)
+            quote = eight ^ <uint64_t>0x2222222222222222
+            slash = eight ^ <uint64_t>0x5C5C5C5C5C5C5C5C
+            eight = ((eight - <uint64_t>0x2020202020202020) | (quote - <uint64_t>0x0101010101010101)
+                     | (slash - <uint64_t>0x0101010101010101) | eight) & <uint64_t>0x8080808080808080
+            if eight:
+                at += HG_FIRST_MARK(eight)
+                break
+            at += 8
+        if at >= n:
+            return failed(s, F_EARLY_END, n)
+        c = p[at]
+        if c == 34:
+            return at + 1
+        if c >= 128:
+            while at < n and p[at] >= 128:
+                size = wide_length(p + at, n - at)
+                if size == 0:
+                    return failed(s, F_UTF8, at)
+                at += size
+        elif c == 92:
+            escaped[0] = True
+            size = escape_length(p + at + 1, n - at - 1)
+            if size == 0:
+                return failed(s, F_STRING, at)
+            at += 1 + size
+        elif c < 32:
+            return failed(s, F_STRING, at)
+        else:
+            at += 1
+
+
+cdef Py_ssize_t number_end(Scan* s, Py_ssize_t at) noexcept nogil:
+    """Offset behind the number that begins at `at`, or -1 with the fault noted."""
+    cdef const uint8_t* p = s.text
+    cdef Py_ssize_t n = s.length
+    if p[at] == 45:
+        at += 1
+    if not is_digit(p, at, n):
+        return failed(s, F_NUMBER, at)
+    if p[at] == 48:
+        at += 1
+    else:
+        while is_digit(p, at, n):
+            at += 1
+    if at < n and p[at] == 46:
+        at += 1
+        if not is_digit(p, at, n):
+            return failed(s, F_NUMBER, at)
+        while is_digit(p, at, n):
+            at += 1
+    if at < n and (p[at] == 101 or p[at] == 69):
+        at += 1
+        if at < n and (p[at] == 43 or p[at] == 45):
+            at += 1
+        if not is_digit(p, at, n):
+            return failed(s, F_NUMBER, at)
+        while is_digit(p, at, n):
+            at += 1
+    return at
+
+
+cdef inline Py_ssize_t failed(Scan* s, int fault, Py_ssize_t at) noexcept nogil:
+    s.fault = fault
+    s.fault_at = at
+    return -1
+
+
+cdef bint same_decoded(const uint8_t* p, Py_ssize_t n, const char* name, Py_ssize_t m) noexcept nogil:
+    """A checked raw string with escapes against an ASCII name."""
+    cdef Py_ssize_t at = 0
+    cdef Py_ssize_t k = 0
+    cdef int c, i
+    while at < n:
+        if k == m:
+            return False
+        c = p[at]
+        at += 1
+        if c == 92:
+            c = p[at]
+            at += 1
+            if c == 117:
+                c = 0
+                for i in range(4):
+                    c = c << 4 | hex_value(<char>p[at + i])
+                at += 4
+            elif c >= 98:
+                # b f n r t: control characters, which no watched name has.
+                return False
+        if c != <uint8_t>name[k]:
+            return False
+        k += 1
+    return k == m
+
+
+cdef int watched(Scan* s, int parent, Py_ssize_t start, Py_ssize_t stop, bint escaped) noexcept nogil:
+    """The watched member of `parent` that has this raw name, or UNWATCHED."""
+    cdef const uint8_t* key = s.text + start
+    cdef Py_ssize_t n = stop - start
+    cdef const Field* field
+    cdef int i
+    for i in range(1, s.count):
+        field = &s.fields[i]
+        if field.parent != parent:
+            continue
+        if escaped:
+            if same_decoded(key, n, field.name, field.name_len):
+                return i
+        elif field.name_len == n and memcmp(key, field.name, n) == 0:
+            return i
+    return UNWATCHED
+
+
+cdef Py_ssize_t member_value(Scan* s, Py_ssize_t at, int parent, int* field) noexcept nogil:
+    """Reads a member's name and colon; offset of its value, or -1 with the fault noted."""
+    cdef Py_ssize_t end
+    cdef bint escaped = False
+    if at >= s.length:
+        return failed(s, F_EARLY_END, at)
+    if s.text[at] != 34:
+        return failed(s, F_NAME, at)
+    end = string_end(s, at + 1, &escaped)
+    if end < 0:
+        return end
+    field[0] = UNWATCHED if parent == UNWATCHED else watched(s, parent, at + 1, end - 1, escaped)
+    at = skip_blanks(s.text, end, s.length)
+    if at >= s.length:
+        return failed(s, F_EARLY_END, at)
+    if s.text[at] != 58:
+        return failed(s, F_COLON, at)
+    return at + 1
+
+
+cdef void begin(Scan* s, int field, Py_ssize_t at, int kind) noexcept nogil:
+    """Notes the start of a watched value. A second one of that name takes the place of all that the first one held."""
+    cdef Found* found = &s.found[field]
+    cdef int i, above
+    if found.seen:
+        s.duplicate = True
+        for i in range(field + 1, s.count):
+            above = s.fields[i].parent
+            while above > field:
+                above = s.fields[above].parent
+            if above == field:
+                memset(&s.found[i], 0, sizeof(Found))
+    found.seen += 1
+    found.kind = kind
+    found.start = at
+
+
+cdef Py_ssize_t scalar_end(Scan* s, Py_ssize_t at, int* kind) noexcept nogil:
+    """Offset behind a value that is no container, or -1 with the fault noted."""
+    cdef const uint8_t* p = s.text + at
+    cdef Py_ssize_t left = s.length - at
+    cdef bint escaped = False
+    if p[0] == 34:
+        kind[0] = J_STRING
+        return string_end(s, at + 1, &escaped)
+    if p[0] == 45 or 48 <= p[0] <= 57:
+        kind[0] = J_NUMBER
+        return number_end(s, at)
+    if left >= 4 and memcmp(p, b"true", 4) == 0:
+        kind[0] = J_TRUE
+        return at + 4
+    if left >= 5 and memcmp(p, b"false", 5) == 0:
+        kind[0] = J_FALSE
+        return at + 5
+    if left >= 4 and memcmp(p, b"null", 4) == 0:
+        kind[0] = J_NULL
+        return at + 4
+    return failed(s, F_VALUE, at)
+
+
+cdef int scan_text(Scan* s) noexcept nogil:
+    """The pass over the text: 0, or -1 with the fault noted."""
+    cdef uint8_t stack[DEPTH_LIMIT]
+    cdef const uint8_t* p = s.text
+    cdef Py_ssize_t n = s.length
+    cdef Py_ssize_t at = 0
+    cdef Py_ssize_t end
+    cdef int depth = 0
+    cdef int field = 0             # of the value that comes next: the whole text is field 0
+    cdef int kind = J_NONE
+    while True:
+        at = skip_blanks(p, at, n)
+        if at >= n:
+            return failed(s, F_EARLY_END, n)
+        if p[at] == 123 or p[at] == 91:
+            if depth >= s.max_depth:
+                return failed(s, F_DEPTH, at)
+            kind = J_OBJECT if p[at] == 123 else J_ARRAY
+            if field != UNWATCHED:
+                begin(s, field, at, kind)
+            stack[depth] = <uint8_t>(field | (IS_OBJECT if kind == J_OBJECT else 0))
+            depth += 1
+            at = skip_blanks(p, at + 1, n)
+            # The closing brackets lie two behind the opening ones.
+            if at >= n or p[at] != (125 if kind == J_OBJECT else 93):
+                if kind == J_OBJECT:
+                    at = member_value(s, at, field, &field)
+                    if at < 0:
+                        return -1
+                else:
+                    field = UNWATCHED
+                continue
+            s.empty = s.empty or depth == 1
+        else:
+            end = scalar_end(s, at, &kind)
+            if end < 0:
+                return -1
+            if field != UNWATCHED:
+                begin(s, field, at, kind)
+                s.found[field].stop = end
+            at = end
+        # Behind a value, or before the end of an empty container.
+        while depth:
+            at = skip_blanks(p, at, n)
+            if at >= n:
+                return failed(s, F_EARLY_END, n)
+            field = stack[depth - 1] & UNWATCHED
+            if p[at] == 44:
+                at = skip_blanks(p, at + 1, n)
+                if stack[depth - 1] & IS_OBJECT:
+                    at = member_value(s, at, field, &field)
+                    if at < 0:
+                        return -1
+                else:
+                    field = UNWATCHED
+                break
+            if p[at] != (125 if stack[depth - 1] & IS_OBJECT else 93):
+                return failed(s, F_COMMA, at)
+            depth -= 1
+            at += 1
+            if field != UNWATCHED:
+                s.found[field].stop = at
+        else:
+            at = skip_blanks(p, at, n)
+            return 0 if at == n else <int>failed(s, F_BEHIND, at)
