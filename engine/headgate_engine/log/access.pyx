@@ -1,4 +1,5 @@
 # cython: boundscheck=False
+# Indexes here go over C arrays, whose bounds no check of Cython knows; the few into lists are counted by their length.
 """Access-log lines: one per request, at the end of its response.
 
 Text: `<RFC 3339 time>` TAB `info` TAB `request` and `key=value` pairs. JSON: one object. log/text.pyx says how values

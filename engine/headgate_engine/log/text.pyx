@@ -1,4 +1,5 @@
 # cython: boundscheck=False
+# Indexes here go over C arrays, whose bounds no check of Cython knows; the few into lists are counted by their length.
 """Values of log lines; see text.pxd."""
 
 from libc.stdint cimport int32_t, uint8_t

@@ -1,4 +1,5 @@
 # cython: boundscheck=False
+# Indexes here go over C arrays, whose bounds no check of Cython knows; the few into lists are counted by their length.
 """Header and query conditions. The names that rules ask for are numbered when the table is built; a request's head and
 query are read once, when the first rule asks, so that a thousand rules on one path cost a thousand comparisons and no
 more than one reading."""

@@ -1,4 +1,5 @@
 # cython: boundscheck=False
+# Indexes here go over C arrays, whose bounds no check of Cython knows; the few into lists are counted by their length.
 """An immutable keyed hash table over C memory; see index.pxd. Open addressing with linear probing; a random key is
 drawn until no stored key lies far from its place, so that the worst look-up is bounded when the table is built."""
 

@@ -1,4 +1,5 @@
 # cython: boundscheck=False
+# Indexes here go over C arrays, whose bounds no check of Cython knows; the few into lists are counted by their length.
 """Route choice. Exact path, then the longest prefix, then patterns; within a path: a method before none, more headers,
 more query conditions, then configuration order. Patterns are ranked by the same, whatever their length. A more specific
 host whose rules do not match falls through to a less specific one.
