@@ -1,87 +1,176 @@
-"""Draws the newest result file and writes its tables into bench/README.md and README.md, between their markers."""
+"""Writes the tables of bench/README.md, between its markers, from the newest result files.
+
+Usage: python -m bench.report [--macro FILE] [--micro FILE] [--print]
+"""
 
 from __future__ import annotations
 
-import json
-import sys
+import argparse
+import re
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
+from bench import results_files
+from bench.macro.cases import BY_NAME
 
-mpl.use("svg")
-from matplotlib import pyplot as plt
-
-ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "bench" / "results"
-COLOURS = {"nginx": "#4c78a8", "haproxy": "#9ecae9", "envoy": "#bab0ac", "headgate": "#e45756"}
+README = Path(__file__).resolve().parent / "README.md"
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
+PEERS = ("direct", "nginx", "haproxy", "envoy", "headgate", "headgate-quiet")
+NOTHING = "-"
 
 
-def newest() -> Path:
-    return max(path for path in RESULTS.glob("20*.json") if "micro" not in path.name)
+def number(value: dict[str, float] | None, digits: int = 1) -> str:
+    """A median."""
+    return NOTHING if value is None else f"{value['median']:,.{digits}f}"
 
 
-def table(document: dict[str, Any]) -> str:
-    lines = ["| case | connections | peer | CPU us per request | spread | ratio to nginx | requests/s | errors |"]
-    lines.append("|---|---|---|---|---|---|---|---|")
-    for key, peers in document["cases"].items():
-        case, connections = key.split("/")
-        for name, found in peers.items():
-            cpu = found.get("cpu_us")
-            spread = found.get("cpu_us_spread")
-            between = "" if spread is None else f"{spread[0]:.1f}-{spread[1]:.1f}"
-            lines.append(
-                f"| {case} | {connections} | {name} | {'' if cpu is None else f'{cpu:.1f}'} | {between} "
-                f"| {found.get('ratio_nginx', '')} | {found['rps']:.0f} | {found['errors']} |"
-            )
-    for name, found in document.get("footprint", {}).items():
-        idle = found["idle"]
-        lines.append(
-            f"\n{name}: first response {found['start_to_first_response_s']} s after start; "
-            f"{found['memory']['rss_kb'] / 1024:.1f} MB resident ({found['memory']['pss_kb'] / 1024:.1f} MB proportional) "
-            f"in the whole tree; {idle['bytes_per_connection']:.0f} bytes for each of {idle['connections']} idle connections."
-        )
-    versions = ", ".join(f"{name}: {text}" for name, text in document["versions"].items())
-    return "\n".join(lines) + f"\n\nMachine: {document['machine']['system']}, 2 cores. {versions}."
+def table(head: list[str], lines: list[list[str]]) -> str:
+    """A Markdown table; the first column is text, the others are numbers."""
+    rule = ["---"] + ["---:"] * (len(head) - 1)
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *lines])
 
 
-def draw(document: dict[str, Any], path: Path) -> None:
-    keys = [key for key in document["cases"] if key.endswith("/32") and "nginx" in document["cases"][key]]
-    figure, axes = plt.subplots(figsize=(9, 4))
-    width = 0.2
-    for offset, name in enumerate(COLOURS):
-        places = [index for index, key in enumerate(keys) if name in document["cases"][key]]
-        values = [document["cases"][keys[index]][name]["cpu_us"] for index in places]
-        bars = axes.bar(
-            [place + (offset - 1.5) * width for place in places], values, width, label=name, color=COLOURS[name]
-        )
-        axes.bar_label(bars, fmt="%.0f", fontsize=7)
-    axes.set_xticks(range(len(keys)), [key.removesuffix("/32") for key in keys])
-    axes.set_ylabel("CPU microseconds per request")
-    axes.set_title("Cost per request, one worker, 32 keep-alive connections (lower is better)")
-    axes.legend(frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.tight_layout()
-    figure.savefig(path.with_suffix(".svg"))
-    figure.savefig(path.with_suffix(".png"), dpi=130)
+def grid(rows: list[dict[str, Any]], measure: str, digits: int) -> str:
+    """Cases down, peers across."""
+    cells: dict[tuple[str, int], dict[str, str]] = {}
+    for row in rows:
+        text = number(row[measure], digits) if row["valid"] else "invalid"
+        cells.setdefault((row["case"], row["connections"]), {})[row["peer"]] = text
+    present = [peer for peer in PEERS if any(line.get(peer, NOTHING) != NOTHING for line in cells.values())]
+    lines = [
+        [f"{BY_NAME[case].title}, {connections} conn.", *(line.get(peer, NOTHING) for peer in present)]
+        for (case, connections), line in cells.items()
+    ]
+    return table(["case", *present], lines)
 
 
-def insert(path: Path, text: str) -> None:
-    """Put text between the markers of a page."""
-    page = path.read_text()
-    if BEGIN not in page or END not in page:
-        sys.exit(f"{path} has no markers")
-    before, rest = page.split(BEGIN, 1)
-    after = rest.split(END, 1)[1]
-    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+def ratios(rows: list[dict[str, Any]]) -> str:
+    """The gateway over each peer, with the lowest and the highest round."""
+    bases = ("nginx", "haproxy", "envoy")
+    lines = []
+    for row in rows:
+        if row["peer"] in ("headgate", "headgate-quiet") and row["valid"]:
+            cells = [row["ratio"].get(base) for base in bases]
+            shown = [
+                NOTHING if cell is None else f"{cell['median']:.2f} ({cell['min']:.2f} to {cell['max']:.2f})"
+                for cell in cells
+            ]
+            lines.append([f"{BY_NAME[row['case']].title}, {row['connections']} conn., {row['peer']}", *shown])
+    return table(["CPU time per request", *(f"/ {base}" for base in bases)], lines) if lines else ""
+
+
+def targets(document: dict[str, Any]) -> str:
+    """What was to be reached."""
+    lines = [
+        [
+            entry["title"],
+            f"{entry['limit']:g} {entry['unit']}",
+            f"{entry['value']['median']:g} {entry['unit']} ({entry['value']['min']:g} to {entry['value']['max']:g})",
+            "yes" if entry["reached"] else "**no**",
+        ]
+        for entry in document["targets"]
+    ]
+    return table(["target", "at most", "measured (lowest to highest round)", "reached"], lines) if lines else ""
+
+
+def footprints(document: dict[str, Any]) -> str:
+    """Start and memory."""
+    fields = (
+        ("start_s", "start to first response, s", 2),
+        ("processes", "processes", 0),
+        ("rss_start_mb", "RSS at start, MB", 1),
+        ("pss_start_mb", "PSS at start, MB", 1),
+        ("idle_bytes", "user memory per idle connection, B", 0),
+        ("rss_after_mb", "RSS after load, MB", 1),
+        ("pss_after_mb", "PSS after load, MB", 1),
+    )
+    lines = [
+        [peer, *(number(values.get(field), digits) for field, _, digits in fields)]
+        for peer, values in document.get("footprint", {}).items()
+    ]
+    return table(["peer", *(title for _, title, _ in fields)], lines) if lines else ""
+
+
+def about(document: dict[str, Any], path: Path) -> str:
+    """Where and with what."""
+    machine, versions, options = document["machine"], document["versions"], document.get("options", {})
+    words = ", ".join(f"{name} {text}" for name, text in versions.items() if name not in ("commit", "uncommitted"))
+    dirty = " with uncommitted changes" if versions.get("uncommitted") == "yes" else ""
+    lines = [
+        f"File `{path.name}`, {document['date']}, commit `{versions['commit']}`{dirty}.",
+        f"Machine: {machine['cpu']}, {machine['cores']} cores, {machine['memory_mb']} MB, {machine['system']}.",
+        f"Versions: {words}.",
+    ]
+    if options:
+        lines.append(f"{options['rounds']} rounds of {options['seconds']} s per row.")
+    return "\n".join(lines)
+
+
+def macro(document: dict[str, Any], path: Path) -> str:
+    """Everything of a macro result."""
+    rows = document["rows"]
+    parts = [
+        "### Traffic", about(document, path),
+        "Targets:", targets(document),
+        "CPU microseconds per request (median of the rounds):", grid(rows, "cpu_us", 1),
+        "As ratio within a round (median, lowest, highest):", ratios(rows),
+        "Requests per second:", grid(rows, "rps", 0),
+        "Latency, 99th percentile, microseconds:", grid(rows, "p99_us", 0),
+        "Start and memory:", footprints(document),
+    ]  # fmt: skip
+    broken = [f"- {row['case']} {row['connections']} {row['peer']}: {'; '.join(row['problems'])}"
+              for row in rows if not row["valid"]]  # fmt: skip
+    if broken:
+        parts += ["Not valid:", "\n".join(broken)]
+    kept = [parts[0], parts[1]]
+    for title, text in zip(parts[2::2], parts[3::2], strict=True):
+        kept += [title, text] if text else []
+    return "\n\n".join(kept)
+
+
+def micro(document: dict[str, Any], path: Path) -> str:
+    """Everything of a micro result."""
+    lines = [
+        [row["name"], f"{row['ours_ns']:,.0f}", f"{row['oracle_ns']:,.0f}" if row["oracle_ns"] else NOTHING,
+         f"{row['ratio']:.1f}" if row["ratio"] else NOTHING, row["oracle"] or NOTHING]
+        for row in document["micro"]
+    ]  # fmt: skip
+    head = ["engine module", "ns", "oracle, ns", "times faster", "oracle"]
+    return "\n\n".join(["### Engine modules", about(document, path), table(head, lines)])
+
+
+def write(text: str, readme: Path) -> None:
+    """Put the text between the markers; they are made at the end when missing."""
+    old = readme.read_text()
+    block = f"{BEGIN}\n{text}\n{END}"
+    if BEGIN in old:
+        new = re.sub(re.escape(BEGIN) + ".*?" + re.escape(END), lambda _: block, old, flags=re.S)
+    else:
+        new = old.rstrip() + f"\n\n## Results\n\n{block}\n"
+    readme.write_text(new)
 
 
 def main() -> None:
-    source = newest()
-    document = json.loads(source.read_text())
-    draw(document, RESULTS / "cost")
-    insert(ROOT / "bench" / "README.md", f"Run of {source.stem}:\n\n{table(document)}")
+    parser = argparse.ArgumentParser(prog="python -m bench.report", description=__doc__)
+    parser.add_argument("--macro", type=Path)
+    parser.add_argument("--micro", type=Path)
+    parser.add_argument("--print", action="store_true", help="print instead of writing the README")
+    options = parser.parse_args()
+    parts = []
+    for given, key, render in (
+        (options.macro, results_files.MACRO, macro),
+        (options.micro, results_files.MICRO, micro),
+    ):
+        found = (given, results_files.read(given)) if given else results_files.newest(key)
+        if found is not None:
+            parts.append(render(found[1], found[0]))
+    if not parts:
+        raise SystemExit("no result files: run python -m bench.macro.run --out bench/results/<name>.json")
+    text = "\n\n".join(parts)
+    if options.print:
+        print(text)
+    else:
+        write(text, README)
 
 
 if __name__ == "__main__":

@@ -1,94 +1,190 @@
-"""Canned upstream for LLM, SSE and MCP cases: as little work per request as Python allows.
+"""Canned upstream for the LLM, SSE and MCP cases: as little work per request as Python allows.
 
-Usage: python bench/macro/backend.py PORT
+Usage: python bench/macro/backend.py PORT [--chunks 50]
+
+Chat completions are answered whole or, when the body asks for a stream, as `--chunks` events, each written on its own
+as one HTTP chunk. Between two events the loop gets one turn, or, when the body has `"user":"gap-<milliseconds>"`,
+waits that long.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import sys
+import json
+import re
+from collections.abc import Iterator
+from typing import cast
 
 import uvloop
 
-CHUNKS = 50
+STREAM = re.compile(rb'"stream"\s*:\s*true')
+GAP = re.compile(rb'"user"\s*:\s*"gap-([0-9]{1,4})"')
+USAGE_WANTED = re.compile(rb'"include_usage"\s*:\s*true')
+LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]+)", re.IGNORECASE)
+CHUNKED = re.compile(rb"\r\ntransfer-encoding:[ \t]*chunked", re.IGNORECASE)
+SESSION = "bench-session"
+PROTOCOL = "2025-06-18"
+SSE_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+# 200 pieces of text make an answer of about 1 KiB.
+WORDS = "word " * 170
+TOOL = {
+    "name": "ping",
+    "description": "answers pong",
+    "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
+}
 
 
-def whole(kind: bytes, body: bytes) -> bytes:
-    head = b"HTTP/1.1 200 OK\r\ncontent-type: " + kind + b"\r\ncontent-length: %d\r\n\r\n" % len(body)
-    return head + body
-
-
-CHAT = whole(
-    b"application/json",
-    b'{"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"model":"m","choices":[{"index":0,"message":'
-    b'{"role":"assistant","content":"' + b"word " * 120 + b'"},"finish_reason":"stop"}],"usage":{"prompt_tokens":200,'
-    b'"completion_tokens":120,"total_tokens":320}}',
-)
-RPC = b'{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"pong"}],"isError":false}}'
-STREAM_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+def whole(kind: str, body: bytes, status: str = "200 OK", extra: str = "") -> bytes:
+    """A response with its length."""
+    head = f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\n{extra}content-length: {len(body)}\r\n\r\n"
+    return head.encode() + body
 
 
 def chunk(data: bytes) -> bytes:
+    """One HTTP/1.1 chunk."""
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
-EVENTS = [
-    chunk(
-        b'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":'
-        b'[{"index":0,"delta":{"content":"token %d "},"finish_reason":null}]}\n\n' % number
-    )
-    for number in range(CHUNKS)
-]
-USAGE = chunk(
-    b'data: {"id":"chatcmpl-1","choices":[],"usage":{"prompt_tokens":200,"completion_tokens":50,"total_tokens":250}}\n\n'
+def event(document: object) -> bytes:
+    """One server-sent event as one chunk."""
+    return chunk(b"data: " + json.dumps(document, separators=(",", ":")).encode() + b"\n\n")
+
+
+def chat_answer() -> bytes:
+    """A chat completion of about 1 KiB."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": WORDS}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 200, "completion_tokens": 120, "total_tokens": 320}
+    document = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m"}
+    return whole("application/json", json.dumps({**document, "choices": [choice], "usage": usage}).encode())
+
+
+def chat_events(count: int) -> list[bytes]:
+    """The events of a streamed chat completion, without usage and end."""
+    found = []
+    for number in range(count):
+        choice = {"index": 0, "delta": {"content": f"token {number} "}, "finish_reason": None}
+        document = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+        found.append(event({**document, "choices": [choice]}))
+    return found
+
+
+CHAT = chat_answer()
+USAGE = event(
+    {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "m",
+        "choices": [],
+        "usage": {"prompt_tokens": 200, "completion_tokens": 50, "total_tokens": 250},
+    }
 )
-END = chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n"
+DONE = chunk(b"data: [DONE]\n\n")
+LAST_CHUNK = b"0\r\n\r\n"
+ACCEPTED = whole("text/plain", b"", "202 Accepted")
+NO_STREAM = whole("text/plain", b"", "405 Method Not Allowed", "allow: POST, DELETE\r\n")
+BAD = whole("text/plain", b"chunked requests are not served here\n", "411 Length Required", "connection: close\r\n")
+
+
+def rpc_result(message: dict[str, object]) -> object:
+    """What an MCP server with one tool answers."""
+    match message.get("method"):
+        case "initialize":
+            return {
+                "protocolVersion": PROTOCOL,
+                "capabilities": {"tools": {"listChanged": False}},
+                "serverInfo": {"name": "bench", "version": "1"},
+            }
+        case "tools/list":
+            return {"tools": [TOOL]}
+        case "tools/call":
+            return {"content": [{"type": "text", "text": "pong"}], "isError": False}
+    return {}
+
+
+def mcp_answer(method: bytes, body: bytes) -> bytes:
+    """StreamableHTTP with plain JSON answers."""
+    if method == b"DELETE":
+        return whole("text/plain", b"")
+    if method != b"POST":
+        return NO_STREAM
+    message = json.loads(body)
+    if "id" not in message:
+        return ACCEPTED
+    answer = {"jsonrpc": "2.0", "id": message["id"], "result": rpc_result(message)}
+    extra = f"mcp-session-id: {SESSION}\r\n" if message.get("method") == "initialize" else ""
+    return whole("application/json", json.dumps(answer, separators=(",", ":")).encode(), extra=extra)
 
 
 class Backend(asyncio.Protocol):
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore
-        self.transport = transport
+    """One connection; requests come one after the other, bodies with their length."""
+
+    def __init__(self, events: list[bytes]) -> None:
+        self.events = events
+        self.loop = asyncio.get_running_loop()
         self.data = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports are no asyncio.Transport to isinstance().
+        self.transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         self.data += data
-        while True:
-            end = self.data.find(b"\r\n\r\n")
-            if end < 0:
+        while (end := self.data.find(b"\r\n\r\n")) >= 0:
+            head = self.data[: end + 2]
+            if CHUNKED.search(head):
+                self.transport.write(BAD)
+                self.transport.close()
                 return
-            head = self.data[:end].lower()
-            at = head.find(b"content-length:")
-            length = int(head[at + 15 :].split(b"\r\n", 1)[0]) if at >= 0 else 0
-            if len(self.data) < end + 4 + length:
+            found = LENGTH.search(head)
+            stop = end + 4 + (int(found[1]) if found else 0)
+            if len(self.data) < stop:
                 return
-            body = self.data[end + 4 : end + 4 + length]
-            self.data = self.data[end + 4 + length :]
+            body, self.data = self.data[end + 4 : stop], self.data[stop:]
             self.answer(head, body)
 
     def answer(self, head: bytes, body: bytes) -> None:
-        if b"/mcp " in head[:64]:
-            at = body.find(b'"id":')
-            self.transport.write(whole(b"application/json", RPC % body[at + 5 :].split(b",", 1)[0].strip(b"} ")))
-        elif b'"stream":true' in body:
-            asyncio.get_running_loop().create_task(self.stream(b"include_usage" in body))
+        method, target, _ = head.split(b" ", 2)
+        if target.startswith(b"/mcp"):
+            self.transport.write(mcp_answer(method, body))
+        elif STREAM.search(body):
+            self.transport.write(SSE_HEAD)
+            gap = GAP.search(body)
+            self.stream(iter(self.events), USAGE_WANTED.search(body) is not None, int(gap[1]) / 1000 if gap else 0.0)
         else:
             self.transport.write(CHAT)
 
-    async def stream(self, usage: bool) -> None:
-        # Each event is written on its own and the loop gets a turn, so that events arrive one by one.
-        self.transport.write(STREAM_HEAD)
-        for event in EVENTS:
-            self.transport.write(event)
-            await asyncio.sleep(0)
-        if usage:
-            self.transport.write(USAGE)
-        self.transport.write(END)
+    def stream(self, events: Iterator[bytes], usage: bool, gap_s: float) -> None:
+        """Write the next event and come back for the one after it."""
+        if self.transport.is_closing():
+            return
+        piece = next(events, None)
+        if piece is None:
+            self.transport.write((USAGE if usage else b"") + DONE + LAST_CHUNK)
+            return
+        self.transport.write(piece)
+        if gap_s:
+            self.loop.call_later(gap_s, self.stream, events, usage, gap_s)
+        else:
+            self.loop.call_soon(self.stream, events, usage, gap_s)
 
 
-async def main() -> None:
-    server = await asyncio.get_running_loop().create_server(Backend, "127.0.0.1", int(sys.argv[1]), backlog=4096)
+async def serve(port: int, chunks: int) -> None:
+    """Serve on 127.0.0.1 until killed."""
+    events = chat_events(chunks)
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Backend(events), "127.0.0.1", port, backlog=4096)
     await server.serve_forever()
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("port", type=int)
+    parser.add_argument("--chunks", type=int, default=50)
+    options = parser.parse_args()
+    uvloop.run(serve(options.port, options.chunks))
+
+
 if __name__ == "__main__":
-    uvloop.run(main())
+    main()

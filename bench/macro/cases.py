@@ -1,36 +1,73 @@
-"""The cases: what is asked, how often at once, of whom."""
+"""The cases: what is asked, of whom, with how many connections, and what a right answer is."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+ROUTES = 10_000
+CHUNKS = 50
+
 
 class Case(NamedTuple):
-    """`backend`: web (nginx, canned bodies) or ai (backend.py). `peers`: who takes part."""
+    """`setting` names the configuration of the proxies (peers.py), which also decides the backend.
+
+    `paths` are asked in turn. A right answer has status 200, `answer` as its whole body when given, and `parts`:
+    (text, how often it occurs). `session` opens an MCP session first and sends its id with every request.
+    """
 
     name: str
-    backend: str
-    path: str
+    title: str
+    setting: str
+    paths: tuple[str, ...]
     body: bytes | None
     connections: tuple[int, ...]
     peers: tuple[str, ...]
+    answer: bytes | None = None
+    parts: tuple[tuple[bytes, int], ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
+    session: bool = False
 
 
-PLAIN = ("direct", "nginx", "haproxy", "envoy", "headgate")
+PLAIN = ("direct", "nginx", "haproxy", "envoy", "headgate", "headgate-quiet")
+GATEWAY = ("direct", "nginx", "headgate", "headgate-quiet")
 JSON = (("content-type", "application/json"),)
-MESSAGE = b"x" * 940
-CHAT = b'{"model":"gpt-4","messages":[{"role":"user","content":"' + MESSAGE + b'"}]}'
-STREAM = b'{"model":"gpt-4","stream":true,"messages":[{"role":"user","content":"' + MESSAGE + b'"}]}'
-TOOL = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ping","arguments":{"text":"hello"}}}'
-MCP = (*JSON, ("accept", "application/json, text/event-stream"), ("mcp-session-id", "bench"))
+MCP = (*JSON, ("accept", "application/json, text/event-stream"))
+FEW, MANY = 32, 512
+# A paced stream costs little: enough of them to measure it.
+SLOW = 128
+BOTH = (FEW, MANY)
+
+
+def chat(stream: bool, gap_ms: int = 0) -> bytes:
+    """A chat request of exactly 1 KiB. gap_ms: pause of the backend between two events of the stream."""
+    head = b'{"model":"gpt-4","user":"gap-%d","stream":%s,' % (gap_ms, b"true" if stream else b"false")
+    head += b'"messages":[{"role":"user","content":"'
+    tail = b'"}]}'
+    return head + b"x" * (1024 - len(head) - len(tail)) + tail
+
+
+def route(number: int) -> str:
+    """Path prefix of route `number` of the 10,000."""
+    return f"/team{number % 8}/service{number}"
+
+
+TOOL_CALL = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"ping","arguments":{"text":"hello"}}}'
+SPREAD = tuple(f"{route(number)}/v1/items" for number in range(0, ROUTES, ROUTES // 200))
 
 CASES = (
-    Case("get-small", "web", "/small", None, (32, 512), PLAIN),
-    Case("post-1k", "web", "/1k", b"x" * 1024, (32, 512), PLAIN),
-    Case("post-16k", "web", "/16k", b"x" * 16384, (32, 512), PLAIN),
-    Case("routes-10k", "web", "/team7/service9999/v1/items", None, (32,), ("headgate",)),
-    Case("llm-chat-1k", "ai", "/v1/chat/completions", CHAT, (32,), ("direct", "nginx", "headgate"), JSON),
-    Case("sse-50", "ai", "/v1/chat/completions", STREAM, (32,), ("direct", "nginx", "headgate"), JSON),
-    Case("mcp-call", "ai", "/mcp", TOOL, (32,), ("direct", "nginx", "headgate"), MCP),
-)
+    Case("get-small", "GET, 6 B", "plain", ("/small",), None, BOTH, PLAIN, b"x" * 6),
+    Case("post-1k", "POST 1 KiB / 1 KiB", "plain", ("/1k",), b"x" * 1024, BOTH, PLAIN, b"x" * 1024),
+    Case("post-16k", "POST 16 KiB / 16 KiB", "plain", ("/16k",), b"x" * 16384, BOTH, PLAIN, b"x" * 16384),
+    Case("routes-10k", "GET through 10,000 routes", "routes", SPREAD, None, (FEW,),
+         ("nginx", "haproxy", "headgate"), b"hello\n"),
+    Case("llm-chat-1k", "LLM chat, 1 KiB", "llm", ("/v1/chat/completions",), chat(stream=False), (FEW,), GATEWAY,
+         parts=((b'"total_tokens": 320', 1), (b"word ", 170)), headers=JSON),
+    Case("sse-50", "LLM stream of 50 events", "llm", ("/v1/chat/completions",), chat(stream=True), (FEW,), GATEWAY,
+         parts=((b'"content":"token ', CHUNKS), (b"data: [DONE]\n\n", 1)), headers=JSON),
+    Case("sse-50-paced", "LLM stream of 50 events, 2 ms apart", "llm", ("/v1/chat/completions",),
+         chat(stream=True, gap_ms=2), (SLOW,), GATEWAY,
+         parts=((b'"content":"token ', CHUNKS), (b"data: [DONE]\n\n", 1)), headers=JSON),
+    Case("mcp-call", "MCP tools/call", "mcp", ("/mcp",), TOOL_CALL, (FEW,), GATEWAY,
+         parts=((b'"id":7', 1), (b'"pong"', 1)), headers=MCP, session=True),
+)  # fmt: skip
+BY_NAME = {case.name: case for case in CASES}

