@@ -61,7 +61,7 @@ cdef class MessageHead:
     cdef uint32_t method_off, method_len
     cdef uint32_t target_off, target_len       # request target as sent upstream (origin-form: path + query)
     cdef uint32_t path_len                     # length of the path part of the target (before '?')
-    cdef uint32_t authority_off, authority_len # Host or the absolute-form authority, with port; 0 length if none
+    cdef uint32_t authority_off, authority_len  # Host or the absolute-form authority, with port; 0 length if none
     cdef uint32_t reason_off, reason_len       # responses
     cdef readonly int status  # responses: 100..999; 0 for requests
     cdef int minor_version                     # HTTP/1.<minor>; 20 for HTTP/2

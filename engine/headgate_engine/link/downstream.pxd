@@ -16,7 +16,8 @@ cdef class DownstreamConnection(ServerStream):
     cdef Wire wire
     cdef Http1Codec codec
     cdef Sink sink                   # the exchange in progress
-    cdef readonly str peer_host, server_name
+    cdef readonly str peer_host
+    cdef str peer_text               # `peer`, made when first asked for
     cdef readonly int peer_port
     cdef const char* tail
     cdef Py_ssize_t tail_len

@@ -40,11 +40,14 @@ cdef class DownstreamConnection(ServerStream):
     @property
     def peer(self):
         """Remote address as `host:port` ([host]:port for IPv6), or `unix`."""
-        if not self.peer_host:
-            return "unix"
-        if ":" in self.peer_host:
-            return f"[{self.peer_host}]:{self.peer_port}"
-        return f"{self.peer_host}:{self.peer_port}"
+        if self.peer_text is None:
+            if not self.peer_host:
+                self.peer_text = "unix"
+            elif ":" in self.peer_host:
+                self.peer_text = f"[{self.peer_host}]:{self.peer_port}"
+            else:
+                self.peer_text = f"{self.peer_host}:{self.peer_port}"
+        return self.peer_text
 
     # -- asyncio.BufferedProtocol ------------------------------------------------------------------------------------
     def connection_made(self, transport):

@@ -13,7 +13,7 @@ cdef class UsageTap(ResponseTap):
     cdef bint strip  # we asked for the usage event, the client did not: it is taken out again
     cdef bint streaming, blind
     cdef ByteBuffer kept     # whole answer, or the event that is not complete yet
-    cdef Py_ssize_t searched # how far kept was looked through for an event's end
+    cdef Py_ssize_t searched  # how far kept was looked through for an event's end
     cdef UsagePeek peek
     cdef RequestContext ctx
     cdef int _events(self, ByteBuffer out) except -1

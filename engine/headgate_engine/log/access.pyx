@@ -146,7 +146,7 @@ cdef class AccessLogFormat:
                              if key not in self.removed and value is not None), key=_place)
         try:
             return self._write(out, ctx, wall_ns, extras)
-        except:
+        except BaseException:
             # Half a line would swallow the next one.
             out.length = start
             raise

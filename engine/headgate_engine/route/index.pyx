@@ -30,7 +30,7 @@ cdef class KeyIndex:
             raise TypeError("an index is built once")
         if len(found) > MAX_KEYS:
             raise ValueError(f"more than {MAX_KEYS} keys")
-        for space, key, value in found:
+        for _space, key, value in found:
             total += len(<bytes>key)
             if not 0 <= value < 1 << 31:
                 raise ValueError(f"value {value} is not in 0..2**31-1")

@@ -408,7 +408,7 @@ cdef class RouteTable:
             _describe(head, host, method, target, headers)
             heads.append(head)
         began = time.perf_counter_ns()
-        for i in range(rounds):
+        for _ in range(rounds):
             for head in heads:
                 self.match_rule(head.data + head.authority_off, head.authority_len, head)
         return (time.perf_counter_ns() - began) / (rounds * max(1, len(heads)))

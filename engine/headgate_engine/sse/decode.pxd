@@ -1,16 +1,48 @@
 # Server-sent events (WHATWG HTML section 9.2), incremental: bytes may be cut anywhere.
+#
+# A stream is cut into blocks: an event with everything in front of it up to and with its blank line, or a comment that
+# stands outside an event, or a line break that belongs to nothing. All blocks in their order are the stream, byte for
+# byte, so that a filter can pass them on or leave them out.
+
+from libc.stdint cimport int64_t
 
 from headgate_engine.wire.buffer cimport ByteBuffer
 
+cdef struct Span:
+    Py_ssize_t at              # from the block's start
+    Py_ssize_t length          # -1: not there
+
 cdef class SseDecoder:
-    cdef ByteBuffer kept           # the line that is not complete yet
-    cdef ByteBuffer data           # data of the event being read
     cdef readonly Py_ssize_t max_event
-    cdef Py_ssize_t event_size
-    cdef bytes event, last_id
-    cdef bint id_seen, has_data, started, after_cr
-    cdef object retry
-    cdef list ready
+    cdef ByteBuffer buffer     # from the last block on
+    cdef ByteBuffer joined     # data of more than one line
+    cdef Py_ssize_t start      # where the block being read begins
+    cdef Py_ssize_t line       # where the line being read begins
+    cdef Py_ssize_t searched   # neither CR nor LF in line..searched
+    cdef Py_ssize_t lf         # the first LF at or behind `line`; the buffer's length: none; below `line`: not known
+    cdef bint first_line, after_cr, in_event, complete, failed
+    cdef int data_lines
+    cdef Span event_span, id_span, data_span
+    cdef bytes last_id
+
+    # The block that next() found; pointers are good until the next feed() or next().
+    cdef bint has_event        # the block dispatches an event
+    cdef const char* raw
+    cdef Py_ssize_t raw_len
+    cdef const char* data
+    cdef Py_ssize_t data_len
+    cdef const char* event     # NULL: none named, it is `message`
+    cdef Py_ssize_t event_len
+    cdef const char* id        # NULL: this block sets none
+    cdef Py_ssize_t id_len
+    cdef int64_t retry         # ms, -1: none
+
     cdef int feed(self, const char* p, Py_ssize_t n) except -1
-    cdef int _line(self, const char* p, Py_ssize_t n) except -1
-    cdef int _dispatch(self) except -1
+    # Whether there is another block. Raises SseError when one is longer than max_event.
+    cdef bint next(self) except -1
+    cdef void _forget(self) noexcept
+    cdef Py_ssize_t _line_end(self) noexcept
+    cdef int _field(self, Py_ssize_t at, Py_ssize_t stop) except -1
+    cdef int _add_data(self, Py_ssize_t at, Py_ssize_t stop) except -1
+    cdef int _finish(self, Py_ssize_t content_end, Py_ssize_t next_line) except -1
+    cdef int _check(self, Py_ssize_t size) except -1

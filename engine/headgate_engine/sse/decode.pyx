@@ -1,6 +1,7 @@
 # cython: boundscheck=False
 """Event-stream decoding. boundscheck is off: all access is to C memory of known length."""
 
+from libc.stdint cimport int64_t
 from libc.string cimport memchr, memcmp
 
 from headgate_engine.wire.buffer cimport ByteBuffer
@@ -8,6 +9,9 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 from typing import NamedTuple
 
 DEFAULT_MAX_EVENT = 8 * 1024 * 1024
+# Longer reconnection times are this one: what a JSON number holds exactly.
+MAX_RETRY = (1 << 53) - 1
+cdef int64_t most_retry = MAX_RETRY
 
 
 class SseError(ValueError):
@@ -24,98 +28,203 @@ class Event(NamedTuple):
 
 
 cdef class SseDecoder:
-    """Feed bytes, take events. max_event: bytes of one event's lines."""
+    """Feed bytes, take events or blocks. max_event: bytes of one block in front of its blank line."""
 
     def __init__(self, Py_ssize_t max_event=DEFAULT_MAX_EVENT):
+        if max_event < 1:
+            raise ValueError("a limit is a positive number")
         self.max_event = max_event
-        self.kept = ByteBuffer()
-        self.data = ByteBuffer()
-        self.ready = []
 
-    def decode(self, bytes chunk):
-        """The events completed by these bytes, in order; SseError past the limit."""
-        self.feed(chunk, len(chunk))
-        ready, self.ready = self.ready, []
-        return ready
+    def __cinit__(self):
+        self.max_event = DEFAULT_MAX_EVENT
+        self.buffer = ByteBuffer()
+        self.joined = ByteBuffer()
+        self.lf = -1
+        self.first_line = True
+        self.last_id = b""
+        self._forget()
+
+    cdef void _forget(self) noexcept:
+        """Makes ready for another block."""
+        self.complete = self.in_event = self.has_event = False
+        self.event_span.length = self.id_span.length = -1
+        self.data_lines = 0
+        self.retry = -1
+        self.raw = self.data = self.event = self.id = NULL
+        self.raw_len = self.data_len = self.event_len = self.id_len = 0
 
     cdef int feed(self, const char* p, Py_ssize_t n) except -1:
-        cdef Py_ssize_t at = 0
-        cdef Py_ssize_t stop
-        cdef const char* lf
-        cdef const char* cr
-        while at < n:
+        cdef Py_ssize_t gone = self.start
+        if self.failed:
+            raise SseError("event is too long")
+        if self.complete:
+            self._forget()
+        if self.lf == self.buffer.length:
+            self.lf = -1
+        if gone:
+            self.buffer.consume(gone)
+            self.start = 0
+            self.line -= gone
+            self.searched -= gone
+            self.lf = self.lf - gone if self.lf >= gone else -1
+        return self.buffer.append(p, n)
+
+    cdef bint next(self) except -1:
+        cdef Py_ssize_t stop, after, content
+        if self.failed:
+            raise SseError("event is too long")
+        if self.complete:
+            self._forget()
+        while self.line < self.buffer.length:
             if self.after_cr:
-                # The LF of a CR LF whose CR ended the line.
+                # The LF of a CR LF that was cut in two.
                 self.after_cr = False
-                if p[at] == 10:
-                    at += 1
+                if self.buffer.data[self.line] == 10:
+                    self.line += 1
+                    self.searched = self.line
+                    if self.start == self.line - 1:
+                        self._finish(self.start, self.line)
+                        return True
                     continue
-            lf = <const char*>memchr(p + at, 10, n - at)
-            stop = n if lf == NULL else lf - p
-            cr = <const char*>memchr(p + at, 13, stop - at)
-            if cr != NULL:
-                stop = cr - p
-                self.after_cr = True
-            if stop == n:
-                self.event_size += n - at
-                if self.event_size > self.max_event:
-                    raise SseError("event is too long")
-                self.kept.append(p + at, n - at)
+            stop = self._line_end()
+            if stop < 0:
                 break
-            self.event_size += stop - at
-            if self.event_size > self.max_event:
-                raise SseError("event is too long")
-            if self.kept.length:
-                self.kept.append(p + at, stop - at)
-                self._line(self.kept.data, self.kept.length)
-                self.kept.clear()
-            else:
-                self._line(p + at, stop - at)
-            at = stop + 1
+            after = stop + 1
+            if self.buffer.data[stop] == 13:
+                if after == self.buffer.length:
+                    self.after_cr = True
+                elif self.buffer.data[after] == 10:
+                    after += 1
+            content = self.line
+            if self.first_line:
+                self.first_line = False
+                if stop - content >= 3 and memcmp(self.buffer.data + content, b"\xef\xbb\xbf", 3) == 0:
+                    content += 3
+            self.line = self.searched = after
+            if content == stop:
+                self._finish(content, after)
+                return True
+            if self.buffer.data[content] != 58:
+                self._field(content, stop)
+            elif not self.in_event:
+                # A comment of its own: it keeps a connection alive, so it does not wait for the next event.
+                self._finish(stop, after)
+                return True
+        self._check(self.buffer.length - self.start)
+        return False
+
+    cdef Py_ssize_t _line_end(self) noexcept:
+        """Offset of the CR or LF that ends the line being read, -1 when it has not come yet.
+
+        The next LF is remembered: in a stream of CRs it is not looked for again with every line.
+        """
+        cdef const char* p = self.buffer.data
+        cdef Py_ssize_t n = self.buffer.length
+        cdef const char* found
+        if self.lf < self.line:
+            found = <const char*>memchr(p + self.searched, 10, n - self.searched)
+            self.lf = n if found == NULL else found - p
+        found = <const char*>memchr(p + self.searched, 13, self.lf - self.searched)
+        if found != NULL:
+            return found - p
+        self.searched = self.lf
+        return self.lf if self.lf < n else -1
+
+    cdef int _check(self, Py_ssize_t size) except -1:
+        if size > self.max_event:
+            self.failed = True
+            self._forget()
+            raise SseError("event is too long")
         return 0
 
-    cdef int _line(self, const char* p, Py_ssize_t n) except -1:
-        cdef const char* colon
-        cdef Py_ssize_t name, value
-        if not self.started:
-            self.started = True
-            if n >= 3 and memcmp(p, b"\xef\xbb\xbf", 3) == 0:
-                p += 3
-                n -= 3
-        if n == 0:
-            return self._dispatch()
-        colon = <const char*>memchr(p, 58, n)
-        if colon == p:
-            return 0
-        name = n if colon == NULL else colon - p
-        value = n if colon == NULL else name + 1
+    cdef int _field(self, Py_ssize_t at, Py_ssize_t stop) except -1:
+        cdef const char* p = self.buffer.data + at
+        cdef Py_ssize_t n = stop - at
+        cdef const char* colon = <const char*>memchr(p, 58, n)
+        cdef Py_ssize_t name = n if colon == NULL else colon - p
+        cdef Py_ssize_t value = n if colon == NULL else name + 1
+        cdef int64_t number = 0
+        self.in_event = True
         if value < n and p[value] == 32:
             value += 1
         if name == 4 and memcmp(p, b"data", 4) == 0:
-            if self.has_data:
-                self.data.append_byte(10)
-            self.has_data = True
-            self.data.append(p + value, n - value)
+            self._add_data(at + value, stop)
         elif name == 5 and memcmp(p, b"event", 5) == 0:
-            self.event = p[value:n]
+            self.event_span.at = at + value - self.start
+            self.event_span.length = n - value
         elif name == 2 and memcmp(p, b"id", 2) == 0:
             if memchr(p + value, 0, n - value) == NULL:
-                self.last_id = p[value:n]
-                self.id_seen = True
-        elif name == 5 and memcmp(p, b"retry", 5) == 0:
-            digits = p[value:n]
-            if digits.isdigit():
-                self.retry = int(digits[:18])
+                self.id_span.at = at + value - self.start
+                self.id_span.length = n - value
+        elif name == 5 and memcmp(p, b"retry", 5) == 0 and value < n:
+            while value < n:
+                if not 48 <= p[value] <= 57:
+                    return 0
+                number = number * 10 + (p[value] - 48)
+                if number > most_retry:
+                    number = most_retry
+                value += 1
+            self.retry = number
         return 0
 
-    cdef int _dispatch(self) except -1:
-        if self.has_data:
-            self.ready.append(Event(
-                (self.event or b"message").decode("utf-8", "replace"), bytes(self.data),
-                self.last_id.decode("utf-8", "replace") if self.id_seen else None, self.retry))
-        self.data.clear()
-        self.event = None
-        self.has_data = self.id_seen = False
-        self.retry = None
-        self.event_size = 0
+    cdef int _add_data(self, Py_ssize_t at, Py_ssize_t stop) except -1:
+        """One line stays where it lies; more are joined elsewhere."""
+        if self.data_lines == 0:
+            self.data_span.at = at - self.start
+            self.data_span.length = stop - at
+        else:
+            if self.data_lines == 1:
+                self.joined.clear()
+                self.joined.append(self.buffer.data + self.start + self.data_span.at, self.data_span.length)
+            self.joined.append_byte(10)
+            self.joined.append(self.buffer.data + at, stop - at)
+        if self.data_lines < 2:
+            self.data_lines += 1
         return 0
+
+    cdef int _finish(self, Py_ssize_t content_end, Py_ssize_t next_line) except -1:
+        """The block that ends before `next_line` is the one to tell."""
+        cdef const char* block = self.buffer.data + self.start
+        self._check(content_end - self.start)
+        self.raw = block
+        self.raw_len = next_line - self.start
+        self.has_event = self.data_lines > 0
+        if self.data_lines == 1:
+            self.data, self.data_len = block + self.data_span.at, self.data_span.length
+        elif self.data_lines:
+            self.data, self.data_len = self.joined.data, self.joined.length
+        if self.event_span.length > 0:
+            self.event, self.event_len = block + self.event_span.at, self.event_span.length
+        if self.id_span.length >= 0:
+            self.id, self.id_len = block + self.id_span.at, self.id_span.length
+            self.last_id = self.id[:self.id_len]
+        self.start = next_line
+        self.complete = True
+        return 0
+
+    @property
+    def last_event_id(self):
+        return self.last_id.decode("utf-8", "replace")
+
+    def split(self, bytes chunk not None):
+        """The blocks completed by these bytes: (raw bytes, Event or None); SseError past the limit."""
+        found = []
+        self.feed(chunk, len(chunk))
+        while self.next():
+            event = None
+            if self.has_event:
+                event = Event(
+                    "message" if self.event == NULL else self.event[:self.event_len].decode("utf-8", "replace"),
+                    self.data[:self.data_len],
+                    None if self.id == NULL else self.id[:self.id_len].decode("utf-8", "replace"),
+                    None if self.retry < 0 else self.retry)
+            found.append((self.raw[:self.raw_len], event))
+        return found
+
+    def decode(self, bytes chunk not None):
+        """The events completed by these bytes, in order; SseError past the limit."""
+        return [event for _raw, event in self.split(chunk) if event is not None]
+
+    def rest(self):
+        """The bytes behind the last block: what a filter passes on when the stream ends."""
+        return self.buffer.data[self.start:self.buffer.length] if self.buffer.length > self.start else b""

@@ -1,54 +1,73 @@
 """Event-stream encoding: data may hold line breaks, names and ids may not."""
 
+from libc.stdint cimport int64_t
 from libc.string cimport memchr
 
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 
 cdef int _check(str what, bytes value) except -1:
+    # A reader ignores an id with a NUL; in a name it has no business either.
     if b"\n" in value or b"\r" in value or b"\0" in value:
-        raise ValueError(f"an event's {what} cannot hold a line break")
+        raise ValueError(f"an event's {what} cannot hold a line break or NUL")
     return 0
 
 
-cdef int append_event(ByteBuffer out, const char* data, Py_ssize_t n, bytes event, bytes event_id) except -1:
+cdef int _append_data(ByteBuffer out, const char* data, Py_ssize_t n) except -1:
+    """Each line as a data field: CR, LF and CR LF all end lines for the reader, so each becomes a line of its own."""
     cdef Py_ssize_t at = 0
     cdef Py_ssize_t stop
-    cdef const char* lf
+    cdef const char* found
+    cdef const char* cr = <const char*>memchr(data, 13, n)
+    if cr != NULL:
+        normal = data[:n].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        return _append_data(out, normal, len(normal))
+    while True:
+        found = <const char*>memchr(data + at, 10, n - at)
+        stop = n if found == NULL else found - data
+        out.append(b"data: ", 6)
+        out.append(data + at, stop - at)
+        out.append_byte(10)
+        if found == NULL:
+            return 0
+        at = stop + 1
+
+
+cdef int append_event(ByteBuffer out, const char* data, Py_ssize_t n, bytes event, bytes event_id) except -1:
     if event is not None:
         _check("name", event)
+    if event_id is not None:
+        _check("id", event_id)
+    if event is not None:
         out.append(b"event: ", 7)
         out.append(event, len(event))
         out.append_byte(10)
     if event_id is not None:
-        _check("id", event_id)
         out.append(b"id: ", 4)
         out.append(event_id, len(event_id))
         out.append_byte(10)
-    if memchr(data, 13, n) != NULL:
-        # A lone CR would end a line for the reader: written as a line break, it stays one.
-        normal = data[:n].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        return append_event(out, normal, len(normal), None, None)
-    while True:
-        lf = <const char*>memchr(data + at, 10, n - at)
-        stop = n if lf == NULL else lf - data
-        out.append(b"data: ", 6)
-        out.append(data + at, stop - at)
-        out.append_byte(10)
-        if lf == NULL:
-            break
-        at = stop + 1
+    _append_data(out, data, n)
     return out.append_byte(10)
 
 
-def encode_event(bytes data, str event=None, str id=None):
+cdef int append_retry(ByteBuffer out, int64_t retry_ms) except -1:
+    if retry_ms < 0:
+        raise ValueError("a reconnection time is not negative")
+    out.append(b"retry: ", 7)
+    out.append_uint(<unsigned long long>retry_ms)
+    return out.append_byte(10)
+
+
+def encode_event(bytes data not None, str event=None, str id=None, retry=None):
     """One event as bytes; ValueError when `event` or `id` holds a line break."""
     cdef ByteBuffer out = ByteBuffer()
+    if retry is not None:
+        append_retry(out, retry)
     append_event(out, data, len(data), None if event is None else event.encode(), None if id is None else id.encode())
     return out.take()
 
 
-def encode_comment(str text=""):
+def encode_comment(str text not None=""):
     """A comment: keeps a connection alive without meaning anything."""
     raw = text.encode()
     _check("comment", raw)

@@ -195,7 +195,12 @@ class Compiler:
                         order=route.order,
                     )
                 )
-        return ListenerPlan(listener.name, listener.gateway_name, listener.gateway_namespace, RouteTable(rules))
+        return ListenerPlan(
+            listener.name,
+            listener.gateway_name,
+            listener.gateway_namespace,
+            RouteTable(rules, scheme="https" if listener.tls is not None else "http"),
+        )
 
     def route(self, route: Route) -> RoutePlan:
         """Return the plan of one route: steps in pipeline order, backends with their weights."""

@@ -97,7 +97,8 @@ def test_we_accept_nothing_that_h11_refuses_and_agree_on_what_both_accept(data: 
         # Stricter is allowed, for the reasons on the list.
         assert other[-1:] == [REFUSED] or any(rule(data.lower()) for rule in DELIBERATE.values())
         return
-    if mine == other:
+    # h11 also refuses bytes behind the last message of a connection; we close without reading them.
+    if other in (mine, [*mine, REFUSED]):
         return
     # h11 refuses a few things we may pass on: they are harmless to framing.
     assert other[-1:] == [REFUSED]
