@@ -30,10 +30,10 @@ def free_port() -> int:
 
 
 class Gateway:
-    """One process tree. `port` is its traffic port; the configuration text may use {port} and {admin}."""
+    """One process tree. `port` is its traffic port, {port} in the configuration; `spare` is another that is free."""
 
     def __init__(self, folder: Path, text: str, workers: int, environment: dict[str, str]) -> None:
-        self.port, self.admin, self.stats, self.readiness = (free_port() for _ in range(4))
+        self.port, self.admin, self.stats, self.readiness, self.spare = (free_port() for _ in range(5))
         self.path = folder / "config.yaml"
         self.log_path = folder / "log.txt"
         self._workers = workers

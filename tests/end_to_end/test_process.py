@@ -104,7 +104,7 @@ def test_a_changed_file_is_taken_up_and_a_broken_one_is_not(gateway) -> None:
 
 def test_ports_come_and_go_with_a_reload(gateway) -> None:
     running = gateway(DIRECT.replace("BODY", "one"))
-    other = running.port + 1 if running.port < 65000 else running.port - 1
+    other = running.spare
     running.write(
         DIRECT.replace("BODY", "one")
         .replace("routes:", f"  second: {{port: {other}}}\nroutes:", 1)

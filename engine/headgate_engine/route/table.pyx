@@ -400,7 +400,6 @@ cdef class RouteTable:
     def nanoseconds_per_match(self, requests, *, Py_ssize_t rounds=10):
         cdef MessageHead head
         cdef list heads = []
-        cdef Py_ssize_t i
         if not 0 < rounds <= 10**8:
             raise ValueError(f"{rounds} rounds are not in 1..10**8")
         for host, method, target, headers in requests:
