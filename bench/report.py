@@ -102,7 +102,8 @@ def about(document: dict[str, Any], path: Path) -> str:
         f"Versions: {words}.",
     ]
     if options:
-        lines.append(f"{options['rounds']} rounds of {options['seconds']} s per row.")
+        load = document["load_average_before"][0]
+        lines.append(f"{options['rounds']} rounds of {options['seconds']} s per row; load average before: {load}.")
     return "\n".join(lines)
 
 

@@ -4,8 +4,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-.venv/bin/python}
-name=${1:-$(date -u +%F)}
-shift || true
+name=$(date -u +%F)
+if [ $# -gt 0 ] && [[ $1 != -* ]]; then
+  name=$1
+  shift
+fi
 
 missing=()
 for each in nginx haproxy wrk; do
@@ -16,9 +19,11 @@ if [ ${#missing[@]} -gt 0 ]; then
     sudo=$([ "$(id -u)" = 0 ] || echo sudo)
     $sudo apt-get update -q
     # A service that starts on installation would take ports and CPU time.
-    printf '#!/bin/sh\nexit 101\n' | $sudo tee /usr/sbin/policy-rc.d > /dev/null
-    $sudo chmod +x /usr/sbin/policy-rc.d
-    trap '$sudo rm -f /usr/sbin/policy-rc.d' EXIT
+    if [ ! -e /usr/sbin/policy-rc.d ]; then
+      printf '#!/bin/sh\nexit 101\n' | $sudo tee /usr/sbin/policy-rc.d > /dev/null
+      $sudo chmod +x /usr/sbin/policy-rc.d
+      trap '$sudo rm -f /usr/sbin/policy-rc.d' EXIT
+    fi
     $sudo apt-get install -q -y --no-install-recommends "${missing[@]}"
   else
     echo "not installed: ${missing[*]}" >&2

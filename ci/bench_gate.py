@@ -61,11 +61,11 @@ def ratios(document: dict[str, Any]) -> dict[str, Ratio]:
 
 def compare(old: dict[str, Any], new: dict[str, Any], tolerance: float) -> tuple[list[str], list[str], list[str]]:
     """(what is worse, what was compared, what could not be). ValueError when the files are not alike."""
+    before, after = ratios(old), ratios(new)
     if ("rows" in old) != ("rows" in new):
         raise ValueError("one file is macro, the other micro")
     if old.get("schema") != new.get("schema"):
         raise ValueError(f"schema {old.get('schema')} and {new.get('schema')}")
-    before, after = ratios(old), ratios(new)
     worse, compared = [], []
     for name in sorted(before.keys() & after.keys()):
         was, now = before[name], after[name]

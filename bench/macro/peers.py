@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import os
+import re
 import resource
 import shutil
 import signal
@@ -168,18 +170,22 @@ def _says(*words: str) -> str:
     return lines[0] if lines else ""
 
 
+VERSION = re.compile(r"(?<![0-9.])[0-9]+\.[0-9]+\.[0-9]+[0-9a-z.+~-]*")
+ASKED = {"wrk": ("wrk", "-v"), "nginx": ("nginx", "-v"), "haproxy": ("haproxy", "-v")}
+
+
 def versions() -> dict[str, str]:
     """What took part."""
-    found = {"python": sys.version.split()[0], "wrk": _says("wrk", "-v").split(" Copyright")[0]}
-    for name, option in (("nginx", "-v"), ("haproxy", "-v")):
-        if not missing(name):
-            found[name] = _says(name, option).removeprefix("nginx version: ").split(" - ")[0]
+    asked = {name: words for name, words in ASKED.items() if shutil.which(words[0])}
     if (binary := envoy_binary()) is not None:
-        words = _says(binary, "--version").split("/")
-        found["envoy"] = words[1] if len(words) > 1 else "?"
+        asked["envoy"] = (binary, "--version")
+    found = {"python": sys.version.split()[0]}
+    for name, words in asked.items():
+        # The path of a program may hold something that looks like a version.
+        version = VERSION.search(_says(*words).replace(words[0], "", 1))
+        found[name] = version[0] if version is not None else "unknown"
     for package in ("uvloop", "Cython"):
-        done = _says(sys.executable, "-c", f"import importlib.metadata as m; print(m.version('{package}'))")
-        found[package.lower()] = done
+        found[package.lower()] = importlib.metadata.version(package)
     found["commit"] = _says("git", "rev-parse", "--short=12", "HEAD")
     found["uncommitted"] = "yes" if _says("git", "status", "--porcelain", "--", "engine", "pysrc") else "no"
     return found
