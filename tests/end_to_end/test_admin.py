@@ -74,6 +74,15 @@ def test_a_log_level_reaches_the_workers(running) -> None:
     running.wait_log("request refused")
 
 
+def test_request_lines_obey_the_level(running) -> None:
+    admin(running, "/logging?level=request=warn", "POST")
+    running.fetch(f"{running.url}/unlogged")
+    admin(running, "/logging?reset", "POST")
+    running.fetch(f"{running.url}/logged")
+    running.wait_log("/logged")
+    assert "/unlogged" not in running.log()
+
+
 def test_memory_covers_all_processes(running) -> None:
     document = json.loads(admin(running, "/memory")[1])
     assert [process["role"] for process in document["processes"]] == ["supervisor", "worker", "worker"]

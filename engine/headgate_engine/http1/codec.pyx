@@ -284,6 +284,10 @@ cdef class Http1Codec:
         if self.recv_mode == BODY_CHUNKED:
             return self._next_chunked()
         if self.recv_mode == BODY_NONE:
+            if self.switching and self.role == ROLE_CLIENT:
+                # Behind a 101 there is no end of message: the next byte is the other protocol's.
+                self._move_recv(I_SWITCH)
+                return EV_UPGRADED
             return self._body_end()
         if n == 0:
             if not self.eof:

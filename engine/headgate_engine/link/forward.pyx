@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcmp
 
 from headgate_engine.context.headers cimport (
-    HEAD_CHUNKED, HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_IS_HEAD, HEAD_UPGRADE, MessageHead, new_head,
+    H_UPGRADE, HEAD_CHUNKED, HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_IS_HEAD, HEAD_UPGRADE, MessageHead, new_head,
     recycle_head)
 from headgate_engine.context.request cimport Reply, RequestContext, new_context, recycle_context
 from headgate_engine.http1.codec cimport BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE
@@ -651,11 +651,20 @@ cdef bint same_upgrade(MessageHead request, MessageHead response) except -1:
     """The backend switched to a protocol the client asked for."""
     if not request.flags & HEAD_UPGRADE:
         return False
-    wanted = request.get("upgrade")
-    given = response.get("upgrade")
+    wanted = upgrade_of(request)
+    given = upgrade_of(response)
     if wanted is None or given is None:
         return False
     return given.strip().lower() in [word.strip().lower() for word in wanted.split(",")]
+
+
+cdef str upgrade_of(MessageHead head):
+    """The upgrade field, which is hop-by-hop and so marked dropped."""
+    cdef int i
+    for i in range(head.count):
+        if head.spans[i].id == H_UPGRADE:
+            return head.data[head.spans[i].value_off:head.spans[i].value_off + head.spans[i].value_len].decode("latin-1")
+    return None
 
 
 cdef Reply with_detail(Reply reply, str detail):

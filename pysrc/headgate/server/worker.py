@@ -103,6 +103,7 @@ class WorkerProcess:
                     self._discard()
                 case SetLevels():
                     logs.set_up(Directives(message.directives), message.form)
+                    self._worker.access_log_on = request_lines_wanted()
                 case Ask():
                     self._say(Told(message.number, self._numbers()))
                 case Drain():
@@ -180,6 +181,11 @@ class WorkerProcess:
     async def _drain(self, message: Drain) -> None:
         await drain(self._worker, list(self._acceptors.values()), message.min_ms / 1000, message.max_ms / 1000)
         self._end()
+
+
+def request_lines_wanted() -> bool:
+    """Tell whether the directives let access-log lines through: scope `request`, level info."""
+    return logging.getLogger("request").isEnabledFor(logging.INFO)
 
 
 def tls_keys(gateway: Gateway) -> dict[str, tuple[str, ...]]:
