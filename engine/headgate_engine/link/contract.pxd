@@ -75,3 +75,5 @@ cdef class ConnectionHome:
     cdef int connection_opened(self, connection) except -1
     cdef int connection_idle(self, connection) except -1        # the call is over, the connection can take another
     cdef int connection_closed(self, connection) except -1
+    # A call waits for a connection: connection_idle() would start it at once.
+    cdef bint wanted(self) noexcept

@@ -149,3 +149,6 @@ cdef class ConnectionHome:
 
     cdef int connection_closed(self, connection) except -1:
         raise NotImplementedError("ConnectionHome.connection_closed")
+
+    cdef bint wanted(self) noexcept:
+        return False

@@ -22,6 +22,9 @@ cdef class DownstreamConnection(ServerStream):
     cdef const char* tail
     cdef Py_ssize_t tail_len
     cdef int64_t accepted_ns, last_read_ns, head_started_ns, requests
+    cdef int64_t idle_since_ns       # end of the last response
+    cdef int64_t write_due_ns        # when output that does not move ends the connection; 0: none is queued
+    cdef Py_ssize_t write_left       # what was queued at the last look
     cdef bint processing             # inside _process(): a finished exchange does not start the next by itself
     cdef bint request_done           # the current request has been read to its end
     cdef bint close_requested        # after the response
@@ -36,3 +39,6 @@ cdef class DownstreamConnection(ServerStream):
     cdef int _shutdown(self) except -1
     cdef bint _must_close(self) noexcept
     cdef bint idle(self) noexcept
+    cdef int _watch_output(self) except -1
+    cdef int _write_stalled(self, int64_t now) except -1
+    cdef int _next_cycle(self) except -1

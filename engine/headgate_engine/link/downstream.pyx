@@ -81,7 +81,7 @@ cdef class DownstreamConnection(ServerStream):
             self._process()
         except Exception:  # task boundary: a fault here ends this connection, never the loop
             logger.exception("client connection failed")
-            self.abort()
+            self._refuse(500, "internal error")
 
     def eof_received(self):
         try:
@@ -102,7 +102,7 @@ cdef class DownstreamConnection(ServerStream):
             logger.exception("client connection failed")
             self.abort()
         # A refusal just written must still leave: only a connection with nothing to send is closed here.
-        return self.lingering or self.wire.queued
+        return self.lingering or self.wire.queued or self.sink is not None
 
     def connection_lost(self, exc):
         cdef Sink sink = self.sink
@@ -124,6 +124,11 @@ cdef class DownstreamConnection(ServerStream):
         try:
             if self.sink is not None:
                 self.sink.on_client_writable()
+            elif self.lingering:
+                self.worker.timers.arm(self.wire, monotonic_ns() + LINGER_NS)
+            elif not self.wire.closing and not self.tunnel:
+                self.wire.resume_wire()       # the next request waited for the answers before it to leave
+                self._process()
         except Exception:  # task boundary
             logger.exception("client connection failed")
             self.abort()
@@ -132,19 +137,22 @@ cdef class DownstreamConnection(ServerStream):
         cdef int64_t now = now_ns
         cdef BindPlan plan = self.plan
         cdef int64_t due
-        if self.lingering:
+        if self.wire.queued:
+            self._write_stalled(now)
+            return
+        if self.lingering or self.wire.closing:
             self.wire.abort_wire()
             return
         if self.tunnel:
             return
         if self.sink is not None:
-            if not self.wire.queued and (self.request_done or self.wire.reading_paused):
-                # Waiting for the backend: its own deadlines apply. Look again later for a stalled reader.
+            if self.request_done or self.wire.reading_paused:
+                # Waiting for the backend: its own deadlines apply.
                 self.worker.timers.arm(self.wire, now + plan.body_timeout_ns)
                 return
             due = self.last_read_ns + plan.body_timeout_ns
             if due <= now:
-                self.abort() if self.wire.queued else self._refuse(408, "request body timeout")
+                self._refuse(408, "request body timeout")
                 return
         elif self.head_started_ns:
             due = self.head_started_ns + min(plan.head_timeout_ns, plan.idle_timeout_ns)
@@ -152,11 +160,27 @@ cdef class DownstreamConnection(ServerStream):
                 self._refuse(408, "request head timeout")
                 return
         else:
-            due = self.last_read_ns + plan.idle_timeout_ns
+            due = max(self.last_read_ns, self.idle_since_ns) + plan.idle_timeout_ns
             if due <= now:
                 self.wire.close_wire()
                 return
         self.worker.timers.arm(self.wire, due)
+
+    cdef int _watch_output(self) except -1:
+        """Output was queued: some of it must leave within the body time-out."""
+        self.write_due_ns = monotonic_ns() + self.plan.body_timeout_ns
+        self.write_left = self.wire.transport.get_write_buffer_size()
+        return self.worker.timers.arm(self.wire, self.write_due_ns)
+
+    cdef int _write_stalled(self, int64_t now) except -1:
+        """Output is queued: ends the connection when none of it has left for the body time-out."""
+        cdef Py_ssize_t left = self.wire.transport.get_write_buffer_size()
+        if left < self.write_left:
+            self.write_due_ns = now + self.plan.body_timeout_ns
+        elif self.write_due_ns <= now:
+            return self.abort()
+        self.write_left = left
+        return self.worker.timers.arm(self.wire, self.write_due_ns)
 
     # -- events of the codec -----------------------------------------------------------------------------------------
     cdef int _process(self) except -1:
@@ -180,6 +204,10 @@ cdef class DownstreamConnection(ServerStream):
                     if self.sink is not None:
                         break
                     if self.wire.closing or self.lingering:
+                        break
+                    if self.wire.queued:
+                        # A client that sends on and does not read would have its answers pile up in memory.
+                        self.wire.pause_wire()
                         break
                     self.codec.start_next_cycle()
                     self.request_done = False
@@ -208,10 +236,13 @@ cdef class DownstreamConnection(ServerStream):
             else:
                 self.worker.timers.arm(self.wire, self.last_read_ns + self.plan.body_timeout_ns)
         elif self.codec.buffered() > 0:
-            if self.head_started_ns == 0:
-                self.head_started_ns = self.last_read_ns
+            if self.head_started_ns == 0 and not self.wire.queued:
+                self.head_started_ns = max(self.last_read_ns, self.idle_since_ns)
                 self.worker.timers.arm(
-                    self.wire, self.last_read_ns + min(self.plan.head_timeout_ns, self.plan.idle_timeout_ns))
+                    self.wire, self.head_started_ns + min(self.plan.head_timeout_ns, self.plan.idle_timeout_ns))
+        elif not self.wire.queued:
+            self.worker.timers.arm(
+                self.wire, max(self.last_read_ns, self.idle_since_ns) + self.plan.idle_timeout_ns)
         return 0
 
     cdef int _begin_request(self) except -1:
@@ -220,7 +251,9 @@ cdef class DownstreamConnection(ServerStream):
         self.requests += 1
         self.request_done = False
         self.head_started_ns = 0
-        exchange = new_exchange(self.worker, self, self.codec.take_head(), self.last_read_ns)
+        # A pipelined request begins when the one before it is answered: its time-outs do not run while it waits.
+        exchange = new_exchange(
+            self.worker, self, self.codec.take_head(), max(self.last_read_ns, self.idle_since_ns))
         exchange.ctx.connection = self
         self.sink = exchange
         return exchange.start(self.plan)
@@ -256,8 +289,9 @@ cdef class DownstreamConnection(ServerStream):
         self.lingering = True
         self.wire.resume_wire()
         self.wire.transport.write_eof()
-        self.worker.timers.arm(self.wire, monotonic_ns() + LINGER_NS)
-        return 0
+        if self.wire.queued:
+            return self._watch_output()       # the time to linger begins when the answer has left
+        return self.worker.timers.arm(self.wire, monotonic_ns() + LINGER_NS)
 
     cdef bint _must_close(self) noexcept:
         cdef BindPlan plan = self.plan
@@ -297,7 +331,12 @@ cdef class DownstreamConnection(ServerStream):
         return self.codec.send_end(self.worker.to_client, trailers)
 
     cdef int send_informational(self, int status, MessageHead head) except -1:
-        return self.codec.send_informational(self.worker.to_client, status)
+        self.codec.send_informational(self.worker.to_client, status)
+        if head is not None and head.count:
+            self.worker.to_client.length -= 2        # the fields go before the empty line
+            self.codec._fields(self.worker.to_client, head, self.plan.lower_case)
+            self.worker.to_client.append(b"\r\n", 2)
+        return 0
 
     cdef int flush(self) except -1:
         cdef Py_ssize_t n = self.tail_len
@@ -307,7 +346,7 @@ cdef class DownstreamConnection(ServerStream):
         if result == WRITE_FAILED and not self.lost:
             self.wire.abort_wire()
         elif self.wire.queued:
-            self.worker.timers.arm(self.wire, monotonic_ns() + self.plan.body_timeout_ns)
+            self._watch_output()
         return result
 
     cdef bint congested(self) noexcept:
@@ -333,18 +372,27 @@ cdef class DownstreamConnection(ServerStream):
         if not clean:
             return self.abort()
         if self.codec.reusable():
-            if self.processing:
-                return 0      # the loop of _process() goes on with what follows
-            self.codec.start_next_cycle()
-            self.request_done = False
-            self.wire.resume_wire()
-            if self.codec.buffered() > 0:
-                return self._process()
-            return 0
+            return self._next_cycle()
         if self.codec.our_keep_alive and not self.close_requested:
             self.wire.resume_wire()
             return 0          # the small rest of the request is still to come and will be dropped
         return self._shutdown()
+
+    cdef int _next_cycle(self) except -1:
+        """The connection stays: goes on with what the client sent meanwhile, or begins its idle time."""
+        self.idle_since_ns = monotonic_ns()
+        if self.processing:
+            return 0          # the loop of _process() goes on with what follows
+        if self.wire.queued:
+            return self.wire.pause_wire()     # resume_writing() goes on
+        self.codec.start_next_cycle()
+        self.request_done = False
+        if self.client_eof and self.codec.buffered() == 0:
+            return self.wire.close_wire()     # nothing can come any more
+        self.wire.resume_wire()
+        if self.codec.buffered() > 0:
+            return self._process()
+        return self.worker.timers.arm(self.wire, self.idle_since_ns + self.plan.idle_timeout_ns)
 
     cdef int _shutdown(self) except -1:
         if not self.request_done:
@@ -384,8 +432,11 @@ cdef class DownstreamConnection(ServerStream):
     def close_if_idle(self, int64_t before_ns):
         """Drain: closes a connection that is idle since before then; any other closes with its next answer."""
         if self.idle() and not self.lingering:
-            if self.codec.buffered() == 0 and self.last_read_ns <= before_ns:
-                self.wire.close_wire()
+            if self.codec.buffered() == 0 and max(self.last_read_ns, self.idle_since_ns) <= before_ns:
+                if self.requests and not self.request_done and self.codec.response_started():
+                    self._linger()            # answered early, the rest of the request is on its way
+                else:
+                    self.wire.close_wire()
                 return True
         self.close_requested = True
         return False

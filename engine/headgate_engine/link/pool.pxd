@@ -28,5 +28,6 @@ cdef class Pool(ConnectionHome):
     cdef bint acquire(self, Sink sink, bint fresh, bint probe) except -1
     cdef int withdraw(self, Sink sink) except -1
     cdef int _open_one(self) except -1
+    cdef int _refill(self) except -1
     cdef UpstreamConnection _take_idle(self, bint probe)
     cdef int _serve(self, UpstreamConnection connection) except -1

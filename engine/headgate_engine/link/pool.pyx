@@ -99,8 +99,13 @@ cdef class Pool(ConnectionHome):
         except OSError as error:
             self.connecting -= 1
             self._connect_failed(False, describe(error))
+        except BaseException as error:  # also a cancelled task: the call that waits must hear of it
+            self.connecting -= 1
+            self._connect_failed(False, type(error).__name__)
+            raise
         else:
             self.connecting -= 1
+            self._refill()
             if self.connect_meter is not None:
                 self.connect_meter(monotonic_ns() - started)
 
@@ -110,10 +115,14 @@ cdef class Pool(ConnectionHome):
         if self.waiting:
             sink = <Sink>self.waiting.popleft()
             sink.on_connect_failed(timed_out, detail)
-        # Calls beyond the limit wait without an attempt of their own: start the next one.
+        self._refill()
+
+    cdef int _refill(self) except -1:
+        """Calls beyond the limit wait without an attempt of their own: starts the next one if there is room now."""
         if self.waiting and self.connecting < len(self.waiting) and (
                 self.max_connections == 0 or self.open + self.connecting < self.max_connections):
             self._open_one()
+        return 0
 
     # -- ConnectionHome ----------------------------------------------------------------------------------------------
     cdef int connection_opened(self, connection) except -1:
@@ -124,9 +133,15 @@ cdef class Pool(ConnectionHome):
         return 0
 
     cdef int connection_idle(self, connection) except -1:
-        if not self._serve(connection):
+        if self.waiting and not (<UpstreamConnection>connection).quiet():
+            # The end of the connection, or bytes nobody asked for, came right behind the response.
+            (<UpstreamConnection>connection).close()
+        elif not self._serve(connection):
             self._keep(connection)
         return 0
+
+    cdef bint wanted(self) noexcept:
+        return len(self.waiting) > 0
 
     cdef int connection_closed(self, connection) except -1:
         self.open -= 1
@@ -134,10 +149,7 @@ cdef class Pool(ConnectionHome):
             self.idle.remove(connection)
         except ValueError:
             pass
-        if self.waiting and self.connecting < len(self.waiting) and (
-                self.max_connections == 0 or self.open + self.connecting < self.max_connections):
-            self._open_one()
-        return 0
+        return self._refill()
 
     def _keep(self, UpstreamConnection connection):
         if self.closed or (self.max_idle and len(self.idle) >= self.max_idle):

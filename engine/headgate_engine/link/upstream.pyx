@@ -69,6 +69,8 @@ cdef class UpstreamConnection(ClientStream):
             if self.sink is not None:
                 self.codec.feed(NULL, 0)
                 self._process()
+            else:
+                self.close()      # at once, so that no call gets it before the loop reports its end
         except Exception:  # task boundary
             logger.exception("upstream connection failed")
             self._fail("internal error")
@@ -132,8 +134,14 @@ cdef class UpstreamConnection(ClientStream):
                 elif event == EV_END:
                     sink = self.sink
                     trailers = self.codec.trailers
-                    self._finish_call()
-                    sink.on_response_end(<MessageHead>trailers)
+                    if self.home.wanted():
+                        # The next call starts now and may write to its client: the bytes of this one leave first.
+                        self.sink = None
+                        sink.on_response_end(<MessageHead>trailers)
+                        self._finish_call()
+                    else:
+                        self._finish_call()
+                        sink.on_response_end(<MessageHead>trailers)
                     return 0
                 elif event == EV_INFORMATIONAL:
                     self.sink.on_informational(self.codec.take_head())
@@ -164,8 +172,7 @@ cdef class UpstreamConnection(ClientStream):
         """Gives the connection back before the sink hears of the end, so that the next call may use it."""
         self.sink = None
         self.tail_len = 0
-        if self.codec.reusable() and not self.wire.queued and self.codec.lent_pos >= self.codec.lent_len \
-                and self.alive():
+        if self.codec.reusable() and not self.wire.queued and self.codec.buffered() == 0 and self.alive():
             self.codec.start_next_cycle()
             self.wire.resume_wire()
             self.home.connection_idle(self)
@@ -182,6 +189,10 @@ cdef class UpstreamConnection(ClientStream):
         return 0
 
     cdef int close(self) except -1:
+        if self.tail_len or self.worker.to_upstream.length:
+            # A call given up between its bytes and their flush: they must not lead the next call's.
+            self.tail_len = 0
+            self.worker.to_upstream.clear()
         if not self.lost:
             self.wire.abort_wire()
         return 0

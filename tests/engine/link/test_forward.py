@@ -1,0 +1,55 @@
+"""Requests and responses on their way through one exchange."""
+
+from __future__ import annotations
+
+import pytest
+from rig import GET, Rig, Upstream, on_rig
+
+
+@on_rig()
+async def test_a_get_is_answered(rig: Rig) -> None:
+    answer = await rig.ask(b"GET /x?y=1 HTTP/1.1\r\nhost: a.test\r\n\r\n")
+    assert (answer.status, answer.body) == (200, b"/x?y=1 ")
+
+
+BODIES = {
+    "length": (b"content-length: 5\r\n\r\nhello", b"hello"),
+    "empty": (b"content-length: 0\r\n\r\n", b""),
+    "chunked": (b"transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", b"hello"),
+    "chunk extensions": (b"transfer-encoding: chunked\r\n\r\n2;a=b\r\nhe\r\n3;c=\"d\"\r\nllo\r\n0;e\r\n\r\n", b"hello"),
+}
+
+
+@pytest.mark.parametrize("case", BODIES)
+@on_rig()
+async def test_a_post_brings_its_body(rig: Rig, case: str) -> None:
+    sent, body = BODIES[case]
+    answer = await rig.ask(b"POST / HTTP/1.1\r\nhost: a.test\r\n" + sent)
+    assert (answer.status, answer.body) == (200, b"/ " + body)
+
+
+@on_rig()
+async def test_requests_left_over_from_a_refused_body_reach_nobody_else(rig: Rig) -> None:
+    assert (await rig.ask(GET)).status == 200
+    bad = b"POST / HTTP/1.1\r\nhost: a.test\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\nZZ\r\n"
+    assert (await rig.ask(bad)).status == 400
+    answer = await rig.ask(b"GET /after HTTP/1.1\r\nhost: a.test\r\n\r\n")
+    assert (answer.status, answer.body) == (200, b"/after ")
+    assert [request.start for request in rig.seen] == ["GET / HTTP/1.1", "GET /after HTTP/1.1"]
+
+
+@on_rig()
+async def test_bytes_behind_a_response_never_answer_another_request(rig: Rig) -> None:
+    async def script(up: Upstream) -> None:
+        await up.request()
+        await up.send(b"HTTP/1.1 200 OK\r\ncontent-")
+        import asyncio
+
+        await asyncio.sleep(0.05)
+        await up.send(b"length: 2\r\n\r\nokHTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\npoison")
+        await up.request()
+        await up.reply(b"fine")
+
+    rig.script = script
+    assert (await rig.ask(GET)).body == b"ok"
+    assert (await rig.ask(GET)).body in (b"ok", b"fine")
