@@ -17,6 +17,11 @@ cdef class Usage:
     # Tokens as the provider counted them; -1 where it said nothing.
     cdef public int64_t input_tokens, output_tokens, cached_tokens, reasoning_tokens
 
+cdef enum BodyState:
+    BODY_UNREAD = 0
+    BODY_WHOLE = 1        # ctx.body is all of it
+    BODY_PREFIX = 2       # ctx.body is what fits into body_limit, more follows
+
 cdef class RequestContext:
     # -- messages ----------------------------------------------------------------------------------------------------
     cdef MessageHead head                # request head; edited in place by steps
@@ -28,6 +33,23 @@ cdef class RequestContext:
     cdef bytes endpoint                  # host:port of the upstream connection used
     # Target and authority as the client sent them: offsets into head.data, for the log; steps may change both.
     cdef uint32_t target_off, target_len, host_off, host_len
+    cdef object exchange                 # link.forward.Exchange: resume() goes on after a step that suspended
+    cdef object waiting                  # asyncio.Task of a step that suspended; cancelled when the client goes
+    cdef object rule                     # route.table.RouteRule that matched: prefix rewrites need its path
+    cdef bint secure                     # the client's connection is TLS
+    # -- who asks: set by authentication steps, read by expressions, authorization and credentials -------------------------
+    cdef public dict jwt                        # verified claims; None: no token was verified
+    cdef public bytes jwt_token                 # the token those claims came in
+    cdef public dict api_key                    # metadata of the key that was found; None: none was
+    cdef public bytes api_key_text              # that key, as presented
+    cdef public str basic_user                  # user name of basic authentication
+    # -- what policies hand on to expressions: `metadata`, `extauthz`, `extproc` ... by name; None: nothing yet ------------
+    cdef public dict metadata
+    cdef public dict dynamic
+    # -- body in front of a step that waits for it (WAIT_BODY) ---------------------------------------------------------------
+    cdef int64_t body_limit              # bytes a step waits for at most; 0: nobody waits
+    cdef int body_state                  # BodyState
+    cdef bytes response_body             # whole response body, only where the plan asked for it
     # -- outcome -----------------------------------------------------------------------------------------------------
     cdef Reply reply                     # set by a step that answers
     cdef str reason                      # `reason` label; None: the upstream answered

@@ -38,8 +38,20 @@ class Usage:
     ) -> None: ...
 
 class RequestContext:
-    """What is known of one request; valid until the request is over."""
+    """What is known of one request; valid until the request is over.
 
+    jwt: verified claims, jwt_token: the token they came in. api_key: metadata of the presented key,
+    api_key_text: the key. basic_user: name that basic authentication proved. metadata: what transformations
+    set. dynamic: what external services said, by name (`extauthz`, `extproc`). All None until a step sets them.
+    """
+
+    jwt: dict[str, object] | None
+    jwt_token: bytes | None
+    api_key: dict[str, object] | None
+    api_key_text: bytes | None
+    basic_user: str | None
+    metadata: dict[str, object] | None
+    dynamic: dict[str, object] | None
     @property
     def request(self) -> MessageHead: ...
     @property

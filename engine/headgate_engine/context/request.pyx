@@ -91,6 +91,9 @@ cdef RequestContext new_context():
     ctx.started_ns = ctx.upstream_started_ns = ctx.head_received_ns = ctx.finished_ns = 0
     ctx.request_bytes = ctx.response_bytes = 0
     ctx.next_step = 0
+    ctx.secure = False
+    ctx.body_limit = 0
+    ctx.body_state = BODY_UNREAD
     return ctx
 
 
@@ -98,6 +101,17 @@ cdef void recycle_context(RequestContext ctx) noexcept:
     ctx.head = None
     ctx.response = None
     ctx.body = None
+    ctx.response_body = None
+    ctx.exchange = None
+    ctx.waiting = None
+    ctx.rule = None
+    ctx.jwt = None
+    ctx.jwt_token = None
+    ctx.api_key = None
+    ctx.api_key_text = None
+    ctx.basic_user = None
+    ctx.metadata = None
+    ctx.dynamic = None
     ctx.connection = None
     ctx.listener = None
     ctx.route = None

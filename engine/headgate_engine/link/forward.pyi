@@ -18,6 +18,8 @@ class Exchange(Sink):
     def congested(self) -> bool: ...
     def resume(self, verdict: int = 0) -> None:
         """Go on after a step that suspended; with RESPOND its reply is sent. Later calls do nothing."""
+    def step_failed(self, detail: str) -> None:
+        """Answer 500 for a step that suspended and broke; `detail` goes to the log."""
     def handler_reply(
         self, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes, reason: str | None
     ) -> None: ...

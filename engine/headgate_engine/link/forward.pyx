@@ -46,6 +46,7 @@ cdef Exchange new_exchange(Worker worker, ServerStream client, MessageHead head,
     exchange.client = client
     exchange.ctx = ctx
     ctx.head = head
+    ctx.exchange = exchange
     ctx.started_ns = now_ns
     ctx.target_off = head.target_off
     ctx.target_len = head.target_len
@@ -58,6 +59,7 @@ cdef class Exchange(Sink):
     # -- from head to backend ----------------------------------------------------------------------------------------
     cdef int start(self, BindPlan bind) except -1:
         self.bind = bind
+        self.ctx.secure = bind.secure
         self.worker.requests += 1
         if self.ctx.head.authority_len == 0:
             return self.respond(self.worker.reply(REPLY_INVALID_REQUEST))
@@ -118,6 +120,13 @@ cdef class Exchange(Sink):
         if self.stage != STAGE_DONE and not self.request_done:
             self.client.resume_request()
 
+    def step_failed(self, str detail):
+        """A step that suspended broke: 500."""
+        if self.suspended and self.stage != STAGE_DONE:
+            self.suspended = False
+            self.ctx.error = detail
+            self.respond(self.worker.reply(REPLY_INTERNAL))
+
     cdef int _pick_listener(self) except -1:
         cdef MessageHead head = self.ctx.head
         self.listener = self.bind.only
@@ -139,6 +148,7 @@ cdef class Exchange(Sink):
             return RESPOND
         self.route = <RoutePlan>rule.target
         self.ctx.route = self.route
+        self.ctx.rule = rule
         if self.route.request_timeout_ns:
             self.request_deadline = self.ctx.started_ns + self.route.request_timeout_ns
             self._arm()
@@ -618,6 +628,9 @@ cdef class Exchange(Sink):
             self.timer.exchange = None
             self.timer = None
         ctx.finished_ns = monotonic_ns()
+        if ctx.waiting is not None:
+            ctx.waiting.cancel()
+        ctx.exchange = None
         if clean:
             client.flush()
         record_request(self.worker, ctx, self.bind)

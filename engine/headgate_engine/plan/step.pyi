@@ -1,10 +1,11 @@
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
-from headgate_engine.context.request import RequestContext
+from headgate_engine.context.request import Reply, RequestContext
 
 CONTINUE_VERDICT: int
 RESPOND_VERDICT: int
 SUSPEND_VERDICT: int
+WAIT_BODY_VERDICT: int
 
 class Step:
     """One compiled policy step of a plan."""
@@ -16,3 +17,10 @@ class PythonStep(Step):
     """Runs `function(ctx)` inline; it returns None (continue) or one of the verdicts."""
 
     def __init__(self, name: str, function: Callable[[RequestContext], int | None]) -> None: ...
+
+class AsyncStep(Step):
+    """Runs `function(ctx)`; None goes on, a Reply answers, an awaitable of either suspends the request."""
+
+    def __init__(
+        self, name: str, function: Callable[[RequestContext], Awaitable[Reply | None] | Reply | None]
+    ) -> None: ...

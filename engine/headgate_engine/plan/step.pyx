@@ -1,10 +1,16 @@
 """The contract of steps, and the one way for a step to be written in Python."""
 
-from headgate_engine.context.request cimport RequestContext
+import asyncio
+import logging
+
+from headgate_engine.context.request cimport Reply, RequestContext
 
 CONTINUE_VERDICT = CONTINUE
 RESPOND_VERDICT = RESPOND
 SUSPEND_VERDICT = SUSPEND
+WAIT_BODY_VERDICT = WAIT_BODY
+
+logger = logging.getLogger("headgate.step")
 
 
 cdef class Step:
@@ -24,3 +30,45 @@ cdef class PythonStep(Step):
         if verdict is None:
             return CONTINUE
         return verdict
+
+
+cdef class AsyncStep(Step):
+    """Runs `function(ctx)`: what it returns at once, None or a Reply, counts at once; an awaitable of either is waited
+    for while the request is suspended. One that raises answers 500; one whose client goes away is cancelled.
+    """
+
+    def __init__(self, str name, function):
+        self.name = name
+        self.function = function
+
+    cdef int run(self, RequestContext ctx) except -1:
+        found = self.function(ctx)
+        if found is None:
+            return CONTINUE
+        if isinstance(found, Reply):
+            ctx.reply = found
+            return RESPOND
+        ctx.waiting = asyncio.get_running_loop().create_task(drive(self.name, ctx, ctx.exchange, found))
+        return SUSPEND
+
+
+async def drive(name, RequestContext ctx, exchange, awaitable):
+    """Waits for a suspended step, then lets its request go on."""
+    try:
+        reply = await awaitable
+    except asyncio.CancelledError:
+        raise
+    except Exception as error:
+        logger.exception("step %s failed", name)
+        if ctx.exchange is exchange:
+            ctx.waiting = None
+            exchange.step_failed(f"{name}: {type(error).__name__}")
+        return
+    if ctx.exchange is not exchange:
+        return                      # the client went meanwhile, and the context serves another request
+    ctx.waiting = None
+    if reply is None:
+        exchange.resume(CONTINUE)
+    else:
+        ctx.reply = reply
+        exchange.resume(RESPOND)
