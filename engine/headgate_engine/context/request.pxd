@@ -47,9 +47,9 @@ cdef class RequestContext:
     cdef public dict metadata
     cdef public dict dynamic
     # -- body in front of a step that waits for it (WAIT_BODY) ---------------------------------------------------------------
-    cdef int64_t body_limit              # bytes a step waits for at most; 0: nobody waits
-    cdef int body_state                  # BodyState
-    cdef bytes response_body             # whole response body, only where the plan asked for it
+    cdef public int64_t body_limit              # bytes a step waits for at most; 0: nobody waits
+    cdef readonly int body_state                  # BodyState
+    cdef public bytes response_body             # whole response body, only where the plan asked for it
     # -- outcome -----------------------------------------------------------------------------------------------------
     cdef Reply reply                     # set by a step that answers
     cdef str reason                      # `reason` label; None: the upstream answered
@@ -70,6 +70,8 @@ cdef class RequestContext:
     # -- suspended step runner -----------------------------------------------------------------------------------------
     cdef int next_step
 
+    # Puts another request body in the place of the client's.
+    cdef int replace_body(self, bytes body) except -1
     cdef int set_response_header(self, bytes name, bytes value) except -1
 
 cdef RequestContext new_context()

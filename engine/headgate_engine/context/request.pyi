@@ -52,6 +52,8 @@ class RequestContext:
     basic_user: str | None
     metadata: dict[str, object] | None
     dynamic: dict[str, object] | None
+    body_limit: int
+    response_body: bytes | None
     @property
     def request(self) -> MessageHead: ...
     @property
@@ -63,7 +65,15 @@ class RequestContext:
     @property
     def authority(self) -> str: ...
     @property
-    def request_body(self) -> bytes | None: ...
+    def request_body(self) -> bytes | None:
+        """What a step waited for; setting it replaces the client's body."""
+    @request_body.setter
+    def request_body(self, body: bytes) -> None: ...
+    @property
+    def body_state(self) -> int:
+        """BodyState: 0 nobody read it, 1 request_body is whole, 2 it is the first body_limit bytes."""
+    @property
+    def response_head(self) -> MessageHead | None: ...
     @property
     def peer(self) -> str: ...
     def add_log_field(self, key: str, value: object) -> None: ...

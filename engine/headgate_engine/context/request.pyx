@@ -31,6 +31,11 @@ cdef class RequestContext:
         self.response_headers.append((name, value))
         return 0
 
+    cdef int replace_body(self, bytes body) except -1:
+        self.body = body
+        self.body_state = BODY_WHOLE
+        return 0
+
     # -- Python face: made on demand, for steps and handlers written in Python -----------------------------------------
     @property
     def request(self):
@@ -55,6 +60,14 @@ cdef class RequestContext:
     @property
     def request_body(self):
         return self.body
+
+    @request_body.setter
+    def request_body(self, bytes body):
+        self.replace_body(body)
+
+    @property
+    def response_head(self):
+        return self.response
 
     @property
     def peer(self):

@@ -2,6 +2,7 @@
 # both. No coroutine, future or task is made on the plain path.
 
 from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.mark cimport HeadMark
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.link.contract cimport ClientStream, ServerStream, Sink
 from headgate_engine.link.timers cimport Timer
@@ -50,6 +51,18 @@ cdef class Exchange(Sink):
     cdef ByteBuffer tapped
     cdef ExchangeTimer timer
     cdef int64_t request_deadline, attempt_deadline
+    # -- a step that waits for the request body
+    cdef bint waiting_body
+    # -- retry: what an attempt starts from
+    cdef int retries_left
+    cdef int64_t backoff_until
+    cdef HeadMark mark               # the request behind the route steps
+    cdef bytes first_body            # ctx.body there
+    cdef ByteBuffer replay           # request bytes that went upstream, while they may be sent again
+    # -- a response that steps want whole
+    cdef ByteBuffer held             # None: it is passed on as it comes
+    cdef int64_t hold_limit
+    cdef bint hold_strict
     cdef bint request_done           # the whole request has come from the client
     cdef bint body_lost              # bytes of the request body are gone: it cannot be sent again
     cdef bint response_done
@@ -65,6 +78,15 @@ cdef class Exchange(Sink):
     cdef int _pick_route(self) except -1
     cdef int _pick_backend(self) except -1
     cdef int _dispatch(self) except -1
+    cdef bint _body_ready(self) except -1
+    cdef bint _await_body(self) except -1
+    cdef int _body_came(self) except -1
+    cdef int _prepare_retry(self) except -1
+    cdef bint _retry(self) except -1
+    cdef int _sent_on(self, const char* p, Py_ssize_t n) except -1
+    cdef bint _hold_response(self, MessageHead head) except -1
+    cdef int _release_response(self) except -1
+    cdef int _hold(self, const char* p, Py_ssize_t n) except -1
     cdef int _want_body(self) except -1
     cdef int _body_complete(self) except -1
     cdef int _connect(self, bint fresh) except -1

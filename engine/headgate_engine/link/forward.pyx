@@ -7,23 +7,27 @@ from libc.string cimport memcmp
 from headgate_engine.context.headers cimport (
     H_UPGRADE, HEAD_CHUNKED, HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_IS_HEAD, HEAD_UPGRADE, MessageHead, new_head,
     recycle_head)
-from headgate_engine.context.request cimport Reply, RequestContext, new_context, recycle_context
+from headgate_engine.context.mark cimport mark_head
+from headgate_engine.context.request cimport (
+    BODY_PREFIX, BODY_WHOLE, Reply, RequestContext, new_context, recycle_context)
 from headgate_engine.http1.codec cimport BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE
 from headgate_engine.link.contract cimport ClientStream, ServerStream, Sink, WRITE_FAILED, WRITE_QUEUED
 from headgate_engine.link.forwarded cimport add_forwarded
+from headgate_engine.link.grpc_status cimport grpc_reply, is_grpc
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.reasons cimport (
     REPLY_BODY_TOO_LARGE, REPLY_INTERNAL, REPLY_INVALID_REQUEST, REPLY_LISTENER_NOT_FOUND, REPLY_METHOD_NOT_ALLOWED,
-    REPLY_NO_VALID_BACKENDS, REPLY_REQUEST_TIMEOUT, REPLY_ROUTE_NOT_FOUND, REPLY_UPGRADE_REFUSED,
+    REPLY_NO_VALID_BACKENDS, REPLY_REQUEST_TIMEOUT, REPLY_RESPONSE_TOO_LARGE, REPLY_ROUTE_NOT_FOUND,
+    REPLY_UPGRADE_REFUSED,
     REPLY_UPSTREAM_FAILED, REPLY_UPSTREAM_PROTOCOL, REPLY_UPSTREAM_TIMEOUT)
 from headgate_engine.link.record cimport record_request
 from headgate_engine.link.timers cimport Timer, monotonic_ns
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.llm.router cimport LlmChoice, ModelRouter
 from headgate_engine.plan.plans cimport (
-    BACKEND_HANDLER, BACKEND_HOST, BACKEND_INVALID, BindPlan, ListenerPlan,
-    RoutePlan)
-from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, Step
+    BACKEND_HANDLER, BACKEND_HOST, BACKEND_INVALID, BindPlan, ListenerPlan, ResponseHold, RoutePlan)
+from headgate_engine.plan.retry cimport REPLAY_LIMIT
+from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, WAIT_BODY, Step
 from headgate_engine.route.table cimport HostTable, RouteRule, RouteTable
 from headgate_engine.wire.buffer cimport ByteBuffer
 
@@ -80,16 +84,20 @@ cdef class Exchange(Sink):
                 verdict = self._pick_route()
             elif self.stage == STAGE_ROUTE_STEPS:
                 verdict = self._run_steps(self.route.request_steps)
+                if verdict == CONTINUE and self.route.retry is not None:
+                    self._prepare_retry()
             elif self.stage == STAGE_BACKEND:
                 verdict = self._pick_backend()
             elif self.stage == STAGE_BACKEND_STEPS:
                 verdict = self._run_steps(self.backend.request_steps)
             else:
                 return self._dispatch()
+            if verdict == WAIT_BODY:
+                if self._await_body():
+                    continue
+                return 0
             if verdict == SUSPEND:
-                self.suspended = True
-                if not self.request_done:
-                    self.client.pause_request()
+                self.suspended = True       # reading goes on: a client that leaves is seen; a body waits in `pending`
                 return 0
             if verdict == RESPOND:
                 return self.respond(self.ctx.reply)
@@ -102,6 +110,8 @@ cdef class Exchange(Sink):
         cdef int count = len(steps)
         while ctx.next_step < count:
             verdict = (<Step>steps[ctx.next_step]).run(ctx)
+            if verdict == WAIT_BODY:
+                return verdict            # the same step runs again when the body is there
             ctx.next_step += 1
             if verdict != CONTINUE:
                 return verdict
@@ -177,12 +187,49 @@ cdef class Exchange(Sink):
         self.stage = STAGE_BODY
         return self._want_body()
 
+    # -- request bodies that steps read ------------------------------------------------------------------------------
+    cdef bint _body_ready(self) except -1:
+        """Whether ctx.body can be filled: with the whole body, or with as much of it as the step wanted."""
+        cdef RequestContext ctx = self.ctx
+        cdef Py_ssize_t held = 0 if self.pending is None else self.pending.length
+        if held > ctx.body_limit:
+            ctx.body = self.pending.data[:ctx.body_limit]
+            ctx.body_state = BODY_PREFIX
+            return True
+        if not self.request_done:
+            return False
+        ctx.body = b"" if self.pending is None else self.pending.take()
+        ctx.body_state = BODY_WHOLE
+        self.pending = None
+        return True
+
+    cdef bint _await_body(self) except -1:
+        cdef RequestContext ctx = self.ctx
+        if ctx.body_state == BODY_WHOLE or ctx.body_state == BODY_PREFIX and len(ctx.body) >= ctx.body_limit:
+            raise RuntimeError("a step waits for a body that it has")
+        if self._body_ready():
+            return True
+        self.waiting_body = True
+        self.client.resume_request()
+        if ctx.head.flags & HEAD_EXPECT_CONTINUE and not self.informed:
+            self.informed = True
+            self.client.send_informational(100, None)
+            self.client.flush()
+        return False
+
+    cdef int _body_came(self) except -1:
+        self.waiting_body = False
+        if not self.request_done:
+            self.client.pause_request()
+        return self.advance()
+
     # -- whole bodies, for backends that read them -------------------------------------------------------------------
     cdef int _want_body(self) except -1:
-        if self.ctx.head.content_length > self.backend.max_body:
+        if self.ctx.body_state != BODY_WHOLE and self.ctx.head.content_length > self.backend.max_body:
             return self.respond(self.worker.reply(REPLY_BODY_TOO_LARGE))
-        if self.request_done:
+        if self.request_done or self.ctx.body_state == BODY_WHOLE:
             return self._body_complete()
+        self.client.resume_request()
         if self.ctx.head.flags & HEAD_EXPECT_CONTINUE and not self.informed:
             self.informed = True
             self.client.send_informational(100, None)
@@ -191,8 +238,13 @@ cdef class Exchange(Sink):
 
     cdef int _body_complete(self) except -1:
         cdef LlmChoice choice
-        self.ctx.body = b"" if self.pending is None else self.pending.take()
-        self.pending = None
+        if self.ctx.body_state != BODY_WHOLE:
+            self.ctx.body = b"" if self.pending is None else self.pending.take()
+            self.ctx.body_state = BODY_WHOLE
+            self.pending = None
+        if len(self.ctx.body) > self.backend.max_body:
+            return self.respond(self.worker.reply(REPLY_BODY_TOO_LARGE))
+        self.first_body = self.ctx.body
         if self.backend.kind == BACKEND_HANDLER:
             self.stage = STAGE_RESPONSE
             self.ctx.upstream_started_ns = monotonic_ns()
@@ -239,14 +291,13 @@ cdef class Exchange(Sink):
         cdef int64_t length = 0
         cdef int mode = self._choose_request_mode(&length)
         self.upstream.send_head(ctx.head, mode, length, ctx.head.flags & HEAD_UPGRADE != 0)
-        if ctx.body is not None:
+        if ctx.body_state == BODY_WHOLE:
             if ctx.body:
                 self.upstream.send_body(ctx.body, len(ctx.body))
             return self.upstream.send_end(None)
         if self.pending is not None and self.pending.length:
-            self.upstream.send_body(self.pending.data, self.pending.length)
+            self._sent_on(self.pending.data, self.pending.length)
             self.pending.release()
-            self.body_lost = True
         if self.request_done:
             return self.upstream.send_end(self.request_trailers)
         if ctx.head.flags & HEAD_EXPECT_CONTINUE and not self.informed:
@@ -257,7 +308,7 @@ cdef class Exchange(Sink):
 
     cdef int _choose_request_mode(self, int64_t* length) noexcept:
         cdef MessageHead head = self.ctx.head
-        if self.ctx.body is not None:
+        if self.ctx.body_state == BODY_WHOLE:
             length[0] = len(self.ctx.body)
             return BODY_LENGTH if length[0] or head.content_length >= 0 or head.flags & HEAD_CHUNKED else BODY_NONE
         if head.flags & HEAD_CHUNKED:
@@ -272,6 +323,8 @@ cdef class Exchange(Sink):
         if self.stage != STAGE_CONNECT:
             return 0
         self.ctx.error = detail
+        if self._retry():
+            return 0
         if timed_out:
             return self.respond(self.worker.reply(REPLY_UPSTREAM_TIMEOUT))
         return self.respond(with_detail(self.worker.reply(REPLY_UPSTREAM_FAILED), detail))
@@ -279,13 +332,15 @@ cdef class Exchange(Sink):
     # -- request body ------------------------------------------------------------------------------------------------
     cdef int on_request_data(self, const char* p, Py_ssize_t n) except -1:
         self.ctx.request_bytes += n
-        if self.upstream is not None and self.ctx.body is None:
-            self.body_lost = True
-            return self.upstream.send_body(p, n)
-        if self.stage == STAGE_DONE or self.response_done or self.stage >= STAGE_RESPONSE:
-            return 0
+        if self.upstream is not None and self.ctx.body_state != BODY_WHOLE:
+            return self._sent_on(p, n)
+        if self.response_done or self.stage >= STAGE_RESPONSE or self.ctx.body_state == BODY_WHOLE:
+            return 0                         # answered, or a step has put another body in its place
         if self.pending is None:
             self.pending = ByteBuffer()
+        if self.waiting_body:
+            self.pending.append(p, n)
+            return self._body_came() if self._body_ready() else 0
         if self.stage == STAGE_BODY:
             if self.pending.length + n > self.backend.max_body:
                 return self.respond(self.worker.reply(REPLY_BODY_TOO_LARGE))
@@ -293,13 +348,28 @@ cdef class Exchange(Sink):
             self.client.pause_request()      # what this read brought is kept, no more is read
         return self.pending.append(p, n)
 
+    cdef int _sent_on(self, const char* p, Py_ssize_t n) except -1:
+        """A piece of the body goes upstream; as long as it may have to go again, a copy is kept."""
+        if self.retries_left:
+            if self.replay is None:
+                self.replay = ByteBuffer()
+            if self.replay.length + n > REPLAY_LIMIT:
+                self.retries_left = 0
+                self.replay = None
+            else:
+                self.replay.append(p, n)
+        self.body_lost = True
+        return self.upstream.send_body(p, n)
+
     cdef int on_request_end(self, MessageHead trailers) except -1:
         self.request_done = True
+        self.request_trailers = trailers
+        if self.waiting_body:
+            return self._body_came() if self._body_ready() else 0
         if self.stage == STAGE_BODY:
             return self._body_complete()
-        if self.upstream is not None and self.ctx.body is None and self.stage >= STAGE_FORWARD:
+        if self.upstream is not None and self.ctx.body_state != BODY_WHOLE and self.stage >= STAGE_FORWARD:
             return self.upstream.send_end(trailers)
-        self.request_trailers = trailers
         return 0
 
     cdef int on_request_flush(self) except -1:
@@ -331,6 +401,8 @@ cdef class Exchange(Sink):
         cdef RequestContext ctx = self.ctx
         ctx.response = head
         ctx.head_received_ns = monotonic_ns()
+        if self.retries_left and self._unwanted(head.status) and self._retry():
+            return 0
         self.stage = STAGE_RESPONSE
         self.request_deadline = self.attempt_deadline = 0
         if self.timer is not None:
@@ -338,11 +410,48 @@ cdef class Exchange(Sink):
         if head.status == 101 and not same_upgrade(ctx.head, head):
             ctx.error = "upgrade refused"
             return self.respond(self.worker.reply(REPLY_UPGRADE_REFUSED))
-        self._response_steps()
         if self.tap is not None and not self.tap.begin(ctx, head):
             self.tap = None
+        if self._hold_response(head):
+            return 0
+        if self.stage == STAGE_DONE:
+            return 0
+        self._response_steps()
         mode = self._choose_response_mode(head, &length)
         return self._begin_response(head, mode, length)
+
+    # -- responses that steps read whole -----------------------------------------------------------------------------
+    cdef bint _hold_response(self, MessageHead head) except -1:
+        """Whether the body is collected first. The largest limit counts, and a refusal if one asks for it."""
+        cdef int64_t length
+        self._widen(None if self.route is None else self.route.hold)
+        self._widen(self.backend.hold)
+        self._widen(self.listener.hold)
+        if not self.hold_limit or self._choose_response_mode(head, &length) == BODY_NONE:
+            return False
+        if head.content_length > self.hold_limit:
+            if self.hold_strict:
+                self.respond(self.worker.reply(REPLY_RESPONSE_TOO_LARGE))
+            return False
+        self.held = ByteBuffer()
+        return True
+
+    def _widen(self, ResponseHold hold):
+        if hold is not None:
+            self.hold_limit = max(self.hold_limit, hold.limit)
+            self.hold_strict = self.hold_strict or hold.strict
+
+    cdef int _release_response(self) except -1:
+        """The held body is not complete and never will be held: what there is goes out, the rest as it comes."""
+        cdef ByteBuffer held = self.held
+        cdef MessageHead head = self.ctx.response
+        cdef int64_t length = -1
+        cdef int mode
+        self.held = None
+        self._response_steps()
+        mode = self._choose_response_mode(head, &length)
+        self._begin_response(head, mode, length)
+        return self.client.send_body(held.data, held.length)
 
     cdef int _begin_response(self, MessageHead head, int mode, int64_t length) except -1:
         self.ctx.status = head.status
@@ -371,6 +480,12 @@ cdef class Exchange(Sink):
             self._run_response(self.backend.response_steps)
         if self.listener is not None and self.listener.response_steps:
             self._run_response(self.listener.response_steps)
+        if self.route is not None and self.route.response_transforms:
+            self._run_response(self.route.response_transforms)
+        if self.backend is not None and self.backend.response_transforms:
+            self._run_response(self.backend.response_transforms)
+        if self.listener is not None and self.listener.response_transforms:
+            self._run_response(self.listener.response_transforms)
         if ctx.response_headers is not None:
             for name, value in ctx.response_headers:
                 if (<bytes>name).startswith(b"x-ratelimit-") and ctx.response.find(<bytes>name, len(<bytes>name), 0) >= 0:
@@ -386,13 +501,24 @@ cdef class Exchange(Sink):
     cdef int on_response_data(self, const char* p, Py_ssize_t n) except -1:
         self.ctx.response_bytes += n
         if self.tap is None:
-            return self.client.send_body(p, n)
+            return self.client.send_body(p, n) if self.held is None else self._hold(p, n)
         if not self.tap.feed(p, n, self.tapped_out()):
-            return self.client.send_body(p, n)
+            return self.client.send_body(p, n) if self.held is None else self._hold(p, n)
         if self.tapped.length:
-            self.client.send_body(self.tapped.data, self.tapped.length)
+            if self.held is None:
+                self.client.send_body(self.tapped.data, self.tapped.length)
+            else:
+                self._hold(self.tapped.data, self.tapped.length)
             self.tapped.clear()
         return 0
+
+    cdef int _hold(self, const char* p, Py_ssize_t n) except -1:
+        if self.held.length + n <= self.hold_limit:
+            return self.held.append(p, n)
+        if self.hold_strict:
+            return self.respond(self.worker.reply(REPLY_RESPONSE_TOO_LARGE))
+        self._release_response()
+        return self.client.send_body(p, n)
 
     cdef ByteBuffer tapped_out(self):
         if self.tapped is None:
@@ -422,7 +548,15 @@ cdef class Exchange(Sink):
         if self.tap is not None:
             self.tap.finish(self.ctx, self.tapped_out())
             if self.tapped.length:
-                self.client.send_body(self.tapped.data, self.tapped.length)
+                if self.held is None:
+                    self.client.send_body(self.tapped.data, self.tapped.length)
+                else:
+                    self._hold(self.tapped.data, self.tapped.length)
+                    if self.stage == STAGE_DONE:
+                        return 0
+        if self.held is not None:
+            self.ctx.response_bytes = 0       # counted again when it leaves
+            return self._answer(self.ctx.response, self.held.take())
         self.client.end_response(trailers)
         return self._finish(True)
 
@@ -488,23 +622,88 @@ cdef class Exchange(Sink):
             return self._finish(True)
         self.ctx.error = detail
         if self.stage == STAGE_RESPONSE:
+            if self.held is not None:
+                return self.respond(self.worker.reply(REPLY_UPSTREAM_PROTOCOL))
             # The client has a part of the answer: only a broken connection tells it that the rest is missing.
             self.client.flush()
             return self._finish(False)
         if reused and not bytes_seen and not self.body_lost and is_idempotent(self.ctx.head):
             self.ctx.error = None
             return self._connect(True)
+        if self._retry():
+            return 0
         if bytes_seen:
             return self.respond(self.worker.reply(REPLY_UPSTREAM_PROTOCOL))
         return self.respond(with_detail(self.worker.reply(REPLY_UPSTREAM_FAILED), detail))
 
+    # -- retry -------------------------------------------------------------------------------------------------------
+    cdef int _prepare_retry(self) except -1:
+        """Keeps what an attempt starts from, where the route retries and the body is not too long to be sent again."""
+        cdef RequestContext ctx = self.ctx
+        if ctx.attempts or ctx.head.flags & HEAD_UPGRADE:
+            return 0
+        if ctx.body_state != BODY_WHOLE and ctx.head.content_length > REPLAY_LIMIT:
+            return 0
+        if self.route.retry.precondition is not None and self.route.retry.precondition.test(ctx) != 1:
+            return 0
+        self.retries_left = self.route.retry.attempts
+        self.mark = mark_head(ctx.head)
+        if ctx.body_state == BODY_WHOLE:
+            self.first_body = ctx.body
+        return 0
+
+    def _unwanted(self, int status):
+        if self.route.retry.listed(status):
+            return True
+        return self.route.retry.condition is not None and self.route.retry.condition.test(self.ctx) == 1
+
+    cdef bint _retry(self) except -1:
+        """Starts the next attempt, at once or after the back-off; False when none is left."""
+        cdef RequestContext ctx = self.ctx
+        cdef ByteBuffer replay = self.replay
+        cdef bytes number
+        if self.retries_left == 0 or self.stage >= STAGE_RESPONSE:
+            return False
+        self.retries_left -= 1
+        self._drop_upstream()
+        self.replay = None
+        if replay is not None:
+            if self.pending is not None and self.pending.length:
+                replay.append(self.pending.data, self.pending.length)
+            self.pending = replay
+        self.body_lost = False
+        self.tap = None
+        self.mark.restore(ctx.head)
+        ctx.head.drop_field(b"x-retry-attempt", 15)
+        number = b"%d" % (self.route.retry.attempts - self.retries_left)
+        ctx.head.add_field(b"x-retry-attempt", 15, number, len(number))
+        if self.first_body is not None:
+            ctx.body = self.first_body
+        if ctx.response is not None:
+            recycle_head(ctx.response)
+            ctx.response = None
+        ctx.error = None
+        ctx.next_step = 0
+        self.attempt_deadline = 0
+        self.stage = STAGE_BACKEND
+        if self.route.retry.backoff_ns:
+            self.backoff_until = monotonic_ns() + self.route.retry.backoff_ns
+            self._arm()
+        else:
+            self.advance()
+        return True
+
     cdef int _arm(self) except -1:
         cdef int64_t due = self.request_deadline
+        if self.backoff_until and (due == 0 or self.backoff_until < due):
+            due = self.backoff_until
         if self.attempt_deadline and (due == 0 or self.attempt_deadline < due):
             due = self.attempt_deadline
         if self.timer is None:
             self.timer = ExchangeTimer.__new__(ExchangeTimer)
             self.timer.exchange = self
+        if due == 0:
+            return self.worker.timers.disarm(self.timer)
         return self.worker.timers.arm(self.timer, due)
 
     cdef int _timed_out(self, int64_t now_ns) except -1:
@@ -512,8 +711,14 @@ cdef class Exchange(Sink):
         if self.stage >= STAGE_RESPONSE:
             return 0
         whole = self.request_deadline != 0 and self.request_deadline <= now_ns
+        if self.backoff_until and not whole:
+            self.backoff_until = 0
+            self._arm()
+            return self.advance()
         if self.stage == STAGE_CONNECT and self.upstream is None:
             (<Pool>self.pool).withdraw(self)
+        if not whole and self._retry():
+            return 0
         return self.respond(self.worker.reply(REPLY_REQUEST_TIMEOUT if whole else REPLY_UPSTREAM_TIMEOUT))
 
     # -- answers of our own ------------------------------------------------------------------------------------------
@@ -523,6 +728,8 @@ cdef class Exchange(Sink):
         if self.stage == STAGE_DONE:
             return 0
         self._drop_upstream()
+        if is_grpc(self.ctx.head):
+            reply = grpc_reply(reply)
         head = new_head()
         head.status = reply.status
         for name, value in reply.headers:
@@ -532,12 +739,17 @@ cdef class Exchange(Sink):
 
     def _answer(self, MessageHead head, bytes body):
         cdef RequestContext ctx = self.ctx
-        cdef int64_t length = len(body)
+        cdef int64_t length
         cdef int mode = BODY_LENGTH
+        self.held = None
         ctx.response = head
         self.stage = STAGE_RESPONSE
+        ctx.response_body = body
         self._response_steps()
+        body = ctx.response_body
+        length = len(body)
         head.content_length = length
+        head.flags &= ~<uint32_t>HEAD_CHUNKED
         if ctx.head.flags & HEAD_IS_HEAD or head.status == 304:
             mode = BODY_NONE
         elif head.status == 204 or head.status < 200:

@@ -14,4 +14,5 @@ REPLY_IDS = {
     "internal": REPLY_INTERNAL,
     "upgrade_refused": REPLY_UPGRADE_REFUSED,
     "misdirected": REPLY_MISDIRECTED,
+    "response_too_large": REPLY_RESPONSE_TOO_LARGE,
 }

@@ -3,6 +3,7 @@
 
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.http1.codec cimport Limits
+from headgate_engine.plan.retry cimport RetryPlan
 
 from libc.stdint cimport int64_t, uint64_t
 
@@ -12,6 +13,12 @@ cdef enum BackendKind:
     BACKEND_HANDLER = 2      # hand the whole message to a Python handler (MCP)
     BACKEND_INVALID = 3      # answers its `failure`
 
+cdef class ResponseHold:
+    # A response body is read whole before its head is sent on, up to `limit` bytes. `strict`: a larger one is refused;
+    # otherwise it is passed on, and steps do not see it.
+    cdef readonly int64_t limit
+    cdef readonly bint strict
+
 cdef class BackendPlan:
     cdef readonly int kind
     cdef readonly str name                   # label and log value
@@ -20,6 +27,8 @@ cdef class BackendPlan:
     cdef public bytes authority              # automatic authority rewrite; None keeps the client's
     cdef public tuple request_steps          # Step, once per attempt
     cdef public tuple response_steps
+    cdef public tuple response_transforms    # run behind all response_steps; may want the body
+    cdef public ResponseHold hold            # None: the response is passed on as it comes
     cdef public int64_t request_timeout_ns   # until response headers; 0: the route decides
     cdef public object router                # llm.router.ModelRouter (BACKEND_LLM)
     cdef public object handler               # async callable (BACKEND_HANDLER)
@@ -30,6 +39,9 @@ cdef class RoutePlan:
     cdef readonly str name, namespace, rule_name
     cdef public tuple request_steps
     cdef public tuple response_steps
+    cdef public tuple response_transforms
+    cdef public ResponseHold hold
+    cdef public RetryPlan retry              # None: a failed attempt is the answer
     cdef public int64_t request_timeout_ns, backend_timeout_ns   # 0: none
     cdef public tuple backends               # BackendPlan
     cdef uint64_t* cumulative                # running sums of weights, one per backend
@@ -40,6 +52,8 @@ cdef class ListenerPlan:
     cdef readonly str name, gateway, gateway_namespace
     cdef public tuple request_steps          # gateway phase
     cdef public tuple response_steps
+    cdef public tuple response_transforms
+    cdef public ResponseHold hold
     cdef public object routes                # route.table.RouteTable
 
 cdef enum ForwardedBits:

@@ -4,8 +4,18 @@ from headgate_engine.link.handler import HandlerBackend
 from headgate_engine.link.pool import Pool
 from headgate_engine.llm.router import ModelRouter
 from headgate_engine.log.access import AccessLogFormat
+from headgate_engine.plan.retry import RetryPlan
 from headgate_engine.plan.step import Step
 from headgate_engine.route.table import HostTable, RouteTable
+
+class ResponseHold:
+    """limit: bytes of a body that are read before the head is sent on. strict: a larger body is refused."""
+
+    def __init__(self, limit: int, strict: bool = False) -> None: ...
+    @property
+    def limit(self) -> int: ...
+    @property
+    def strict(self) -> bool: ...
 
 class BackendPlan:
     """One destination with the steps of an attempt. kind: BackendKind of plans.pxd. Times in ns, 0 is none."""
@@ -14,6 +24,8 @@ class BackendPlan:
     authority: bytes | None
     request_steps: tuple[Step, ...]
     response_steps: tuple[Step, ...]
+    response_transforms: tuple[Step, ...]
+    hold: ResponseHold | None
     request_timeout_ns: int
     router: ModelRouter
     handler: HandlerBackend
@@ -30,8 +42,11 @@ class BackendPlan:
 class RoutePlan:
     """One route: steps, time-outs in ns (0 is none), weighted backends."""
 
+    retry: RetryPlan | None
     request_steps: tuple[Step, ...]
     response_steps: tuple[Step, ...]
+    response_transforms: tuple[Step, ...]
+    hold: ResponseHold | None
     request_timeout_ns: int
     backend_timeout_ns: int
     backends: tuple[BackendPlan, ...]
@@ -57,6 +72,8 @@ class ListenerPlan:
 
     request_steps: tuple[Step, ...]
     response_steps: tuple[Step, ...]
+    response_transforms: tuple[Step, ...]
+    hold: ResponseHold | None
     routes: RouteTable
     def __init__(self, name: str, gateway: str, gateway_namespace: str, routes: RouteTable) -> None: ...
     @property

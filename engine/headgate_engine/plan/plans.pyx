@@ -4,7 +4,7 @@ from libc.stdlib cimport free, malloc
 
 from headgate_engine.http1.codec cimport Limits
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 
 import random
 
@@ -22,6 +22,16 @@ cdef inline uint64_t _next_random() noexcept nogil:
     return x * <uint64_t>2685821657736338717
 
 
+cdef class ResponseHold:
+    """limit: bytes of a body that are read before the head is sent on. strict: a larger body is refused."""
+
+    def __init__(self, int64_t limit, bint strict=False):
+        if limit < 0:
+            raise ValueError("the limit is negative")
+        self.limit = limit
+        self.strict = strict
+
+
 cdef class BackendPlan:
     def __init__(self, str name, str protocol, int kind):
         if not 0 <= kind <= 3:
@@ -31,6 +41,7 @@ cdef class BackendPlan:
         self.kind = kind
         self.request_steps = ()
         self.response_steps = ()
+        self.response_transforms = ()
         self.max_body = 2 * 1024 * 1024
 
 
@@ -49,6 +60,7 @@ cdef class RoutePlan:
         self.backends = backends
         self.request_steps = ()
         self.response_steps = ()
+        self.response_transforms = ()
         if backends:
             self.cumulative = <uint64_t*>malloc(len(backends) * sizeof(uint64_t))
             if self.cumulative == NULL:
@@ -89,6 +101,7 @@ cdef class ListenerPlan:
         self.routes = routes
         self.request_steps = ()
         self.response_steps = ()
+        self.response_transforms = ()
 
 
 cdef class BindPlan:

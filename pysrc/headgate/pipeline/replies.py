@@ -29,6 +29,7 @@ REPLIES: dict[str, Row] = {
     "no_valid_backends": Row(500, "no valid backends", "Internal"),
     "internal": Row(500, "internal error", "Internal"),
     "upstream_protocol": Row(502, "upstream call failed: invalid response", "UpstreamFailure"),
+    "response_too_large": Row(502, "", "UpstreamFailure"),
     "upgrade_refused": Row(502, "request upgrade failed", "UpstreamFailure"),
     "upstream_failed": Row(503, "upstream call failed", "UpstreamFailure"),
     "request_timeout": Row(504, "request timeout", "Timeout"),

@@ -1,0 +1,14 @@
+# Where a head stood at one moment, to go back to: edits append bytes and spans and set flags, so the spans and the start
+# line are all there is to keep.
+
+from headgate_engine.context.headers cimport HeaderSpan, MessageHead
+
+from libc.stdint cimport uint32_t
+
+cdef class HeadMark:
+    cdef HeaderSpan* spans
+    cdef int count
+    cdef uint32_t target_off, target_len, path_len, authority_off, authority_len
+    cdef int restore(self, MessageHead head) except -1
+
+cdef HeadMark mark_head(MessageHead head)

@@ -1,0 +1,10 @@
+from headgate_engine.context.headers import MessageHead
+
+class HeadMark:
+    """What restore() sets back: the fields, the target and the authority."""
+
+    def put_back(self, head: MessageHead) -> None:
+        """Python face of restore(), for tests."""
+
+def mark(head: MessageHead) -> HeadMark:
+    """Python face of mark_head(), for tests."""

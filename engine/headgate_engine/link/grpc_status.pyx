@@ -1,0 +1,40 @@
+"""HTTP answers as gRPC sees them: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, "Responses"."""
+
+from headgate_engine.context.headers cimport H_CONTENT_TYPE, MessageHead
+from headgate_engine.context.request cimport Reply
+
+from libc.string cimport memcmp
+
+# HTTP status to gRPC status code; every other failure is UNKNOWN.
+CODES = {400: 13, 401: 16, 403: 7, 404: 12, 407: 16, 429: 14, 502: 14, 503: 14, 504: 14}
+UNKNOWN = 2
+UNAVAILABLE = 14
+NO_BACKEND = b"no valid backends"
+
+
+cdef bint is_grpc(MessageHead request) noexcept:
+    cdef int at = request.find_id(H_CONTENT_TYPE, 0)
+    return at >= 0 and request.spans[at].value_len >= 16 and memcmp(
+        request.data + request.spans[at].value_off, b"application/grpc", 16) == 0
+
+
+def percent_encoded(bytes message):
+    """Bytes that may not stand in grpc-message, as %XX: everything but printable ASCII, and the percent sign."""
+    return b"".join(b"%%%02X" % c if c < 32 or c > 126 or c == 37 else b"%c" % c for c in message)
+
+
+cdef Reply grpc_reply(Reply reply):
+    """The same answer with status 200, grpc-status and grpc-message, and without a body; fields of the reply stay."""
+    if reply.status < 300 or reply.reason == "DirectResponse":
+        return reply
+    code = UNAVAILABLE if reply.body.startswith(NO_BACKEND) else CODES.get(reply.status, UNKNOWN)
+    fields = [(name, value) for name, value in reply.headers if name != b"content-type"]
+    fields.append((b"content-type", b"application/grpc"))
+    fields.append((b"grpc-status", b"%d" % code))
+    fields.append((b"grpc-message", percent_encoded(reply.body)))
+    return Reply(200, b"", tuple(fields), reply.reason)
+
+
+def as_grpc(Reply reply):
+    """Python face of grpc_reply(), for tests."""
+    return grpc_reply(reply)
