@@ -4,77 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from headgate.config.policy import headers, table
+from headgate.document.fields import show_milliseconds
 from headgate.document.secret import REDACTED
 from headgate.ir.endpoint import Endpoint, Keepalives
-from headgate.ir.policies import (
-    BackendPolicies,
-    DirectResponse,
-    HeaderModifier,
-    LocalRateLimit,
-    RoutePolicies,
-    TargetedPolicy,
-    Timeout,
-)
+from headgate.ir.policies import BackendPolicies, GatewayPolicies, RoutePolicies, TargetedPolicy
 from headgate.ir.tls import BackendTls
 
 Json = dict[str, Any]
 
 
-def _milliseconds(value: int) -> str:
-    return f"{value // 1000}s" if value % 1000 == 0 else f"{value}ms"
-
-
-def _modifier(modifier: HeaderModifier) -> Json:
-    found: Json = {}
-    if modifier.add:
-        found["add"] = dict(modifier.add)
-    if modifier.set:
-        found["set"] = dict(modifier.set)
-    if modifier.remove:
-        found["remove"] = list(modifier.remove)
-    return found
-
-
-def _timeout(timeout: Timeout) -> Json:
-    pairs = (
-        ("requestTimeout", timeout.request_timeout_ms),
-        ("backendRequestTimeout", timeout.backend_request_timeout_ms),
-    )
-    return {name: _milliseconds(value) for name, value in pairs if value is not None}
-
-
-def _direct(response: DirectResponse) -> Json:
-    try:
-        body: Any = response.body.decode()
-    except UnicodeDecodeError:
-        body = list(response.body)
-    return {"status": response.status, "body": body, "headers": dict(response.headers)}
-
-
-def _limit(limit: LocalRateLimit) -> Json:
-    interval = limit.fill_interval_ns
-    return {
-        "maxTokens": limit.max_tokens,
-        "tokensPerFill": limit.tokens_per_fill,
-        "fillInterval": f"{interval}ns" if interval % 1_000_000 else _milliseconds(interval // 1_000_000),
-        "type": "requests",
-    }
-
-
 def route_policies(policies: RoutePolicies) -> list[Json]:
     """Return the policies that are set, as one map each."""
-    found: list[Json] = []
-    if policies.local_rate_limits:
-        found.append({"localRateLimit": [_limit(limit) for limit in policies.local_rate_limits]})
-    if policies.request_headers is not None:
-        found.append({"requestHeaderModifier": _modifier(policies.request_headers)})
-    if policies.timeout is not None:
-        found.append({"timeout": _timeout(policies.timeout)})
-    if policies.direct_response is not None:
-        found.append({"directResponse": _direct(policies.direct_response)})
-    if policies.response_headers is not None:
-        found.append({"responseHeaderModifier": _modifier(policies.response_headers)})
-    return found
+    return table.show(policies)
+
+
+def gateway_policies(policies: GatewayPolicies) -> list[Json]:
+    """Return the policies of the gateway phase that are set, as one map each."""
+    return table.show(policies, table.GATEWAY_KINDS)
 
 
 def _tls(tls: BackendTls) -> Json:
@@ -98,8 +45,8 @@ def _tls(tls: BackendTls) -> Json:
 def _keepalives(keepalives: Keepalives) -> Json:
     return {
         "enabled": keepalives.enabled,
-        "time": _milliseconds(keepalives.time_ms),
-        "interval": _milliseconds(keepalives.interval_ms),
+        "time": show_milliseconds(keepalives.time_ms),
+        "interval": show_milliseconds(keepalives.interval_ms),
         "retries": keepalives.retries,
     }
 
@@ -111,7 +58,7 @@ def endpoint(place: Endpoint) -> list[Json]:
         found.append({"backendTLS": _tls(place.tls)})
     tcp: Json = {}
     if place.connect_timeout_ms is not None:
-        tcp["connectTimeout"] = _milliseconds(place.connect_timeout_ms)
+        tcp["connectTimeout"] = show_milliseconds(place.connect_timeout_ms)
     if place.keepalives is not None:
         tcp["keepalives"] = _keepalives(place.keepalives)
     if tcp:
@@ -123,14 +70,14 @@ def backend_policies(policies: BackendPolicies) -> list[Json]:
     """Return the policies of an attempt that are set, as one map each."""
     found: list[Json] = []
     if policies.request_timeout_ms is not None:
-        found.append({"http": {"requestTimeout": _milliseconds(policies.request_timeout_ms)}})
+        found.append({"http": {"requestTimeout": show_milliseconds(policies.request_timeout_ms)}})
     if policies.auth is not None:
         header = {"name": policies.auth.header, "prefix": policies.auth.prefix}
         found.append({"backendAuth": {"key": {"value": REDACTED, "location": {"header": header}}}})
     if policies.request_headers is not None:
-        found.append({"requestHeaderModifier": _modifier(policies.request_headers)})
+        found.append({"requestHeaderModifier": headers.dump(policies.request_headers)})
     if policies.response_headers is not None:
-        found.append({"responseHeaderModifier": _modifier(policies.response_headers)})
+        found.append({"responseHeaderModifier": headers.dump(policies.response_headers)})
     return found
 
 
@@ -141,7 +88,8 @@ def target_policy(policy: TargetedPolicy) -> Json:
         target.setdefault("listenerName", None)
     if "port" in target:
         target["port"] = int(target["port"])
-    values = {kind: value for entry in route_policies(policy.route) for kind, value in entry.items()}
+    entries = gateway_policies(policy.gateway) if policy.phase == "gateway" else route_policies(policy.route)
+    values = {kind: value for entry in entries for kind, value in entry.items()}
     traffic = {"phase": policy.phase, policy.kind: values.get(policy.kind, {})}
     kind = "backend" if policy.kind in ("backendTLS", "backendAuth") else "traffic"
     return {

@@ -2,134 +2,50 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.policy import headers, table
 from headgate.config.process_settings import keepalives
-from headgate.config.shape.modifiers import free_header
 from headgate.config.tls_material import backend_tls
-from headgate.document.fields import header_value
-from headgate.errors import Problem
 from headgate.ir.endpoint import Keepalives
 from headgate.ir.policies import (
+    NO_GATEWAY_POLICIES,
+    NO_ROUTE_POLICIES,
     BackendAuth,
     BackendPolicies,
-    DirectResponse,
+    GatewayPolicies,
     HeaderModifier,
-    LocalRateLimit,
     RoutePolicies,
-    Timeout,
 )
 from headgate.ir.tls import BackendTls
 
-UNIT_NS: Final = {"seconds": 10**9, "minutes": 60 * 10**9, "hours": 3600 * 10**9}
 # Where "Bearer <key>" would double a scheme that the key already has.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9._~+/-]* +\S")
-# A CEL text literal without escapes or with those that JSON has too.
-_LITERAL = re.compile(r"\s*(\"(?:[^\"\\\n]|\\[\"\\/bfnrt]|\\u[0-9a-fA-F]{4})*\"|'[^'\\\n]*')\s*")
-
-
-def literal(expression: str) -> str | None:
-    """Return the text of a CEL expression that is one text literal, None for any other."""
-    found = _LITERAL.fullmatch(expression)
-    if found is None:
-        return None
-    quoted = found[1]
-    return str(json.loads(quoted, strict=False)) if quoted[0] == '"' else quoted[1:-1]
-
 
 def header_modifier(
     context: Context, record: Record | None, *, response: bool = False
 ) -> HeaderModifier | None:
-    """Return header changes; a response has no authority to change."""
+    """Return header changes, None when there are none."""
     if record is None:
         return None
-    add = tuple((record.get("add") or {}).items())
-    replaced = tuple((record.get("set") or {}).items())
-    removed = tuple(dict.fromkeys(record.get("remove") or ()))
-    names = [name for name, _ in (*add, *replaced)] + list(removed)
-    if response and ":authority" in names:
-        context.fault(Problem.VALUE, record, "", "a response has no ':authority'")
-    return HeaderModifier(add=add, set=replaced, remove=removed)
-
-
-def _direct_response(context: Context, record: Record) -> DirectResponse:
-    headers = []
-    for name, expression in (record.get("headers") or {}).items():
-        value = literal(expression)
-        inner = Record(record.node, f"{record.path}.headers", {})
-        if value is None:
-            context.fault(
-                Problem.UNSUPPORTED, inner, name, " with a CEL expression that is not a text literal"
-            )
-            continue
-        try:
-            headers.append((free_header(name), header_value(value)))
-        except ValueError as error:
-            context.fault(Problem.VALUE, inner, name, str(error))
-    body = record.get("body", "")
-    content = body.encode() if isinstance(body, str) else bytes(body)
-    return DirectResponse(status=record["status"], body=content, headers=tuple(headers))
-
-
-def _limit(context: Context, record: Record, owner: str, index: int) -> LocalRateLimit | None:
-    if "unit" in record:
-        if "tokens" in record:
-            context.fault(Problem.UNSUPPORTED, record, "tokens", "")
-            return None
-        fill, interval = record["requests"], UNIT_NS[record["unit"]]
-        most = fill + record.get("burst", 0)
-    else:
-        if record.get("type", "requests") is None:
-            return None
-        most, fill, interval = (
-            record.get("maxTokens", 0),
-            record.get("tokensPerFill", 0),
-            record["fillInterval"],
-        )
-        if interval == 0:
-            context.fault(Problem.VALUE, record, "fillInterval", "the interval must be longer than 0")
-        if most < fill:
-            message = "max tokens cannot be less than the refill amount"
-            context.fault(Problem.VALUE, record, "maxTokens", message)
-    key = f"limit/{owner}/{index}/{most}-{fill}-{interval}"
-    return LocalRateLimit(key=key, max_tokens=most, tokens_per_fill=fill, fill_interval_ns=interval)
-
-
-def rate_limits(context: Context, value: Any, owner: str) -> tuple[LocalRateLimit, ...]:
-    """Return the buckets of a list of entries; the form with conditions was reported by the check."""
-    if not isinstance(value, list):
-        return ()
-    limits = (_limit(context, record, owner, index) for index, record in enumerate(value))
-    return tuple(limit for limit in limits if limit is not None)
+    return headers.parse_response(context, record) if response else headers.parse_request(context, record)
 
 
 def route_policies(context: Context, record: Record | None, owner: str) -> RoutePolicies:
     """Return the route policies that one level sets; `owner` is its identity, for its buckets."""
     if record is None or not record.values:
-        return RoutePolicies()
-    timeout = record.get("timeout")
-    direct = record.get("directResponse")
-    return RoutePolicies(
-        timeout=(
-            Timeout(
-                request_timeout_ms=timeout.get("requestTimeout"),
-                backend_request_timeout_ms=timeout.get("backendRequestTimeout"),
-            )
-            if timeout is not None
-            else None
-        ),
-        request_headers=header_modifier(context, record.get("requestHeaderModifier")),
-        response_headers=header_modifier(context, record.get("responseHeaderModifier"), response=True),
-        direct_response=(
-            _direct_response(context, direct) if direct is not None and "status" in direct else None
-        ),
-        local_rate_limits=rate_limits(context, record.get("localRateLimit"), owner),
-    )
+        return NO_ROUTE_POLICIES
+    return RoutePolicies(**table.read(context, record, owner))
+
+
+def gateway_policies(context: Context, record: Record, owner: str) -> GatewayPolicies:
+    """Return the policies of the gateway phase among the entries of a gateway or listener."""
+    found = table.read(context, record, owner, table.GATEWAY_KINDS)
+    return GatewayPolicies(**found) if found else NO_GATEWAY_POLICIES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,11 +9,11 @@ from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.frontend_settings import frontend
 from headgate.config.llm_models import Models
-from headgate.config.policy_values import BackendOptions
+from headgate.config.policy_values import BackendOptions, gateway_policies
 from headgate.config.ports import DEFAULT, OpenListener, Ports
 from headgate.config.process_settings import process_settings
 from headgate.config.routes import Routes, RouteSpec
-from headgate.config.targeted import Layer, Place, TargetedPolicies
+from headgate.config.targeted import Layer, Place, TargetedPolicies, merge_gateway
 from headgate.errors import Problem
 from headgate.ir.backend import RouteBackend
 from headgate.ir.bind import Bind
@@ -22,6 +22,7 @@ from headgate.ir.frontend import Frontend
 from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.match import ANY_REQUEST, Match, PathMatch
+from headgate.ir.policies import GatewayPolicies
 
 LLM_PORT: Final = 4000
 MCP_PORT: Final = 3000
@@ -177,8 +178,15 @@ class Standalone:
             protocol=listener.protocol,
             hostname=listener.hostname,
             tls=listener.tls,
+            policies=merge_gateway(above, self._gateway_phase(listener)),
             routes=tuple(self.routes.build(spec, place, above) for spec in listener.routes),
         )
+
+
+    def _gateway_phase(self, listener: OpenListener) -> GatewayPolicies:
+        """Return what is written on the listener itself: beside its name, or under `policies` in `binds`."""
+        record = listener.record.get("policies") or listener.record
+        return gateway_policies(self.context, record, f"listener/{listener.key}")
 
 
 def lower(context: Context, root: Record) -> Gateway:

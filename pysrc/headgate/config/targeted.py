@@ -7,21 +7,31 @@ or listener is a ceiling over all its routes, so it holds beside the route's own
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.policy import table
 from headgate.config.policy_values import (
     NO_OPTIONS,
     BackendOptions,
+    gateway_policies,
     route_backend_options,
     route_policies,
 )
 from headgate.config.shape.route import GATEWAY_PHASE
 from headgate.errors import Problem
-from headgate.ir.policies import NO_ROUTE_POLICIES, RoutePolicies, TargetedPolicy
+from headgate.ir.policies import (
+    NO_GATEWAY_POLICIES,
+    NO_ROUTE_POLICIES,
+    GatewayPolicies,
+    LocalRateLimit,
+    RoutePolicies,
+    TargetedPolicy,
+)
 
 EXACTLY_ONE: Final = "'policies' must contain exactly 1 policy"
 
@@ -49,11 +59,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What one level sets."""
+    """What one level sets. `gateway` is for the gateway phase of a listener, the rest for its routes."""
 
     level: Level
     policies: RoutePolicies
     options: BackendOptions
+    gateway: GatewayPolicies = NO_GATEWAY_POLICIES
 
 
 @dataclass(slots=True)
@@ -117,8 +128,12 @@ class TargetedPolicies:
             return
         entry = {name: value for name, value in target[kind].values.items() if value is not None}
         level = _level(kind, entry)
-        policies = route_policies(self.context, policy, f"policy/{key}")
-        layer = Layer(level, policies, route_backend_options(self.context, policy))
+        policies, early = NO_ROUTE_POLICIES, NO_GATEWAY_POLICIES
+        if phase == "gateway":
+            early = gateway_policies(self.context, policy, f"policy/{key}")
+        else:
+            policies = route_policies(self.context, policy, f"policy/{key}")
+        layer = Layer(level, policies, route_backend_options(self.context, policy), early)
         self.found.append(_Policy(record, level, entry, layer))
         self.dumped.append(
             TargetedPolicy(
@@ -130,6 +145,7 @@ class TargetedPolicies:
                 phase=phase,
                 kind=kinds[0],
                 route=policies,
+                gateway=early,
             )
         )
 
@@ -170,24 +186,37 @@ def _level(kind: str, target: dict[str, str | int]) -> Level:
 
 
 def merge(layers: list[Layer]) -> tuple[RoutePolicies, BackendOptions]:
-    """Return what layers, weakest first, come to."""
+    """Return what the layers of a route, weakest first, come to."""
     if len(layers) == 1:
         return layers[0].policies, layers[0].options
     options = NO_OPTIONS
-    chosen: dict[str, object] = {}
-    ceiling: tuple[object, ...] = ()
-    own: tuple[object, ...] = ()
     for layer in layers:
         options = options.under(layer.options)
-        if layer.policies == NO_ROUTE_POLICIES:
-            continue
-        for field in fields(layer.policies):
-            value = getattr(layer.policies, field.name)
-            if field.name == "local_rate_limits":
-                if value and layer.level <= Level.LISTENER:
-                    ceiling = value
-                elif value:
-                    own = value
-            elif value is not None:
-                chosen[field.name] = value
-    return RoutePolicies(local_rate_limits=(*ceiling, *own), **chosen), options  # type: ignore[arg-type]
+    chosen = _chosen([layer.policies for layer in layers])
+    ceiling = [one.policies.local_rate_limits for one in layers if one.level <= Level.LISTENER]
+    own = [one.policies.local_rate_limits for one in layers if one.level > Level.LISTENER]
+    chosen["local_rate_limits"] = (*_last(ceiling), *_last(own))
+    return RoutePolicies(**chosen), options
+
+
+def merge_gateway(layers: list[Layer], inline: GatewayPolicies) -> GatewayPolicies:
+    """Return the gateway phase of a listener: its layers, weakest first, below what is written on it."""
+    chosen = _chosen([*(layer.gateway for layer in layers), inline])
+    return GatewayPolicies(**chosen) if chosen else NO_GATEWAY_POLICIES
+
+
+def _chosen(levels: Sequence[GatewayPolicies]) -> dict[str, Any]:
+    """Return the policies that hold, by field: of each kind the strongest, or all of them together."""
+    chosen: dict[str, Any] = {}
+    for level in levels:
+        for kind in table.KINDS if isinstance(level, RoutePolicies) else table.GATEWAY_KINDS:
+            value = getattr(level, kind.field)
+            if value is None or value == ():
+                continue
+            known = chosen.get(kind.field)
+            chosen[kind.field] = known + value if kind.accumulate and known is not None else value
+    return chosen
+
+
+def _last(limits: list[tuple[LocalRateLimit, ...]]) -> tuple[LocalRateLimit, ...]:
+    return next((one for one in reversed(limits) if one), ())

@@ -44,6 +44,11 @@ _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}")
 
 
+def show_milliseconds(value: int) -> str:
+    """Return a time in ms as a duration text: whole seconds as such."""
+    return f"{value // 1000}s" if value % 1000 == 0 else f"{value}ms"
+
+
 def duration_ns(text: str) -> int:
     """Parse a Go duration (`300ms`, `1h2m3s`, `1.5s`, `0`) into nanoseconds; fractions of one are cut off."""
     if text.startswith("-"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from headgate.ir.policies import NO_GATEWAY_POLICIES, GatewayPolicies
 from headgate.ir.route import Route
 from headgate.ir.tls import ServerTls
 
@@ -15,7 +16,8 @@ Protocol = Literal["HTTP", "HTTPS"]
 class Listener:
     """`hostname` is lower case, exact or `*.suffix`; None takes every host (and is shown as `*`).
 
-    `tls` is set exactly for HTTPS. Routes are in file order.
+    `tls` is set exactly for HTTPS. Routes are in file order. `policies` are those of the gateway phase,
+    merged.
     """
 
     key: str
@@ -26,3 +28,4 @@ class Listener:
     hostname: str | None = None
     tls: ServerTls | None = None
     routes: tuple[Route, ...] = ()
+    policies: GatewayPolicies = NO_GATEWAY_POLICIES

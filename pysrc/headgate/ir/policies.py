@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from headgate.ir.policy.buffer import Buffer
+from headgate.ir.policy.retry import Retry
 from headgate.ir.secret import SecretRef
 
 
@@ -53,9 +55,16 @@ class LocalRateLimit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoutePolicies:
+class GatewayPolicies:
+    """What may run in the gateway phase, before a route is chosen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutePolicies(GatewayPolicies):
     """`local_rate_limits` is checked in order; a request must pass all."""
 
+    retry: Retry | None = None
+    buffer: Buffer | None = None
     timeout: Timeout | None = None
     request_headers: HeaderModifier | None = None
     response_headers: HeaderModifier | None = None
@@ -85,6 +94,7 @@ class BackendPolicies:
     auth: BackendAuth | None = None
 
 
+NO_GATEWAY_POLICIES = GatewayPolicies()
 NO_ROUTE_POLICIES = RoutePolicies()
 NO_BACKEND_POLICIES = BackendPolicies()
 
@@ -104,3 +114,4 @@ class TargetedPolicy:
     phase: str
     kind: str
     route: RoutePolicies = field(default=NO_ROUTE_POLICIES)
+    gateway: GatewayPolicies = field(default=NO_GATEWAY_POLICIES)

@@ -25,6 +25,9 @@ from headgate.pipeline import steps
 from headgate.pipeline.llm import compile_models
 from headgate.pipeline.mcp import McpHandlers
 from headgate.pipeline.replies import Row, engine_replies, reply_of
+from headgate.policy.buffer import compile_response
+from headgate.policy.environment import Environment
+from headgate.policy.retry import compile_retry
 from headgate.telemetry.families import BUCKETS, BY_NAME
 from headgate.telemetry.metrics import series_key
 from headgate_engine.http1.codec import Limits
@@ -158,6 +161,7 @@ class Compiler:
         self._running = running
         self._gateway = running.gateway
         self._worker = running.worker
+        self._environment = Environment(running.worker.segment, running.gateway.frontend.max_buffer_bytes)
 
     def bind(self, bind: Bind) -> BindPlan:
         """Return the plan of one port."""
@@ -212,8 +216,11 @@ class Compiler:
             backends,
             tuple(entry.weight for entry in route.backends),
         )
-        plan.request_steps = steps.route_request_steps(route.policies, self._worker.segment)
+        plan.request_steps = steps.route_request_steps(route.policies, self._environment)
         plan.response_steps = steps.route_response_steps(route.policies)
+        plan.hold = compile_response(route.policies.buffer, self._environment)
+        if route.policies.retry is not None:
+            plan.retry = compile_retry(route.policies.retry)
         timeout = route.policies.timeout
         if timeout is not None:
             plan.request_timeout_ns = (timeout.request_timeout_ms or 0) * NS_PER_MS

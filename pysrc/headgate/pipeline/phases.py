@@ -56,7 +56,7 @@ PHASES: tuple[Phase, ...] = (
             Entry("authorization", False),
             Entry("localRateLimit", True, "only requests that may pass consume the limit"),
             Entry("remoteRateLimit", False),
-            Entry("buffer", False),
+            Entry("buffer", True, "after the limits: what is refused is not read"),
             Entry("extProc", False),
             Entry("transformations", False),
             Entry("csrf", False),
@@ -65,6 +65,7 @@ PHASES: tuple[Phase, ...] = (
             Entry("requestRedirect", False),
             Entry("delay", False),
             Entry("directResponse", True, "last: what precedes it applies to it as well"),
+            Entry("retry", True, "every attempt starts from the request as it is here"),
         ),
     ),
     Phase(
@@ -87,7 +88,7 @@ PHASES: tuple[Phase, ...] = (
 RESPONSE: tuple[Entry, ...] = (
     Entry("responseHeaderModifier (route)", True),
     Entry("responseHeaderModifier (backend)", True),
-    Entry("buffer", False),
+    Entry("buffer", True),
     Entry("transformations (route, backend, gateway)", False),
     Entry("collected headers (rate limit)", True, "overwrite fields of the same name"),
 )

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from headgate.ir.policies import BackendPolicies, DirectResponse, HeaderModifier, RoutePolicies
-from headgate.pipeline.replies import RATE_LIMITED, reply_of
+from headgate.pipeline.replies import RATE_LIMITED, REPLIES, reply_of
+from headgate.policy import buffer
+from headgate.policy.environment import Environment
 from headgate_engine.context.request import Reply
 from headgate_engine.plan.step import Step
-from headgate_engine.shared.segment import Segment
 from headgate_engine.steps.credential import CredentialStep
 from headgate_engine.steps.headers import RequestHeaderStep, ResponseHeaderStep
 from headgate_engine.steps.local_rate_limit import LocalRateLimitStep
 from headgate_engine.steps.reply import ReplyStep
 
 
-def route_request_steps(policies: RoutePolicies, segment: Segment) -> tuple[Step, ...]:
+def route_request_steps(policies: RoutePolicies, env: Environment) -> tuple[Step, ...]:
     """Return the steps between route selection and backend choice."""
     found: list[Step] = []
+    segment = env.segment
     if policies.local_rate_limits:
         limits = tuple(
             (limit.key.encode(), limit.max_tokens, limit.tokens_per_fill, limit.fill_interval_ns)
             for limit in policies.local_rate_limits
         )
         found.append(LocalRateLimitStep(segment, limits, reply_of(RATE_LIMITED)))
+    if policies.buffer is not None:
+        whole = buffer.compile_request(policies.buffer, env, reply_of(REPLIES["body_too_large"]))
+        if whole is not None:
+            found.append(whole)
     if policies.request_headers is not None:
         found.append(_request_headers(policies.request_headers))
     if policies.direct_response is not None:

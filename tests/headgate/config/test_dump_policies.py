@@ -29,8 +29,8 @@ routes:
 def test_every_policy_prints_in_the_spelling_of_the_file(loaded: Callable[..., Gateway]) -> None:
     route = loaded(TEXT).binds[0].listeners[0].routes[0]
     assert route_policies(route.policies) == [
-        {"requestHeaderModifier": {"add": {"a": "1"}, "set": {"b": "2"}, "remove": ["c"]}},
         {"timeout": {"requestTimeout": "1500ms", "backendRequestTimeout": "2s"}},
+        {"requestHeaderModifier": {"add": {"a": "1"}, "set": {"b": "2"}, "remove": ["c"]}},
         {"directResponse": {"status": 200, "body": [255], "headers": {}}},
         {"responseHeaderModifier": {"set": {"d": "3"}}},
     ]

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from headgate.config.policy_values import NO_OPTIONS, BackendOptions, literal
+from headgate.config.policy.direct_response import literal
+from headgate.config.policy_values import NO_OPTIONS, BackendOptions
 from headgate.ir.gateway import Gateway
 from headgate.ir.policies import DirectResponse, RoutePolicies
 

@@ -15,7 +15,6 @@ NOT_BUILT = {
     "csrf": "{additionalOrigins: []}",
     "urlRewrite": "{path: {full: /x}}",
     "requestRedirect": "{status: 302}",
-    "buffer": "{request: {}}",
     "extAuthz": "{host: 'a.test:1'}",
 }
 

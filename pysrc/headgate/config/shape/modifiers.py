@@ -135,8 +135,8 @@ RETRY: Final = Object(
         "attempts": optional(unsigned("RetryAttempts", UINT8.facets["maximum"], 1)),
         "backoff": maybe(DURATION),
         "codes": required(ListOf(STATUS)),
-        "precondition": maybe(CEL),
-        "condition": maybe(CEL),
+        "precondition": later(maybe(CEL)),
+        "condition": later(maybe(CEL)),
     },
 )
 DELAY: Final = Object("Delay", {"duration": required(CEL)})

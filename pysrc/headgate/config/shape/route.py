@@ -87,8 +87,8 @@ ROUTE_POLICIES: Final = extend(
         "backendTunnel": later(maybe(TUNNEL)),
         "remoteRateLimit": later(maybe(REMOTE_LIMIT_POLICY)),
         "csrf": later(maybe(CSRF)),
-        "buffer": later(maybe(BUFFER), {}),
-        "retry": later(maybe(RETRY)),
+        "buffer": maybe(BUFFER),
+        "retry": maybe(RETRY),
         "delay": later(maybe(DELAY)),
     },
 )

@@ -1,0 +1,12 @@
+# Reads a request body whole before anything else happens to the request.
+
+from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.plan.step cimport Step
+
+from libc.stdint cimport int64_t
+
+cdef class BufferStep(Step):
+    cdef readonly int64_t max_bytes
+    cdef readonly bint fail_open
+    cdef Reply too_large
+    cdef int refuse(self, RequestContext ctx) except -1

@@ -1,0 +1,11 @@
+from headgate_engine.context.request import Reply
+from headgate_engine.plan.step import Step
+
+class BufferStep(Step):
+    """max_bytes: longest body read whole. fail_open: a longer one goes on as it comes; else `too_large` answers."""
+
+    def __init__(self, max_bytes: int, fail_open: bool, too_large: Reply) -> None: ...
+    @property
+    def max_bytes(self) -> int: ...
+    @property
+    def fail_open(self) -> bool: ...

@@ -1,0 +1,42 @@
+"""`buffer.request`: whole bodies up to a limit."""
+
+from libc.stdint cimport int64_t
+
+from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_UPGRADE
+from headgate_engine.context.request cimport BODY_PREFIX, BODY_UNREAD, Reply, RequestContext
+from headgate_engine.plan.step cimport CONTINUE, RESPOND, WAIT_BODY, Step
+
+
+cdef class BufferStep(Step):
+    """max_bytes: longest body read whole. fail_open: a longer one goes on as it comes; else `too_large` answers."""
+
+    def __init__(self, int64_t max_bytes, bint fail_open, Reply too_large):
+        if max_bytes < 0:
+            raise ValueError("the limit is negative")
+        self.name = "buffer"
+        self.max_bytes = max_bytes
+        self.fail_open = fail_open
+        self.too_large = too_large
+
+    cdef int run(self, RequestContext ctx) except -1:
+        cdef bint larger
+        if ctx.body_state == BODY_UNREAD:
+            if ctx.head.flags & HEAD_UPGRADE or ctx.head.content_length <= 0 and not ctx.head.flags & HEAD_CHUNKED:
+                return CONTINUE
+            if ctx.head.content_length > self.max_bytes:
+                return self.refuse(ctx)
+            ctx.body_limit = self.max_bytes
+            return WAIT_BODY
+        if ctx.body_state == BODY_PREFIX:
+            if ctx.body_limit < self.max_bytes:
+                ctx.body_limit = self.max_bytes
+                return WAIT_BODY
+            return self.refuse(ctx)
+        larger = len(ctx.body) > self.max_bytes
+        return self.refuse(ctx) if larger else CONTINUE
+
+    cdef int refuse(self, RequestContext ctx) except -1:
+        if self.fail_open:
+            return CONTINUE
+        ctx.reply = self.too_large
+        return RESPOND

@@ -1,0 +1,63 @@
+"""`localRateLimit` to the IR and back."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from headgate.config.check import Record
+from headgate.config.context import Context
+from headgate.document.fields import show_milliseconds
+from headgate.errors import Problem
+from headgate.ir.policies import LocalRateLimit
+
+UNIT_NS: Final = {"seconds": 10**9, "minutes": 60 * 10**9, "hours": 3600 * 10**9}
+NS_PER_MS: Final = 1_000_000
+
+
+def _limit(context: Context, record: Record, owner: str, index: int) -> LocalRateLimit | None:
+    if "unit" in record:
+        if "tokens" in record:
+            context.fault(Problem.UNSUPPORTED, record, "tokens", "")
+            return None
+        fill, interval = record["requests"], UNIT_NS[record["unit"]]
+        most = fill + record.get("burst", 0)
+    else:
+        if record.get("type", "requests") is None:
+            return None
+        most, fill, interval = (
+            record.get("maxTokens", 0),
+            record.get("tokensPerFill", 0),
+            record["fillInterval"],
+        )
+        if interval == 0:
+            context.fault(Problem.VALUE, record, "fillInterval", "the interval must be longer than 0")
+        if most < fill:
+            message = "max tokens cannot be less than the refill amount"
+            context.fault(Problem.VALUE, record, "maxTokens", message)
+    key = f"limit/{owner}/{index}/{most}-{fill}-{interval}"
+    return LocalRateLimit(key=key, max_tokens=most, tokens_per_fill=fill, fill_interval_ns=interval)
+
+
+def parse(context: Context, holder: Record, key: str, owner: str) -> tuple[LocalRateLimit, ...] | None:
+    """Return the buckets of a list of entries; `owner` is part of their identity."""
+    value = holder.get(key)
+    if not isinstance(value, list):
+        return None
+    limits = (_limit(context, record, owner, index) for index, record in enumerate(value))
+    return tuple(limit for limit in limits if limit is not None)
+
+
+def _shown(limit: LocalRateLimit) -> dict[str, Any]:
+    interval = limit.fill_interval_ns
+    whole = interval % NS_PER_MS == 0
+    return {
+        "maxTokens": limit.max_tokens,
+        "tokensPerFill": limit.tokens_per_fill,
+        "fillInterval": show_milliseconds(interval // NS_PER_MS) if whole else f"{interval}ns",
+        "type": "requests",
+    }
+
+
+def dump(limits: tuple[LocalRateLimit, ...]) -> list[dict[str, Any]]:
+    """Return the form of the configuration dump."""
+    return [_shown(limit) for limit in limits]

@@ -1,0 +1,34 @@
+"""`retry` to the IR and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headgate.config.check import Record
+from headgate.config.context import Context
+from headgate.errors import Problem
+from headgate.ir.policy.retry import Retry
+
+LEAST_STATUS, MOST_STATUS = 100, 999
+
+
+def parse(context: Context, record: Record) -> Retry:
+    """Return the policy; statuses that no response can have are reported."""
+    codes = tuple(sorted(set(record.get("codes") or ())))
+    for code in codes:
+        if not LEAST_STATUS <= code <= MOST_STATUS:
+            message = f"status {code} is not in {LEAST_STATUS}..{MOST_STATUS}"
+            context.fault(Problem.VALUE, record, "codes", message)
+    return Retry(
+        attempts=record.get("attempts", 1),
+        codes=codes,
+        backoff_ms=record.get("backoff") or 0,
+    )
+
+
+def dump(retry: Retry) -> dict[str, Any]:
+    """Return the form of the configuration dump."""
+    found: dict[str, Any] = {"attempts": retry.attempts, "codes": list(retry.codes)}
+    if retry.backoff_ms:
+        found["backoff"] = f"{retry.backoff_ms}ms"
+    return found

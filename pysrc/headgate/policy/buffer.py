@@ -1,0 +1,26 @@
+"""`buffer` to the engine: a step for requests, a hold for responses."""
+
+from __future__ import annotations
+
+from headgate.ir.policy.buffer import Buffer
+from headgate.policy.environment import Environment
+from headgate_engine.context.request import Reply
+from headgate_engine.plan.plans import ResponseHold
+from headgate_engine.steps.buffer import BufferStep
+
+
+def compile_request(buffer: Buffer, env: Environment, too_large: Reply) -> BufferStep | None:
+    """Return the step that reads request bodies whole; `too_large` answers longer ones."""
+    body = buffer.request
+    if body is None:
+        return None
+    limit = env.max_body if body.max_bytes is None else body.max_bytes
+    return BufferStep(limit, body.fail_open, too_large)
+
+
+def compile_response(buffer: Buffer | None, env: Environment) -> ResponseHold | None:
+    """Return how response bodies are held back, None when they pass as they come."""
+    body = None if buffer is None else buffer.response
+    if body is None:
+        return None
+    return ResponseHold(env.max_body if body.max_bytes is None else body.max_bytes, not body.fail_open)

@@ -1,0 +1,13 @@
+"""`retry` to the engine's plan."""
+
+from __future__ import annotations
+
+from headgate.ir.policy.retry import Retry
+from headgate_engine.plan.retry import RetryPlan
+
+NS_PER_MS = 1_000_000
+
+
+def compile_retry(retry: Retry) -> RetryPlan:
+    """Return what the exchange asks after each attempt."""
+    return RetryPlan(retry.attempts, retry.codes, backoff_ns=retry.backoff_ms * NS_PER_MS)
