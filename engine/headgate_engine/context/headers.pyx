@@ -1,11 +1,12 @@
 # cython: boundscheck=False
 """Message heads as spans; see headers.pxd."""
 
+from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy
 
-from headgate_engine.wire.scan cimport IS_TOKEN, IS_VALUE, all_of, same_lower
+from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, IS_VALUE, all_of, same_lower
 
 cdef enum:
     FIRST_DATA = 1024
@@ -15,21 +16,32 @@ cdef enum:
     KEEP_SPANS = 256
     MAX_DATA = 16777216
     MAX_POOLED = 128
+    # `status` of a head that waits in the pool.
+    POOLED = -1
 
 cdef list _pool = []
 
 
 cdef MessageHead new_head():
+    cdef MessageHead head
     if _pool:
-        return <MessageHead>_pool.pop()
+        head = <MessageHead>_pool.pop()
+        head.status = 0
+        return head
     return MessageHead()
 
 
 cdef void recycle_head(MessageHead head) noexcept:
-    if head is not None and len(_pool) < MAX_POOLED and head.capacity <= KEEP_DATA \
-            and head.span_capacity <= KEEP_SPANS:
-        head.clear()
-        _pool.append(head)
+    if head is None or head.status == POOLED or len(_pool) >= MAX_POOLED or head.capacity > KEEP_DATA \
+            or head.span_capacity > KEEP_SPANS:
+        return
+    # The caller's reference and its context's; a third is a step or handler that kept the head, and must not find
+    # another request in it.
+    if (<PyObject*>head).ob_refcnt > 2:
+        return
+    head.clear()
+    head.status = POOLED
+    _pool.append(head)
 
 
 cdef int header_id_of(const char* name, Py_ssize_t n) noexcept nogil:
@@ -155,16 +167,12 @@ cdef class MessageHead:
         cdef HeaderSpan span
         if name_len > 65535:
             raise ValueError("field name is too long")
-        self.reserve(<uint32_t>(name_len + value_len))
-        span.name_off = self.length
+        span.name_off = self._put(name, name_len)
         span.name_len = <unsigned short>name_len
-        span.value_off = self.length + <uint32_t>name_len
+        span.value_off = self._put(value, value_len)
         span.value_len = <uint32_t>value_len
-        span.id = <unsigned char>header_id_of(name, name_len)
-        span.flags = SPAN_ADDED | sensitivity(span.id, name, name_len)
-        memcpy(self.data + self.length, name, name_len)
-        memcpy(self.data + self.length + name_len, value, value_len)
-        self.length += <uint32_t>(name_len + value_len)
+        span.id = <unsigned char>header_id_of(self.data + span.name_off, name_len)
+        span.flags = SPAN_ADDED | sensitivity(span.id, self.data + span.name_off, name_len)
         return self.push_span(span)
 
     cdef int drop_field(self, const char* name, Py_ssize_t name_len) noexcept:
@@ -187,7 +195,15 @@ cdef class MessageHead:
 
     cdef uint32_t _put(self, const char* p, Py_ssize_t n) except? 4294967295:
         cdef uint32_t at = self.length
+        cdef Py_ssize_t inside = -1
+        if n > MAX_DATA:
+            raise ValueError("message head is too large")
+        # The bytes may lie in this head, and making room may move it.
+        if p >= self.data and p < self.data + self.length:
+            inside = p - self.data
         self.reserve(<uint32_t>n)
+        if inside >= 0:
+            p = self.data + inside
         memcpy(self.data + at, p, n)
         self.length += <uint32_t>n
         return at
@@ -286,14 +302,21 @@ cdef class MessageHead:
         raw_authority = authority.encode("ascii")
         if not raw_method or not all_of(raw_method, len(raw_method), IS_TOKEN):
             raise ValueError(f"{method!r} is not a method")
-        if not raw_target.startswith(b"/") or any(c <= 32 or c >= 127 or c == 35 for c in raw_target):
+        if raw_method == b"CONNECT":
+            formed = raw_target == raw_authority != b""
+        else:
+            formed = raw_target.startswith(b"/") or raw_method == b"OPTIONS" and raw_target == b"*"
+        if not formed or not all_of(raw_target, len(raw_target), IS_TARGET):
             raise ValueError(f"{target!r} is not a request target")
-        if any(c <= 32 or c >= 127 for c in raw_authority):
+        if not all_of(raw_authority, len(raw_authority), IS_TARGET):
             raise ValueError(f"{authority!r} is not an authority")
         self.method_off = self._put(raw_method, len(raw_method))
         self.method_len = <uint32_t>len(raw_method)
+        self.flags &= ~(HEAD_IS_HEAD | HEAD_CONNECT)
         if raw_method == b"HEAD":
             self.flags |= HEAD_IS_HEAD
+        elif raw_method == b"CONNECT":
+            self.flags |= HEAD_CONNECT
         self.set_target(raw_target, len(raw_target))
         self.set_authority(raw_authority, len(raw_authority))
 

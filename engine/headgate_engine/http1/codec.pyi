@@ -45,6 +45,18 @@ class PythonCodec(Http1Codec):
         """Go on with the next message; LocalProtocolError while the connection cannot take one."""
     @property
     def can_reuse(self) -> bool: ...
+    @property
+    def unread(self) -> int:
+        """Bytes received and not yet told in events."""
+    @property
+    def held_memory(self) -> int:
+        """Bytes of memory the codec keeps for input; 0 when it is idle."""
+    @property
+    def waits_for_continue(self) -> bool:
+        """True while the client holds its body back for a 100 response."""
 
 def bench_parse(data: bytes, times: int) -> None:
     """Parse a request head `times` times; for bench/micro."""
+
+def bench_send_request(data: bytes, times: int) -> bytes:
+    """Write the request whose head `data` is `times` times and return it once; for bench/micro."""

@@ -8,14 +8,14 @@ from libc.string cimport memchr, memcpy
 
 from headgate_engine.context.headers cimport (
     H_CONNECTION, H_CONTENT_LENGTH, H_DATE, H_HOST, H_KEEP_ALIVE, H_PROXY_CONNECTION, H_TE, H_TRAILER,
-    H_TRANSFER_ENCODING, H_UPGRADE, HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_IS_HEAD, HEAD_KEEP_ALIVE,
-    HEAD_TE_TRAILERS, HEAD_UPGRADE, HeaderSpan, MessageHead, SPAN_DROPPED, new_head, recycle_head)
+    H_TRANSFER_ENCODING, H_UPGRADE, HEAD_CHUNKED, HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_IS_HEAD, HEAD_KEEP_ALIVE,
+    HEAD_TE_TRAILERS, HEAD_UPGRADE, HeaderSpan, MessageHead, SPAN_ADDED, SPAN_DROPPED, new_head, recycle_head)
 from headgate_engine.http1.head cimport parse_request, parse_response, parse_trailers
 from headgate_engine.http1.states cimport (
     I_CYCLE, I_DATA, I_END, I_EOF, I_FAULT, I_HEAD, I_INFORMATIONAL, I_SWITCH, REFUSED, S_BODY, S_DONE,
     S_ERROR, S_IDLE, S_TUNNEL, next_state)
 from headgate_engine.wire.buffer cimport ByteBuffer
-from headgate_engine.wire.scan cimport IS_TOKEN, IS_VALUE, all_of, hex_value
+from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, IS_VALUE, all_of, hex_value
 
 import http
 
@@ -135,7 +135,8 @@ cdef class Http1Codec:
                 self.pending.append(self.lent + self.lent_pos, self.lent_len - self.lent_pos)
             self.lent = NULL
             self.lent_len = self.lent_pos = 0
-        elif self.pending_pos:
+        elif self.pending_pos * 2 >= self.pending.length:
+            # Moving the rest costs what was used up at most: many small messages in one buffer stay linear.
             self.pending.consume(self.pending_pos)
             self.pending_pos = 0
         if self.pending.length == 0 and self.pending.capacity:
@@ -160,30 +161,30 @@ cdef class Http1Codec:
     cdef Py_ssize_t _section_end(self, Py_ssize_t limit, bint start_line) except -2:
         """Length of the header section at the front, its empty line included; -1: more bytes are needed.
 
-        Looks at whole lines only, each once (`scanned` is where the first incomplete line begins).
+        Every byte is searched once, however the input is cut (`scanned`: what was searched before).
         """
         cdef const char* p = self._rest()
         cdef Py_ssize_t n = self._rest_len()
         cdef Py_ssize_t at = self.scanned
+        cdef Py_ssize_t first = self.limits.max_start_line
         cdef const char* end
+        if start_line and n > first and memchr(p, 10, first + 1) == NULL:
+            raise RemoteProtocolError("start line is too long", 414 if self.role == ROLE_SERVER else 502)
         while at < n:
             end = <const char*>memchr(p + at, 10, n - at)
             if end == NULL:
                 break
-            if end == p + at or end[-1] != 13:
+            if end == p or (end - 1)[0] != 13:
                 raise RemoteProtocolError("line does not end in CR LF")
-            if start_line and at == 0 and end - p > self.limits.max_start_line:
-                raise RemoteProtocolError("start line is too long", 414 if self.role == ROLE_SERVER else 502)
-            if end - p == at + 1:
-                if end - p + 1 > limit:
-                    raise RemoteProtocolError("header section is too large", 431)
-                return end - p + 1
             at = end - p + 1
-        if start_line and at == 0 and n > self.limits.max_start_line:
-            raise RemoteProtocolError("start line is too long", 414 if self.role == ROLE_SERVER else 502)
+            # An empty line: nothing but CR LF stands between this LF and the one before it, or the front.
+            if at == 2 or (end - 2)[0] == 10:
+                if at > limit:
+                    raise RemoteProtocolError("header section is too large", 431)
+                return at
         if n > limit:
             raise RemoteProtocolError("header section is too large", 431)
-        self.scanned = at
+        self.scanned = n
         return -1
 
     cdef int _next_head(self) except -1:
@@ -261,11 +262,23 @@ cdef class Http1Codec:
             self.peer_keep_alive = False
             return EV_HEAD
         if head.status < 200:
+            if head.flags & HEAD_CHUNKED or head.content_length > 0:
+                raise RemoteProtocolError("informational response with a body", 502)
             self._move_recv(I_INFORMATIONAL)
             return EV_INFORMATIONAL
         self._move_recv(I_HEAD)
         self.peer_keep_alive = head.flags & HEAD_KEEP_ALIVE != 0
-        if self.request_flags & HEAD_IS_HEAD or head.status == 204 or head.status == 304:
+        if self.request_flags & HEAD_CONNECT and head.status < 300:
+            # RFC 9110 section 9.3.6: a tunnel from here on, whatever framing the head claims.
+            self.recv_mode = BODY_NONE
+            self.switching = True
+            self.peer_keep_alive = False
+        elif head.status == 204 and (head.flags & HEAD_CHUNKED or head.content_length > 0):
+            # It has no body (RFC 9112 section 6.3), but a peer that announces one may well send it: what follows on
+            # this connection cannot be told from the answer to the next request.
+            self.recv_mode = BODY_NONE
+            self.peer_keep_alive = False
+        elif self.request_flags & HEAD_IS_HEAD or head.status == 204 or head.status == 304:
             self.recv_mode = BODY_NONE
         elif head.flags & HEAD_CHUNKED:
             self.recv_mode = BODY_CHUNKED
@@ -285,7 +298,7 @@ cdef class Http1Codec:
             return self._next_chunked()
         if self.recv_mode == BODY_NONE:
             if self.switching and self.role == ROLE_CLIENT:
-                # Behind a 101 there is no end of message: the next byte is the other protocol's.
+                # Behind a 101, or a 2xx to CONNECT, there is no end of message: the next byte is the tunnel's.
                 self._move_recv(I_SWITCH)
                 return EV_UPGRADED
             return self._body_end()
@@ -386,8 +399,7 @@ cdef class Http1Codec:
         if stop == 0 or p[stop - 1] != 13:
             raise RemoteProtocolError("chunk line does not end in CR LF")
         stop -= 1
-        # An extension begins with ';', blanks before it are bad whitespace that a sender must not make.
-        if at < stop and (p[at] != b";" or not all_of(p + at, stop - at, IS_VALUE)):
+        if at < stop and not are_extensions(p + at, stop - at):
             raise RemoteProtocolError("invalid chunk extension")
         self.recv_left = size
         self._consume(stop + 2)
@@ -408,8 +420,12 @@ cdef class Http1Codec:
 
     # -- cycles --------------------------------------------------------------------------------------------------------
     cdef bint reusable(self) noexcept:
-        return self.recv_state == S_DONE and self.send_state == S_DONE and self.peer_keep_alive \
-            and self.our_keep_alive and not self.switching
+        if self.recv_state != S_DONE or self.send_state != S_DONE or not self.peer_keep_alive \
+                or not self.our_keep_alive or self.switching:
+            return False
+        # Bytes behind a response answer nothing we asked. Kept, they would be read as the answer to the next request,
+        # which may be another client's.
+        return self.role == ROLE_SERVER or self._rest_len() == 0
 
     cdef int start_next_cycle(self) except -1:
         if not self.reusable():
@@ -491,8 +507,15 @@ cdef class Http1Codec:
                           bint upgrade) except -1:
         if mode == BODY_UNTIL_CLOSE:
             raise LocalProtocolError("a request cannot be ended by closing")
+        if head.method_len == 0 or not all_of(head.data + head.method_off, head.method_len, IS_TOKEN):
+            raise LocalProtocolError("a request needs a method")
+        if head.target_len == 0 or not all_of(head.data + head.target_off, head.target_len, IS_TARGET):
+            raise LocalProtocolError("a request target cannot hold this character")
+        if not all_of(head.data + head.authority_off, head.authority_len, IS_TARGET):
+            raise LocalProtocolError("a host cannot hold this character")
+        check_added(head)
         self._move_send(I_HEAD)
-        self.request_flags = head.flags & HEAD_IS_HEAD
+        self.request_flags = head.flags & (HEAD_IS_HEAD | HEAD_CONNECT)
         if upgrade:
             self.request_flags |= HEAD_UPGRADE
         self.our_keep_alive = True
@@ -524,21 +547,34 @@ cdef class Http1Codec:
 
     cdef int send_response(self, ByteBuffer out, MessageHead head, int mode, int64_t length, bint close,
                            bint lower_case) except -1:
+        cdef bint tunnel
         if head.status < 200 and head.status != 101:
             raise LocalProtocolError("informational responses go out by send_informational()")
+        check_added(head)
+        tunnel = head.status == 101 or self.request_flags & HEAD_CONNECT and head.status < 300
+        if tunnel or head.status == 204:
+            mode, length = BODY_NONE, -1
+        elif self.request_flags & HEAD_IS_HEAD or head.status == 304:
+            mode = BODY_NONE
+        elif mode == BODY_NONE:
+            # Without a framing field the client would wait for the end of the connection.
+            if length > 0:
+                raise LocalProtocolError("a body is announced and none will be sent")
+            length = 0
+        elif mode == BODY_CHUNKED and self.request_minor == 0 and self.recv_state != S_IDLE:
+            raise LocalProtocolError("HTTP/1.0 has no chunks")
         self._move_send(I_HEAD)
         if mode == BODY_UNTIL_CLOSE or not self.peer_keep_alive:
             close = True
         self.our_keep_alive = not close
-        if self.request_flags & HEAD_IS_HEAD or head.status == 204 or head.status == 304 or head.status == 101:
-            mode = BODY_NONE
         self._status_line(out, head)
         self._fields(out, head, lower_case)
         if _date_field and head.find_id(H_DATE, 0) < 0:
             out.append(_date_field, len(_date_field))
-        if head.status == 101:
+        if tunnel:
             self.switching = True
-            self._upgrade_fields(out, head)
+            if head.status == 101:
+                self._upgrade_fields(out, head)
         else:
             if close:
                 out.append(b"connection: close\r\n", 19)
@@ -560,9 +596,9 @@ cdef class Http1Codec:
 
     cdef int send_informational(self, ByteBuffer out, int status) except -1:
         cdef bytes line
-        self._move_send(I_INFORMATIONAL)
         if not 100 <= status < 200 or status == 101:
             raise LocalProtocolError("not an informational status")
+        self._move_send(I_INFORMATIONAL)
         if status == 100:
             self.continue_due = False
         line = <bytes>STATUS_LINES[status]
@@ -580,6 +616,8 @@ cdef class Http1Codec:
         return out.append(data, n)
 
     cdef int send_chunk_open(self, ByteBuffer out, Py_ssize_t n) except -1:
+        if n <= 0:
+            raise LocalProtocolError("an empty chunk would end the body")
         self._move_send(I_DATA)
         out.append_hex(n)
         return out.append(b"\r\n", 2)
@@ -595,15 +633,83 @@ cdef class Http1Codec:
         return 0
 
     cdef int send_end(self, ByteBuffer out, MessageHead trailers) except -1:
-        self._move_send(I_END)
         if self.send_mode == BODY_LENGTH and self.send_left:
             raise LocalProtocolError("less body than announced")
+        if trailers is not None:
+            check_added(trailers)
+        self._move_send(I_END)
         if self.send_mode == BODY_CHUNKED:
             out.append(b"0\r\n", 3)
             if trailers is not None:
                 self._fields(out, trailers, False)
             out.append(b"\r\n", 2)
         return 0
+
+
+cdef int check_added(MessageHead head) except -1:
+    """Fields of the peer were checked when they were read; those that steps added are checked before a byte is written."""
+    cdef int i
+    cdef HeaderSpan* span
+    for i in range(head.count):
+        span = &head.spans[i]
+        if span.flags & (SPAN_ADDED | SPAN_DROPPED) != SPAN_ADDED:
+            continue
+        if span.name_len == 0 or not all_of(head.data + span.name_off, span.name_len, IS_TOKEN) \
+                or not all_of(head.data + span.value_off, span.value_len, IS_VALUE):
+            raise LocalProtocolError("an added field holds a character that cannot be sent")
+    return 0
+
+
+cdef bint are_extensions(const char* p, Py_ssize_t n) noexcept nogil:
+    """`;name`, `;name=token` or `;name="text"`, any number of them: RFC 9112 section 7.1.1.
+
+    Blanks in front of a ';' or at the end are bad whitespace of the kind that peers disagree about: refused.
+    """
+    cdef Py_ssize_t at = 0
+    while at < n:
+        if p[at] != b";":
+            return False
+        at = past_blanks(p, n, at + 1)
+        if at == n or not all_of(p + at, 1, IS_TOKEN):
+            return False
+        at = past_token(p, n, at)
+        if past_blanks(p, n, at) == n or p[past_blanks(p, n, at)] != b"=":
+            continue
+        at = past_blanks(p, n, past_blanks(p, n, at) + 1)
+        if at < n and p[at] == b'"':
+            at = past_quoted(p, n, at + 1)
+            if at < 0:
+                return False
+        elif at == n or not all_of(p + at, 1, IS_TOKEN):
+            return False
+        else:
+            at = past_token(p, n, at)
+    return True
+
+
+cdef inline Py_ssize_t past_blanks(const char* p, Py_ssize_t n, Py_ssize_t at) noexcept nogil:
+    while at < n and (p[at] == 32 or p[at] == 9):
+        at += 1
+    return at
+
+
+cdef inline Py_ssize_t past_token(const char* p, Py_ssize_t n, Py_ssize_t at) noexcept nogil:
+    while at < n and all_of(p + at, 1, IS_TOKEN):
+        at += 1
+    return at
+
+
+cdef Py_ssize_t past_quoted(const char* p, Py_ssize_t n, Py_ssize_t at) noexcept nogil:
+    """Behind the closing quote; -1 when there is none or a control character comes first."""
+    while at < n and all_of(p + at, 1, IS_VALUE):
+        if p[at] == b'"':
+            return at + 1
+        if p[at] == b"\\":
+            at += 1
+            if at == n or not all_of(p + at, 1, IS_VALUE):
+                return -1
+        at += 1
+    return -1
 
 
 cdef inline bint is_framing(int header_id) noexcept nogil:
@@ -629,6 +735,7 @@ cdef class PythonCodec(Http1Codec):
 
     def receive(self, bytes data):
         """Takes bytes from the peer; b"" tells that it closed its half. Call next_event() until NeedData or Paused."""
+        self._keep_rest()       # what a caller who stopped early has not asked for yet
         self.given = data
         self.feed(data, len(data))
 
@@ -652,7 +759,8 @@ cdef class PythonCodec(Http1Codec):
         chunked = head.flags & HEAD_CHUNKED != 0
         length = None if head.content_length < 0 else head.content_length
         if head.status:
-            return events.Response(head.status, _fields_of(head), head.reason, head.minor_version, length, chunked)
+            kind = events.InformationalResponse if event == EV_INFORMATIONAL else events.Response
+            return kind(head.status, _fields_of(head), head.reason, head.minor_version, length, chunked)
         return events.Request(head.method, head.target, head.authority, _fields_of(head), head.minor_version, length,
                               chunked)
 
@@ -671,10 +779,10 @@ cdef class PythonCodec(Http1Codec):
                 head.add(name, value)
         if isinstance(event, events.Request):
             head.set_request(event.method, event.target, event.authority)
-            self.send_request(out, head, mode, length, False)
+            self.send_request(out, head, mode, length, head.find_id(H_UPGRADE, 0) >= 0)
         elif isinstance(event, events.Response):
             head.status = event.status
-            if 100 <= event.status < 200:
+            if 100 <= event.status < 200 and event.status != 101:
                 self.send_informational(out, event.status)
             else:
                 if mode == BODY_NONE and close:
@@ -698,6 +806,21 @@ cdef class PythonCodec(Http1Codec):
     def can_reuse(self):
         return self.reusable()
 
+    @property
+    def unread(self):
+        """Bytes received and not yet told in events."""
+        return self.buffered()
+
+    @property
+    def held_memory(self):
+        """Bytes of memory the codec keeps for input."""
+        return self.pending.capacity
+
+    @property
+    def waits_for_continue(self):
+        """True while the client holds its body back for a 100 response."""
+        return self.continue_due
+
 
 def bench_parse(bytes data, int times):
     """Parses a request head `times` times; for bench/micro, so that no Python call is measured."""
@@ -706,3 +829,16 @@ def bench_parse(bytes data, int times):
         head = new_head()
         parse_request(head, data, len(data), 256)
         recycle_head(head)
+
+
+def bench_send_request(bytes data, int times):
+    """Writes the request whose head `data` is `times` times; for bench/micro."""
+    cdef MessageHead head = new_head()
+    cdef ByteBuffer out = ByteBuffer()
+    cdef Http1Codec codec = Http1Codec(ROLE_CLIENT)
+    parse_request(head, data, len(data), 256)
+    for _ in range(times):
+        out.clear()
+        codec.send_state = S_IDLE
+        codec.send_request(out, head, BODY_NONE, -1, False)
+    return out.take()

@@ -13,12 +13,13 @@ from headgate_engine.context.headers cimport (
     HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_HAS_HOST, HEAD_IS_HEAD, HEAD_KEEP_ALIVE, HEAD_TE_TRAILERS,
     HEAD_UPGRADE, HeaderSpan, MessageHead, SPAN_DROPPED, header_id_of, sensitivity)
 from headgate_engine.wire.scan cimport (
-    IS_AUTHORITY, IS_TARGET, IS_TOKEN, IS_VALUE, all_of, same_lower)
+    HG_CLASS, IS_AUTHORITY, IS_HEX, IS_TARGET, IS_TOKEN, IS_VALUE, all_of, lower, same_lower)
 
 from headgate_engine.errors import RemoteProtocolError
 
 # Fields that `connection` may not make hop-by-hop: dropping them would change whom or what the request is for.
-PROTECTED = (b"host", b"content-length", b"authorization", b"cookie", b"content-type")
+PROTECTED = (
+    b"host", b"content-length", b"authorization", b"cookie", b"set-cookie", b"content-type", b"content-encoding")
 # RFC 9110 section 6.5.1: framing, routing, modifiers, authentication and content fields are no trailers.
 FORBIDDEN_TRAILERS = frozenset((
     b"transfer-encoding", b"content-length", b"host", b"connection", b"keep-alive", b"te", b"trailer", b"upgrade",
@@ -28,6 +29,21 @@ FORBIDDEN_TRAILERS = frozenset((
 ))
 cdef enum:
     MAX_LENGTH_DIGITS = 18
+    # Each option is looked for among all fields: unbounded, one head could cost milliseconds. Real ones name a few.
+    MAX_CONNECTION_OPTIONS = 100
+
+cdef uint8_t[256] IS_PROTECTED       # by HeaderId
+
+
+cdef _fill_protected():
+    for name in PROTECTED:
+        known = header_id_of(name, len(name))
+        if known == H_OTHER:
+            raise AssertionError(f"{name!r} has no HeaderId")
+        IS_PROTECTED[known] = 1
+
+
+_fill_protected()
 
 
 cdef int refuse(str reason, int status=400) except -1:
@@ -114,6 +130,8 @@ cdef int parse_target(MessageHead head) except -1:
     if head.method_len == 7 and memcmp(head.data, b"CONNECT", 7) == 0:
         head.flags |= HEAD_CONNECT
         check_authority(target, n)
+        if not has_port(target, n):
+            refuse("CONNECT needs a port")
         head.authority_off = head.target_off
         head.authority_len = head.target_len
         head.path_len = n
@@ -147,7 +165,11 @@ cdef int split_absolute(MessageHead head, uint32_t skip) except -1:
     head.authority_off = start
     head.authority_len = at - start
     if at == stop:
-        head.set_target(b"/", 1)
+        # RFC 9112 section 3.2.4: without a path, OPTIONS asks about the server as a whole.
+        if head.method_len == 7 and memcmp(head.data, b"OPTIONS", 7) == 0:
+            head.set_target(b"*", 1)
+        else:
+            head.set_target(b"/", 1)
     elif head.data[at] == b"?":
         # An empty path is "/" (RFC 9112 section 3.2.1); the bytes are put together anew.
         rest = b"/" + head.data[at:stop]
@@ -161,16 +183,22 @@ cdef int split_absolute(MessageHead head, uint32_t skip) except -1:
 cdef int check_authority(const char* p, Py_ssize_t n) except -1:
     """host[:port] without user information; RFC 9110 section 4.2."""
     cdef Py_ssize_t at = 0
+    cdef int port = 0
     cdef const char* close
     if n == 0 or not all_of(p, n, IS_AUTHORITY):
         refuse("invalid host")
     if p[0] == b"[":
         close = <const char*>memchr(p, 93, n)
-        if close == NULL or close == p + 1:
+        if close == NULL or memchr(p, 58, close - p) == NULL:
             refuse("invalid host")
         at = 1
+        while p + at < close and p[at] != b"%":
+            if not (p[at] == b":" or p[at] == b"." or HG_CLASS[<uint8_t>p[at]] & IS_HEX):
+                refuse("invalid host")
+            at += 1
+        # A zone (RFC 6874) is a name.
         while p + at < close:
-            if not (p[at] == b":" or p[at] == b"." or p[at] == b"%" or 48 <= p[at] <= 57 or 97 <= (p[at] | 32) <= 122):
+            if not (p[at] == b"%" or HG_CLASS[<uint8_t>p[at]] & IS_TOKEN):
                 refuse("invalid host")
             at += 1
         at += 1
@@ -188,7 +216,19 @@ cdef int check_authority(const char* p, Py_ssize_t n) except -1:
     for i in range(at + 1, n):
         if not 48 <= p[i] <= 57:
             refuse("invalid host")
+        port = port * 10 + (p[i] - 48)
+    if port > 65535:
+        refuse("invalid host")
     return 0
+
+
+cdef bint has_port(const char* p, Py_ssize_t n) noexcept nogil:
+    """A checked authority ends in a port that is not 0."""
+    cdef bint nonzero = False
+    while n > 0 and 48 <= p[n - 1] <= 57:
+        nonzero = nonzero or p[n - 1] != 48
+        n -= 1
+    return nonzero and n > 0 and p[n - 1] == 58
 
 
 cdef int parse_status_line(MessageHead head, Py_ssize_t n) except -1:
@@ -222,7 +262,7 @@ cdef int parse_fields(MessageHead head, Py_ssize_t at, Py_ssize_t n, int max_hea
     cdef HeaderSpan span
     while at < n:
         end = <const char*>memchr(p + at, 10, n - at)
-        if end == NULL or end == p + at or end[-1] != 13:
+        if end == NULL or end == p + at or (end - 1)[0] != 13:
             refuse("line does not end in CR LF")
         stop = end - p - 1
         if stop == at:
@@ -337,37 +377,101 @@ cdef int framing(MessageHead head) except -1:
 cdef int connection_fields(MessageHead head) except -1:
     """Persistence and hop-by-hop fields, RFC 9110 section 7.6.1."""
     cdef int i
+    cdef int options = 0
+    cdef int asked = 0
     cdef HeaderSpan* span
-    cdef bint close = False
-    cdef bint keep = False
-    cdef bint upgrade = False
     cdef bint upgrade_field = False
     for i in range(head.count):
         span = &head.spans[i]
         if span.id == H_CONNECTION:
             span.flags |= SPAN_DROPPED
-            tokens = head.data[span.value_off:span.value_off + span.value_len].lower().split(b",")
-            for token in tokens:
-                token = token.strip(b" \t")
-                if token == b"close":
-                    close = True
-                elif token == b"keep-alive":
-                    keep = True
-                elif token == b"upgrade":
-                    upgrade = True
-                elif token and token not in PROTECTED:
-                    head.drop_field(token, len(token))
+            asked |= connection_options(head, span, &options)
         elif span.id == H_UPGRADE:
             upgrade_field = True
             span.flags |= SPAN_DROPPED
         elif span.id == H_TE:
-            if b"trailers" in head.data[span.value_off:span.value_off + span.value_len].lower():
+            if takes_trailers(head.data + span.value_off, span.value_len):
                 head.flags |= HEAD_TE_TRAILERS
             span.flags |= SPAN_DROPPED
         elif span.id == H_KEEP_ALIVE or span.id == H_PROXY_CONNECTION or span.id == H_TRAILER:
             span.flags |= SPAN_DROPPED
-    if not close and (head.minor_version == 1 or keep):
+    if not asked & ASKED_CLOSE and (head.minor_version == 1 or asked & ASKED_KEEP):
         head.flags |= HEAD_KEEP_ALIVE
-    if upgrade and upgrade_field and head.minor_version == 1:
+    if asked & ASKED_UPGRADE and upgrade_field and head.minor_version == 1:
         head.flags |= HEAD_UPGRADE
     return 0
+
+
+# What the options of a connection field ask for.
+cdef enum:
+    ASKED_CLOSE = 1
+    ASKED_KEEP = 2
+    ASKED_UPGRADE = 4
+
+
+cdef int connection_options(MessageHead head, const HeaderSpan* span, int* options) except -1:
+    """Drops the fields that one connection field names; returns ASKED bits. `options` counts over the whole head."""
+    cdef const char* p = head.data + span.value_off
+    cdef Py_ssize_t stop = span.value_len
+    cdef Py_ssize_t at = 0
+    cdef Py_ssize_t n, start
+    cdef int asked = 0
+    while at <= stop:
+        n = next_element(p, stop, &at, &start)
+        if n == 0:
+            continue
+        options[0] += 1
+        if options[0] > MAX_CONNECTION_OPTIONS:
+            refuse("too many connection options")
+        if n == 5 and same_lower(p + start, b"close", 5):
+            asked |= ASKED_CLOSE
+        elif n == 10 and same_lower(p + start, b"keep-alive", 10):
+            asked |= ASKED_KEEP
+        elif n == 7 and same_lower(p + start, b"upgrade", 7):
+            asked |= ASKED_UPGRADE
+        elif not IS_PROTECTED[header_id_of(p + start, n)]:
+            drop_named(head, p + start, n)
+    return asked
+
+
+cdef int drop_named(MessageHead head, const char* name, Py_ssize_t n) noexcept nogil:
+    """Like MessageHead.drop_field(), for a name in any case."""
+    cdef int i
+    cdef Py_ssize_t j
+    cdef HeaderSpan* span
+    cdef const char* other
+    for i in range(head.count):
+        span = &head.spans[i]
+        if span.name_len != n or span.flags & SPAN_DROPPED:
+            continue
+        other = head.data + span.name_off
+        j = 0
+        while j < n and lower(other[j]) == lower(name[j]):
+            j += 1
+        if j == n:
+            span.flags |= SPAN_DROPPED
+    return 0
+
+
+cdef bint takes_trailers(const char* p, Py_ssize_t stop) noexcept nogil:
+    """A te field has the member `trailers`."""
+    cdef Py_ssize_t at = 0
+    cdef Py_ssize_t n, start
+    while at <= stop:
+        n = next_element(p, stop, &at, &start)
+        if n == 8 and same_lower(p + start, b"trailers", 8):
+            return True
+    return False
+
+
+cdef inline Py_ssize_t next_element(const char* p, Py_ssize_t stop, Py_ssize_t* at, Py_ssize_t* start) noexcept nogil:
+    """Length of the member of a comma list that begins at `at`, blanks around it left out; moves `at` behind its comma."""
+    cdef const char* comma = <const char*>memchr(p + at[0], 44, stop - at[0])
+    cdef Py_ssize_t end = stop if comma == NULL else comma - p
+    start[0] = at[0]
+    at[0] = end + 1
+    while start[0] < end and (p[start[0]] == 32 or p[start[0]] == 9):
+        start[0] += 1
+    while end > start[0] and (p[end - 1] == 32 or p[end - 1] == 9):
+        end -= 1
+    return end - start[0]

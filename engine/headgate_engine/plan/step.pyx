@@ -48,11 +48,11 @@ cdef class AsyncStep(Step):
         if isinstance(found, Reply):
             ctx.reply = found
             return RESPOND
-        ctx.waiting = asyncio.get_running_loop().create_task(drive(self.name, ctx, ctx.exchange, found))
+        ctx.waiting = asyncio.get_running_loop().create_task(_drive(self.name, ctx, ctx.exchange, found))
         return SUSPEND
 
 
-async def drive(name, RequestContext ctx, exchange, awaitable):
+async def _drive(name, RequestContext ctx, exchange, awaitable):
     """Waits for a suspended step, then lets its request go on."""
     try:
         reply = await awaitable

@@ -22,7 +22,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response head, also of informational responses (1xx)."""
+    """A response head: the final one, or 101."""
 
     status: int
     headers: Headers = ()
@@ -30,6 +30,11 @@ class Response:
     minor_version: int = 1
     content_length: int | None = None
     chunked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InformationalResponse(Response):
+    """A 1xx response that another one follows (not 101); only its head."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,4 +73,6 @@ class ConnectionClosed:
     """The peer closed at the end of a message."""
 
 
-Event = Request | Response | Data | EndOfMessage | NeedData | Paused | Upgraded | ConnectionClosed
+Event = (
+    Request | Response | InformationalResponse | Data | EndOfMessage | NeedData | Paused | Upgraded | ConnectionClosed
+)

@@ -11,6 +11,7 @@ from headgate_engine.wire.events import (
     ConnectionClosed,
     Data,
     EndOfMessage,
+    InformationalResponse,
     NeedData,
     Paused,
     Request,
@@ -125,7 +126,7 @@ RESPONSES = [
         "informational-first",
         "GET",
         b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + OK + b"Content-Length: 0\r\n\r\n",
-        [Response(103, (("Link", "x"),), "Early Hints"), Response(200, reason="OK", content_length=0), EndOfMessage()],
+        [InformationalResponse(103, (("Link", "x"),), "Early Hints"), Response(200, reason="OK", content_length=0), EndOfMessage()],
     ),
     (
         "chunked",
