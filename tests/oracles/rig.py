@@ -7,7 +7,6 @@ connection, no waiting call, no logged error, no exception in the loop or in an 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import gc
 import inspect
@@ -341,8 +340,8 @@ class Rig:
         assert not self.faults, self.faults
 
 
-def on_rig(**plan: Any) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
-    """Decorates `async def test(rig, ...)`. `plan`: fields of the BindPlan, times in ns."""
+def on_rig(*, faults: int = 0, **plan: Any) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
+    """Decorates `async def test(rig, ...)`. `plan`: fields of the BindPlan, times in ns. `faults`: errors in the log."""
 
     def wrap(function: Callable[..., Awaitable[None]]) -> Callable[..., None]:
         async def scenario(params: dict[str, Any]) -> None:
@@ -363,7 +362,7 @@ def on_rig(**plan: Any) -> Callable[[Callable[..., Awaitable[None]]], Callable[.
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(scenario(params))
             errors = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
-            assert not errors, caplog.text
+            assert len(errors) == faults, caplog.text
 
         signature = inspect.signature(function)
         others = [parameter for name, parameter in signature.parameters.items() if name != "rig"]
@@ -379,9 +378,3 @@ def on_rig(**plan: Any) -> Callable[[Callable[..., Awaitable[None]]], Callable[.
 def resident_bytes() -> int:
     gc.collect()
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-
-
-@contextlib.asynccontextmanager
-async def limit(seconds: float) -> Any:
-    async with asyncio.timeout(seconds):
-        yield

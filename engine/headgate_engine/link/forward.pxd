@@ -68,6 +68,7 @@ cdef class Exchange(Sink):
     cdef bint response_done
     cdef bint informed               # 100-continue was sent
     cdef bint abandoned              # the client's connection is gone, or done with this request
+    cdef bint broken                 # a response step raised: none runs any more
     cdef MessageHead request_trailers
 
     cdef int start(self, BindPlan bind) except -1
@@ -93,10 +94,14 @@ cdef class Exchange(Sink):
     cdef int _send_request(self) except -1
     cdef int _choose_request_mode(self, int64_t* length) noexcept
     cdef int _choose_response_mode(self, MessageHead head, int64_t* length) noexcept
-    cdef int _response_steps(self) except -1
+    cdef bint _response_steps(self) except -1
+    cdef int _run_response_steps(self) except -1
+    cdef int _guarded_steps(self, tuple steps) except -1
     cdef int _begin_response(self, MessageHead head, int mode, int64_t length) except -1
     cdef ByteBuffer tapped_out(self)
+    cdef int _start_attempt(self) except -1
     cdef int _arm(self) except -1
+    cdef int _unanswered(self) except -1
     cdef int _timed_out(self, int64_t now_ns) except -1
     cdef int _finish(self, bint clean) except -1
     cdef int _drop_upstream(self) except -1

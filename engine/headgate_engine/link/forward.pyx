@@ -79,17 +79,17 @@ cdef class Exchange(Sink):
             if self.stage == STAGE_LISTENER:
                 verdict = self._pick_listener()
             elif self.stage == STAGE_GATEWAY_STEPS:
-                verdict = self._run_steps(self.listener.request_steps)
+                verdict = self._guarded_steps(self.listener.request_steps)
             elif self.stage == STAGE_ROUTE:
                 verdict = self._pick_route()
             elif self.stage == STAGE_ROUTE_STEPS:
-                verdict = self._run_steps(self.route.request_steps)
+                verdict = self._guarded_steps(self.route.request_steps)
                 if verdict == CONTINUE and self.route.retry is not None:
                     self._prepare_retry()
             elif self.stage == STAGE_BACKEND:
                 verdict = self._pick_backend()
             elif self.stage == STAGE_BACKEND_STEPS:
-                verdict = self._run_steps(self.backend.request_steps)
+                verdict = self._guarded_steps(self.backend.request_steps)
             else:
                 return self._dispatch()
             if verdict == WAIT_BODY:
@@ -117,6 +117,18 @@ cdef class Exchange(Sink):
                 return verdict
         ctx.next_step = 0
         return CONTINUE
+
+    cdef int _guarded_steps(self, tuple steps) except -1:
+        """A step that raises is a fault of ours: 500, a line in the log, and nothing goes upstream."""
+        if not steps:
+            return CONTINUE
+        try:
+            return self._run_steps(steps)
+        except Exception as error:
+            logger.exception("a step failed")
+            self.ctx.error = f"step failed: {type(error).__name__}"
+            self.ctx.reply = self.worker.reply(REPLY_INTERNAL)
+            return RESPOND
 
     def resume(self, int verdict=CONTINUE):
         """Goes on after a step that suspended; with RESPOND its reply is sent. Later calls do nothing."""
@@ -248,6 +260,7 @@ cdef class Exchange(Sink):
         if self.backend.kind == BACKEND_HANDLER:
             self.stage = STAGE_RESPONSE
             self.ctx.upstream_started_ns = monotonic_ns()
+            self._start_attempt()
             self.call = self.backend.handler.begin(self)
             return 0
         choice = (<ModelRouter>self.backend.router).choose(self.ctx)
@@ -257,21 +270,18 @@ cdef class Exchange(Sink):
         self.ctx.backend = choice.plan
         self.tap = choice.tap
         self.pool = choice.plan.pool
-        if self._run_steps(choice.plan.request_steps) != CONTINUE:
+        if self._guarded_steps(choice.plan.request_steps) != CONTINUE:
             return self.respond(self.ctx.reply)
         return self._connect(False)
 
     # -- upstream ----------------------------------------------------------------------------------------------------
     cdef int _connect(self, bint fresh) except -1:
         cdef RequestContext ctx = self.ctx
-        cdef int64_t timeout = self.backend.request_timeout_ns or self.route.backend_timeout_ns
         cdef bint has_body = ctx.head.content_length > 0 or ctx.head.flags & HEAD_CHUNKED
         self.stage = STAGE_CONNECT
         ctx.attempts += 1
         ctx.endpoint = (<Pool>self.pool).endpoint
-        if timeout:
-            self.attempt_deadline = monotonic_ns() + timeout
-            self._arm()
+        self._start_attempt()
         # Only what cannot be sent twice is worth a look at the socket before it is used again.
         (<Pool>self.pool).acquire(self, fresh, has_body or not is_idempotent(ctx.head))
         return 0
@@ -416,7 +426,8 @@ cdef class Exchange(Sink):
             return 0
         if self.stage == STAGE_DONE:
             return 0
-        self._response_steps()
+        if not self._response_steps():
+            return self.respond(self.worker.reply(REPLY_INTERNAL))
         mode = self._choose_response_mode(head, &length)
         return self._begin_response(head, mode, length)
 
@@ -448,7 +459,8 @@ cdef class Exchange(Sink):
         cdef int64_t length = -1
         cdef int mode
         self.held = None
-        self._response_steps()
+        if not self._response_steps():
+            return self.respond(self.worker.reply(REPLY_INTERNAL))
         mode = self._choose_response_mode(head, &length)
         self._begin_response(head, mode, length)
         return self.client.send_body(held.data, held.length)
@@ -472,7 +484,20 @@ cdef class Exchange(Sink):
         length[0] = -1
         return BODY_CHUNKED if self.ctx.head.minor_version >= 1 else BODY_UNTIL_CLOSE
 
-    cdef int _response_steps(self) except -1:
+    cdef bint _response_steps(self) except -1:
+        """False when a step raised: what it would have changed must not pass, so the answer becomes 500."""
+        if self.broken:
+            return True
+        try:
+            self._run_response_steps()
+        except Exception as error:
+            logger.exception("a response step failed")
+            self.broken = True
+            self.ctx.error = f"response step failed: {type(error).__name__}"
+            return False
+        return True
+
+    cdef int _run_response_steps(self) except -1:
         cdef RequestContext ctx = self.ctx
         if self.route is not None and self.route.response_steps:
             self._run_response(self.route.response_steps)
@@ -518,7 +543,7 @@ cdef class Exchange(Sink):
         if self.hold_strict:
             return self.respond(self.worker.reply(REPLY_RESPONSE_TOO_LARGE))
         self._release_response()
-        return self.client.send_body(p, n)
+        return 0 if self.stage == STAGE_DONE else self.client.send_body(p, n)
 
     cdef ByteBuffer tapped_out(self):
         if self.tapped is None:
@@ -636,6 +661,13 @@ cdef class Exchange(Sink):
             return self.respond(self.worker.reply(REPLY_UPSTREAM_PROTOCOL))
         return self.respond(with_detail(self.worker.reply(REPLY_UPSTREAM_FAILED), detail))
 
+    cdef int _start_attempt(self) except -1:
+        cdef int64_t timeout = self.backend.request_timeout_ns or self.route.backend_timeout_ns
+        if timeout:
+            self.attempt_deadline = monotonic_ns() + timeout
+            self._arm()
+        return 0
+
     # -- retry -------------------------------------------------------------------------------------------------------
     cdef int _prepare_retry(self) except -1:
         """Keeps what an attempt starts from, where the route retries and the body is not too long to be sent again."""
@@ -708,7 +740,8 @@ cdef class Exchange(Sink):
 
     cdef int _timed_out(self, int64_t now_ns) except -1:
         cdef bint whole
-        if self.stage >= STAGE_RESPONSE:
+        cdef object call = self.call
+        if self.stage > STAGE_RESPONSE or self.stage == STAGE_RESPONSE and (call is None or self.ctx.status):
             return 0
         whole = self.request_deadline != 0 and self.request_deadline <= now_ns
         if self.backoff_until and not whole:
@@ -719,7 +752,10 @@ cdef class Exchange(Sink):
             (<Pool>self.pool).withdraw(self)
         if not whole and self._retry():
             return 0
-        return self.respond(self.worker.reply(REPLY_REQUEST_TIMEOUT if whole else REPLY_UPSTREAM_TIMEOUT))
+        self.respond(self.worker.reply(REPLY_REQUEST_TIMEOUT if whole else REPLY_UPSTREAM_TIMEOUT))
+        if call is not None:
+            call.client_gone()      # nobody waits for the handler's answer any more
+        return 0
 
     # -- answers of our own ------------------------------------------------------------------------------------------
     cdef int respond(self, Reply reply) except -1:
@@ -745,7 +781,9 @@ cdef class Exchange(Sink):
         ctx.response = head
         self.stage = STAGE_RESPONSE
         ctx.response_body = body
-        self._response_steps()
+        if not self._response_steps():
+            self.respond(self.worker.reply(REPLY_INTERNAL))
+            return 0
         body = ctx.response_body
         length = len(body)
         head.content_length = length
@@ -778,7 +816,13 @@ cdef class Exchange(Sink):
     def congested(self):
         return self.stage != STAGE_DONE and self.client.congested()
 
+    cdef int _unanswered(self) except -1:
+        if self.stage == STAGE_DONE or self.ctx.status:
+            raise RuntimeError("the request is answered already")
+        return 0
+
     def handler_reply(self, int status, headers, bytes body, str reason):
+        self._unanswered()
         cdef MessageHead head = new_head()
         head.status = status
         for name, value in headers:
@@ -787,6 +831,7 @@ cdef class Exchange(Sink):
         self._answer(head, body)
 
     def handler_start(self, int status, headers):
+        self._unanswered()
         cdef MessageHead head = new_head()
         cdef int64_t length = -1
         cdef int mode
@@ -795,17 +840,24 @@ cdef class Exchange(Sink):
             head.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
         self.ctx.response = head
         self.request_deadline = self.attempt_deadline = 0
-        self._response_steps()
+        if not self._response_steps():
+            raise RuntimeError("a response step failed")
         mode = self._choose_response_mode(head, &length)
         self._begin_response(head, mode, length)
         self.client.flush()
 
     def handler_send(self, bytes data):
+        if self.stage == STAGE_DONE:
+            raise RuntimeError("the answer has ended")
+        if self.ctx.head.flags & HEAD_IS_HEAD or self.ctx.status in (204, 304):
+            return
         self.ctx.response_bytes += len(data)
         self.client.send_body(data, len(data))
         self.client.flush()
 
     def handler_end(self):
+        if self.stage == STAGE_DONE:
+            raise RuntimeError("the answer has ended")
         self.client.end_response(None)
         self._finish(True)
 

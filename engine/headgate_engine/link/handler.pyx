@@ -6,9 +6,14 @@ lets out becomes a 500 (or a broken connection, once the head has left) and a li
 
 import asyncio
 import logging
+import re
 
+from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.forward cimport Exchange
 from headgate_engine.link.worker cimport Worker
+
+# token of RFC 9110 section 5.6.2
+NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 
 logger = logging.getLogger("headgate.handler")
 
@@ -43,8 +48,8 @@ cdef class HandlerBackend:
             logger.exception("handler failed", extra={"handler": self.name})
             call.fail(f"handler failed: {type(error).__name__}")
         else:
-            if not call.answered:
-                call.fail("handler gave no answer")
+            if not call.exchange.done:
+                call.fail("handler did not finish its answer" if call.answered else "handler gave no answer")
 
 
 cdef class HandlerCall:
@@ -55,11 +60,12 @@ cdef class HandlerCall:
     cdef readonly bytes body
     cdef readonly object headers
     cdef readonly bint gone, answered
+    cdef readonly bint secure            # the client reached the gateway over TLS
     cdef public object task
     cdef object writable
 
     def __init__(self, Exchange exchange):
-        ctx = exchange.context
+        cdef RequestContext ctx = exchange.ctx
         head = ctx.request
         self.exchange = exchange
         self.method = head.method
@@ -69,11 +75,7 @@ cdef class HandlerCall:
         self.body = ctx.request_body
         self.headers = HeaderView(head.items())
         self.peer = ctx.peer
-
-    @property
-    def secure(self):
-        """True when the client reached the gateway over TLS."""
-        return self.exchange.context.connection.secure
+        self.secure = ctx.secure
 
     def add_log_field(self, str key, value):
         if self.exchange.context is not None:
@@ -165,6 +167,8 @@ def encode_headers(headers):
     pairs = []
     for name, value in headers:
         field = value.encode("utf-8")
+        if not NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is not a header name")
         if b"\r" in field or b"\n" in field or b"\0" in field:
             raise ValueError(f"header {name} has a line break in its value")
         pairs.append((name.lower().encode("ascii"), field))

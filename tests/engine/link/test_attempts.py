@@ -186,3 +186,15 @@ async def test_preconditions_decide(rig: Rig, verdict: int, seen: int) -> None:
     rig.route.retry = RetryPlan(3, [503], precondition=Verdicts(verdict))
     await rig.ask(GET)
     assert len(rig.seen) == seen
+
+
+@on_rig()
+async def test_trailers_go_with_every_attempt(rig: Rig) -> None:
+    rig.script = failing(1)  # type: ignore[assignment]
+    rig.route.retry = RetryPlan(1, [503])
+    answer = await rig.ask(
+        b"POST / HTTP/1.1\r\nhost: a.test\r\nte: trailers\r\ntrailer: x-sum\r\ntransfer-encoding: chunked\r\n\r\n"
+        b"5\r\nhello\r\n0\r\nx-sum: 9\r\n\r\n"
+    )
+    assert answer.body == b"hello"
+    assert [request.trailers for request in rig.seen] == [[("x-sum", "9")]] * 2

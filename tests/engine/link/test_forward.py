@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from rig import GET, Rig, Upstream, on_rig
+
+from headgate_engine.context.request import RequestContext
+from headgate_engine.plan.step import AsyncStep, PythonStep
 
 
 @on_rig()
@@ -43,8 +48,6 @@ async def test_bytes_behind_a_response_never_answer_another_request(rig: Rig) ->
     async def script(up: Upstream) -> None:
         await up.request()
         await up.send(b"HTTP/1.1 200 OK\r\ncontent-")
-        import asyncio
-
         await asyncio.sleep(0.05)
         await up.send(b"length: 2\r\n\r\nokHTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\npoison")
         await up.request()
@@ -53,3 +56,33 @@ async def test_bytes_behind_a_response_never_answer_another_request(rig: Rig) ->
     rig.script = script
     assert (await rig.ask(GET)).body == b"ok"
     assert (await rig.ask(GET)).body in (b"ok", b"fine")
+
+
+def fail(ctx: RequestContext) -> None:
+    raise ZeroDivisionError("a step's own fault")
+
+
+async def fail_later(ctx: RequestContext) -> None:
+    await asyncio.sleep(0)
+    raise ZeroDivisionError("a step's own fault")
+
+
+@pytest.mark.parametrize("step", [PythonStep("fail", fail), AsyncStep("fail", fail), AsyncStep("fail", fail_later)])
+@pytest.mark.parametrize("phase", ["gateway", "route", "backend"])
+@on_rig(faults=1)
+async def test_a_step_that_raises_is_a_500_and_nothing_goes_upstream(rig: Rig, phase: str, step: PythonStep) -> None:
+    {"gateway": rig.listener, "route": rig.route, "backend": rig.backend}[phase].request_steps = (step,)
+    client = await rig.client()
+    answer = await client.ask(GET)
+    assert (answer.status, answer.body) == (500, b"internal error")
+    assert rig.seen == []
+
+
+@pytest.mark.parametrize("phase", ["gateway", "route", "backend"])
+@pytest.mark.parametrize("field", ["response_steps", "response_transforms"])
+@on_rig(faults=1)
+async def test_a_response_step_that_raises_is_a_500(rig: Rig, phase: str, field: str) -> None:
+    owner = {"gateway": rig.listener, "route": rig.route, "backend": rig.backend}[phase]
+    setattr(owner, field, (PythonStep("fail", fail),))
+    answer = await rig.ask(GET)
+    assert (answer.status, answer.body) == (500, b"internal error")
