@@ -8,7 +8,9 @@ from typing import Protocol
 from headgate.backend.contract import Call
 from headgate.backend.mcp.failure import McpFailure
 from headgate.dialect.mcp import versions
-from headgate.dialect.mcp.jsonrpc import PARSE_ERROR, UNSUPPORTED_VERSION, Kind, Message, NotAMessage, parse
+from headgate.dialect.mcp.jsonrpc import HEADER_MISMATCH, UNSUPPORTED_VERSION, Kind, Message, NotAMessage, parse
+from headgate.dialect.mcp.methods import INITIALIZE
+from headgate.dialect.mcp.mirrored import mismatch, version_mismatch
 
 STREAM_HEADERS = [
     ("content-type", "text/event-stream"),
@@ -88,9 +90,13 @@ def read_post(call: Call) -> Message:
     try:
         message = parse(call.body)
     except NotAMessage as error:
-        status = 400
-        raise McpFailure(status, str(error), error.code or PARSE_ERROR) from None
+        raise McpFailure(400, str(error), error.code) from None
     check_version(call, message)
+    if version_mismatch(message, call.headers.get(versions.HEADER)):
+        raise McpFailure(400, "initialize asks for another protocol version than the header", HEADER_MISMATCH)
+    contradiction = mismatch(message, call.headers.items())
+    if contradiction is not None:
+        raise McpFailure(400, contradiction, HEADER_MISMATCH)
     return message
 
 
@@ -100,11 +106,11 @@ def check_version(call: Call, message: Message | None) -> None:
     if version is None or version in versions.KNOWN:
         return
     data = None
-    if message is None or message.method != "initialize":
+    if message is None or message.method != INITIALIZE:
         data = {"supported": list(versions.KNOWN), "requested": version[:64]}
     raise McpFailure(400, f"unsupported MCP protocol version: {version[:64]}", UNSUPPORTED_VERSION, data)
 
 
 def needs_session(message: Message) -> bool:
     """Tell whether a message only makes sense within a session."""
-    return not (message.kind is Kind.REQUEST and message.method == "initialize")
+    return not (message.kind is Kind.REQUEST and message.method == INITIALIZE)

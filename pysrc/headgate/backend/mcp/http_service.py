@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import AsyncGenerator
+from enum import Enum
 
-from headgate.backend.contract import Call, HttpClient, Response
-from headgate.backend.mcp.failure import McpFailure
+from headgate.backend.contract import Call, HttpClient, Response, Stream
+from headgate.backend.mcp.failure import McpFailure, TargetFailure
 from headgate.backend.mcp.front import STREAM_HEADERS
-from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Kind, Message
+from headgate.dialect.mcp import mirrored
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Kind, Message, NotAMessage, error_message, parse
 from headgate.dialect.mcp.versions import SESSION_HEADER
 from headgate.ir.mcp import StreamableHttpTarget
 from headgate.ir.policies import HeaderModifier
+from headgate_engine.sse.decode import SseDecoder, SseError
 from headgate_engine.sse.encode import encode_event
 
 MAX_BODY = 16 * 1024 * 1024
@@ -29,13 +33,25 @@ NOT_FORWARDED = frozenset(
         "content-length",
         "content-type",
         "cookie",
+        "expect",
         "host",
+        "mcp-method",
+        "mcp-name",
         "proxy-authorization",
         "x-api-key",
     )
 )
 # Not passed to the client: the body is framed anew.
-NOT_RETURNED = frozenset(("content-length", "content-encoding", "transfer-encoding", "connection", "keep-alive"))
+NOT_RETURNED = frozenset(("content-length", "transfer-encoding", "connection", "keep-alive"))
+STREAM, JSON = "text/event-stream", "application/json"
+
+
+class Shape(Enum):
+    """How an answer is passed on: event by event, as one event, or as it is."""
+
+    STREAM = "stream"
+    EVENT = "event"
+    PLAIN = "plain"
 
 
 class HttpService:
@@ -48,69 +64,132 @@ class HttpService:
     async def post(self, call: Call, message: Message, session_id: str | None) -> None:
         """Forward a message."""
         del session_id
-        headers = self._headers(call, "application/json, text/event-stream")
-        headers.append(("content-type", "application/json"))
-        response = await self._call(call, "POST", headers, message.text)
-        await self._answer(call, response, message)
+        headers = self._headers(call, f"{JSON}, {STREAM}", message)
+        await self._forward(call, headers, message)
 
     async def get(self, call: Call, session_id: str | None) -> None:
         """Forward the event stream; a server without one says 405 itself."""
         del session_id
-        response = await self._call(call, "GET", self._headers(call, "text/event-stream"), None)
-        await self._answer(call, response, None)
+        await self._forward(call, self._headers(call, STREAM), None)
 
     async def delete(self, call: Call, session_id: str | None) -> None:
         """Forward the end of the session."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
-        response = await self._call(call, "DELETE", self._headers(call, "application/json"), None)
-        await self._answer(call, response, None)
+        await self._forward(call, self._headers(call, JSON), None)
 
-    def _headers(self, call: Call, accept: str) -> list[tuple[str, str]]:
+    def _headers(self, call: Call, accept: str, message: Message | None = None) -> list[tuple[str, str]]:
         policies = self._target.policies
         headers = [(name, value) for name, value in call.headers.items() if name.lower() not in NOT_FORWARDED]
         headers.append(("accept", accept))
+        if message is not None:
+            headers.append(("content-type", JSON))
+            headers += mirrored.of(message)
         if policies.auth is not None:
             headers.append((policies.auth.header, policies.auth.prefix + policies.auth.key.secret.reveal()))
         return edited(headers, policies.request_headers)
 
-    async def _call(self, call: Call, method: str, headers: list[tuple[str, str]], body: bytes | None) -> Response:
+    async def _forward(self, call: Call, headers: list[tuple[str, str]], message: Message | None) -> None:
+        """Call the server and give the client its answer. The target's time-out does not cover a stream's body."""
         timeout_ms = self._target.policies.request_timeout_ms
+        response: Response | None = None
+        body = b""
         try:
             async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
-                return await self._client.request(method, self._target.path, headers, body)
+                response = await self._request(call.method, headers, None if message is None else message.text)
+                shape = shape_of(call.method, message, response)
+                if shape is not Shape.STREAM:
+                    body = await read(response)
+            if shape is Shape.STREAM:
+                await self._stream(call, response, message)
+            elif shape is Shape.EVENT and body:
+                stream = self._begin(call, response)
+                await stream.send(encode_event(body, "message"))
+                await stream.end()
+            else:
+                returned = [(name, value) for name, value in response.headers if name.lower() not in NOT_RETURNED]
+                call.reply(response.status, edited(returned, self._target.policies.response_headers), body)
         except TimeoutError:
             raise McpFailure(504, "upstream call timeout", INTERNAL_ERROR) from None
+        finally:
+            if response is not None:
+                with contextlib.suppress(OSError):
+                    await response.aclose()
+
+    async def _request(self, method: str, headers: list[tuple[str, str]], body: bytes | None) -> Response:
+        try:
+            return await self._client.request(method, self._target.path, headers, body)
         except OSError as error:
             raise McpFailure(503, f"upstream call failed: {error}", INTERNAL_ERROR) from error
 
-    async def _answer(self, call: Call, response: Response, message: Message | None) -> None:
-        """Give the client the server's answer: streams as they come, a JSON response as a stream of one event."""
-        kind = (response.header("content-type") or "").split(";")[0].strip().lower()
+    def _begin(self, call: Call, response: Response) -> Stream:
         session = response.header(SESSION_HEADER)
         own = [] if session is None else [(SESSION_HEADER, session)]
-        modifier = self._target.policies.response_headers
+        return call.stream(response.status, edited([*STREAM_HEADERS, *own], self._target.policies.response_headers))
+
+    async def _stream(self, call: Call, response: Response, message: Message | None) -> None:
+        """Pass events on as they come, each one whole: a stream that breaks off leaves no half of one."""
+        stream = self._begin(call, response)
+        decoder = SseDecoder(MAX_BODY)
+        last = b""
         try:
-            if 200 <= response.status < 300 and kind == "text/event-stream":
-                stream = call.stream(response.status, edited([*STREAM_HEADERS, *own], modifier))
-                async for chunk in response:
-                    await stream.send(chunk)
-                await stream.end()
-                return
-            body = await response.read(MAX_BODY)
-            is_request = message is not None and message.kind is Kind.REQUEST
-            if 200 <= response.status < 300 and kind == "application/json" and is_request and body:
-                stream = call.stream(200, edited([*STREAM_HEADERS, *own], modifier))
-                await stream.send(encode_event(body, "message"))
-                await stream.end()
-                return
-            returned = [(name, value) for name, value in response.headers if name.lower() not in NOT_RETURNED]
-            call.reply(response.status, edited(returned, modifier), body)
-        except ValueError as error:
-            raise McpFailure(502, str(error), INTERNAL_ERROR) from error
-        finally:
-            with contextlib.suppress(OSError):
-                await response.aclose()
+            async with contextlib.aclosing(blocks(response, decoder)) as pieces:
+                async for raw, data in pieces:
+                    last = data or last
+                    await stream.send(raw)
+        except TargetFailure as error:
+            call.add_log_field("mcp.error.message", str(error))
+            # With an event id the client can come back for the rest, and an error would tell it not to.
+            if message is not None and not decoder.last_event_id and not answers(last, message):
+                text = error_message(message.raw_id, INTERNAL_ERROR, "upstream stream broke off")
+                await stream.send(encode_event(text, "message"))
+        await stream.end()
+
+
+def shape_of(method: str, message: Message | None, response: Response) -> Shape:
+    """Tell how an answer is passed on; raises McpFailure for one that is no answer to the request."""
+    asks = method == "GET" or (message is not None and message.kind is Kind.REQUEST)
+    if not asks or not 200 <= response.status < 300 or response.status in (202, 204):
+        return Shape.PLAIN
+    if (response.header("content-encoding") or "identity").lower() != "identity":
+        raise McpFailure(502, "upstream answer is compressed, which nobody asked for", INTERNAL_ERROR)
+    kind = (response.header("content-type") or "").split(";")[0].strip().lower()
+    if kind == STREAM:
+        return Shape.STREAM
+    if kind == JSON and method != "GET":
+        return Shape.EVENT
+    raise McpFailure(502, f"upstream answer has content type {kind[:80] or 'none'}", INTERNAL_ERROR)
+
+
+async def blocks(response: Response, decoder: SseDecoder) -> AsyncGenerator[tuple[bytes, bytes | None], None]:
+    """Yield what has come in whole blocks, each time with the data of the last event; raises TargetFailure."""
+    try:
+        async for chunk in response:
+            found = decoder.split(chunk)
+            if found:
+                data = next((event.data for _, event in reversed(found) if event is not None), None)
+                yield b"".join(raw for raw, _ in found), data
+    except (OSError, SseError) as error:
+        raise TargetFailure(f"upstream stream broke off: {error}") from error
+    if rest := decoder.rest():
+        yield rest, None
+
+
+async def read(response: Response) -> bytes:
+    """Return the body of an answer that is no stream; raises McpFailure."""
+    try:
+        return await response.read(MAX_BODY)
+    except (OSError, ValueError) as error:
+        raise McpFailure(502, f"upstream answer broke off: {error}", INTERNAL_ERROR) from error
+
+
+def answers(data: bytes, message: Message) -> bool:
+    """Tell whether an event is the response to a request."""
+    try:
+        found = parse(data)
+    except NotAMessage:
+        return False
+    return found.kind is Kind.RESPONSE and found.raw_id == message.raw_id
 
 
 def edited(headers: list[tuple[str, str]], modifier: HeaderModifier | None) -> list[tuple[str, str]]:

@@ -11,7 +11,6 @@ from headgate.backend.mcp.failure import session_not_found
 from headgate.backend.mcp.session import SessionIds
 
 BACKEND_HEADER = "x-gw-relay-backend"
-METHOD_HEADER = "x-gw-relay-method"
 
 
 def socket_path(folder: str, index: int) -> str:

@@ -8,7 +8,7 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -59,23 +59,50 @@ class SessionIds:
 
 
 class Sessions:
-    """The sessions of one backend in one worker. `ttl_s`: idle time after which one is ended."""
+    """The sessions of one backend in one worker. `ttl_s`: idle time after which one is ended; `cap`: how many there
+    may be.
+    """
 
-    def __init__(self, worker: int, ttl_s: float, ids: SessionIds, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        worker: int,
+        ttl_s: float,
+        ids: SessionIds,
+        clock: Callable[[], float] = time.monotonic,
+        cap: int = MAX_SESSIONS,
+    ) -> None:
         self._worker = worker
         self.ids = ids
         self._ttl_s = ttl_s
         self._clock = clock
+        self._cap = cap
+        self._starting = 0
         self._by_id: dict[str, Session] = {}
         self._reaper: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
         return len(self._by_id)
 
-    def check_room(self) -> None:
-        """Raise the 503 of a worker that holds as many sessions as it may."""
-        if len(self._by_id) >= MAX_SESSIONS:
+    @contextlib.contextmanager
+    def room(self) -> Iterator[None]:
+        """Keep a place for a session that is being started; raises the 503 of a full table."""
+        if len(self._by_id) + self._starting >= self._cap:
             raise McpFailure(503, "too many sessions")
+        self._starting += 1
+        try:
+            yield
+        finally:
+            self._starting -= 1
+
+    @contextlib.contextmanager
+    def in_use(self, session: Session) -> Iterator[None]:
+        """Keep a session from being idle; its idle time begins when nobody uses it any more."""
+        session.busy += 1
+        try:
+            yield
+        finally:
+            session.busy -= 1
+            session.used = self._clock()
 
     def add(self, server: StdioServer) -> Session:
         """Register a session."""
@@ -113,7 +140,7 @@ class Sessions:
             for session in list(self._by_id.values()):
                 if session.used < before and not session.busy:
                     logger.info("session ended: idle", extra={"mcp.session.id": session.id[:8]})
-                    await self.remove(session.id)
+                    spawn("mcp idle", self.remove(session.id))
 
     async def aclose(self) -> None:
         """End every session."""

@@ -10,7 +10,8 @@ from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_
 from headgate.backend.mcp.front import STREAM_HEADERS, needs_session
 from headgate.backend.mcp.relay import Relay
 from headgate.backend.mcp.session import Session, Sessions
-from headgate.backend.mcp.targets.stdio import Inbox, StdioServer
+from headgate.backend.mcp.targets.inbox import Inbox
+from headgate.backend.mcp.targets.stdio import Exchange, StdioServer
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Message
 from headgate.dialect.mcp.versions import SESSION_HEADER
 from headgate.ir.mcp import StdioTarget
@@ -38,11 +39,8 @@ class StdioService:
         session = await self._session(call, session_id)
         if session is None:
             return
-        session.busy += 1
-        try:
-            await self._exchange(call, session, message, [])
-        finally:
-            session.busy -= 1
+        with self.sessions.in_use(session):
+            await answer(call, session, await send(session, message), [])
 
     async def _session(self, call: Call, session_id: str) -> Session | None:
         """Return the session, or None when another worker has answered."""
@@ -56,35 +54,26 @@ class StdioService:
         return session
 
     async def _initialize(self, call: Call, message: Message) -> None:
-        self.sessions.check_room()
-        server = StdioServer(self._target, lambda: self.sessions.forget(server))
+        """Start a process and a session, which stays only when the process agrees to it."""
+        with self.sessions.room():
+            server = StdioServer(self._target, lambda: self.sessions.forget(server))
+            try:
+                await server.start()
+            except TargetFailure as error:
+                raise McpFailure(500, f"failed to start session: {error}", INTERNAL_ERROR) from error
+            except BaseException:
+                await server.stop()
+                raise
+            session = self.sessions.add(server)
+        exchange: Exchange | None = None
         try:
-            await server.start()
-        except TargetFailure as error:
-            raise McpFailure(500, f"failed to start session: {error}", INTERNAL_ERROR) from error
-        session = self.sessions.add(server)
-        session.busy += 1
-        try:
-            await self._exchange(call, session, message, [(SESSION_HEADER, session.id)])
-        except BaseException:
-            await self.sessions.remove(session.id)
-            raise
+            with self.sessions.in_use(session):
+                exchange = await send(session, message)
+                await answer(call, session, exchange, [(SESSION_HEADER, session.id)])
         finally:
-            session.busy -= 1
-
-    async def _exchange(self, call: Call, session: Session, message: Message, headers: list[tuple[str, str]]) -> None:
-        try:
-            exchange = await session.server.send(message)
-        except TargetFailure as error:
-            raise McpFailure(500, f"failed to send message: {error}", INTERNAL_ERROR) from error
-        if exchange is None:
-            call.reply(202)
-            return
-        try:
-            await pump(call.stream(200, [*STREAM_HEADERS, *headers]), exchange.inbox)
-        finally:
-            if not exchange.answered:
-                await session.server.give_up(exchange)
+            # Also when the client has gone: one that has its answer may come back.
+            if exchange is None or not exchange.answered or exchange.failed:
+                await self.sessions.remove(session.id)
 
     async def get(self, call: Call, session_id: str | None) -> None:
         """Stream what the server says unasked; a later GET takes over from an earlier one."""
@@ -93,17 +82,8 @@ class StdioService:
         session = await self._session(call, session_id)
         if session is None:
             return
-        inbox = Inbox()
-        previous, session.server.events = session.server.events, inbox
-        if previous is not None:
-            previous.put(None)
-        session.busy += 1
-        try:
-            await pump(call.stream(200, STREAM_HEADERS), inbox)
-        finally:
-            session.busy -= 1
-            if session.server.events is inbox:
-                session.server.events = None
+        with self.sessions.in_use(session):
+            await pump(call.stream(200, STREAM_HEADERS), session.server.events())
 
     async def delete(self, call: Call, session_id: str | None) -> None:
         """End the session; one that is unknown is as good as ended."""
@@ -116,6 +96,26 @@ class StdioService:
         await self.sessions.remove(session_id)
         # 200, not the reference's 202: the official clients take 202 for a refusal.
         call.reply(200)
+
+
+async def send(session: Session, message: Message) -> Exchange | None:
+    """Pass a message on; raises McpFailure."""
+    try:
+        return await session.server.send(message)
+    except TargetFailure as error:
+        raise McpFailure(500, f"failed to send message: {error}", INTERNAL_ERROR) from error
+
+
+async def answer(call: Call, session: Session, exchange: Exchange | None, headers: list[tuple[str, str]]) -> None:
+    """Answer a message that has been passed on: a request with a stream that ends with its response."""
+    if exchange is None:
+        call.reply(202)
+        return
+    try:
+        await pump(call.stream(200, [*STREAM_HEADERS, *headers]), exchange.inbox)
+    finally:
+        if not exchange.answered:
+            session.server.give_up(exchange)
 
 
 async def pump(stream: Stream, inbox: Inbox) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
+from headgate.dialect.mcp.methods import NAME_SOURCE, PROGRESS
 from headgate_engine.peek.json import PeekError, RpcPeek
 
 # Error codes: JSON-RPC 2.0 section 5.1, and MCP's own.
@@ -14,6 +16,7 @@ INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
+HEADER_MISMATCH = -32020
 UNSUPPORTED_VERSION = -32022
 
 # Kinds of JSON values as RpcPeek tells them (peek/json.pxd).
@@ -38,7 +41,9 @@ class NotAMessage(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. `text` are its bytes as received, `raw_id` those of its id, `params` those of its params."""
+    """One message. `text` are its bytes as received, `raw_id` those of its id, `params` those of its params (b"" for
+    none). `is_error` is set for an error response.
+    """
 
     kind: Kind
     text: bytes
@@ -46,11 +51,41 @@ class Message:
     raw_id: bytes | None
     id_span: tuple[int, int]
     params: bytes
+    is_error: bool
+    _peek: RpcPeek
 
     def with_id(self, raw_id: bytes) -> bytes:
         """Return the message with another id; nothing else changes."""
         start, stop = self.id_span
         return self.text[:start] + raw_id + self.text[stop:]
+
+    @property
+    def name(self) -> str | None:
+        """What the message is about, by NAME_SOURCE; None when its method has no such thing."""
+        match NAME_SOURCE.get(self.method or ""):
+            case "name":
+                return self._peek.name
+            case "uri":
+                return self._peek.uri
+            case None:
+                return None
+            case member:
+                found = self.decoded_params().get(member)
+                return found if isinstance(found, str) else None
+
+    @property
+    def protocol_version(self) -> str | None:
+        """`params.protocolVersion`, as `initialize` has it."""
+        return self._peek.protocol_version
+
+    def decoded_params(self) -> dict[str, Any]:
+        """Return the params as objects, {} when there are none. For small messages: this builds all of them."""
+        try:
+            params = json.loads(self.params or b"{}")
+        except ValueError:
+            # An integer of thousands of digits is JSON, and more than int() takes.
+            return {}
+        return params if isinstance(params, dict) else {}
 
 
 def parse(text: bytes) -> Message:
@@ -67,24 +102,38 @@ def parse(text: bytes) -> Message:
     if peek.duplicate:
         # A target could read the other one of two members with one name.
         raise NotAMessage(INVALID_REQUEST, "a member stands twice")
+    if peek.jsonrpc != "2.0":
+        raise NotAMessage(INVALID_REQUEST, 'jsonrpc is not "2.0"')
+    kind = _kind(peek)
     span = peek.id_span() if peek.has_id else (0, 0)
     raw_id = text[span[0] : span[1]] if peek.has_id else None
     params = b""
     if peek.has_params:
         start, stop = peek.params_span()
         params = text[start:stop]
-    method = peek.method_of(text)
+        if kind is not Kind.RESPONSE and params[:1] != b"{":
+            raise NotAMessage(INVALID_PARAMS, "params is not an object")
+    return Message(kind, text, peek.method_of(text), raw_id, span, params, peek.has_error, peek)
+
+
+def _kind(peek: RpcPeek) -> Kind:
+    """Tell what an object is by its members (JSON-RPC 2.0 sections 4 and 5)."""
     if peek.has_method:
-        if method is None:
+        if not peek.method_is_string:
             raise NotAMessage(INVALID_REQUEST, "the method is not a string")
-        if raw_id is None:
-            return Message(Kind.NOTIFICATION, text, method, None, span, params)
+        if not peek.has_id:
+            return Kind.NOTIFICATION
         if peek.id_kind not in (STRING, NUMBER):
             raise NotAMessage(INVALID_REQUEST, "an id is a string or a number")
-        return Message(Kind.REQUEST, text, method, raw_id, span, params)
-    if peek.has_result or peek.has_error:
-        return Message(Kind.RESPONSE, text, None, raw_id, span, params)
-    raise NotAMessage(INVALID_REQUEST, "neither a request nor a response")
+        return Kind.REQUEST
+    if peek.has_result == peek.has_error:
+        raise NotAMessage(INVALID_REQUEST, "neither a request nor a response")
+    # An error that belongs to no request has a null id (section 5), or none in what servers really send.
+    if peek.has_result and peek.id_kind not in (STRING, NUMBER):
+        raise NotAMessage(INVALID_REQUEST, "an id is a string or a number")
+    if peek.id_kind not in (STRING, NUMBER, NULL, 0):
+        raise NotAMessage(INVALID_REQUEST, "an id is a string or a number")
+    return Kind.RESPONSE
 
 
 def error_message(raw_id: bytes | None, code: int, message: str, data: object = None) -> bytes:
@@ -101,14 +150,23 @@ def notification(method: str, params: dict[str, object]) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "method": method, "params": params}, separators=(",", ":")).encode()
 
 
+def same_id(raw_id: bytes | None, value: object) -> bool:
+    """Tell whether an id as it was written is the decoded `value`; a number is never a string."""
+    if raw_id is None or isinstance(value, bool) or not isinstance(value, int | float | str):
+        return False
+    try:
+        found = json.loads(raw_id)
+    except ValueError:
+        return False
+    return isinstance(found, str) == isinstance(value, str) and bool(found == value)
+
+
 def progress_token(message: Message) -> object:
     """Return the token under which progress of a request is told, or that a progress notification carries."""
     if b'"progressToken"' not in message.params:
         return None
-    params = json.loads(message.params)
-    if not isinstance(params, dict):
-        return None
+    params = message.decoded_params()
     if message.kind is Kind.REQUEST:
         meta = params.get("_meta")
         return meta.get("progressToken") if isinstance(meta, dict) else None
-    return params.get("progressToken")
+    return params.get("progressToken") if message.method == PROGRESS else None

@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from headgate.backend.mcp import session as sessions
 from headgate.backend.mcp.failure import McpFailure
 from headgate.backend.mcp.session import SessionIds, Sessions
 
@@ -75,16 +74,36 @@ def test_a_dead_server_s_session_is_not_found() -> None:
     asyncio.run(run())
 
 
-def test_a_full_table_is_a_503(monkeypatch) -> None:
-    monkeypatch.setattr(sessions, "MAX_SESSIONS", 1)
+def test_a_full_table_is_a_503_and_sessions_that_start_count() -> None:
+    async def run() -> None:
+        found = Sessions(0, 60, IDS, cap=2)
+        found.add(Server())  # type: ignore[arg-type]
+        with found.room():
+            with pytest.raises(McpFailure) as failure, found.room():
+                pass
+            assert failure.value.status == 503
+        with found.room():
+            found.add(Server())  # type: ignore[arg-type]
+        with pytest.raises(McpFailure), found.room():
+            pass
+        await found.aclose()
+
+    asyncio.run(run())
+
+
+def test_idle_time_begins_when_the_last_use_ends() -> None:
+    now = [0.0]
 
     async def run() -> None:
-        found = Sessions(0, 60, IDS)
-        found.check_room()
-        found.add(Server())  # type: ignore[arg-type]
-        with pytest.raises(McpFailure) as failure:
-            found.check_room()
-        assert failure.value.status == 503
+        found = Sessions(0, 0.05, IDS, clock=lambda: now[0])
+        session = found.add(Server())  # type: ignore[arg-type]
+        with found.in_use(session):
+            now[0] = 100.0
+        await asyncio.sleep(0.15)
+        assert found.find(session.id) is session
+        now[0] = 200.0
+        await asyncio.sleep(0.15)
+        assert found.find(session.id) is None
         await found.aclose()
 
     asyncio.run(run())

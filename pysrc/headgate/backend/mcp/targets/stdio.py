@@ -12,19 +12,24 @@ import ctypes
 import logging
 import os
 import signal
-from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 from headgate.backend.mcp.failure import TargetFailure
+from headgate.backend.mcp.targets.guard import GUARD
+from headgate.backend.mcp.targets.inbox import Inbox
 from headgate.dialect.mcp.jsonrpc import (
     INTERNAL_ERROR,
     Kind,
     Message,
     NotAMessage,
     error_message,
+    notification,
     parse,
     progress_token,
+    same_id,
 )
+from headgate.dialect.mcp.methods import CANCELLED, PROGRESS
 from headgate.ir.mcp import StdioTarget
 from headgate.net.tasks import spawn
 
@@ -32,42 +37,33 @@ logger = logging.getLogger("headgate.mcp.stdio")
 
 MAX_MESSAGE = 16 * 1024 * 1024
 MAX_LOG_LINE = 4096
-QUEUE = 64
+MAX_PENDING = 256
 STOP_SECONDS = 3.0
+# How long a server may leave the news unread that nobody waits for an answer any more.
+CANCEL_SECONDS = 5.0
 PR_SET_PDEATHSIG = 1
-
-
-class Inbox:
-    """Messages for one reader, at most QUEUE of them waiting; the oldest are dropped for a reader that is too slow."""
-
-    def __init__(self) -> None:
-        self._messages: deque[bytes | None] = deque()
-        self._arrived = asyncio.Event()
-
-    def put(self, message: bytes | None) -> None:
-        """Add a message; None is the end."""
-        if len(self._messages) >= QUEUE and message is not None:
-            self._messages.popleft()
-            logger.warning("a slow reader lost a message")
-        self._messages.append(message)
-        self._arrived.set()
-
-    async def get(self) -> bytes | None:
-        """Return the next message, None at the end."""
-        while not self._messages:
-            self._arrived.clear()
-            await self._arrived.wait()
-        return self._messages.popleft()
+# The gateway's own secrets, which a server has no use for.
+NOT_INHERITED = ("SESSION_KEY",)
 
 
 class Exchange:
-    """A request under way: its answer and what belongs to it arrive in `inbox`."""
+    """A request under way: its answer and what belongs to it arrive in `inbox`, then the end.
+
+    `answered`: the server has answered or is gone. `failed`: with an error.
+    """
 
     def __init__(self, message: Message) -> None:
         self.message = message
         self.inbox = Inbox()
         self.token = progress_token(message)
         self.answered = False
+        self.failed = False
+
+    def finish(self, answer: bytes | None, failed: bool) -> None:
+        """Deliver the answer, if there will be one, and the end."""
+        self.answered = True
+        self.failed = failed
+        self.inbox.finish(answer)
 
 
 class StdioServer:
@@ -80,8 +76,10 @@ class StdioServer:
         self._pending: dict[int, Exchange] = {}
         self._next_id = 0
         self._dead = False
-        self._stopping = False
-        self.events: Inbox | None = None
+        self._writing = asyncio.Lock()
+        self._stopping: asyncio.Task[None] | None = None
+        self._events = Inbox()
+        self._lost = 0
 
     @property
     def dead(self) -> bool:
@@ -91,7 +89,7 @@ class StdioServer:
     async def start(self) -> None:
         """Start the process; raises TargetFailure."""
         target = self._target
-        environment = {} if target.clear_env else dict(os.environ)
+        environment = {} if target.clear_env else {k: v for k, v in os.environ.items() if k not in NOT_INHERITED}
         environment |= {name: secret.reveal() for name, secret in target.env}
         try:
             self._process = await asyncio.create_subprocess_exec(
@@ -102,62 +100,101 @@ class StdioServer:
                 stderr=asyncio.subprocess.PIPE,
                 env=environment,
                 start_new_session=True,
-                preexec_fn=_die_with_worker,
+                preexec_fn=partial(_die_with, os.getpid()),
                 limit=MAX_MESSAGE,
             )
-        except OSError as error:
+        except (OSError, ValueError) as error:
             self._dead = True
-            raise TargetFailure(f"cannot start {target.cmd}: {error.strerror or error}") from error
-        spawn(f"mcp stdio {target.name}", self._read())
+            reason = error.strerror if isinstance(error, OSError) else None
+            raise TargetFailure(f"cannot start {target.cmd}: {reason or error}") from error
+        reading = spawn(f"mcp stdio {target.name}", self._read())
         spawn(f"mcp stderr {target.name}", self._read_errors())
+        spawn(f"mcp exit {target.name}", self._watch(self._process, reading))
+        await GUARD.watch(self._process.pid)
 
     async def send(self, message: Message) -> Exchange | None:
         """Pass a message on; a request gives the exchange to read its answer from. Raises TargetFailure."""
         if message.kind is not Kind.REQUEST:
-            await self._write(message.text)
+            if message.method == CANCELLED:
+                await self._cancel(message)
+            else:
+                await self._write(message.text)
             return None
+        if len(self._pending) >= MAX_PENDING:
+            raise TargetFailure("too many requests are under way")
         self._next_id += 1
         number = self._next_id
-        exchange = Exchange(message)
-        self._pending[number] = exchange
+        exchange = self._pending[number] = Exchange(message)
         try:
-            await self._write(message.with_id(str(number).encode()))
+            await self._write(message.with_id(b"%d" % number))
         except TargetFailure:
-            del self._pending[number]
+            self._pending.pop(number, None)
+            raise
+        except asyncio.CancelledError:
+            self.give_up(exchange)
             raise
         return exchange
 
-    async def give_up(self, exchange: Exchange) -> None:
-        """The client no longer waits: tell the server."""
-        for number, known in list(self._pending.items()):
-            if known is exchange:
+    def give_up(self, exchange: Exchange) -> None:
+        """The client no longer waits: tell the server, at its leisure."""
+        number = self._number_of(exchange)
+        if number is not None:
+            del self._pending[number]
+            note = notification(CANCELLED, {"requestId": number, "reason": "the client closed its connection"})
+            spawn(f"mcp cancel {self._target.name}", self._tell(note))
+
+    async def _tell(self, note: bytes) -> None:
+        with contextlib.suppress(TargetFailure, TimeoutError):
+            async with asyncio.timeout(CANCEL_SECONDS):
+                await self._write(note)
+
+    async def _cancel(self, message: Message) -> None:
+        """Pass on that a client cancels a request, whose id is another one here. One that is over is over."""
+        params = message.decoded_params()
+        for number, exchange in reversed(self._pending.items()):
+            if same_id(exchange.message.raw_id, params.get("requestId")):
                 del self._pending[number]
-                note = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}' % number
-                with contextlib.suppress(TargetFailure):
-                    await self._write(note)
+                # No answer is to be expected now; one that comes nevertheless is dropped.
+                exchange.finish(None, failed=True)
+                await self._write(notification(CANCELLED, {**params, "requestId": number}))
+                return
+
+    def _number_of(self, exchange: Exchange) -> int | None:
+        return next((number for number, known in self._pending.items() if known is exchange), None)
 
     async def _write(self, text: bytes) -> None:
-        if self._dead or self._process is None or self._process.stdin is None:
-            raise TargetFailure("the server is not running")
-        # A line break inside the message would end it; outside strings it means nothing in JSON.
-        self._process.stdin.write(text.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n")
-        try:
-            await self._process.stdin.drain()
-        except OSError as error:
-            raise TargetFailure("the server closed its input") from error
+        # One at a time: what waits here is held by its request, not by the transport's unbounded buffer.
+        async with self._writing:
+            pipe = None if self._process is None else self._process.stdin
+            if self._dead or self._stopping is not None or pipe is None or pipe.is_closing():
+                raise TargetFailure("the server is not running")
+            # A line break inside the message would end it; outside strings it means nothing in JSON.
+            pipe.write(text.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n")
+            try:
+                await pipe.drain()
+            except OSError as error:
+                raise TargetFailure("the server closed its input") from error
+
+    async def _watch(self, process: asyncio.subprocess.Process, reading: asyncio.Task[None]) -> None:
+        """Notice the exit also when a child that the server left behind still holds its output open."""
+        await _exit_of(process)
+        _signal_group(process.pid, signal.SIGKILL)
+        done, _ = await asyncio.wait([reading], timeout=STOP_SECONDS)
+        if not done:
+            self._end()
+            await self.stop()
 
     async def _read(self) -> None:
         assert self._process is not None
         assert self._process.stdout is not None
         try:
-            while True:
-                line = await self._process.stdout.readline()
-                if not line:
-                    break
+            while line := await self._process.stdout.readline():
                 if line.strip():
                     self._on_line(line.strip())
         except ValueError:
             logger.error("message is too long", extra={"target": self._target.name, "limit": MAX_MESSAGE})
+        except OSError as error:
+            logger.warning("cannot read", extra={"target": self._target.name, "error": str(error)})
         finally:
             self._end()
             await self.stop()
@@ -168,51 +205,70 @@ class StdioServer:
         except NotAMessage as error:
             logger.warning("not a message", extra={"target": self._target.name, "error": str(error)})
             return
-        if message.kind is Kind.RESPONSE:
+        if message.kind is Kind.RESPONSE and message.raw_id not in (None, b"null"):
             self._on_response(message)
             return
         exchange = self._owner(message)
-        if exchange is not None:
-            exchange.inbox.put(line)
-        elif self.events is not None:
-            self.events.put(line)
+        inbox = self._events if exchange is None else exchange.inbox
+        if not inbox.put(line):
+            self._on_lost(message)
 
     def _on_response(self, message: Message) -> None:
-        try:
-            number = int(message.raw_id or b"")
-        except ValueError:
-            number = 0
+        raw_id = message.raw_id or b""
+        # Our numbers have at most as many digits as the last one given out.
+        number = int(raw_id) if raw_id.isdigit() and len(raw_id) <= len(str(self._next_id)) else 0
         exchange = self._pending.pop(number, None)
-        if exchange is None or exchange.message.raw_id is None:
-            return
-        exchange.answered = True
-        exchange.inbox.put(message.with_id(exchange.message.raw_id))
-        exchange.inbox.put(None)
+        if exchange is not None and exchange.message.raw_id is not None:
+            exchange.finish(message.with_id(exchange.message.raw_id), message.is_error)
+
+    def _on_lost(self, message: Message) -> None:
+        """A message found no room: the reader is too slow, or there is none."""
+        self._lost += 1
+        if self._lost == 1:
+            logger.warning("messages are lost, the client does not read", extra={"target": self._target.name})
+        if message.kind is Kind.REQUEST:
+            # The server must not wait for an answer that nobody will give.
+            answer = error_message(message.raw_id, INTERNAL_ERROR, "the client does not read")
+            spawn(f"mcp refuse {self._target.name}", self._tell(answer))
 
     def _owner(self, message: Message) -> Exchange | None:
         """Return the request a notification or server request belongs to: by its token, or the only one there is."""
-        token = progress_token(message) if message.method == "notifications/progress" else None
+        token = progress_token(message) if message.method == PROGRESS else None
         if token is not None:
-            for exchange in self._pending.values():
-                if exchange.token == token:
-                    return exchange
-            return None
-        if len(self._pending) == 1:
-            return next(iter(self._pending.values()))
-        return None
+            return next((exchange for exchange in self._pending.values() if exchange.token == token), None)
+        return next(iter(self._pending.values())) if len(self._pending) == 1 else None
+
+    def events(self) -> Inbox:
+        """Return where arrives what the server says unasked, with what it said before; an earlier one ends."""
+        earlier, self._events = self._events, Inbox()
+        self._events.take_over(earlier)
+        if self._dead:
+            self._events.finish()
+        return self._events
 
     async def _read_errors(self) -> None:
         assert self._process is not None
         assert self._process.stderr is not None
-        while True:
-            try:
-                line = await self._process.stderr.readline()
-            except ValueError:
-                continue
-            if not line:
-                return
-            text = line.decode("utf-8", "replace").rstrip()[:MAX_LOG_LINE]
-            logger.info("server says", extra={"target": self._target.name, "line": text})
+        start = b""
+        too_long = False
+        while piece := await self._process.stderr.read(MAX_LOG_LINE):
+            *lines, rest = (start + piece).split(b"\n")
+            for line in lines:
+                if not too_long:
+                    self._log(line)
+                too_long = False
+            start = rest
+            if len(start) >= MAX_LOG_LINE:
+                if not too_long:
+                    self._log(start)
+                too_long = True
+                start = b""
+        if start and not too_long:
+            self._log(start)
+
+    def _log(self, line: bytes) -> None:
+        text = line[:MAX_LOG_LINE].decode("utf-8", "replace").rstrip()
+        logger.info("server says", extra={"target": self._target.name, "line": text})
 
     def _end(self) -> None:
         if self._dead:
@@ -220,19 +276,23 @@ class StdioServer:
         self._dead = True
         for exchange in self._pending.values():
             reason = f"MCP server {self._target.name} ended before it answered"
-            exchange.inbox.put(error_message(exchange.message.raw_id, INTERNAL_ERROR, reason))
-            exchange.inbox.put(None)
+            exchange.finish(error_message(exchange.message.raw_id, INTERNAL_ERROR, reason), failed=True)
         self._pending.clear()
-        if self.events is not None:
-            self.events.put(None)
+        self._events.finish()
         self._on_exit()
 
     async def stop(self) -> None:
-        """End the process and all it started: input closed, then SIGTERM, then SIGKILL to its group."""
-        process = self._process
-        if process is None or self._stopping:
+        """End the process and all it started: input closed, then SIGTERM, then SIGKILL to its group.
+
+        Goes on to the end even when the caller is cancelled.
+        """
+        if self._process is None:
             return
-        self._stopping = True
+        if self._stopping is None:
+            self._stopping = spawn(f"mcp stop {self._target.name}", self._stop(self._process))
+        await asyncio.shield(self._stopping)
+
+    async def _stop(self, process: asyncio.subprocess.Process) -> None:
         if process.stdin is not None:
             process.stdin.close()
         for sig in (None, signal.SIGTERM, signal.SIGKILL):
@@ -245,14 +305,37 @@ class StdioServer:
                 continue
         # Children it left behind die with the group.
         _signal_group(process.pid, signal.SIGKILL)
+        GUARD.release(process.pid)
         self._end()
 
 
 _LIBC = ctypes.CDLL(None)
 
 
-def _die_with_worker() -> None:
+def _die_with(worker: int) -> None:
+    """Run in the child before its program: the kernel ends it when the worker ends."""
     _LIBC.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != worker:
+        os._exit(1)
+
+
+async def _exit_of(process: asyncio.subprocess.Process) -> None:
+    """Return when a process has ended. Its wait() may return only when nobody holds its pipes any more."""
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        return
+    except OSError:
+        await process.wait()
+        return
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(descriptor, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
 
 
 def _signal_group(pid: int, sig: signal.Signals) -> None:

@@ -1,0 +1,74 @@
+"""Request fields that repeat what the body says: `mcp-method`, `mcp-name`, `mcp-param-*`.
+
+A proxy may decide by the field and the server by the body, so the two must agree. A value that a field cannot hold as
+it is stands as `=?base64?...?=` (UTF-8, standard alphabet, padded).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable
+
+from headgate.dialect.mcp.jsonrpc import Message
+from headgate.dialect.mcp.methods import INITIALIZE
+
+METHOD_HEADER = "mcp-method"
+NAME_HEADER = "mcp-name"
+PARAM_PREFIX = "mcp-param-"
+SENTINEL_START, SENTINEL_END = "=?base64?", "?="
+
+
+def encode(value: str) -> str:
+    """Return a value as a field can hold it."""
+    plain = all(" " <= c <= "~" for c in value) and value == value.strip(" \t")
+    if plain and not (value.startswith(SENTINEL_START) and value.endswith(SENTINEL_END)):
+        return value
+    return SENTINEL_START + base64.b64encode(value.encode("utf-8", "replace")).decode() + SENTINEL_END
+
+
+def decode(field: str) -> str:
+    """Return the value a field stands for; ValueError when its encoding is broken."""
+    if not (field.startswith(SENTINEL_START) and field.endswith(SENTINEL_END)):
+        return field
+    if len(field) < len(SENTINEL_START) + len(SENTINEL_END):
+        raise ValueError("cut short")
+    try:
+        return base64.b64decode(field[len(SENTINEL_START) : -len(SENTINEL_END)], validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError) as error:
+        raise ValueError(str(error)) from None
+
+
+def mismatch(message: Message, headers: Iterable[tuple[str, str]]) -> str | None:
+    """Return how the fields contradict the message, None when they do not."""
+    expected = {METHOD_HEADER: message.method, NAME_HEADER: message.name}
+    for name, field in headers:
+        name = name.lower()
+        known = name in expected
+        if not known and not name.startswith(PARAM_PREFIX):
+            continue
+        try:
+            value = decode(field)
+        except ValueError:
+            return f"{name} is not decodable"
+        if known and value != expected[name] and not (name == NAME_HEADER and expected[name] is None):
+            return f"{name} does not match the body"
+    return None
+
+
+def version_mismatch(message: Message, version: str | None) -> bool:
+    """Tell whether `initialize` asks for another revision than the version field names."""
+    if version is None or message.method != INITIALIZE:
+        return False
+    wanted = message.protocol_version
+    return wanted is not None and wanted != version
+
+
+def of(message: Message) -> list[tuple[str, str]]:
+    """Return the fields for a message, as a server may expect them."""
+    if message.method is None:
+        return []
+    fields = [(METHOD_HEADER, encode(message.method))]
+    if message.name is not None:
+        fields.append((NAME_HEADER, encode(message.name)))
+    return fields
