@@ -1,9 +1,22 @@
+from headgate_engine.shared.counters import Counter
+from headgate_engine.shared.histogram import Histogram
 from headgate_engine.shared.segment import Segment
 
 METHODS: tuple[str, ...]
 REQUEST_SECONDS: tuple[float, ...]
 TOKENS: tuple[int, ...]
 OVERFLOW: str
+
+def counter(segment: Segment, family: bytes, labels: bytes) -> Counter:
+    """Return the counter of a series; once the segment is full, the one for everything without a place."""
+
+def histogram(
+    segment: Segment, family: bytes, labels: bytes, bounds: tuple[float, ...], scale: int
+) -> Histogram:
+    """Return the histogram of a series; once the segment is full, the one of all with these bounds."""
+
+def overflow_meter(segment: Segment) -> RequestMeter:
+    """Return what requests are counted with when the segment was full before the first of them."""
 
 class RequestMeter:
     """The series of one label combination."""

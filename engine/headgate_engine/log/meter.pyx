@@ -11,6 +11,7 @@ from headgate_engine.shared.counters cimport Counter
 from headgate_engine.shared.histogram cimport Histogram
 from headgate_engine.shared.segment cimport Segment
 
+from headgate_engine.shared.histogram import SECONDS as _SECONDS
 from headgate_engine.shared.segment import SegmentFull
 
 # Methods with a label value of their own; what else a client makes up is counted as one.
@@ -22,13 +23,37 @@ TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304,
 OVERFLOW = 'overflow="true"'
 
 
+def counter(Segment segment, bytes family, bytes labels):
+    """The counter of that series; once the segment is full, the one where everything without a place is counted."""
+    try:
+        return Counter(segment, family + b"\0" + labels)
+    except SegmentFull:
+        return Counter.overflow(segment)
+
+
+def histogram(Segment segment, bytes family, bytes labels, bounds, scale):
+    """The histogram of that series; once the segment is full, the one of all that have these bounds and no place."""
+    try:
+        return Histogram(segment, family + b"\0" + labels, bounds, scale)
+    except SegmentFull:
+        return Histogram.overflow(segment, bounds, scale)
+
+
 cdef class RequestMeter:
     def __init__(self, Segment segment, str labels):
         text = labels.encode("utf-8", "replace")
         self.requests = Counter(segment, b"gw_requests_total\0" + text)
-        self.response_bytes = Counter(segment, b"gw_response_bytes_total\0" + text)
+        self.response_bytes = counter(segment, b"gw_response_bytes_total", text)
         self.retries = None
-        self.duration = Histogram(segment, b"gw_request_duration_seconds\0" + text, REQUEST_SECONDS)
+        self.duration = histogram(segment, b"gw_request_duration_seconds", text, REQUEST_SECONDS, _SECONDS)
+
+
+def overflow_meter(Segment segment):
+    """What requests are counted with when the segment was full before the first of them."""
+    cdef RequestMeter meter = RequestMeter.__new__(RequestMeter)
+    meter.requests = meter.response_bytes = Counter.overflow(segment)
+    meter.duration = Histogram.overflow(segment, REQUEST_SECONDS, _SECONDS)
+    return meter
 
 
 cdef class CacheEntry:
@@ -38,10 +63,10 @@ cdef class CacheEntry:
 cdef class BindMeter:
     def __init__(self, Segment segment, str labels):
         text = labels.encode()
-        self.connections = Counter(segment, b"gw_downstream_connections_total\0" + text)
-        self.refused = Counter(segment, b"gw_downstream_refused_total\0" + text)
-        self.received = Counter(segment, b"gw_downstream_received_bytes_total\0" + text)
-        self.sent = Counter(segment, b"gw_downstream_sent_bytes_total\0" + text)
+        self.connections = counter(segment, b"gw_downstream_connections_total", text)
+        self.refused = counter(segment, b"gw_downstream_refused_total", text)
+        self.received = counter(segment, b"gw_downstream_received_bytes_total", text)
+        self.sent = counter(segment, b"gw_downstream_sent_bytes_total", text)
 
 
 cdef inline uint64_t _mix(uint64_t h, uint64_t v) noexcept nogil:
@@ -141,22 +166,21 @@ cdef class RequestMeters:
         meter = self.meters.get(labels)
         if meter is None:
             try:
+                if OVERFLOW not in self.meters:
+                    # Made while there is still room: what finds none later is counted together, under this label.
+                    self.meters[OVERFLOW] = RequestMeter(self.segment, OVERFLOW)
                 meter = RequestMeter(self.segment, labels)
             except SegmentFull:
-                # Counted together rather than not at all; these series are made while there is still room.
-                meter = self.meters[OVERFLOW]
+                meter = self.meters.get(OVERFLOW)
+                if meter is None:
+                    meter = self.meters[OVERFLOW] = overflow_meter(self.segment)
             self.meters[labels] = meter
-            if OVERFLOW not in self.meters:
-                self.meters[OVERFLOW] = RequestMeter(self.segment, OVERFLOW)
         return meter
 
     def _retries(self, RequestMeter meter, RequestContext ctx, BindPlan bind):
         if meter.retries is None:
             labels = self._labels(ctx, bind, method_index(ctx.head))
-            try:
-                meter.retries = Counter(self.segment, b"gw_retries_total\0" + labels.encode())
-            except SegmentFull:
-                return
+            meter.retries = counter(self.segment, b"gw_retries_total", labels.encode("utf-8", "replace"))
         meter.retries.bump(ctx.attempts - 1)
 
     def _count_tokens(self, RequestContext ctx):
@@ -167,19 +191,16 @@ cdef class RequestMeters:
                 continue
             # The model of the configuration, not of the client, keeps the number of series bounded.
             key = (kind, ctx.provider, ctx.backend)
-            histogram = self.tokens.get(key)
-            if histogram is None:
+            found = self.tokens.get(key)
+            if found is None:
                 labels = ",".join((
                     label("gen_ai_token_type", kind), label("gen_ai_operation_name", "chat"),
                     label("gen_ai_system", (ctx.provider or b"unknown").decode()),
                     label("gen_ai_request_model", (<BackendPlan>ctx.backend).name)))
-                try:
-                    histogram = Histogram(
-                        self.segment, b"gw_gen_ai_client_token_usage\0" + labels.encode(), TOKENS, 1)
-                except SegmentFull:
-                    return
-                self.tokens[key] = histogram
-            (<Histogram>histogram).observe_scaled(value)
+                found = histogram(self.segment, b"gw_gen_ai_client_token_usage", labels.encode("utf-8", "replace"),
+                                  TOKENS, 1)
+                self.tokens[key] = found
+            (<Histogram>found).observe_scaled(value)
 
     cdef BindMeter bind_meter(self, BindPlan bind):
         meter = self.binds.get(bind.key)

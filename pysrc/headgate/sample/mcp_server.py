@@ -19,6 +19,7 @@ from headgate.sample.web import Answer, Request, end_with_parent, run
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 INFO = {"name": "headgate-sample", "title": "Headgate sample server", "version": "0.1.0"}
 PARSE_ERROR = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "Parse error"}}
+INVALID_REQUEST, INVALID_PARAMS = -32600, -32602
 Notify = Callable[[dict[str, Any]], None]
 
 
@@ -103,15 +104,28 @@ async def respond(method: str, params: dict[str, Any], notify: Notify) -> dict[s
     raise RpcError(-32601, f"Method not found: {method}")
 
 
-async def answer(message: dict[str, Any], notify: Notify) -> dict[str, Any] | None:
-    """Return the response to a message, None when it wants none."""
+def failure(key: object, code: int, text: str) -> dict[str, Any]:
+    """Return an error response."""
+    return {"jsonrpc": "2.0", "id": key, "error": {"code": code, "message": text}}
+
+
+async def answer(message: object, notify: Notify) -> dict[str, Any] | None:
+    """Return the response to a message, None when it wants none (JSON-RPC 2.0 sections 4 and 5)."""
+    if not isinstance(message, dict):
+        return failure(None, INVALID_REQUEST, "Invalid Request")
     if "id" not in message or "method" not in message:
         return None
-    base = {"jsonrpc": "2.0", "id": message["id"]}
+    key, method, params = message["id"], message["method"], message.get("params", {})
+    if not isinstance(method, str):
+        return failure(key, INVALID_REQUEST, "Invalid Request")
+    if not isinstance(params, dict):
+        return failure(key, INVALID_PARAMS, "params must be an object")
     try:
-        return {**base, "result": await respond(message["method"], message.get("params") or {}, notify)}
+        return {"jsonrpc": "2.0", "id": key, "result": await respond(method, params, notify)}
     except RpcError as error:
-        return {**base, "error": {"code": error.code, "message": str(error)}}
+        return failure(key, error.code, str(error))
+    except (TypeError, ValueError, AttributeError, OverflowError):
+        return failure(key, INVALID_PARAMS, "Invalid params")
 
 
 # -- standard input and output ---------------------------------------------------------------------------------------
@@ -126,31 +140,33 @@ async def serve_stdio() -> None:
     reader = asyncio.StreamReader(limit=16 * 1024 * 1024)
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    tasks: dict[object, asyncio.Task[None]] = {}
+    tasks: dict[str, asyncio.Task[None]] = {}        # by the JSON text of the id, which may be anything
     while line := await reader.readline():
         try:
             message = json.loads(line)
         except ValueError:
             write_line(PARSE_ERROR)
             continue
-        if message.get("method") == "notifications/cancelled":
-            task = tasks.get((message.get("params") or {}).get("requestId"))
+        if isinstance(message, dict) and message.get("method") == "notifications/cancelled":
+            params = message.get("params")
+            wanted = params.get("requestId") if isinstance(params, dict) else None
+            task = tasks.get(json.dumps(wanted))
             if task is not None:
                 task.cancel()
             continue
-        key = message.get("id")
+        key = json.dumps(message.get("id")) if isinstance(message, dict) else ""
         tasks[key] = loop.create_task(_one(message))
         tasks[key].add_done_callback(partial(_forget, tasks, key))
     for task in list(tasks.values()):
         task.cancel()
 
 
-def _forget(tasks: dict[object, asyncio.Task[None]], key: object, task: asyncio.Task[None]) -> None:
+def _forget(tasks: dict[str, asyncio.Task[None]], key: str, task: asyncio.Task[None]) -> None:
     if tasks.get(key) is task:
         del tasks[key]
 
 
-async def _one(message: dict[str, Any]) -> None:
+async def _one(message: object) -> None:
     response = await answer(message, write_line)
     if response is not None:
         write_line(response)
@@ -184,6 +200,8 @@ class HttpFront:
                 status=400, body=b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}'
             )
         headers = []
+        if not isinstance(message, dict):
+            return Answer(status=400, body=json.dumps(await answer(message, lambda _note: None)).encode())
         if message.get("method") == "initialize":
             session = secrets.token_urlsafe(16)
             self._sessions.add(session)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import logging
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -12,7 +13,11 @@ from dataclasses import dataclass, field
 
 import h11
 
+logger = logging.getLogger("sample")
+
 READ_SIZE = 65536
+# Responses that have no body (RFC 9110 sections 15.3.5 and 15.4.5).
+BODILESS = (204, 304)
 MAX_BODY = 64 * 1024 * 1024
 PR_SET_PDEATHSIG = 1
 
@@ -78,12 +83,18 @@ class Server:
         request = await _read(connection, reader)
         if request is None:
             return False
-        answer = await self._handler(request)
-        headers = [("content-type", answer.content_type), *answer.headers]
-        if answer.stream is None:
+        try:
+            answer = await self._handler(request)
+        except Exception:  # the connection's boundary: one bad request is no reason to hang up on the others
+            logger.exception("handler failed")
+            answer = Answer(status=500, body=b'{"error":"internal error"}')
+        bodiless = answer.status in BODILESS
+        headers = [] if bodiless else [("content-type", answer.content_type)]
+        headers += answer.headers
+        if answer.stream is None and not bodiless:
             headers.append(("content-length", str(len(answer.body))))
         writer.write(connection.send(h11.Response(status_code=answer.status, headers=headers)) or b"")
-        if request.method != "HEAD":
+        if request.method != "HEAD" and not bodiless:
             if answer.stream is None:
                 writer.write(connection.send(h11.Data(data=answer.body)) or b"")
             else:
@@ -117,8 +128,9 @@ async def _read(connection: h11.Connection, reader: asyncio.StreamReader) -> Req
 
 def end_with_parent() -> None:
     """Have the kernel end this process when its parent ends."""
+    parent = os.getppid()
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
-    if os.getppid() == 1:
+    if os.getppid() != parent:     # it ended before the kernel knew; a parent that is process 1 is a container's
         raise SystemExit(0)
 
 
