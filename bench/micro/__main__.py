@@ -22,6 +22,7 @@ MODULES = (
     "sse_decode",
     "json_peek",
     "token_bucket",
+    "expressions",
     "counters",
     "access_log",
 )

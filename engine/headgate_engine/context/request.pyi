@@ -1,3 +1,5 @@
+from collections.abc import Iterable
+
 from headgate_engine.context.headers import MessageHead
 
 class Reply:
@@ -79,3 +81,15 @@ class RequestContext:
     def add_log_field(self, key: str, value: object) -> None: ...
     def add_response_header(self, name: str, value: str) -> None: ...
     def respond(self, reply: Reply) -> None: ...
+
+def make_context(
+    method: str = "GET",
+    target: str = "/",
+    authority: str = "a.test",
+    headers: Iterable[tuple[str, str]] = (),
+    *,
+    body: bytes | None = None,
+    secure: bool = False,
+    response: MessageHead | None = None,
+) -> RequestContext:
+    """Return a context of its own with that request, for tests and benches; with a body it counts as read."""

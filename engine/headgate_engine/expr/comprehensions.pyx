@@ -1,0 +1,210 @@
+"""Macros that visit the members of a list or map; every visit costs one step of the evaluation's budget."""
+
+from headgate_engine.expr.nodes cimport Frame, Node
+from headgate_engine.expr.values cimport OptionalValue
+
+from headgate_engine.expr.values import NONE, EvaluationError, no_overload
+
+cdef enum Kind:
+    ALL = 0
+    EXISTS = 1
+    EXISTS_ONE = 2
+    FILTER = 3             # a list, or with `keys` a map
+    MAP = 4
+    TRANSFORM_LIST = 5
+    TRANSFORM_MAP = 6
+    TRANSFORM_ENTRY = 7
+    MAP_VALUES = 8
+    FILTER_KEYS = 9
+
+KINDS = {"all": ALL, "exists": EXISTS, "existsOne": EXISTS_ONE, "filter": FILTER, "map": MAP,
+         "transformList": TRANSFORM_LIST, "transformMap": TRANSFORM_MAP, "transformMapEntry": TRANSFORM_ENTRY,
+         "mapValues": MAP_VALUES, "filterKeys": FILTER_KEYS}
+
+
+cdef class Comprehension(Node):
+    """kind: a key of KINDS. predicate, result: None where the macro has none. first, second: slots, -1 for none."""
+
+    def __init__(self, str kind, Node source, int first, int second=-1, Node predicate=None, Node result=None):
+        self.kind = KINDS[kind]
+        self.source = source
+        self.first = first
+        self.second = second
+        self.predicate = predicate
+        self.result = result
+
+    cdef object eval(self, Frame frame):
+        holder = self.source.eval(frame)
+        if self.kind <= EXISTS:
+            return self.quantify(frame, holder)
+        if self.kind == MAP_VALUES or self.kind == FILTER_KEYS:
+            return self.rebuild(frame, holder)
+        return self.collect(frame, holder)
+
+    cdef int truth(self, Frame frame) except -1:
+        if self.kind <= EXISTS:
+            return self.quantify(frame, self.source.eval(frame))
+        return Node.truth(self, frame)
+
+    cdef bint quantify(self, Frame frame, object holder) except -1:
+        """all and exists join their predicates like && and ||: one that decides outweighs errors."""
+        cdef bint wanted = self.kind == EXISTS
+        cdef list slots = frame.slots
+        failure = None
+        if type(holder) is list and self.second < 0:
+            for item in <list>holder:
+                frame.spend()
+                slots[self.first] = item
+                try:
+                    if self.predicate.truth(frame) == wanted:
+                        return wanted
+                except EvaluationError as error:
+                    self.check_budget(frame, error)
+                    failure = error
+        else:
+            for key, item in pairs(holder, self.second >= 0):
+                frame.spend()
+                slots[self.first] = key
+                if self.second >= 0:
+                    slots[self.second] = item
+                try:
+                    if self.predicate.truth(frame) == wanted:
+                        return wanted
+                except EvaluationError as error:
+                    self.check_budget(frame, error)
+                    failure = error
+        if failure is not None:
+            raise failure
+        return not wanted
+
+    cdef int check_budget(self, Frame frame, error) except -1:
+        if frame.budget < 0:
+            raise error
+        return 0
+
+    cdef object collect(self, Frame frame, object holder):
+        cdef list slots = frame.slots
+        cdef list items = []
+        cdef dict entries = {}
+        cdef int count = 0
+        for key, item in pairs(holder, self.second >= 0):
+            frame.spend()
+            slots[self.first] = key
+            if self.second >= 0:
+                slots[self.second] = item
+            if self.predicate is not None and not self.predicate.truth(frame):
+                continue
+            if self.kind == EXISTS_ONE:
+                count += 1
+            elif self.kind == FILTER:
+                items.append(key)
+            elif self.kind == MAP or self.kind == TRANSFORM_LIST:
+                items.append(self.result.eval(frame))
+            elif self.kind == TRANSFORM_MAP:
+                entries[key] = self.result.eval(frame)
+            else:
+                self.merge(entries, self.result.eval(frame))
+        if self.kind == EXISTS_ONE:
+            return count == 1
+        return entries if self.kind >= TRANSFORM_MAP else items
+
+    cdef int merge(self, dict entries, object more) except -1:
+        if not isinstance(more, dict):
+            raise no_overload("transformMapEntry() wants maps")
+        for key, value in more.items():
+            if key in entries:
+                raise EvaluationError(f"insert failed: key {key!r} already exists")
+            entries[key] = value
+        return 0
+
+    cdef object rebuild(self, Frame frame, object holder):
+        """mapValues and filterKeys: a map with the same keys, or with some of them."""
+        cdef dict found = {}
+        if not isinstance(holder, dict):
+            raise no_overload("a map is wanted")
+        for key, value in holder.items():
+            frame.spend()
+            if self.kind == MAP_VALUES:
+                frame.slots[self.first] = value
+                found[key] = self.result.eval(frame)
+            else:
+                frame.slots[self.first] = key
+                if self.predicate.truth(frame):
+                    found[key] = value
+        return found
+
+
+def pairs(holder, bint two):
+    """What one pass visits: with one variable members or keys, with two (index, member) or (key, value)."""
+    if isinstance(holder, (list, tuple)):
+        return enumerate(holder) if two else [(item, None) for item in holder]
+    if isinstance(holder, dict):
+        return list(holder.items())
+    finder = getattr(holder, "cel_items", None)
+    if finder is not None:
+        return finder()
+    raise no_overload("a list or map is wanted")
+
+
+cdef class With(Node):
+    """`x.with(v, expr)` and `cel.bind(v, x, expr)`."""
+
+    cdef Node value, body
+    cdef int slot
+
+    def __init__(self, Node value, int slot, Node body):
+        self.value = value
+        self.slot = slot
+        self.body = body
+
+    cdef object eval(self, Frame frame):
+        frame.spend()
+        frame.slots[self.slot] = self.value.eval(frame)
+        return self.body.eval(frame)
+
+
+cdef class OptionalMap(Node):
+    """`o.optMap(v, expr)` and, with `flat`, `o.optFlatMap(v, expr)`."""
+
+    cdef Node operand, body
+    cdef int slot
+    cdef bint flat
+
+    def __init__(self, Node operand, int slot, Node body, bint flat):
+        self.operand = operand
+        self.slot = slot
+        self.body = body
+        self.flat = flat
+
+    cdef object eval(self, Frame frame):
+        found = self.operand.eval(frame)
+        if type(found) is not OptionalValue:
+            raise no_overload("optMap() of a value that is not optional")
+        if not (<OptionalValue>found).present:
+            return NONE
+        frame.slots[self.slot] = (<OptionalValue>found).inner
+        value = self.body.eval(frame)
+        if not self.flat:
+            return OptionalValue(True, value)
+        if type(value) is not OptionalValue:
+            raise no_overload("optFlatMap() wants an optional")
+        return value
+
+
+cdef class CustomCall(Node):
+    """A function of the configuration: its parameters are slots, its body is part of this tree."""
+
+    cdef tuple arguments, slots
+    cdef Node body
+
+    def __init__(self, tuple slots, tuple arguments, Node body):
+        self.slots = slots
+        self.arguments = arguments
+        self.body = body
+
+    cdef object eval(self, Frame frame):
+        frame.spend()
+        values = [(<Node>argument).eval(frame) for argument in self.arguments]
+        for slot, value in zip(self.slots, values):
+            frame.slots[slot] = value
+        return self.body.eval(frame)

@@ -1,0 +1,439 @@
+"""Conversions, sizes and matching: the standard library of langdef.md, and the parts of the gateway's own that need no codec.
+
+FUNCTIONS maps (name, is a method) to (callable, least and most arguments without the receiver).
+"""
+
+import json as _json
+import math
+import random as _random
+import uuid as _uuid
+
+import re2
+
+from headgate_engine.expr.values cimport (
+    Duration, OptionalValue, Redacted, Timestamp, TypeValue, Uint, checked_int, checked_uint, type_of)
+
+from headgate_engine.expr.times import duration_text, parse_duration, parse_timestamp, timestamp_text
+from headgate_engine.expr.values import INT_MAX, INT_MIN, NONE, NS, EvaluationError, no_overload
+
+# Patterns that are not known at compile time are kept for the next request.
+MAX_PATTERNS = 512
+cdef dict _patterns = {}
+
+
+def _plain(value):
+    return (<Uint>value).value if type(value) is Uint else value
+
+
+def _number(value):
+    if type(value) is Uint or type(value) is int or type(value) is float:
+        return _plain(value)
+    raise no_overload("a number is wanted")
+
+
+# -- conversions ---------------------------------------------------------------------------------------------------------
+def _to_int(value):
+    if type(value) is int:
+        return value
+    if type(value) is Uint:
+        return checked_int((<Uint>value).value)
+    if type(value) is float:
+        # The largest doubles below 2**63 are exact; 2**63 itself is out.
+        if value != value or not -9223372036854775808.0 < value < 9223372036854775808.0:
+            raise EvaluationError("integer overflow")
+        return int(value)
+    if isinstance(value, str):
+        text = str(value)
+        if not text.lstrip("-").isdigit() or not text.isascii() or text.startswith("--"):
+            raise EvaluationError("not an integer")
+        return checked_int(int(text))
+    if type(value) is Timestamp:
+        return (<Timestamp>value).ns // NS
+    if type(value) is Duration:
+        ns = (<Duration>value).ns
+        return abs(ns) // NS * (-1 if ns < 0 else 1)
+    raise no_overload("int")
+
+
+def _to_uint(value):
+    if type(value) is Uint:
+        return value
+    if type(value) is int:
+        return checked_uint(value)
+    if type(value) is float:
+        if value != value or not 0 <= value < 18446744073709551616.0:
+            raise EvaluationError("unsigned integer overflow")
+        return Uint(int(value))
+    if isinstance(value, str):
+        if not value.isdigit() or not value.isascii():
+            raise EvaluationError("not an unsigned integer")
+        return checked_uint(int(value))
+    raise no_overload("uint")
+
+
+def _to_double(value):
+    if type(value) is float:
+        return value
+    if type(value) is int or type(value) is Uint:
+        return float(_plain(value))
+    if isinstance(value, str):
+        text = str(value)
+        if "_" in text or text.strip() != text:
+            raise EvaluationError("not a double")
+        try:
+            return float(text)
+        except ValueError:
+            raise EvaluationError("not a double") from None
+    raise no_overload("double")
+
+
+def double_text(value):
+    """A double as Go's %g with the shortest digits: 1, 0.5, 1e+21."""
+    if value != value:
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    if value == int(value) and abs(value) < 1e21:
+        return f"{int(value)}" if value or math.copysign(1, value) > 0 else "-0"
+    return repr(value)
+
+
+def _to_string(value):
+    if isinstance(value, str):
+        return str(value)
+    if type(value) is bool:
+        return "true" if value else "false"
+    if type(value) is int or type(value) is Uint:
+        return str(_plain(value))
+    if type(value) is float:
+        return double_text(value)
+    if type(value) is bytes:
+        try:
+            return value.decode("utf-8")
+        except UnicodeDecodeError:
+            raise EvaluationError("invalid UTF-8 in bytes, cannot convert to string") from None
+    if type(value) is Timestamp:
+        return timestamp_text(value)
+    if type(value) is Duration:
+        return duration_text(value)
+    if type(value) is Redacted:
+        return repr(value)
+    if hasattr(value, "cel_text"):
+        return value.cel_text()
+    raise no_overload("string")
+
+
+def _to_bytes(value):
+    if type(value) is bytes:
+        return value
+    if isinstance(value, str):
+        return value.encode("utf-8")
+    raise no_overload("bytes")
+
+
+def _to_bool(value):
+    if type(value) is bool:
+        return value
+    if isinstance(value, str):
+        if value in ("1", "t", "T", "true", "TRUE", "True"):
+            return True
+        if value in ("0", "f", "F", "false", "FALSE", "False"):
+            return False
+        raise EvaluationError("not a bool")
+    raise no_overload("bool")
+
+
+def _to_duration(value):
+    if type(value) is Duration:
+        return value
+    if isinstance(value, str):
+        return parse_duration(str(value))
+    if type(value) is int:
+        return Duration(value * NS)
+    raise no_overload("duration")
+
+
+def _to_timestamp(value):
+    if type(value) is Timestamp:
+        return value
+    if isinstance(value, str):
+        return parse_timestamp(str(value))
+    if type(value) is int:
+        return Timestamp(value * NS)
+    raise no_overload("timestamp")
+
+
+def _type(value):
+    return type_of(value)
+
+
+def _dyn(value):
+    return value
+
+
+def _size(value):
+    if isinstance(value, (str, bytes, list, dict, tuple)) or hasattr(value, "cel_items"):
+        return len(value)
+    raise no_overload("size")
+
+
+# -- texts ---------------------------------------------------------------------------------------------------------------
+def _text(value):
+    if isinstance(value, str):
+        return value
+    raise no_overload("a string is wanted")
+
+
+def _contains(value, part):
+    if type(value) is bytes and type(part) is bytes:
+        return part in value
+    return _text(part) in _text(value)
+
+
+def _starts_with(value, part):
+    return _text(value).startswith(_text(part))
+
+
+def _ends_with(value, part):
+    return _text(value).endswith(_text(part))
+
+
+def pattern(text):
+    """A compiled RE2 pattern: linear time, bounded memory. EvaluationError for a bad one."""
+    found = _patterns.get(text)
+    if found is None:
+        options = re2.Options()
+        options.log_errors = False
+        options.max_mem = 1 << 20
+        try:
+            found = re2.compile(text, options)
+        except re2.error as error:
+            raise EvaluationError(f"invalid regular expression: {error}") from None
+        if len(_patterns) >= MAX_PATTERNS:
+            _patterns.clear()
+        _patterns[text] = found
+    return found
+
+
+def _matches(value, text):
+    return pattern(str(_text(text))).search(str(_text(value))) is not None
+
+
+def _regex_replace(value, text, replacement):
+    """The first match only; `$1` and `${name}` in the replacement stand for groups."""
+    value = str(_text(value))
+    found = pattern(str(_text(text))).search(value)
+    if found is None:
+        return value
+    return value[:found.start()] + _expand(found, str(_text(replacement))) + value[found.end():]
+
+
+def _expand(found, template):
+    parts, at = [], 0
+    while True:
+        dollar = template.find("$", at)
+        if dollar < 0 or dollar == len(template) - 1:
+            parts.append(template[at:])
+            return "".join(parts)
+        parts.append(template[at:dollar])
+        at = dollar + 1
+        if template[at] == "$":
+            parts.append("$")
+            at += 1
+            continue
+        if template[at] == "{" and "}" in template[at:]:
+            stop = template.index("}", at)
+            name, at = template[at + 1:stop], stop + 1
+        else:
+            stop = at
+            while stop < len(template) and (template[stop].isalnum() or template[stop] == "_"):
+                stop += 1
+            if stop == at:
+                parts.append("$")
+                continue
+            name, at = template[at:stop], stop
+        try:
+            parts.append(found.group(int(name) if name.isdigit() else name) or "")
+        except (IndexError, KeyError, re2.error):
+            continue          # a group that is not there is empty
+
+
+# -- the gateway's own ---------------------------------------------------------------------------------------------------
+def from_json(value):
+    """JSON data as expression values: whole numbers are int (double beyond int64)."""
+    if isinstance(value, dict):
+        return {key: from_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [from_json(item) for item in value]
+    if type(value) is int and not INT_MIN <= value <= INT_MAX:
+        return float(value)
+    return value
+
+
+def _json_of(value):
+    if not isinstance(value, (str, bytes)):
+        raise no_overload("json")
+    try:
+        return from_json(_json.loads(value))
+    except (ValueError, RecursionError):
+        raise EvaluationError("invalid JSON") from None
+
+
+def _jsonable(value):
+    if type(value) is Uint:
+        return (<Uint>value).value
+    if type(value) is bytes:
+        import base64
+        return base64.b64encode(value).decode()
+    if type(value) is Timestamp or type(value) is Duration:
+        return _to_string(value)
+    if type(value) is Redacted:
+        return repr(value)
+    if type(value) is TypeValue:
+        return (<TypeValue>value).name
+    if type(value) is OptionalValue:
+        return (<OptionalValue>value).inner if (<OptionalValue>value).present else None
+    if hasattr(value, "cel_json"):
+        return value.cel_json()
+    raise no_overload("toJson")
+
+
+def json_text(value):
+    """Compact JSON of a value; EvaluationError for what JSON cannot say."""
+    try:
+        return _json.dumps(
+            _keyed(value), ensure_ascii=False, separators=(",", ":"), default=_jsonable, allow_nan=False)
+    except (ValueError, RecursionError):
+        raise EvaluationError("the value has no JSON form") from None
+
+
+def _keyed(value):
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else _to_string(key): _keyed(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_keyed(item) for item in value]
+    return value
+
+
+def _merge(first, second):
+    if not isinstance(first, dict) or not isinstance(second, dict):
+        raise no_overload("merge")
+    return {**first, **second}
+
+
+def _fail(*message):
+    raise EvaluationError("fail() called: " + (str(message[0]) if message else ""))
+
+
+def _random_number():
+    return _random.random()
+
+
+def _uuid_text():
+    return str(_uuid.uuid4())
+
+
+def _unredacted(value):
+    if type(value) is Redacted:
+        return (<Redacted>value).reveal()
+    if isinstance(value, str):
+        return value
+    raise no_overload("unredacted")
+
+
+def _extreme(largest):
+    def choose(*values):
+        if len(values) == 1 and isinstance(values[0], (list, tuple)):
+            values = values[0]
+        if not values:
+            raise EvaluationError("no values to choose from")
+        best = values[0]
+        _number(best)
+        for value in values[1:]:
+            if _number(value) > _number(best) if largest else _number(value) < _number(best):
+                best = value
+        return best
+    return choose
+
+
+# -- optionals -----------------------------------------------------------------------------------------------------------
+def _optional_of(value):
+    return OptionalValue(True, value)
+
+
+def _optional_none():
+    return NONE
+
+
+def _optional_non_zero(value):
+    if value is None or value is False or (isinstance(value, (str, bytes, list, dict)) and not value):
+        return NONE
+    if type(value) in (int, float, Uint) and _plain(value) == 0:
+        return NONE
+    if type(value) is Duration and (<Duration>value).ns == 0 or type(value) is Timestamp and (<Timestamp>value).ns == 0:
+        return NONE
+    return OptionalValue(True, value)
+
+
+def _optional(value):
+    if type(value) is OptionalValue:
+        return value
+    raise no_overload("an optional is wanted")
+
+
+def _value(value):
+    if not (<OptionalValue>_optional(value)).present:
+        raise EvaluationError("optional.none() dereference")
+    return (<OptionalValue>value).inner
+
+
+def _has_value(value):
+    return (<OptionalValue>_optional(value)).present
+
+
+def _unwrap(values):
+    if not isinstance(values, (list, tuple)):
+        raise no_overload("unwrapOpt")
+    return [(<OptionalValue>one).inner for one in values if (<OptionalValue>_optional(one)).present]
+
+
+MANY = 64
+FUNCTIONS = {
+    ("int", False): (_to_int, 1, 1),
+    ("uint", False): (_to_uint, 1, 1),
+    ("double", False): (_to_double, 1, 1),
+    ("string", False): (_to_string, 1, 1),
+    ("bytes", False): (_to_bytes, 1, 1),
+    ("bool", False): (_to_bool, 1, 1),
+    ("duration", False): (_to_duration, 1, 1),
+    ("timestamp", False): (_to_timestamp, 1, 1),
+    ("type", False): (_type, 1, 1),
+    ("dyn", False): (_dyn, 1, 1),
+    ("size", False): (_size, 1, 1),
+    ("size", True): (_size, 0, 0),
+    ("contains", True): (_contains, 1, 1),
+    ("startsWith", True): (_starts_with, 1, 1),
+    ("endsWith", True): (_ends_with, 1, 1),
+    ("matches", True): (_matches, 1, 1),
+    ("matches", False): (_matches, 2, 2),
+    ("regexReplace", True): (_regex_replace, 2, 2),
+    ("json", False): (_json_of, 1, 1),
+    ("toJson", False): (json_text, 1, 1),
+    ("toJson", True): (json_text, 0, 0),
+    ("to_json", False): (json_text, 1, 1),
+    ("to_json", True): (json_text, 0, 0),
+    ("merge", True): (_merge, 1, 1),
+    ("fail", False): (_fail, 0, 1),
+    ("random", False): (_random_number, 0, 0),
+    ("uuid", False): (_uuid_text, 0, 0),
+    ("unredacted", True): (_unredacted, 0, 0),
+    ("max", False): (_extreme(True), 1, MANY),
+    ("min", False): (_extreme(False), 1, MANY),
+    ("optional.of", False): (_optional_of, 1, 1),
+    ("optional.none", False): (_optional_none, 0, 0),
+    ("optional.ofNonZeroValue", False): (_optional_non_zero, 1, 1),
+    ("optional.unwrap", False): (_unwrap, 1, 1),
+    ("unwrapOpt", True): (_unwrap, 0, 0),
+    ("value", True): (_value, 0, 0),
+    ("hasValue", True): (_has_value, 0, 0),
+}

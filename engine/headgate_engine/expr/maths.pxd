@@ -1,0 +1,1 @@
+# The math extension of expressions: tables only, used when an expression is compiled.

@@ -1,0 +1,552 @@
+"""Nodes of compiled expressions: access, operators and logic. Macros are in comprehensions.pyx, functions in functions.pyx."""
+
+from headgate_engine.expr.values cimport (
+    OptionalValue, Uint, add, compare, contains, divide, equal, index, modulo, multiply, negate, subtract)
+
+from headgate_engine.expr.values import NONE, EvaluationError, NoSuchKey, Undeclared, no_overload
+
+cdef enum Operator:
+    ADD = 0
+    SUBTRACT = 1
+    MULTIPLY = 2
+    DIVIDE = 3
+    MODULO = 4
+    LESS = 5
+    LESS_EQUAL = 6
+    GREATER = 7
+    GREATER_EQUAL = 8
+
+OPERATORS = {"+": ADD, "-": SUBTRACT, "*": MULTIPLY, "/": DIVIDE, "%": MODULO,
+             "<": LESS, "<=": LESS_EQUAL, ">": GREATER, ">=": GREATER_EQUAL}
+
+
+cdef class Frame:
+    cdef int spend(self) except -1:
+        self.budget -= 1
+        if self.budget < 0:
+            raise EvaluationError("the expression takes too many steps")
+        return 0
+
+
+cdef class Node:
+    cdef object eval(self, Frame frame):
+        raise NotImplementedError(type(self).__name__)
+
+    cdef int truth(self, Frame frame) except -1:
+        value = self.eval(frame)
+        if value is True:
+            return 1
+        if value is False:
+            return 0
+        raise no_overload("a condition is no bool")
+
+
+cdef class Const(Node):
+    def __init__(self, value):
+        self.value = value
+
+    cdef object eval(self, Frame frame):
+        return self.value
+
+
+cdef class Local(Node):
+    """A variable that a macro binds."""
+
+    def __init__(self, int slot):
+        self.slot = slot
+
+    cdef object eval(self, Frame frame):
+        return frame.slots[self.slot]
+
+
+cdef class Binding(Node):
+    """A name whose value is given with the evaluation."""
+
+    cdef readonly str name
+
+    def __init__(self, str name):
+        self.name = name
+
+    cdef object eval(self, Frame frame):
+        if frame.bindings is None or self.name not in frame.bindings:
+            raise Undeclared(f"undeclared reference to '{self.name}'")
+        return frame.bindings[self.name]
+
+
+cdef object select(object holder, str field):
+    if type(holder) is dict:
+        found = (<dict>holder).get(field, NONE)
+        if found is NONE:
+            raise NoSuchKey(f"no such key: {field}")
+        return found
+    if holder is None:
+        raise NoSuchKey(f"no such key: {field}")
+    if type(holder) is OptionalValue:
+        if not (<OptionalValue>holder).present:
+            return NONE
+        return optional_select((<OptionalValue>holder).inner, field)
+    finder = getattr(holder, "cel_select", None)
+    if finder is not None:
+        return finder(field)
+    if isinstance(holder, dict):
+        return index(holder, field)
+    raise no_overload(f"field selection of {field}")
+
+
+cdef object optional_select(object holder, str field):
+    if holder is None:
+        raise no_overload(f"field selection of {field} from null")
+    try:
+        return OptionalValue(True, select(holder, field))
+    except NoSuchKey:
+        return NONE
+
+
+cdef class Select(Node):
+    def __init__(self, Node operand, str field):
+        self.operand = operand
+        self.field = field
+
+    cdef object eval(self, Frame frame):
+        return select(self.operand.eval(frame), self.field)
+
+
+cdef class Has(Node):
+    """`has(a.b)`."""
+
+    cdef Node operand
+    cdef str field
+
+    def __init__(self, Node operand, str field):
+        self.operand = operand
+        self.field = field
+
+    cdef object eval(self, Frame frame):
+        holder = self.operand.eval(frame)
+        if type(holder) is dict:
+            return self.field in <dict>holder
+        try:
+            found = select(holder, self.field)
+        except NoSuchKey:
+            return False
+        return type(found) is not OptionalValue or (<OptionalValue>found).present
+
+
+cdef class OptionalSelect(Node):
+    """`a.?b`; lenient: a variable that is null because nothing has set it yet has no fields."""
+
+    cdef Node operand
+    cdef str field
+    cdef bint lenient
+
+    def __init__(self, Node operand, str field, bint lenient=False):
+        self.operand = operand
+        self.field = field
+        self.lenient = lenient
+
+    cdef object eval(self, Frame frame):
+        holder = self.operand.eval(frame)
+        if type(holder) is OptionalValue:
+            return select(holder, self.field)
+        return NONE if holder is None and self.lenient else optional_select(holder, self.field)
+
+
+cdef class Index(Node):
+    cdef Node operand, key
+
+    def __init__(self, Node operand, Node key):
+        self.operand = operand
+        self.key = key
+
+    cdef object eval(self, Frame frame):
+        holder = self.operand.eval(frame)
+        key = self.key.eval(frame)
+        if type(holder) is OptionalValue:
+            return optional_index(holder, key)
+        if holder is None:
+            raise NoSuchKey(f"no such key: {key}")
+        return index(holder, key)
+
+
+cdef object optional_index(object holder, object key):
+    if type(holder) is OptionalValue:
+        if not (<OptionalValue>holder).present:
+            return NONE
+        holder = (<OptionalValue>holder).inner
+    if isinstance(holder, (list, tuple)):
+        if type(key) is Uint:
+            key = (<Uint>key).value
+        if type(key) is int and not 0 <= key < len(holder):
+            return NONE
+    try:
+        return OptionalValue(True, index(holder, key))
+    except NoSuchKey:
+        return NONE
+
+
+cdef class OptionalIndex(Node):
+    """`a[?b]`."""
+
+    cdef Node operand, key
+
+    def __init__(self, Node operand, Node key):
+        self.operand = operand
+        self.key = key
+
+    cdef object eval(self, Frame frame):
+        return optional_index(self.operand.eval(frame), self.key.eval(frame))
+
+
+# -- logic: an error on one side does not count when the other side decides (langdef, "Logical operators") ----------------
+cdef class And(Node):
+    cdef Node left, right
+
+    def __init__(self, Node left, Node right):
+        self.left = left
+        self.right = right
+
+    cdef object eval(self, Frame frame):
+        return self.truth(frame) == 1
+
+    cdef int truth(self, Frame frame) except -1:
+        try:
+            if self.left.truth(frame) == 0:
+                return 0
+        except EvaluationError:
+            if self.right.truth(frame) == 0:
+                return 0
+            raise
+        return self.right.truth(frame)
+
+
+cdef class Or(Node):
+    cdef Node left, right
+
+    def __init__(self, Node left, Node right):
+        self.left = left
+        self.right = right
+
+    cdef object eval(self, Frame frame):
+        return self.truth(frame) == 1
+
+    cdef int truth(self, Frame frame) except -1:
+        try:
+            if self.left.truth(frame) == 1:
+                return 1
+        except EvaluationError:
+            if self.right.truth(frame) == 1:
+                return 1
+            raise
+        return self.right.truth(frame)
+
+
+cdef class Not(Node):
+    cdef Node operand
+
+    def __init__(self, Node operand):
+        self.operand = operand
+
+    cdef object eval(self, Frame frame):
+        return self.operand.truth(frame) == 0
+
+    cdef int truth(self, Frame frame) except -1:
+        return self.operand.truth(frame) == 0
+
+
+cdef class Ternary(Node):
+    cdef Node condition, yes, no
+
+    def __init__(self, Node condition, Node yes, Node no):
+        self.condition = condition
+        self.yes = yes
+        self.no = no
+
+    cdef object eval(self, Frame frame):
+        return self.yes.eval(frame) if self.condition.truth(frame) else self.no.eval(frame)
+
+
+# -- comparison and arithmetic -------------------------------------------------------------------------------------------
+cdef class Equal(Node):
+    cdef Node left, right
+    cdef bint negated
+
+    def __init__(self, Node left, Node right, bint negated=False):
+        self.left = left
+        self.right = right
+        self.negated = negated
+
+    cdef object eval(self, Frame frame):
+        return self.truth(frame) == 1
+
+    cdef int truth(self, Frame frame) except -1:
+        return equal(self.left.eval(frame), self.right.eval(frame)) != self.negated
+
+
+cdef class EqualText(Node):
+    """Equality with a text that is known at compile time."""
+
+    cdef Node operand
+    cdef str text
+    cdef bint negated
+
+    def __init__(self, Node operand, str text, bint negated=False):
+        self.operand = operand
+        self.text = text
+        self.negated = negated
+
+    cdef object eval(self, Frame frame):
+        return self.truth(frame) == 1
+
+    cdef int truth(self, Frame frame) except -1:
+        value = self.operand.eval(frame)
+        if type(value) is str:
+            return (<str>value == self.text) != self.negated
+        return equal(value, self.text) != self.negated
+
+
+cdef class In(Node):
+    cdef Node item, holder
+
+    def __init__(self, Node item, Node holder):
+        self.item = item
+        self.holder = holder
+
+    cdef object eval(self, Frame frame):
+        return self.truth(frame) == 1
+
+    cdef int truth(self, Frame frame) except -1:
+        item = self.item.eval(frame)
+        return contains(item, self.holder.eval(frame))
+
+
+cdef class InTexts(Node):
+    """Membership in a list of texts that is known at compile time."""
+
+    cdef Node item
+    cdef frozenset texts
+
+    def __init__(self, Node item, frozenset texts):
+        self.item = item
+        self.texts = texts
+
+    cdef object eval(self, Frame frame):
+        return self.truth(frame) == 1
+
+    cdef int truth(self, Frame frame) except -1:
+        item = self.item.eval(frame)
+        if type(item) is str:
+            return item in self.texts
+        return contains(item, list(self.texts))
+
+
+cdef class Arithmetic(Node):
+    cdef Node left, right
+    cdef int operator
+
+    def __init__(self, str operator, Node left, Node right):
+        self.operator = OPERATORS[operator]
+        self.left = left
+        self.right = right
+
+    cdef object eval(self, Frame frame):
+        cdef int order
+        a = self.left.eval(frame)
+        b = self.right.eval(frame)
+        if self.operator == ADD:
+            return add(a, b)
+        if self.operator == SUBTRACT:
+            return subtract(a, b)
+        if self.operator == MULTIPLY:
+            return multiply(a, b)
+        if self.operator == DIVIDE:
+            return divide(a, b)
+        if self.operator == MODULO:
+            return modulo(a, b)
+        order = compare(a, b)
+        if order == 2:
+            return False
+        if self.operator == LESS:
+            return order < 0
+        if self.operator == LESS_EQUAL:
+            return order <= 0
+        if self.operator == GREATER:
+            return order > 0
+        return order >= 0
+
+
+cdef class Negate(Node):
+    cdef Node operand
+
+    def __init__(self, Node operand):
+        self.operand = operand
+
+    cdef object eval(self, Frame frame):
+        return negate(self.operand.eval(frame))
+
+
+# -- literals ------------------------------------------------------------------------------------------------------------
+cdef class MakeList(Node):
+    """`[a, ?b]`; optional: the positions whose value is left out when it is absent."""
+
+    cdef tuple items
+    cdef frozenset optional
+
+    def __init__(self, tuple items, frozenset optional=frozenset()):
+        self.items = items
+        self.optional = optional
+
+    cdef object eval(self, Frame frame):
+        cdef list found = []
+        cdef Py_ssize_t i
+        for i in range(len(self.items)):
+            value = (<Node>self.items[i]).eval(frame)
+            if self.optional and i in self.optional:
+                if type(value) is not OptionalValue:
+                    raise no_overload("an optional member must be optional")
+                if not (<OptionalValue>value).present:
+                    continue
+                value = (<OptionalValue>value).inner
+            found.append(value)
+        return found
+
+
+cdef class MakeMap(Node):
+    """`{a: b, ?c: d}`; optional: as for lists."""
+
+    cdef tuple keys, values
+    cdef frozenset optional
+
+    def __init__(self, tuple keys, tuple values, frozenset optional=frozenset()):
+        self.keys = keys
+        self.values = values
+        self.optional = optional
+
+    cdef object eval(self, Frame frame):
+        cdef dict found = {}
+        cdef Py_ssize_t i
+        for i in range(len(self.keys)):
+            key = (<Node>self.keys[i]).eval(frame)
+            if not isinstance(key, (str, int, bool, Uint)):
+                raise EvaluationError("unsupported key type")
+            value = (<Node>self.values[i]).eval(frame)
+            if self.optional and i in self.optional:
+                if type(value) is not OptionalValue:
+                    raise no_overload("an optional entry must be optional")
+                if not (<OptionalValue>value).present:
+                    continue
+                value = (<OptionalValue>value).inner
+            if key in found:
+                raise EvaluationError(f"repeated key: {key}")
+            found[key] = value
+        return found
+
+
+# -- calls ---------------------------------------------------------------------------------------------------------------
+cdef class Call(Node):
+    """A function of functions.pyx or of the configuration: all arguments are evaluated first."""
+
+    cdef readonly str name
+    cdef object function
+    cdef tuple arguments
+
+    def __init__(self, str name, function, tuple arguments):
+        self.name = name
+        self.function = function
+        self.arguments = arguments
+
+    cdef object eval(self, Frame frame):
+        cdef Py_ssize_t n = len(self.arguments)
+        try:
+            if n == 1:
+                return self.function((<Node>self.arguments[0]).eval(frame))
+            if n == 2:
+                return self.function((<Node>self.arguments[0]).eval(frame), (<Node>self.arguments[1]).eval(frame))
+            return self.function(*[(<Node>argument).eval(frame) for argument in self.arguments])
+        except EvaluationError:
+            raise
+        except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+            raise EvaluationError(f"{self.name}: {error}") from None
+
+
+cdef class StartsWith(Node):
+    """`s.startsWith("known")`."""
+
+    cdef Node operand
+    cdef str prefix
+
+    def __init__(self, Node operand, str prefix):
+        self.operand = operand
+        self.prefix = prefix
+
+    cdef object eval(self, Frame frame):
+        return self.truth(frame) == 1
+
+    cdef int truth(self, Frame frame) except -1:
+        value = self.operand.eval(frame)
+        if type(value) is str:
+            return (<str>value).startswith(self.prefix)
+        if isinstance(value, str):
+            return str(value).startswith(self.prefix)
+        raise no_overload("startsWith")
+
+
+cdef class Default(Node):
+    """`default(a, b)`: b where a is null, a missing key or an unknown name; other errors stay."""
+
+    cdef Node operand, other
+
+    def __init__(self, Node operand, Node other):
+        self.operand = operand
+        self.other = other
+
+    cdef object eval(self, Frame frame):
+        try:
+            value = self.operand.eval(frame)
+        except (NoSuchKey, Undeclared):
+            return self.other.eval(frame)
+        return self.other.eval(frame) if value is None else value
+
+
+cdef class Coalesce(Node):
+    """`coalesce(a, ...)`: the first that is neither null nor an error; null if one was null, else the last error."""
+
+    cdef tuple operands
+
+    def __init__(self, tuple operands):
+        self.operands = operands
+
+    cdef object eval(self, Frame frame):
+        cdef bint null = False
+        failure = EvaluationError("coalesce() needs an argument")
+        for operand in self.operands:
+            try:
+                value = (<Node>operand).eval(frame)
+            except EvaluationError as error:
+                failure = error
+                continue
+            if value is not None:
+                return value
+            null = True
+        if null:
+            return None
+        raise failure
+
+
+cdef class OptionalOr(Node):
+    """`a.or(b)` and, with `value`, `a.orValue(b)`: b is evaluated only when a is absent."""
+
+    cdef Node operand, other
+    cdef bint value
+
+    def __init__(self, Node operand, Node other, bint value):
+        self.operand = operand
+        self.other = other
+        self.value = value
+
+    cdef object eval(self, Frame frame):
+        found = self.operand.eval(frame)
+        if type(found) is not OptionalValue:
+            raise no_overload("or() of a value that is not optional")
+        if (<OptionalValue>found).present:
+            return (<OptionalValue>found).inner if self.value else found
+        return self.other.eval(frame)

@@ -1,0 +1,20 @@
+# A compiled expression, ready to be evaluated for requests.
+
+from headgate_engine.context.request cimport RequestContext
+from headgate_engine.expr.nodes cimport Frame, Node
+
+cdef class Program:
+    cdef readonly str text
+    cdef readonly frozenset variables       # dotted names that the expression reads
+    cdef readonly bint needs_request_body, needs_response_body
+    cdef Node root
+    cdef Frame frame                        # reused: a worker evaluates one expression at a time
+    cdef int slots
+
+    cpdef object evaluate(self, RequestContext ctx)
+    # 1 true, 0 false, -1 an error or no bool.
+    cpdef int test(self, RequestContext ctx) except -2
+    # A field value, or None where there is none or it cannot stand in a field.
+    cpdef bytes header_value(self, RequestContext ctx)
+
+cdef bytes field_text(object value)

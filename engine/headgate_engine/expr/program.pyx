@@ -1,0 +1,110 @@
+"""Compiled expressions; headgate.expr.compile makes them."""
+
+from headgate_engine.context.request cimport RequestContext
+from headgate_engine.expr.nodes cimport BUDGET, Frame, Node
+from headgate_engine.expr.values cimport Redacted, Uint
+
+from headgate_engine.expr.functions import double_text
+from headgate_engine.expr.values import EvaluationError
+
+
+cdef class Program:
+    """root: the node tree. slots: how many variables its macros bind. variables: dotted names it reads."""
+
+    def __init__(self, str text, Node root, int slots, variables=()):
+        self.text = text
+        self.root = root
+        self.slots = slots
+        self.variables = frozenset(variables)
+        self.needs_request_body = any(name in self.variables for name in ("request.body", "request.bodyPrefix"))
+        self.needs_response_body = any(name in self.variables for name in ("response.body", "response.bodyPrefix"))
+        self.frame = self._new_frame()
+
+    def _new_frame(self):
+        cdef Frame frame = Frame.__new__(Frame)
+        frame.slots = [None] * self.slots
+        return frame
+
+    cpdef object evaluate(self, RequestContext ctx):
+        cdef Frame frame = self.frame
+        self.frame = None                # an expression that is evaluated inside itself would need another
+        if frame is None:
+            frame = self._new_frame()
+        frame.ctx = ctx
+        frame.budget = BUDGET
+        try:
+            return self.root.eval(frame)
+        finally:
+            frame.ctx = None
+            self.frame = frame
+
+    cpdef int test(self, RequestContext ctx) except -2:
+        cdef Frame frame = self.frame
+        cdef int found
+        self.frame = None
+        if frame is None:
+            frame = self._new_frame()
+        frame.ctx = ctx
+        frame.budget = BUDGET
+        try:
+            found = self.root.truth(frame)
+        except EvaluationError:
+            found = -1
+        except RecursionError:
+            found = -1
+        frame.ctx = None
+        self.frame = frame
+        return found
+
+    cpdef bytes header_value(self, RequestContext ctx):
+        try:
+            value = self.evaluate(ctx)
+        except EvaluationError:
+            return None
+        return field_text(value)
+
+    # -- Python face -------------------------------------------------------------------------------------------------
+    def evaluate_with(self, dict bindings):
+        """The value with names bound to values and no request; EvaluationError."""
+        cdef Frame frame = self._new_frame()
+        frame.bindings = bindings
+        frame.budget = BUDGET
+        return self.root.eval(frame)
+
+    def bench(self, RequestContext ctx, int times):
+        """Evaluates so many times in C; for bench/micro."""
+        cdef int found = 0
+        for _ in range(times):
+            found = self.test(ctx)
+        return found
+
+
+cdef bytes field_text(object value):
+    """Texts, numbers and bools as RFC 9110 field values; None for everything else and for control characters."""
+    cdef bytes raw
+    cdef unsigned char c
+    if isinstance(value, str):
+        raw = value.encode("utf-8", "surrogateescape")
+    elif type(value) is bytes:
+        raw = value
+    elif type(value) is bool:
+        return b"true" if value else b"false"
+    elif type(value) is int:
+        return b"%d" % value
+    elif type(value) is Uint:
+        return b"%d" % (<Uint>value).value
+    elif type(value) is float:
+        raw = double_text(value).encode()
+    elif type(value) is Redacted:
+        raw = (<Redacted>value).text
+    else:
+        return None
+    for c in raw:
+        if c < 32 and c != 9 or c == 127:
+            return None
+    return raw.strip(b" \t")
+
+
+def as_field(value):
+    """Python face of field_text()."""
+    return field_text(value)

@@ -1,0 +1,1 @@
+# The strings extension of expressions: tables only, used when an expression is compiled.

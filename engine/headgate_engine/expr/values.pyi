@@ -1,0 +1,84 @@
+from typing import Any
+
+NS: int
+INT_MIN: int
+INT_MAX: int
+UINT_MAX: int
+MAX_LENGTH: int
+DURATION_MAX: int
+TIMESTAMP_MIN: int
+TIMESTAMP_MAX: int
+TYPE_NAMES: dict[type, str]
+
+class EvaluationError(Exception):
+    """An expression has no value for this request; the text says why."""
+
+class NoSuchKey(EvaluationError):
+    """A key or field is not there."""
+
+class Undeclared(EvaluationError):
+    """A name means nothing here."""
+
+def no_overload(what: str = "operator") -> EvaluationError:
+    """Return the error of an operation that these types do not have."""
+
+class Uint:
+    """An unsigned 64-bit integer; equal to, and hashed like, the int of the same value."""
+
+    def __init__(self, value: int) -> None: ...
+    @property
+    def value(self) -> int: ...
+    def __hash__(self) -> int: ...
+
+class Duration:
+    """A span of time; ns: whole nanoseconds. EvaluationError out of range."""
+
+    def __init__(self, ns: int) -> None: ...
+    @property
+    def ns(self) -> int: ...
+    def __hash__(self) -> int: ...
+
+class Timestamp:
+    """A moment; ns: nanoseconds since the epoch. EvaluationError out of range."""
+
+    def __init__(self, ns: int) -> None: ...
+    @property
+    def ns(self) -> int: ...
+    def __hash__(self) -> int: ...
+
+class TypeValue:
+    """The type of a value, as `type(x)` gives it."""
+
+    def __init__(self, name: str) -> None: ...
+    @property
+    def name(self) -> str: ...
+    def __hash__(self) -> int: ...
+
+class OptionalValue:
+    """`optional.of(x)` or `optional.none()`."""
+
+    def __init__(self, present: bool, inner: Any = None) -> None: ...
+    @property
+    def present(self) -> bool: ...
+    @property
+    def inner(self) -> Any: ...
+
+NONE: OptionalValue
+
+class Redacted:
+    """A credential as an expression sees it: shown as `<redacted>` until unredacted() is called."""
+
+    def __init__(self, text: bytes) -> None: ...
+    def reveal(self) -> str: ...
+
+def cel_type(value: Any) -> TypeValue:
+    """Return the type of a value."""
+
+def py_equal(a: Any, b: Any) -> bool:
+    """Return whether two values are equal, as == of expressions has it."""
+
+def py_compare(a: Any, b: Any) -> int:
+    """Return -1, 0 or 1; 2 where a NaN makes every order false. EvaluationError."""
+
+def operate(operator: str, a: Any, b: Any) -> Any:
+    """Return `a operator b` for + - * / %, in and []. EvaluationError; ValueError for another operator."""

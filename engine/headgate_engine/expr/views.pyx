@@ -1,0 +1,505 @@
+"""Requests and responses as expressions see them; names and availability are in headgate.expr.variables."""
+
+import os
+import time
+import urllib.parse
+
+from headgate_engine.context.headers cimport HEAD_CHUNKED, SPAN_DROPPED, SPAN_SENSITIVE, MessageHead
+from headgate_engine.context.request cimport BODY_PREFIX, BODY_UNREAD, RequestContext
+from headgate_engine.expr.nodes cimport Frame, Node
+from headgate_engine.expr.values cimport Duration, Redacted, Timestamp
+from headgate_engine.link.timers cimport monotonic_ns
+from headgate_engine.plan.plans cimport BackendPlan, ListenerPlan, RoutePlan
+
+from libc.stdint cimport int64_t
+
+from headgate_engine.expr.values import EvaluationError, NoSuchKey, no_overload
+
+cdef enum Form:
+    RAW = 1                # always a list of lines
+    JOINED = 2             # always one text
+    SPLIT = 4              # always a list, lines cut at commas
+    HIDDEN = 8             # values of sensitive fields are not shown
+
+BACKEND_TYPES = {"llm": "ai", "mcp": "mcp", "http": "static"}
+
+
+cdef class HeaderView:
+    """Fields by name in any case: one line is a text, several are a list; join(), raw() and split() change that."""
+
+    def __init__(self, MessageHead head not None, int form=0):
+        self.head = head
+        self.form = form
+
+    def _lines(self, str name):
+        cdef bytes raw = name.lower().encode("utf-8", "replace")
+        cdef int i = self.head.find(raw, len(raw), 0)
+        found = []
+        while i >= 0:
+            if self.form & HIDDEN and self.head.spans[i].flags & SPAN_SENSITIVE:
+                found.append("<redacted>")
+            else:
+                found.append(self.head._text(self.head.spans[i].value_off, self.head.spans[i].value_len))
+            i = self.head.find(raw, len(raw), i + 1)
+        return found
+
+    def _formed(self, list lines):
+        if self.form & JOINED:
+            return ",".join(lines)
+        if self.form & SPLIT:
+            return [part.strip() for line in lines for part in line.split(",")]
+        if self.form & RAW or len(lines) > 1:
+            return lines
+        return lines[0]
+
+    def cel_select(self, str name):
+        lines = self._lines(name)
+        if not lines:
+            raise NoSuchKey(f"no such key: {name}")
+        return self._formed(lines)
+
+    def cel_index(self, name):
+        if not isinstance(name, str):
+            raise no_overload("a header name is a string")
+        return self.cel_select(name)
+
+    def cel_contains(self, name):
+        return isinstance(name, str) and bool(self._lines(name))
+
+    def cel_items(self):
+        return [(name, self._formed(self._lines(name))) for name in self._names()]
+
+    def cel_json(self):
+        return dict(self.cel_items())
+
+    def cel_join(self, *separator):
+        if separator:
+            raise no_overload("join() of headers has no argument")
+        return HeaderView(self.head, self.form & HIDDEN | JOINED)
+
+    def _names(self):
+        cdef int i
+        names = {}
+        for i in range(self.head.count):
+            if not self.head.spans[i].flags & SPAN_DROPPED:
+                text = self.head._text(self.head.spans[i].name_off, self.head.spans[i].name_len)
+                names[text.lower()] = None
+        return list(names)
+
+    def __len__(self):
+        return len(self._names())
+
+    def __eq__(self, other):
+        return isinstance(other, HeaderView) and self.cel_items() == other.cel_items()
+
+    def formed(self, int form):
+        """The same fields with other values: Form bits."""
+        return HeaderView(self.head, self.form & HIDDEN | form if form != HIDDEN else self.form | HIDDEN)
+
+    def cookie(self, name):
+        """The first cookie of that name (RFC 6265 section 4.2)."""
+        for line in HeaderView(self.head)._lines("cookie"):
+            for part in line.split(";"):
+                key, equals, value = part.strip().partition("=")
+                if equals and key == name:
+                    return value
+        raise NoSuchKey(f"no such key: {name}")
+
+
+def _view(value):
+    if isinstance(value, HeaderView):
+        return value
+    raise no_overload("headers are wanted")
+
+
+class UriText(str):
+    """A target or URI: a text with accessors for its query."""
+
+    __slots__ = ()
+    TYPE_NAME = "string"
+
+
+def _query(value, name):
+    if not isinstance(value, UriText):
+        raise no_overload("query")
+    found = [text for key, text in urllib.parse.parse_qsl(value.partition("?")[2], keep_blank_values=True)
+             if key == name]
+    if not found:
+        raise NoSuchKey(f"no such key: {name}")
+    return found
+
+
+def _encoded(text):
+    if not isinstance(text, str):
+        raise no_overload("a string is wanted")
+    return urllib.parse.quote(text, safe="-._~")
+
+
+def _add_query(value, name, text):
+    if not isinstance(value, UriText):
+        raise no_overload("addQuery")
+    return UriText(f"{value}{'&' if '?' in value else '?'}{_encoded(name)}={_encoded(text)}")
+
+
+def _set_query(value, name, text):
+    """The first parameter of that name gets the value, others of it go."""
+    if not isinstance(value, UriText):
+        raise no_overload("setQuery")
+    path, _, query = value.partition("?")
+    parts, done = [], False
+    for part in query.split("&") if query else []:
+        if urllib.parse.unquote_plus(part.partition("=")[0]) != name:
+            parts.append(part)
+        elif not done:
+            parts.append(f"{_encoded(name)}={_encoded(text)}")
+            done = True
+    if not done:
+        parts.append(f"{_encoded(name)}={_encoded(text)}")
+    return UriText(f"{path}?{'&'.join(parts)}")
+
+
+FUNCTIONS = {
+    ("raw", True): (lambda value: _view(value).formed(RAW), 0, 0),
+    ("redacted", True): (lambda value: _view(value).formed(HIDDEN), 0, 0),
+    ("cookie", True): (lambda value, name: _view(value).cookie(name), 1, 1),
+    ("query", True): (_query, 1, 1),
+    ("addQuery", True): (_add_query, 2, 2),
+    ("setQuery", True): (_set_query, 2, 2),
+}
+
+
+def split_headers(value):
+    """split() of a header view; of a text it is the strings extension's."""
+    return _view(value).formed(SPLIT)
+
+
+# -- one reader per variable -----------------------------------------------------------------------------------------------
+cdef class HeaderField(Node):
+    """`request.headers["name"]` with a name known at compile time; response: of the answer instead."""
+
+    cdef bytes name
+    cdef bint response
+
+    def __init__(self, str name, bint response=False):
+        self.name = name.lower().encode("utf-8", "replace")
+        self.response = response
+
+    cdef object eval(self, Frame frame):
+        cdef MessageHead head
+        cdef int i
+        if frame.ctx is None:
+            raise NoSuchKey("no request")
+        head = frame.ctx.response if self.response else frame.ctx.head
+        if head is None:
+            raise NoSuchKey(f"no such key: {self.name.decode()}")
+        i = head.find(self.name, len(self.name), 0)
+        if i < 0:
+            raise NoSuchKey(f"no such key: {self.name.decode()}")
+        if head.find(self.name, len(self.name), i + 1) >= 0:
+            return HeaderView(head)._lines(self.name.decode())
+        return head._text(head.spans[i].value_off, head.spans[i].value_len)
+
+
+cdef class Reader(Node):
+    """A variable: `read(ctx)` gives its value, NoSuchKey where it has none."""
+
+    cdef readonly str name
+    cdef object read
+
+    def __init__(self, str name, read):
+        self.name = name
+        self.read = read
+
+    cdef object eval(self, Frame frame):
+        if frame.ctx is None:
+            raise NoSuchKey(f"no such key: {self.name}")
+        return self.read(frame.ctx)
+
+
+cdef class Gathered(Node):
+    """A variable as a whole: a map of those of its fields that have a value."""
+
+    cdef dict fields
+
+    def __init__(self, dict fields):
+        self.fields = fields
+
+    cdef object eval(self, Frame frame):
+        found = {}
+        for name, node in self.fields.items():
+            try:
+                found[name] = (<Node>node).eval(frame)
+            except EvaluationError:
+                continue
+        return found
+
+
+cdef class RequestPath(Node):
+    """`request.path`, the field that most expressions read."""
+
+    cdef object eval(self, Frame frame):
+        cdef MessageHead head
+        if frame.ctx is None:
+            raise NoSuchKey("no such key: path")
+        head = frame.ctx.head
+        return head._text(head.target_off, head.path_len)
+
+
+cdef class RequestMethod(Node):
+    """`request.method`."""
+
+    cdef object eval(self, Frame frame):
+        cdef MessageHead head
+        if frame.ctx is None:
+            raise NoSuchKey("no such key: method")
+        head = frame.ctx.head
+        return head._text(head.method_off, head.method_len)
+
+
+cdef class Claims(Node):
+    """`jwt`: the verified claims, null before there are any."""
+
+    cdef object eval(self, Frame frame):
+        if frame.ctx is None:
+            return None
+        return frame.ctx.jwt
+
+
+def _missing(name):
+    raise NoSuchKey(f"no such key: {name}")
+
+
+def _scheme(RequestContext ctx):
+    return "https" if ctx.secure else "http"
+
+
+def _host(RequestContext ctx):
+    text = ctx.head.authority
+    if text.startswith("["):
+        return text[:text.find("]") + 1]
+    return text.partition(":")[0]
+
+
+def _version(RequestContext ctx):
+    return "HTTP/2.0" if ctx.head.minor_version == 20 else f"HTTP/1.{ctx.head.minor_version}"
+
+
+def _uri(RequestContext ctx):
+    return UriText(f"{_scheme(ctx)}://{ctx.head.authority}{ctx.head.target}")
+
+
+def _target(RequestContext ctx):
+    return UriText(ctx.head.target)
+
+
+def _request_headers(RequestContext ctx):
+    return HeaderView(ctx.head)
+
+
+def _request_body(RequestContext ctx):
+    if ctx.body_state == BODY_PREFIX:
+        raise EvaluationError("the request body is too large")
+    return _body_prefix(ctx)
+
+
+def _body_prefix(RequestContext ctx):
+    if ctx.body_state == BODY_UNREAD:
+        if ctx.head.content_length > 0 or ctx.head.flags & HEAD_CHUNKED:
+            raise EvaluationError("the request body was not read")
+        return b""
+    return ctx.body or b""
+
+
+def _start_time(RequestContext ctx):
+    return Timestamp(time.time_ns() - (monotonic_ns() - ctx.started_ns))
+
+
+def _end_time(RequestContext ctx):
+    if not ctx.finished_ns:
+        _missing("endTime")
+    return Timestamp(time.time_ns() - (monotonic_ns() - ctx.finished_ns))
+
+
+def _code(RequestContext ctx):
+    if ctx.response is not None:
+        return ctx.response.status
+    return ctx.status if ctx.status else _missing("code")
+
+
+def _grpc_status(RequestContext ctx):
+    text = None if ctx.response is None else ctx.response.get("grpc-status")
+    if text is None or not text.isdigit():
+        _missing("grpcStatus")
+    return int(text)
+
+
+def _response_headers(RequestContext ctx):
+    if ctx.response is None:
+        _missing("headers")
+    return HeaderView(ctx.response)
+
+
+def _response_body(RequestContext ctx):
+    if ctx.response_body is None:
+        raise EvaluationError("the response body was not read, or is too large")
+    return ctx.response_body
+
+
+def _gateway(RequestContext ctx):
+    plan = <ListenerPlan>ctx.listener
+    return {} if plan is None else {"name": plan.gateway, "namespace": plan.gateway_namespace}
+
+
+def _listener(RequestContext ctx):
+    plan = <ListenerPlan>ctx.listener
+    return {} if plan is None else {"name": plan.name}
+
+
+def _route(RequestContext ctx):
+    plan = <RoutePlan>ctx.route
+    if plan is None:
+        return {}
+    found = {"name": plan.name, "namespace": plan.namespace, "kind": "HTTPRoute"}
+    if plan.rule_name:
+        found["rule"] = plan.rule_name
+    return found
+
+
+def _span(int64_t start, int64_t stop, name):
+    return Duration(stop - start) if start and stop else _missing(name)
+
+
+def _upstream_time(RequestContext ctx):
+    return _span(ctx.upstream_started_ns, ctx.head_received_ns, "upstreamDuration")
+
+
+def _request_time(RequestContext ctx):
+    return _span(ctx.started_ns, ctx.upstream_started_ns, "requestProcessingDuration")
+
+
+def _response_time(RequestContext ctx):
+    return _span(ctx.head_received_ns, ctx.finished_ns, "responseProcessingDuration")
+
+
+def _address(RequestContext ctx):
+    return (None if ctx.connection is None else ctx.connection.peer_host) or _missing("address")
+
+
+def _port(RequestContext ctx):
+    return _missing("port") if ctx.connection is None else ctx.connection.peer_port
+
+
+def _backend_name(RequestContext ctx):
+    return _missing("name") if ctx.backend is None else (<BackendPlan>ctx.backend).name
+
+
+def _backend_type(RequestContext ctx):
+    if ctx.backend is None:
+        _missing("type")
+    return BACKEND_TYPES.get((<BackendPlan>ctx.backend).protocol, "unknown")
+
+
+def _backend_protocol(RequestContext ctx):
+    return _missing("protocol") if ctx.backend is None else (<BackendPlan>ctx.backend).protocol
+
+
+def _raw_token(RequestContext ctx):
+    return _missing("rawToken") if ctx.jwt_token is None else Redacted(ctx.jwt_token)
+
+
+def _api_key(RequestContext ctx):
+    return ctx.api_key
+
+
+def _api_key_text(RequestContext ctx):
+    return _missing("key") if ctx.api_key_text is None else Redacted(ctx.api_key_text)
+
+
+def _user(RequestContext ctx):
+    return _missing("username") if ctx.basic_user is None else ctx.basic_user
+
+
+def _metadata(RequestContext ctx):
+    return {} if ctx.metadata is None else ctx.metadata
+
+
+def dynamic(name):
+    """A reader of what an external service said."""
+    def read(RequestContext ctx):
+        return None if ctx.dynamic is None else ctx.dynamic.get(name)
+    return read
+
+
+def _tokens(position):
+    def read(RequestContext ctx):
+        if ctx.usage is None:
+            _missing("tokens")
+        counts = (ctx.usage.input_tokens, ctx.usage.output_tokens, ctx.usage.cached_tokens, ctx.usage.reasoning_tokens)
+        count = counts[position] if position < 4 else counts[0] + counts[1]
+        return count if count >= 0 else _missing("tokens")
+    return read
+
+
+def _requested_model(RequestContext ctx):
+    return _missing("requestModel") if ctx.requested_model is None else ctx.requested_model.decode("utf-8", "replace")
+
+
+def _provider(RequestContext ctx):
+    return _missing("provider") if ctx.provider is None else ctx.provider.decode("utf-8", "replace")
+
+
+def _setting(*names):
+    value = next((os.environ[name] for name in names if name in os.environ), "")
+    return lambda ctx: value
+
+
+# Dotted name to reader; what is not here (or in variables.py) is unknown when an expression is compiled.
+READERS = {
+    "request.scheme": _scheme,
+    "request.host": _host,
+    "request.version": _version,
+    "request.uri": _uri,
+    "request.pathAndQuery": _target,
+    "request.headers": _request_headers,
+    "request.body": _request_body,
+    "request.bodyPrefix": _body_prefix,
+    "request.startTime": _start_time,
+    "request.endTime": _end_time,
+    "response.code": _code,
+    "response.grpcStatus": _grpc_status,
+    "response.headers": _response_headers,
+    "response.body": _response_body,
+    "response.bodyPrefix": _response_body,
+    "proxy.gateway": _gateway,
+    "proxy.listener": _listener,
+    "proxy.route": _route,
+    "proxy.requestProcessingDuration": _request_time,
+    "proxy.upstreamDuration": _upstream_time,
+    "proxy.responseProcessingDuration": _response_time,
+    "env.podName": _setting("POD_NAME", "HOSTNAME"),
+    "env.namespace": _setting("POD_NAMESPACE", "NAMESPACE"),
+    "env.gateway": _setting("GATEWAY"),
+    "source.address": _address,
+    "source.port": _port,
+    "source.rawAddress": _address,
+    "source.rawPort": _port,
+    "jwt.rawToken": _raw_token,
+    "apiKey": _api_key,
+    "apiKey.key": _api_key_text,
+    "basicAuth.username": _user,
+    "backend.name": _backend_name,
+    "backend.type": _backend_type,
+    "backend.protocol": _backend_protocol,
+    "metadata": _metadata,
+    "extauthz": dynamic("extauthz"),
+    "extproc": dynamic("extproc"),
+    "mcpGuardrails": dynamic("mcpGuardrails"),
+    "llmRequest": dynamic("llmRequest"),
+    "llm.requestModel": _requested_model,
+    "llm.provider": _provider,
+    "llm.inputTokens": _tokens(0),
+    "llm.outputTokens": _tokens(1),
+    "llm.cachedInputTokens": _tokens(2),
+    "llm.reasoningTokens": _tokens(3),
+    "llm.totalTokens": _tokens(4),
+}

@@ -1,0 +1,97 @@
+"""Functions of the configuration (`config.customFunctions`): `name(a, b) { <expression> }`, `#` starts a comment.
+
+A function may call those defined before it; called as a method, its receiver is `this`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from lark import Token, Tree
+
+from headgate.expr.functions import GLOBAL_NAMES, METHOD_NAMES
+from headgate.expr.grammar import RESERVED, SyntaxFault, parse
+
+_HEAD: Final = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*\(([^()]*)\)\s*\{")
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One function: the names of its parameters and the tree of its body."""
+
+    parameters: tuple[str, ...]
+    body: Tree[Token]
+
+
+CustomFunctions = dict[str, Definition]
+
+
+def parse_functions(text: str) -> CustomFunctions:
+    """Return the functions of a text, in order; raises ValueError with line and reason."""
+    plain = "\n".join(_without_comment(line) for line in text.split("\n"))
+    found: CustomFunctions = {}
+    at = 0
+    while plain[at:].strip():
+        line = plain[: at + len(plain[at:]) - len(plain[at:].lstrip())].count("\n") + 1
+        head = _HEAD.match(plain, at)
+        if head is None:
+            raise ValueError(f"line {line}: expected name(parameters) {{ expression }}")
+        name = head[1]
+        stop = _end(plain, head.end())
+        if stop < 0:
+            raise ValueError(f"line {line}: the body of {name!r} does not end")
+        if name in found or name in GLOBAL_NAMES or name in METHOD_NAMES or name in RESERVED:
+            raise ValueError(f"line {line}: {name!r} is defined already")
+        parameters = tuple(one.strip() for one in head[2].split(",")) if head[2].strip() else ()
+        if len(set(parameters)) < len(parameters) or not all(_NAME.fullmatch(one) for one in parameters):
+            raise ValueError(f"line {line}: bad parameters of {name!r}")
+        try:
+            body = parse(plain[head.end() : stop])
+        except SyntaxFault as error:
+            raise ValueError(f"line {line}: in {name!r}: {error}") from None
+        for call in body.find_data("ident_arg"):
+            if str(call.children[0]) == name:
+                raise ValueError(f"line {line}: {name!r} calls itself")
+        for call in body.find_data("member_dot_arg"):
+            if str(call.children[1]) == name:
+                raise ValueError(f"line {line}: {name!r} calls itself")
+        found[name] = Definition(parameters, body)
+        at = stop + 1
+    return found
+
+
+def _without_comment(line: str) -> str:
+    quote = ""
+    for position, char in enumerate(line):
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "\"'":
+            quote = char
+        elif char == "#":
+            return line[:position]
+    return line
+
+
+def _end(text: str, at: int) -> int:
+    """Return where the brace that closes a body is, -1 when it is missing."""
+    depth, quote = 1, ""
+    while at < len(text):
+        char = text[at]
+        if quote:
+            if char == "\\":
+                at += 1
+            elif char == quote:
+                quote = ""
+        elif char in "\"'":
+            quote = char
+        elif char == "{":
+            depth += 1
+        elif char == "}":
+            depth -= 1
+            if depth == 0:
+                return at
+        at += 1
+    return -1

@@ -1,0 +1,41 @@
+"""The functions that expressions may call, by name and form, and the macros."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from headgate_engine.expr import addresses, codings, functions, maths, texts, times, views
+
+Function = tuple[Callable[..., Any], int, int]
+
+# (name, is a method) -> callable, least and most arguments (without the receiver)
+FUNCTIONS: Final[dict[tuple[str, bool], Function]] = {
+    **functions.FUNCTIONS,
+    **times.FUNCTIONS,
+    **texts.FUNCTIONS,
+    **maths.FUNCTIONS,
+    **codings.FUNCTIONS,
+    **addresses.FUNCTIONS,
+    **views.FUNCTIONS,
+}
+
+
+def _split(value: Any, *arguments: Any) -> Any:
+    return FUNCTIONS_OF_TEXT[("split", True)][0](value, *arguments) if arguments else views.split_headers(value)
+
+
+FUNCTIONS_OF_TEXT: Final = texts.FUNCTIONS
+FUNCTIONS["split", True] = (_split, 0, 2)
+# First parts of dotted function names: `base64.encode(x)` calls no method of a variable.
+NAMESPACES: Final = frozenset(name.partition(".")[0] for name, _ in FUNCTIONS if "." in name) | {"cel"}
+# Macros: how many arguments, with the receiver left out. `with` and `cel.bind` bind one name.
+QUANTIFIERS: Final = {
+    "all": "all", "exists": "exists", "exists_one": "existsOne", "existsOne": "existsOne",
+}  # fmt: skip
+METHOD_MACROS: Final = frozenset(
+    (*QUANTIFIERS, "map", "filter", "transformList", "transformMap", "transformMapEntry", "mapValues", "filterKeys")
+) | {"with", "optMap", "optFlatMap", "or", "orValue"}
+GLOBAL_MACROS: Final = frozenset(("has", "default", "coalesce", "variables", "cel.bind"))
+METHOD_NAMES: Final = frozenset(name for name, method in FUNCTIONS if method) | METHOD_MACROS | {"split"}
+GLOBAL_NAMES: Final = frozenset(name for name, method in FUNCTIONS if not method) | GLOBAL_MACROS

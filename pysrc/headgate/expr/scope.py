@@ -1,0 +1,106 @@
+"""Names while an expression is compiled: what macros bind, what the request offers, what bindings may bring."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from headgate.expr.variables import DYN, VARIABLES
+from headgate_engine.expr.nodes import Binding, Const, Local, Node, Select
+from headgate_engine.expr.views import (
+    READERS,
+    Claims,
+    Gathered,
+    HeaderField,
+    Reader,
+    RequestMethod,
+    RequestPath,
+)
+
+FAST: Final = {"request.path": RequestPath, "request.method": RequestMethod, "jwt": Claims}
+
+
+@dataclass(slots=True)
+class Typed:
+    """A compiled part: its node, its static type (`dyn` when it is only known later), its value when constant."""
+
+    node: Node
+    kind: str = DYN
+    path: str = ""
+
+    @property
+    def constant(self) -> bool:
+        return isinstance(self.node, Const)
+
+
+@dataclass(slots=True)
+class Scope:
+    """`open_names`: unknown names are bindings of the evaluation (tests) instead of faults."""
+
+    phase: str
+    open_names: bool = False
+    locals: dict[str, Typed] = field(default_factory=dict)
+    slots: int = 0
+    read: set[str] = field(default_factory=set)
+    tolerant: int = 0
+
+    def bind(self, kind: str = DYN) -> tuple[int, Typed]:
+        """Return a new slot and the part that reads it."""
+        slot = self.slots
+        self.slots += 1
+        return slot, Typed(Local(slot), kind)
+
+    def root(self, name: str) -> Typed | None:
+        """Return the part for a name without dots, None when it means nothing."""
+        if name in self.locals:
+            return self.locals[name]
+        if self.open_names:
+            return Typed(Binding(name))
+        variable = VARIABLES.get(name)
+        if variable is None:
+            return Typed(Binding(name)) if self.tolerant else None
+        self.read.add(name)
+        if self.phase not in variable.phases:
+            return Typed(Const(None), DYN, name)
+        if variable.fields is None:
+            return Typed(_reader(name), DYN, name)
+        return Typed(self._whole(name, variable.fields), DYN, name)
+
+    def field(self, holder: Typed, name: str) -> Typed | str:
+        """Return the part for a field of a variable; a text says what is wrong."""
+        path = f"{holder.path}.{name}"
+        variable = VARIABLES.get(holder.path)
+        if holder.path.endswith(".headers"):
+            return Typed(HeaderField(name, holder.path == "response.headers"))
+        if variable is None or (variable.fields is None and path not in READERS):
+            return Typed(Select(holder.node, name))
+        if variable.fields is not None and name not in variable.fields:
+            return f"{holder.path} has no field {name!r}{near(name, variable.fields)}"
+        self.read.add(path)
+        kind = DYN if variable.fields is None else variable.fields[name]
+        if self.phase not in variable.phases:
+            return Typed(Select(Const(None), name), kind)
+        return Typed(_reader(path), kind, path)
+
+    def _whole(self, name: str, fields: Mapping[str, str]) -> Node:
+        """A variable with known fields as one map: those that have a value."""
+        paths = [f"{name}.{one}" for one in fields]
+        # The bodies are left out unless they are asked for by name: they would have to be read.
+        names = [path for path in paths if path in READERS or path in FAST if "body" not in path]
+        return Gathered({path.rpartition(".")[2]: _reader(path) for path in names})
+
+
+def _reader(path: str) -> Node:
+    if path in FAST:
+        return FAST[path]()
+    read = READERS.get(path)
+    return Select(Const(None), path.rpartition(".")[2]) if read is None else Reader(path, read)
+
+
+def near(name: str, known: Mapping[str, object] | frozenset[str]) -> str:
+    """Return `, did you mean ...?` when a known name is close."""
+    close = difflib.get_close_matches(name, list(known), 1)
+    return f", did you mean {close[0]!r}?" if close else ""
+

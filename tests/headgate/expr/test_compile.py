@@ -1,0 +1,221 @@
+"""Expressions: what is refused when they are loaded, and what they come to."""
+
+from __future__ import annotations
+
+import pytest
+
+from headgate.expr.compile import MAX_CHARS, ExpressionError, compile_expression
+from headgate.expr.custom import parse_functions
+from headgate_engine.context.headers import MessageHead
+from headgate_engine.context.request import RequestContext, make_context
+from headgate_engine.expr.program import as_field
+from headgate_engine.expr.values import EvaluationError, Redacted, Uint
+
+REFUSED = [
+    ("requst.path", "1:1: undeclared reference to 'requst', did you mean 'request'?"),
+    ("request.pth", "1:1: request has no field 'pth', did you mean 'path'?"),
+    ("true &&\n foo", "2:2: undeclared reference to 'foo'"),
+    ("request.path + 1", "no such overload: _+_ of string, int"),
+    ("!request.path", "no such overload: !_ of string"),
+    ("request.path && true", "no such overload: _&&_ of string"),
+    ("request.path < 5", "no such overload: _<_ of string, int"),
+    ("response.code == 'a'", "no such overload: _==_ of int, string"),
+    ("request.path.foo", "a string has no field 'foo'"),
+    ("request.path.map(x, x)", "wants a list or a map, not a string"),
+    ("size(5)", "no such overload: size() of int"),
+    ("nosuch(1)", "unknown function 'nosuch'"),
+    ("starstWith(1)", "unknown function"),
+    ("request.path.startWith('a')", "unknown method 'startWith', did you mean 'startsWith'?"),
+    ("request.path.startsWith()", "startsWith() takes 1 arguments, not 0"),
+    ("has(jwt)", "has() wants a field"),
+    ("jwt.a.exists(1, true)", "a macro binds a simple name"),
+    ("jwt.a.exists(x, 'a')", "no such overload: exists()"),
+    ("request.path.matches('(')", "invalid regular expression"),
+    ("1 +", "1:4: the expression ends too early"),
+    ("", "the expression ends too early"),
+    ("'abc", "unexpected character"),
+    ("'\\q'", "bad escape \\q"),
+    ("99999999999999999999", "integer out of range"),
+    ("a{b: 1}", "undeclared reference"),
+    ("if", "'if' is a reserved word"),
+    ("(" * 101 + "1" + ")" * 101, "nested deeper than 100"),
+    ("1" + " + 1" * MAX_CHARS, "longer than 16384 characters"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), REFUSED, ids=[case[0][:30] for case in REFUSED])
+def test_what_can_be_known_is_refused_when_it_is_loaded(text: str, message: str) -> None:
+    with pytest.raises(ExpressionError) as found:
+        compile_expression(text)
+    assert message in str(found.value)
+
+
+def context(**identity: object) -> RequestContext:
+    ctx = make_context(
+        "POST",
+        "/v1/a?x=1&y=2&x=3",
+        "api.test:8443",
+        [("X-One", "1"), ("x-two", "a"), ("X-Two", "b, c"), ("cookie", "k=v; s=1"), ("authorization", "Bearer t")],
+        body=b'{"model":"m","n":[1,2]}',
+        secure=True,
+    )
+    for name, value in identity.items():
+        setattr(ctx, name, value)
+    return ctx
+
+
+VALUES = [
+    ("request.method", "POST"),
+    ("request.path", "/v1/a"),
+    ("request.host", "api.test"),
+    ("request.scheme", "https"),
+    ("request.version", "HTTP/1.1"),
+    ("request.uri", "https://api.test:8443/v1/a?x=1&y=2&x=3"),
+    ("request.pathAndQuery.query('x')", ["1", "3"]),
+    ("request.pathAndQuery.setQuery('x', 'a b')", "/v1/a?x=a%20b&y=2"),
+    ("request.pathAndQuery.addQuery('z', '&')", "/v1/a?x=1&y=2&x=3&z=%26"),
+    ("request.headers['x-ONE']", "1"),
+    ("request.headers.cookie('s')", "1"),
+    ("request.headers['x-two']", ["a", "b, c"]),
+    ("request.headers.join()['x-two']", "a,b, c"),
+    ("request.headers.split()['x-two']", ["a", "b", "c"]),
+    ("request.headers.raw()['x-one']", ["1"]),
+    ("request.headers.redacted().authorization", "<redacted>"),
+    ("'x-one' in request.headers", True),
+    ("has(request.headers.nope)", False),
+    ("request.headers.map(h, h)", ["x-one", "x-two", "cookie", "authorization"]),
+    ("json(request.body).n[1]", 2),
+    ("string(request.body).contains('model')", True),
+    ("jwt.sub", "me"),
+    ("jwt.rawToken.unredacted()", "token"),
+    ("string(jwt.rawToken)", "<redacted>"),
+    ("has(jwt.nope)", False),
+    ("default(jwt.nope, 'x')", "x"),
+    ("default(nope.nope, 'x')", "x"),
+    ("coalesce(jwt.nope, null, apiKey.team)", "red"),
+    ("apiKey.key.unredacted()", "secret"),
+    ("basicAuth.username", "ada"),
+    ("metadata.a + metadata.b", "12"),
+    ("default(extauthz.x, 1)", 1),
+    ("jwt.groups.exists(g, g == 'admin') && request.path.startsWith('/v1')", True),
+    ("variables().jwt.sub", "me"),
+    ("toJson({'a': [1, 2u, 1.5, true, null, b'x', duration('90s')]})", '{"a":[1,2,1.5,true,null,"eA==","90s"]}'),
+    ("jwt.groups.with(g, size(g) + size(g))", 4),
+    ("{'a': 1, 'b': 2}.mapValues(v, v * 2)", {"a": 2, "b": 4}),
+    ("{'a': 1, 'b': 2}.filterKeys(k, k != 'a')", {"b": 2}),
+    ("{'a': 1}.merge({'a': 2, 'c': 3})", {"a": 2, "c": 3}),
+    ("base64.decode('aGk=')", b"hi"),
+    ("base64.encode('hi')", "aGk="),
+    ("url.encode('a b/ü')", "a%20b%2F%C3%BC"),
+    ("url.decode('a%20b+c')", "a b+c"),
+    ("form.decode('a=1&b=x+y&a=2')", {"a": ["1", "2"], "b": "x y"}),
+    ("form.encode({'b': 'x y', 'a': ['1', '2'], 'n': null})", "a=1&a=2&b=x+y"),
+    ("sha256.encode('')", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+    ("'a-b-c'.regexReplace('(\\\\w)-(\\\\w)', '$2${1}')", "ba-c"),
+    ("unvalidatedJwtPayload('e30.eyJzdWIiOiJhIn0.x').sub", "a"),
+    ("cidr('10.0.0.0/8').containsIP('10.1.2.3')", True),
+    ("ip('::1').isLoopback()", True),
+    ("size(uuid())", 36),
+    ("random() <= 1.0", True),
+    ("1 == 1.0 && 1u == 1", True),
+    ("request.startTime > timestamp('2020-01-01T00:00:00Z')", True),
+]
+
+
+@pytest.mark.parametrize(("text", "value"), VALUES, ids=[case[0][:40] for case in VALUES])
+def test_values(text: str, value: object) -> None:
+    ctx = context(
+        jwt={"sub": "me", "groups": ["dev", "admin"]}, jwt_token=b"token", api_key={"team": "red"},
+        api_key_text=b"secret", basic_user="ada", metadata={"a": "1", "b": "2"},
+    )  # fmt: skip
+    assert compile_expression(text).evaluate(ctx) == value
+
+
+FAILS = ["jwt.sub", "apiKey.key", "basicAuth.username", "metadata.x", "request.headers.nope", "json('{')", "fail('x')",
+         "1 / 0", "[1][1]", "{'a': 1}.b", "int('x')", "'a'.charAt(5)", "duration('x')"]
+
+
+@pytest.mark.parametrize("text", FAILS)
+def test_what_has_no_value_is_an_error_and_no_test_holds(text: str) -> None:
+    program = compile_expression(text)
+    with pytest.raises(EvaluationError):
+        program.evaluate(context())
+    assert program.test(context()) == -1
+    assert program.header_value(context()) is None
+
+
+@pytest.mark.parametrize(("text", "result"), [("true", 1), ("false", 0), ("1", -1), ("jwt.admin", -1)])
+def test_only_a_bool_is_a_verdict(text: str, result: int) -> None:
+    assert compile_expression(text).test(context()) == result
+
+
+@pytest.mark.parametrize("text", [
+    "response.code == 200", "has(response.headers.a)", "response.code < 5", "size(string(response.code)) > 0"])
+def test_a_variable_outside_its_phase_has_no_value(text: str) -> None:
+    program = compile_expression(text, "route")
+    assert program.test(context()) in (-1, 0)
+
+
+def test_responses_are_seen_in_their_phase() -> None:
+    ctx = context()
+    head = MessageHead()
+    head.add("x-a", "1")
+    ctx = make_context(response=head)
+    ctx.response_body = b"body"
+    assert compile_expression("response.headers['x-a'] + string(response.body)", "response").evaluate(ctx) == "1body"
+
+
+def test_bodies_that_an_expression_reads_are_known() -> None:
+    assert compile_expression("request.body == b''").needs_request_body
+    assert compile_expression("request['bodyPrefix'] == b''").needs_request_body
+    assert not compile_expression("request.path == ''").needs_request_body
+    assert compile_expression("size(response.body) > 1", "response").needs_response_body
+
+
+BOMBS = [
+    "[1,2,3,4,5,6,7,8,9,10].map(a, [1,2,3,4,5,6,7,8,9,10].map(b, [1,2,3,4,5,6,7,8,9,10].map(c, "
+    "[1,2,3,4,5,6,7,8,9,10].map(d, [1,2,3,4,5,6,7,8,9,10].map(e, [1,2,3,4,5,6,7,8,9,10].map(f, 1))))))",
+    "'x'" + "".join(".with(v, v + v)" for _ in range(64)),
+    "'" + "a" * 4000 + "'" + "".join(".replace('a', 'aaaaaaaaaa')" for _ in range(20)),
+    "jwt.x.exists(a, jwt.x.exists(b, jwt.x.exists(c, false) || false) || false)",
+]
+
+
+@pytest.mark.parametrize("text", BOMBS, ids=lambda text: text[:20])
+def test_no_expression_takes_a_worker_s_time_or_memory(text: str) -> None:
+    with pytest.raises(EvaluationError, match=r"too (many|long)"):
+        compile_expression(text).evaluate(context(jwt={"x": list(range(1000))}))
+
+
+def test_long_chains_and_deep_brackets_are_no_trouble() -> None:
+    assert compile_expression(" || ".join(["false"] * 1500 + ["true"])).test(context()) == 1
+    assert compile_expression(" + ".join(["1"] * 4000)).evaluate(context()) == 4000
+    assert compile_expression("(" * 100 + "1" + ")" * 100).evaluate(context()) == 1
+    assert compile_expression("!" * 2000 + "true").test(context()) == 1
+    assert compile_expression("jwt" + ".a" * 3000).test(context()) == -1
+
+
+FIELDS = [("a", b"a"), (b"\xff", b"\xff"), (True, b"true"), (5, b"5"), (Uint(7), b"7"), (1.5, b"1.5"), (2.0, b"2"),
+          (Redacted(b"s"), b"s"), ("a\r\nb: c", None), ("a\0", None), ([], None), (None, None), ({}, None), (" a ", b"a")]
+
+
+@pytest.mark.parametrize(("value", "field"), FIELDS, ids=str)
+def test_only_what_can_stand_in_a_field_becomes_one(value: object, field: bytes | None) -> None:
+    assert as_field(value) == field
+
+
+def test_functions_of_the_configuration() -> None:
+    functions = parse_functions("# two\ntwice(x) { x + x }\nshout(a) { this.upperAscii() + twice(a) } # last\n")
+    assert compile_expression("twice(3)", functions=functions).evaluate(context()) == 6
+    assert compile_expression("'a'.shout('!')", functions=functions).evaluate(context()) == "A!!"
+    with pytest.raises(ExpressionError, match="takes 1 arguments"):
+        compile_expression("twice(1, 2)", functions=functions)
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("f(x) { f(x) }", "calls itself"), ("size(x) { x }", "defined already"), ("f(x) { x", "does not end"),
+    ("f(x) { x + }", "ends too early"), ("f(x, x) { x }", "bad parameters"), ("nonsense", "expected name"),
+    ("f() { 1 } f() { 2 }", "defined already")])
+def test_bad_functions_are_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse_functions(text)
