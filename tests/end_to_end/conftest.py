@@ -14,9 +14,12 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from http.server import ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.end_to_end.asking import BASE, Echo, indented
 
 ROOT = Path(__file__).resolve().parents[2]
 READY_SECONDS = 20.0
@@ -207,3 +210,19 @@ def raw(port: int, data: bytes, seconds: float = 5.0) -> bytes:
 @pytest.fixture
 def send_raw() -> Callable[..., bytes]:
     return raw
+
+
+@pytest.fixture(scope="session")
+def echo():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_address[1]
+    server.shutdown()
+
+
+@pytest.fixture
+def policies(gateway, echo):
+    def start(text: str, **options: Any):
+        return gateway(BASE % (indented(text), echo), **options)
+
+    return start

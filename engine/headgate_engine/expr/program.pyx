@@ -64,6 +64,10 @@ cdef class Program:
         return field_text(value)
 
     # -- Python face -------------------------------------------------------------------------------------------------
+    @property
+    def root_node(self):
+        return self.root
+
     def evaluate_with(self, dict bindings):
         """The value with names bound to values and no request; EvaluationError."""
         cdef Frame frame = self._new_frame()

@@ -192,7 +192,7 @@ cdef class Exchange(Sink):
         if self.bind.forwarded:
             add_forwarded(self.ctx, self.bind)
         if self.backend.kind == BACKEND_HOST:
-            if self.backend.authority is not None:
+            if self.backend.authority is not None and not self.route.keep_authority:
                 self.ctx.head.set_authority(self.backend.authority, len(self.backend.authority))
             self.pool = self.backend.pool
             return self._connect(False)

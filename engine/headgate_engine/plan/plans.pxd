@@ -41,6 +41,7 @@ cdef class RoutePlan:
     cdef public tuple response_steps
     cdef public tuple response_transforms
     cdef public ResponseHold hold
+    cdef public bint keep_authority          # no automatic rewrite: the route has set it, or keeps the client's
     cdef public RetryPlan retry              # None: a failed attempt is the answer
     cdef public int64_t request_timeout_ns, backend_timeout_ns   # 0: none
     cdef public tuple backends               # BackendPlan

@@ -42,6 +42,7 @@ class BackendPlan:
 class RoutePlan:
     """One route: steps, time-outs in ns (0 is none), weighted backends."""
 
+    keep_authority: bool
     retry: RetryPlan | None
     request_steps: tuple[Step, ...]
     response_steps: tuple[Step, ...]

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from headgate.ir.policy.authorization import Authorization
 from headgate.ir.policy.buffer import Buffer
+from headgate.ir.policy.cors import Cors
+from headgate.ir.policy.csrf import Csrf
+from headgate.ir.policy.delay import Delay
+from headgate.ir.policy.identity import ApiKeyAuth, BasicAuth, JwtAuth
 from headgate.ir.policy.retry import Retry
+from headgate.ir.policy.rewrite import Redirect, Rewrite
+from headgate.ir.policy.transformation import Transformation
 from headgate.ir.secret import SecretRef
 
 
@@ -32,11 +39,16 @@ class Timeout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectResponse:
-    """Answers without a backend. `status` 200..599; header names are lower case."""
+    """Answers without a backend. `status` 200..599; header names are lower case, their values expressions.
+
+    `body_expression` takes the place of `body`; `condition`: of this entry in the form with conditions.
+    """
 
     status: int
     body: bytes = b""
+    body_expression: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    condition: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +68,14 @@ class LocalRateLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayPolicies:
-    """What may run in the gateway phase, before a route is chosen."""
+    """What may run in the gateway phase, before a route is chosen. `authorization` of all levels adds up."""
+
+    cors: Cors | None = None
+    jwt: JwtAuth | None = None
+    basic: BasicAuth | None = None
+    api_key: ApiKeyAuth | None = None
+    authorization: Authorization | None = None
+    transformations: tuple[Transformation, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +87,11 @@ class RoutePolicies(GatewayPolicies):
     timeout: Timeout | None = None
     request_headers: HeaderModifier | None = None
     response_headers: HeaderModifier | None = None
-    direct_response: DirectResponse | None = None
+    direct_response: tuple[DirectResponse, ...] | None = None
+    csrf: Csrf | None = None
+    rewrite: Rewrite | None = None
+    redirect: Redirect | None = None
+    delay: Delay | None = None
     local_rate_limits: tuple[LocalRateLimit, ...] = ()
 
 

@@ -22,10 +22,10 @@ from headgate.net.dial import Dialer
 from headgate.net.dns import Resolver
 from headgate.net.tls import SniSelector
 from headgate.pipeline import steps
+from headgate.pipeline.keys import KeyStores
 from headgate.pipeline.llm import compile_models
 from headgate.pipeline.mcp import McpHandlers
 from headgate.pipeline.replies import Row, engine_replies, reply_of
-from headgate.policy.buffer import compile_response
 from headgate.policy.environment import Environment
 from headgate.policy.retry import compile_retry
 from headgate.telemetry.families import BUCKETS, BY_NAME
@@ -110,6 +110,7 @@ class Running:
         self.mcp: McpHandlers = McpHandlers(
             worker, gateway, self.pools.get, relay, None if previous is None else previous.mcp
         )
+        self.keys: KeyStores = KeyStores(worker, self.pools.get, None if previous is None else previous.keys)
         self.binds: dict[str, BindPlan] = {}
         self._contexts: dict[str, ssl.SSLContext] = {}
 
@@ -146,9 +147,11 @@ class Running:
                 self.worker.drop_bind(key)
             previous.pools.close_unused(self.pools)
             previous.mcp.close_unused(self.mcp)
+            previous.keys.close_unused(self.keys)
 
     async def aclose(self) -> None:
         """End sessions and child processes at shutdown."""
+        self.keys.close()
         for pool in self.pools.by_key.values():
             pool.close()
         await self.mcp.aclose()
@@ -161,7 +164,8 @@ class Compiler:
         self._running = running
         self._gateway = running.gateway
         self._worker = running.worker
-        self._environment = Environment(running.worker.segment, running.gateway.frontend.max_buffer_bytes)
+        limit = running.gateway.frontend.max_buffer_bytes
+        self._environment = Environment(running.worker.segment, limit, running.keys.get)
 
     def bind(self, bind: Bind) -> BindPlan:
         """Return the plan of one port."""
@@ -199,12 +203,17 @@ class Compiler:
                         order=route.order,
                     )
                 )
-        return ListenerPlan(
+        found = ListenerPlan(
             listener.name,
             listener.gateway_name,
             listener.gateway_namespace,
             RouteTable(rules, scheme="https" if listener.tls is not None else "http"),
         )
+        policies = listener.policies
+        found.request_steps = tuple(steps.gateway_request_steps(policies, self._environment))
+        found.response_transforms = steps.response_transforms(policies, self._environment)
+        found.hold = steps.response_hold(policies, self._environment)
+        return found
 
     def route(self, route: Route) -> RoutePlan:
         """Return the plan of one route: steps in pipeline order, backends with their weights."""
@@ -218,9 +227,12 @@ class Compiler:
         )
         plan.request_steps = steps.route_request_steps(route.policies, self._environment)
         plan.response_steps = steps.route_response_steps(route.policies)
-        plan.hold = compile_response(route.policies.buffer, self._environment)
+        plan.response_transforms = steps.response_transforms(route.policies, self._environment)
+        plan.hold = steps.response_hold(route.policies, self._environment)
         if route.policies.retry is not None:
-            plan.retry = compile_retry(route.policies.retry)
+            plan.retry = compile_retry(route.policies.retry, self._environment)
+        rewrite = route.policies.rewrite
+        plan.keep_authority = rewrite is not None and rewrite.authority is not None
         timeout = route.policies.timeout
         if timeout is not None:
             plan.request_timeout_ns = (timeout.request_timeout_ms or 0) * NS_PER_MS

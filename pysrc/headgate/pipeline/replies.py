@@ -36,6 +36,10 @@ REPLIES: dict[str, Row] = {
     "upstream_timeout": Row(504, "upstream call timeout", "Timeout"),
 }
 
+FORBIDDEN = Row(403, "", "Authorization")
+CSRF_FAILED = Row(403, "CSRF validation failed", "CsrfValidationFailed")
+NO_PREFIX = Row(500, "failed to apply filters: the route matched no path prefix", "Internal")
+NO_BODY = Row(500, "failed to apply filters: the body expression failed", "Internal")
 RATE_LIMITED = Row(429, "rate limit exceeded", "RateLimit")
 TEXT_PLAIN = (b"content-type", b"text/plain")
 

@@ -2,37 +2,98 @@
 
 from __future__ import annotations
 
-from headgate.ir.policies import BackendPolicies, DirectResponse, HeaderModifier, RoutePolicies
-from headgate.pipeline.replies import RATE_LIMITED, REPLIES, reply_of
-from headgate.policy import buffer
+from headgate.ir.policies import BackendPolicies, GatewayPolicies, HeaderModifier, LocalRateLimit, RoutePolicies
+from headgate.pipeline.replies import (
+    CSRF_FAILED,
+    FORBIDDEN,
+    NO_BODY,
+    NO_PREFIX,
+    RATE_LIMITED,
+    REPLIES,
+    reply_of,
+)
+from headgate.policy import (
+    authorization,
+    buffer,
+    cors,
+    csrf,
+    delay,
+    direct_response,
+    identity,
+    rewrite,
+    transformation,
+)
 from headgate.policy.environment import Environment
-from headgate_engine.context.request import Reply
+from headgate_engine.plan.plans import ResponseHold
 from headgate_engine.plan.step import Step
 from headgate_engine.steps.credential import CredentialStep
 from headgate_engine.steps.headers import RequestHeaderStep, ResponseHeaderStep
 from headgate_engine.steps.local_rate_limit import LocalRateLimitStep
-from headgate_engine.steps.reply import ReplyStep
+
+
+def gateway_request_steps(policies: GatewayPolicies, env: Environment, phase: str = "gateway") -> list[Step]:
+    """Return the steps before route selection; those of a route begin with the same ones."""
+    found: list[Step] = _identity_steps(policies, env, phase)
+    _add(found, _transformation(policies, env, phase))
+    return found
+
+
+def _identity_steps(policies: GatewayPolicies, env: Environment, phase: str) -> list[Step]:
+    found: list[Step] = []
+    if policies.cors is not None:
+        found.append(cors.compile_cors(policies.cors))
+    if policies.jwt is not None:
+        found.append(identity.compile_jwt(policies.jwt, env))
+    if policies.basic is not None:
+        found.append(identity.compile_basic(policies.basic, env))
+    if policies.api_key is not None:
+        found.append(identity.compile_api_key(policies.api_key, env))
+    if policies.authorization is not None:
+        refused = reply_of(FORBIDDEN)
+        found.append(authorization.compile_authorization(policies.authorization, env, refused, phase))
+    return found
+
+
+def _transformation(policies: GatewayPolicies, env: Environment, phase: str) -> Step | None:
+    if policies.transformations is None:
+        return None
+    return transformation.compile_request(policies.transformations, env, phase)
+
+
+def _add(steps: list[Step], step: Step | None) -> None:
+    if step is not None:
+        steps.append(step)
 
 
 def route_request_steps(policies: RoutePolicies, env: Environment) -> tuple[Step, ...]:
     """Return the steps between route selection and backend choice."""
-    found: list[Step] = []
-    segment = env.segment
+    found = _identity_steps(policies, env, "route")
     if policies.local_rate_limits:
-        limits = tuple(
-            (limit.key.encode(), limit.max_tokens, limit.tokens_per_fill, limit.fill_interval_ns)
-            for limit in policies.local_rate_limits
-        )
-        found.append(LocalRateLimitStep(segment, limits, reply_of(RATE_LIMITED)))
+        found.append(_rate_limit(policies.local_rate_limits, env))
     if policies.buffer is not None:
-        whole = buffer.compile_request(policies.buffer, env, reply_of(REPLIES["body_too_large"]))
-        if whole is not None:
-            found.append(whole)
+        _add(found, buffer.compile_request(policies.buffer, env, reply_of(REPLIES["body_too_large"])))
+    _add(found, _transformation(policies, env, "route"))
+    if policies.csrf is not None:
+        found.append(csrf.compile_csrf(policies.csrf, reply_of(CSRF_FAILED)))
     if policies.request_headers is not None:
         found.append(_request_headers(policies.request_headers))
-    if policies.direct_response is not None:
-        found.append(ReplyStep("directResponse", _direct_reply(policies.direct_response)))
+    if policies.rewrite is not None:
+        found.append(rewrite.compile_rewrite(policies.rewrite, reply_of(NO_PREFIX)))
+    if policies.redirect is not None:
+        found.append(rewrite.compile_redirect(policies.redirect, reply_of(NO_PREFIX)))
+    if policies.delay is not None:
+        found.append(delay.compile_delay(policies.delay, env))
+    if policies.direct_response:
+        failed = reply_of(NO_BODY)
+        found.append(direct_response.compile_direct_response(policies.direct_response, env, failed))
     return tuple(found)
+
+
+def _rate_limit(limits: tuple[LocalRateLimit, ...], env: Environment) -> LocalRateLimitStep:
+    buckets = tuple(
+        (limit.key.encode(), limit.max_tokens, limit.tokens_per_fill, limit.fill_interval_ns) for limit in limits
+    )
+    return LocalRateLimitStep(env.segment, buckets, reply_of(RATE_LIMITED))
 
 
 def route_response_steps(policies: RoutePolicies) -> tuple[Step, ...]:
@@ -40,6 +101,22 @@ def route_response_steps(policies: RoutePolicies) -> tuple[Step, ...]:
     if policies.response_headers is None:
         return ()
     return (_response_headers(policies.response_headers),)
+
+
+def response_transforms(policies: GatewayPolicies, env: Environment) -> tuple[Step, ...]:
+    """Return the response halves of transformations, which run behind the header modifiers."""
+    if policies.transformations is None:
+        return ()
+    step = transformation.compile_response(policies.transformations, env)
+    return () if step is None else (step,)
+
+
+def response_hold(policies: GatewayPolicies, env: Environment) -> ResponseHold | None:
+    """Return how the response is held back, for a buffer or for a transformation that reads its body."""
+    found = buffer.compile_response(policies.buffer, env) if isinstance(policies, RoutePolicies) else None
+    if found is None and policies.transformations and transformation.reads_response(policies.transformations, env):
+        return ResponseHold(env.max_body)
+    return found
 
 
 def backend_request_steps(policies: BackendPolicies) -> tuple[Step, ...]:
@@ -67,8 +144,3 @@ def _request_headers(edit: HeaderModifier) -> RequestHeaderStep:
 
 def _response_headers(edit: HeaderModifier) -> ResponseHeaderStep:
     return ResponseHeaderStep(edit.add, edit.set, edit.remove)
-
-
-def _direct_reply(answer: DirectResponse) -> Reply:
-    headers = tuple((name.lower().encode(), value.encode()) for name, value in answer.headers)
-    return Reply(answer.status, answer.body, headers, "DirectResponse")

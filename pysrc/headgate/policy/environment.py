@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
+from headgate.expr.compile import compile_expression
+from headgate.ir.policy.identity import KeySource
+from headgate.policy.key_sets import KeyStore
+from headgate_engine.expr.program import Program
 from headgate_engine.shared.segment import Segment
 
 
 @dataclass(slots=True)
 class Environment:
-    """`segment`: shared memory of all workers. `max_body`: bytes of a body that steps may wait for."""
+    """`segment`: shared memory of all workers. `max_body`: bytes of a body that steps may wait for. `key_store`: the
+    keys of a source, kept over reloads.
+    """
 
     segment: Segment
     max_body: int
+    key_store: Callable[[KeySource], KeyStore]
+    _programs: dict[tuple[str, str], Program] = field(default_factory=dict)
+
+    def program(self, text: str, phase: str) -> Program:
+        """Return the compiled expression; equal texts of one phase are one object."""
+        key = (text, phase)
+        found = self._programs.get(key)
+        if found is None:
+            found = self._programs[key] = compile_expression(text, phase)
+        return found

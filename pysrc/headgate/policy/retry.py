@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from headgate.ir.policy.retry import Retry
+from headgate.policy.environment import Environment
 from headgate_engine.plan.retry import RetryPlan
 
 NS_PER_MS = 1_000_000
 
 
-def compile_retry(retry: Retry) -> RetryPlan:
+def compile_retry(retry: Retry, env: Environment) -> RetryPlan:
     """Return what the exchange asks after each attempt."""
-    return RetryPlan(retry.attempts, retry.codes, backoff_ns=retry.backoff_ms * NS_PER_MS)
+    return RetryPlan(
+        retry.attempts,
+        retry.codes,
+        backoff_ns=retry.backoff_ms * NS_PER_MS,
+        condition=None if retry.condition is None else env.program(retry.condition, "response"),
+        precondition=None if retry.precondition is None else env.program(retry.precondition, "route"),
+    )

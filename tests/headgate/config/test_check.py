@@ -51,7 +51,6 @@ routes:
     kinds = "host, backend, mcp, ai, aws, service, internal, dynamic, routeGroup, invalid"
     assert lines(text) == [
         "gateways.default.port: expected an integer, found a string (config.yaml:2)",
-        "not supported yet: routes[0].policies.cors (config.yaml:6)",
         "routes[0].policies.cors: unknown field 'allowOrigin', did you mean 'allowOrigins'? (config.yaml:6)",
         "routes[0].policies.timeout.requestTimeout: not a duration such as 300ms, 5s or 1h30m: '5x' (config.yaml:7)",
         "routes[0].policies: unknown field 'foo' (config.yaml:8)",
@@ -107,7 +106,7 @@ def test_fields_of_later_with_a_value_that_changes_nothing_are_accepted(text: st
         ("ui: {}", "ui"),
         ("routes: [{backends: [{dynamic: {}}]}]", "routes[0].backends[0].dynamic"),
         ("routes: [{policies: {a2a: {}}}]", "routes[0].policies.a2a"),
-        ("gateways: {g: {port: 1, cors: {}}}", "gateways.g.cors"),
+        ("gateways: {g: {port: 1, extProc: {host: 'a:1'}}}", "gateways.g.extProc"),
         ("gateways: {g: {port: 1, protocol: TCP}}", "gateways.g.protocol = TCP"),
         ("frontendPolicies: {http: {http2FrameSize: 1}}", "frontendPolicies.http.http2FrameSize"),
         ("llm: {models: [{name: a, provider: bedrock}]}", "llm.models[0].provider = bedrock"),

@@ -10,12 +10,9 @@ from headgate.pipeline.phases import PHASES
 
 # A policy of the table that a route may carry, with a value the schema admits.
 NOT_BUILT = {
-    "cors": "{allowOrigins: ['*']}",
-    "authorization": "{rules: ['true']}",
-    "csrf": "{additionalOrigins: []}",
-    "urlRewrite": "{path: {full: /x}}",
-    "requestRedirect": "{status: 302}",
     "extAuthz": "{host: 'a.test:1'}",
+    "extProc": "{host: 'a.test:1'}",
+    "remoteRateLimit": "{host: 'a.test:1', domain: d, descriptors: []}",
 }
 
 

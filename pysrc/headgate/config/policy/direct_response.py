@@ -2,56 +2,61 @@
 
 from __future__ import annotations
 
-import json
-import re
-from typing import Any, Final
+from typing import Any
 
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.policy.conditional import conditions
+from headgate.config.policy.expression import check, checked
 from headgate.config.shape.modifiers import free_header
-from headgate.document.fields import header_value
 from headgate.errors import Problem
 from headgate.ir.policies import DirectResponse
 
-# A CEL text literal without escapes or with those that JSON has too.
-_LITERAL: Final = re.compile(r"\s*(\"(?:[^\"\\\n]|\\[\"\\/bfnrt]|\\u[0-9a-fA-F]{4})*\"|'[^'\\\n]*')\s*")
+
+def parse(context: Context, record: Record) -> tuple[DirectResponse, ...]:
+    """Return the entries: one without a condition, or those of the form with conditions."""
+    found = [_entry(context, entry, condition) for entry, condition in conditions(context, record)]
+    return tuple(one for one in found if one is not None)
 
 
-def literal(expression: str) -> str | None:
-    """Return the text of a CEL expression that is one text literal, None for any other."""
-    found = _LITERAL.fullmatch(expression)
-    if found is None:
-        return None
-    quoted = found[1]
-    return str(json.loads(quoted, strict=False)) if quoted[0] == '"' else quoted[1:-1]
-
-
-def parse(context: Context, record: Record) -> DirectResponse | None:
-    """Return the policy; the form with conditions was reported by the check."""
+def _entry(context: Context, record: Record, condition: str | None) -> DirectResponse | None:
     if "status" not in record:
         return None
     headers = []
     for name, expression in (record.get("headers") or {}).items():
-        value = literal(expression)
         inner = Record(record.node, f"{record.path}.headers", {})
-        if value is None:
-            context.fault(
-                Problem.UNSUPPORTED, inner, name, " with a CEL expression that is not a text literal"
-            )
-            continue
+        check(context, inner, name, expression, "route")
         try:
-            headers.append((free_header(name), header_value(value)))
+            headers.append((free_header(name), expression))
         except ValueError as error:
             context.fault(Problem.VALUE, inner, name, str(error))
     body = record.get("body", "")
-    content = body.encode() if isinstance(body, str) else bytes(body)
-    return DirectResponse(status=record["status"], body=content, headers=tuple(headers))
+    expression = checked(context, record, "bodyExpression", "route")
+    if expression is not None and "body" in record:
+        context.fault(Problem.CONFLICT, record, "bodyExpression", "'body' is set as well")
+    return DirectResponse(
+        status=record["status"],
+        body=body.encode() if isinstance(body, str) else bytes(body),
+        body_expression=expression,
+        headers=tuple(headers),
+        condition=condition,
+    )
 
 
-def dump(response: DirectResponse) -> dict[str, Any]:
+def dump(responses: tuple[DirectResponse, ...]) -> dict[str, Any]:
     """Return the form of the configuration dump."""
-    try:
-        body: Any = response.body.decode()
-    except UnicodeDecodeError:
-        body = list(response.body)
-    return {"status": response.status, "body": body, "headers": dict(response.headers)}
+    shown = [_shown(one) for one in responses]
+    return shown[0] if len(shown) == 1 and "condition" not in shown[0] else {"conditional": shown}
+
+
+def _shown(response: DirectResponse) -> dict[str, Any]:
+    found: dict[str, Any] = {} if response.condition is None else {"condition": response.condition}
+    found["status"] = response.status
+    if response.body_expression is not None:
+        found["bodyExpression"] = response.body_expression
+    else:
+        try:
+            found["body"] = response.body.decode()
+        except UnicodeDecodeError:
+            found["body"] = list(response.body)
+    return found | {"headers": dict(response.headers)}

@@ -41,6 +41,9 @@ def _limit(context: Context, record: Record, owner: str, index: int) -> LocalRat
 def parse(context: Context, holder: Record, key: str, owner: str) -> tuple[LocalRateLimit, ...] | None:
     """Return the buckets of a list of entries; `owner` is part of their identity."""
     value = holder.get(key)
+    if isinstance(value, Record):
+        context.fault(Problem.UNSUPPORTED, value, "conditional", "")
+        return None
     if not isinstance(value, list):
         return None
     limits = (_limit(context, record, owner, index) for index, record in enumerate(value))

@@ -6,6 +6,7 @@ from typing import Any
 
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.policy.expression import checked
 from headgate.errors import Problem
 from headgate.ir.policy.retry import Retry
 
@@ -23,6 +24,8 @@ def parse(context: Context, record: Record) -> Retry:
         attempts=record.get("attempts", 1),
         codes=codes,
         backoff_ms=record.get("backoff") or 0,
+        precondition=checked(context, record, "precondition", "route"),
+        condition=checked(context, record, "condition", "response"),
     )
 
 
@@ -31,4 +34,8 @@ def dump(retry: Retry) -> dict[str, Any]:
     found: dict[str, Any] = {"attempts": retry.attempts, "codes": list(retry.codes)}
     if retry.backoff_ms:
         found["backoff"] = f"{retry.backoff_ms}ms"
+    for name in ("precondition", "condition"):
+        expression = getattr(retry, name)
+        if expression is not None:
+            found[name] = expression
     return found

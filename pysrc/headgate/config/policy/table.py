@@ -11,7 +11,21 @@ from typing import Any, Final, NamedTuple
 
 from headgate.config.check import Record
 from headgate.config.context import Context
-from headgate.config.policy import buffer, direct_response, headers, local_rate_limit, retry, timeout
+from headgate.config.policy import (
+    authorization,
+    buffer,
+    cors,
+    csrf,
+    delay,
+    direct_response,
+    headers,
+    identity,
+    local_rate_limit,
+    retry,
+    rewrite,
+    timeout,
+    transformation,
+)
 
 Parse = Callable[[Context, Record, str, str], Any]
 
@@ -43,11 +57,28 @@ def _record(parse: Callable[[Context, Record], Any]) -> Parse:
 # In the order in which they run; the dump prints them so.
 KINDS: Final[tuple[Kind, ...]] = (
     Kind("timeout", "timeout", _record(timeout.parse), timeout.dump),
-    Kind("retry", "retry", _record(retry.parse), retry.dump),
+    Kind("cors", "cors", _record(cors.parse), cors.dump, gateway=True),
+    Kind("jwtAuth", "jwt", _record(identity.parse_jwt), identity.dump_jwt, gateway=True),
+    Kind("basicAuth", "basic", _record(identity.parse_basic), identity.dump_basic, gateway=True),
+    Kind("apiKey", "api_key", _record(identity.parse_api_key), identity.dump_api_key, gateway=True),
+    Kind(
+        "authorization",
+        "authorization",
+        _record(authorization.parse),
+        authorization.dump,
+        gateway=True,
+        accumulate=True,
+    ),
     Kind("localRateLimit", "local_rate_limits", local_rate_limit.parse, local_rate_limit.dump),
     Kind("buffer", "buffer", _record(buffer.parse), buffer.dump),
+    Kind("transformations", "transformations", _record(transformation.parse), transformation.dump, gateway=True),
+    Kind("csrf", "csrf", _record(csrf.parse), csrf.dump),
     Kind("requestHeaderModifier", "request_headers", _record(headers.parse_request), headers.dump),
+    Kind("urlRewrite", "rewrite", _record(rewrite.parse_rewrite), rewrite.dump),
+    Kind("requestRedirect", "redirect", _record(rewrite.parse_redirect), rewrite.dump),
+    Kind("delay", "delay", _record(delay.parse), delay.dump),
     Kind("directResponse", "direct_response", _record(direct_response.parse), direct_response.dump),
+    Kind("retry", "retry", _record(retry.parse), retry.dump),
     Kind("responseHeaderModifier", "response_headers", _record(headers.parse_response), headers.dump),
 )
 GATEWAY_KINDS: Final = tuple(kind for kind in KINDS if kind.gateway)
@@ -63,4 +94,4 @@ def read(context: Context, holder: Record, owner: str, kinds: tuple[Kind, ...] =
 def show(policies: Any, kinds: tuple[Kind, ...] = KINDS) -> list[dict[str, Any]]:
     """Return the policies that are set as the dump prints them: one map each."""
     found = ((kind, getattr(policies, kind.field)) for kind in kinds)
-    return [{kind.key: kind.dump(value)} for kind, value in found if value]
+    return [{kind.key: kind.dump(value)} for kind, value in found if value not in (None, ())]

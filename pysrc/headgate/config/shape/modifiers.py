@@ -29,7 +29,6 @@ from headgate.config.shape.vocabulary import (
     Object,
     Scalar,
     Union,
-    later,
     maybe,
     optional,
     required,
@@ -93,7 +92,7 @@ DIRECT_RESPONSE: Final = Object(
     {
         "status": required(unsigned("ResponseStatus", 599, 200)),
         "body": optional(BYTES),
-        "bodyExpression": later(maybe(CEL)),
+        "bodyExpression": maybe(CEL),
         "headers": optional(CEL_MAP),
     },
 )
@@ -135,8 +134,8 @@ RETRY: Final = Object(
         "attempts": optional(unsigned("RetryAttempts", UINT8.facets["maximum"], 1)),
         "backoff": maybe(DURATION),
         "codes": required(ListOf(STATUS)),
-        "precondition": later(maybe(CEL)),
-        "condition": later(maybe(CEL)),
+        "precondition": maybe(CEL),
+        "condition": maybe(CEL),
     },
 )
 DELAY: Final = Object("Delay", {"duration": required(CEL)})

@@ -54,15 +54,15 @@ TRANSFORMATION_POLICY: Final = Union(
 )
 # What may stand in the gateway phase, in the order it runs.
 GATEWAY_PHASE: Final = {
-    "cors": later(maybe(CORS)),
+    "cors": maybe(CORS),
     "oidc": later(maybe(OIDC)),
-    "jwtAuth": later(maybe(JWT)),
-    "basicAuth": later(maybe(BASIC)),
-    "apiKey": later(maybe(API_KEY)),
+    "jwtAuth": maybe(JWT),
+    "basicAuth": maybe(BASIC),
+    "apiKey": maybe(API_KEY),
     "extAuthz": later(maybe(EXT_AUTHZ_POLICY)),
-    "authorization": later(maybe(RULES)),
+    "authorization": maybe(RULES),
     "extProc": later(maybe(EXT_PROC_POLICY)),
-    "transformations": later(maybe(TRANSFORMATION_POLICY), {}),
+    "transformations": maybe(TRANSFORMATION_POLICY),
 }
 GATEWAY_POLICIES: Final = Object("GatewayPolicies", GATEWAY_PHASE)
 ROUTE_POLICIES: Final = extend(
@@ -76,8 +76,8 @@ ROUTE_POLICIES: Final = extend(
         "localRateLimit": maybe(RATE_LIMIT_POLICY),
         "backendTLS": maybe(BACKEND_TLS),
         "backendAuth": maybe(BACKEND_AUTH),
-        "requestRedirect": later(maybe(REDIRECT)),
-        "urlRewrite": later(maybe(REWRITE)),
+        "requestRedirect": maybe(REDIRECT),
+        "urlRewrite": maybe(REWRITE),
         "requestMirror": later(maybe(MIRROR)),
         "mcpAuthorization": later(maybe(RULES)),
         "mcpGuardrails": later(maybe(MCP_GUARDRAILS)),
@@ -86,10 +86,10 @@ ROUTE_POLICIES: Final = extend(
         "ai": later(maybe(AI_POLICY), {}),
         "backendTunnel": later(maybe(TUNNEL)),
         "remoteRateLimit": later(maybe(REMOTE_LIMIT_POLICY)),
-        "csrf": later(maybe(CSRF)),
+        "csrf": maybe(CSRF),
         "buffer": maybe(BUFFER),
         "retry": maybe(RETRY),
-        "delay": later(maybe(DELAY)),
+        "delay": maybe(DELAY),
     },
 )
 

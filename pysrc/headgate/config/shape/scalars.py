@@ -12,7 +12,6 @@ from headgate.config.shape.vocabulary import (
     Shape,
     Union,
     extend,
-    later,
     maybe,
     optional,
     required,
@@ -98,4 +97,4 @@ TARGET_REFERENCE: Final = Object("TargetReference", TARGET_FIELDS, TARGET_KEYS)
 def conditional(name: str, shape: Object) -> Shape:
     """Return the form with conditions of a policy: a list of the policy's fields with a `condition` each."""
     entry = extend(f"{name}WithCondition", shape, {"condition": maybe(CEL)})
-    return Object(f"{name}Conditional", {"conditional": later(required(ListOf(entry, least=1, most=64)))})
+    return Object(f"{name}Conditional", {"conditional": required(ListOf(entry, least=1, most=64))})

@@ -9,9 +9,13 @@ from dataclasses import dataclass
 class Retry:
     """`attempts` 1..255 tries after the first one, `backoff_ms` apart.
 
-    A response is tried again when its status is in `codes`; failed connections and late answers always are.
+    A response is tried again when its status is in `codes` or `condition` (an expression over the response)
+    holds; failed connections and late answers always are. `precondition` (over the request) decides whether
+    there are retries at all.
     """
 
     attempts: int = 1
     codes: tuple[int, ...] = ()
     backoff_ms: int = 0
+    precondition: str | None = None
+    condition: str | None = None

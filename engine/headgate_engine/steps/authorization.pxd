@@ -1,0 +1,9 @@
+# Rules over expressions: who may pass.
+
+from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.plan.step cimport Step
+
+cdef class AuthorizationStep(Step):
+    cdef tuple deny, require, allow     # Program
+    cdef Reply refused
+    cdef bint permits(self, RequestContext ctx) except -1

@@ -1,0 +1,12 @@
+from collections.abc import Iterable
+
+from headgate_engine.context.request import Reply
+from headgate_engine.expr.program import Program
+from headgate_engine.plan.step import Step
+
+class AuthorizationStep(Step):
+    """deny, require, allow: programs. refused: the answer to who may not pass."""
+
+    def __init__(
+        self, deny: Iterable[Program], require: Iterable[Program], allow: Iterable[Program], refused: Reply
+    ) -> None: ...

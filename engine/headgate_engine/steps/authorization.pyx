@@ -1,0 +1,37 @@
+"""authorization: deny wins, every require must hold, and of the allow rules one, if there are any.
+
+A deny rule that fails to evaluate denies; an allow or require rule that fails does not hold.
+"""
+
+from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.expr.program cimport Program
+from headgate_engine.plan.step cimport CONTINUE, RESPOND, Step
+
+
+cdef class AuthorizationStep(Step):
+    """deny, require, allow: programs. refused: the answer to who may not pass."""
+
+    def __init__(self, deny, require, allow, Reply refused):
+        self.name = "authorization"
+        self.deny = tuple(deny)
+        self.require = tuple(require)
+        self.allow = tuple(allow)
+        self.refused = refused
+
+    cdef bint permits(self, RequestContext ctx) except -1:
+        for program in self.deny:
+            if (<Program>program).test(ctx) != 0:
+                return False
+        for program in self.require:
+            if (<Program>program).test(ctx) != 1:
+                return False
+        for program in self.allow:
+            if (<Program>program).test(ctx) == 1:
+                return True
+        return len(self.allow) == 0
+
+    cdef int run(self, RequestContext ctx) except -1:
+        if self.permits(ctx):
+            return CONTINUE
+        ctx.reply = self.refused
+        return RESPOND

@@ -1,0 +1,27 @@
+from collections.abc import Iterable, Sequence
+
+from headgate_engine.plan.step import Step
+
+DEFAULT_PORTS: dict[bytes, bytes]
+MAX_KNOWN: int
+
+def normalised(origin: bytes) -> bytes:
+    """Return an origin in lower case without its scheme's default port."""
+
+class OriginRule:
+    """`*`, or scheme://host[:port] in which the host may hold stars. ValueError for anything else."""
+
+    def __init__(self, text: str) -> None: ...
+
+class CorsStep(Step):
+    """origins: as for OriginRule. methods, headers, exposed: names; `*` allows what is asked for. max_age: seconds."""
+
+    def __init__(
+        self,
+        origins: Iterable[str],
+        methods: Sequence[str] = (),
+        headers: Sequence[str] = (),
+        exposed: Sequence[str] = (),
+        credentials: bool = False,
+        max_age: int | None = None,
+    ) -> None: ...

@@ -1,0 +1,36 @@
+# Steps that find out who asks: JSON web tokens, API keys, basic authentication.
+
+from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.plan.step cimport AsyncStep, Step
+from headgate_engine.steps.location cimport CredentialLocation
+
+from libc.stdint cimport int64_t
+
+cdef enum Mode:
+    STRICT = 0
+    OPTIONAL = 1
+    PERMISSIVE = 2
+
+cdef enum:
+    MAX_REMEMBERED = 16384
+
+cdef class Remembered:
+    cdef object value
+    cdef int64_t until_ns
+
+cdef class IdentityStep(AsyncStep):
+    cdef readonly CredentialLocation location
+    cdef readonly int mode
+    cdef Reply missing, invalid
+    cdef dict remembered
+    cdef int accept(self, RequestContext ctx, bytes credential, object value) except -1
+    cdef int refuse(self, RequestContext ctx, Reply reply, bint absent) except -1
+
+cdef class JwtStep(IdentityStep):
+    pass
+
+cdef class ApiKeyStep(IdentityStep):
+    cdef dict keys
+
+cdef class BasicStep(IdentityStep):
+    pass

@@ -1,0 +1,60 @@
+from collections.abc import Awaitable, Callable
+
+from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.plan.step import AsyncStep
+from headgate_engine.steps.location import CredentialLocation
+
+MODES: dict[str, int]
+
+class Remembered:
+    """C face only."""
+
+    def __init__(self, value: object, until_ns: int) -> None: ...
+
+class IdentityStep(AsyncStep):
+    """One credential. `verify(ctx, credential)` judges one that is not remembered: it calls admit() or gives a Reply,
+    at once or awaited. missing, invalid: the answers when there is none, or a bad one.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        location: CredentialLocation,
+        mode: str,
+        verify: Callable[[RequestContext, bytes], Awaitable[Reply | None] | Reply | None] | None,
+        missing: Reply,
+        invalid: Reply,
+    ) -> None: ...
+    @property
+    def location(self) -> CredentialLocation: ...
+    @property
+    def mode(self) -> int: ...
+    @property
+    def remembered_count(self) -> int: ...
+    @property
+    def bad(self) -> Reply: ...
+    def judge(self, ctx: RequestContext, credential: bytes) -> int:
+        """Have an unknown credential verified; returns a verdict."""
+    def admit(self, ctx: RequestContext, credential: bytes, value: object, seconds: float = 0.0) -> None:
+        """Accept a verified credential, and remember it for so long."""
+    def forget(self) -> None:
+        """Let nothing count as verified any more: keys have changed."""
+
+class JwtStep(IdentityStep):
+    """jwtAuth: the claims go to ctx.jwt, the token leaves the request."""
+
+class ApiKeyStep(IdentityStep):
+    """apiKey: keys maps SHA-256 digests to metadata, so that no comparison tells how much of a guess was right."""
+
+    def __init__(
+        self,
+        name: str,
+        location: CredentialLocation,
+        mode: str,
+        keys: dict[bytes, dict[str, object]],
+        missing: Reply,
+        invalid: Reply,
+    ) -> None: ...
+
+class BasicStep(IdentityStep):
+    """basicAuth: the name goes to ctx.basic_user, the credential leaves the request."""

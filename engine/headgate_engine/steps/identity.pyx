@@ -1,0 +1,158 @@
+"""Authentication: a credential that was verified is remembered, so that the next request costs a look into a table."""
+
+from hashlib import sha256
+
+from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.link.timers cimport monotonic_ns
+from headgate_engine.plan.step cimport CONTINUE, RESPOND, AsyncStep
+from headgate_engine.steps.location cimport CredentialLocation
+
+from libc.stdint cimport int64_t
+
+MODES = {"strict": STRICT, "optional": OPTIONAL, "permissive": PERMISSIVE}
+
+
+cdef class Remembered:
+    def __init__(self, value, int64_t until_ns):
+        self.value = value
+        self.until_ns = until_ns
+
+
+cdef class IdentityStep(AsyncStep):
+    """One credential. `verify(ctx, credential)` judges one that is not remembered: it calls admit() or gives a Reply,
+    at once or awaited. missing, invalid: the answers when there is none, or a bad one.
+    """
+
+    def __init__(self, str name, CredentialLocation location not None, str mode, verify, Reply missing, Reply invalid):
+        self.name = name
+        self.location = location
+        self.mode = MODES[mode]
+        self.function = verify
+        self.missing = missing
+        self.invalid = invalid
+        self.remembered = {}
+
+    cdef int run(self, RequestContext ctx) except -1:
+        cdef bytes credential = self.location.find(ctx)
+        cdef Remembered known
+        if credential is None:
+            if self.location.conflict:
+                return self.refuse(ctx, self.invalid, False)
+            return self.refuse(ctx, self.missing, True)
+        found = self.remembered.get(credential)
+        if found is not None:
+            known = <Remembered>found
+            if known.until_ns > monotonic_ns():
+                self.accept(ctx, credential, known.value)
+                return CONTINUE
+            del self.remembered[credential]
+        return self.judge(ctx, credential)
+
+    def judge(self, RequestContext ctx, bytes credential):
+        """Has an unknown credential verified."""
+        import asyncio
+        found = self.function(ctx, credential)
+        if found is None:
+            return CONTINUE
+        if isinstance(found, Reply):
+            return self.refuse(ctx, found, False)
+        ctx.waiting = asyncio.get_running_loop().create_task(_drive(self, ctx, ctx.exchange, found))
+        return 2        # SUSPEND
+
+    cdef int accept(self, RequestContext ctx, bytes credential, object value) except -1:
+        raise NotImplementedError
+
+    cdef int refuse(self, RequestContext ctx, Reply reply, bint absent) except -1:
+        if self.mode == PERMISSIVE or absent and self.mode == OPTIONAL:
+            return CONTINUE
+        ctx.reply = reply
+        return RESPOND
+
+    # -- for verify() --------------------------------------------------------------------------------------------------
+    def admit(self, RequestContext ctx, bytes credential, value, double seconds=0.0):
+        """Accepts a verified credential, and remembers it for so long."""
+        if seconds > 0:
+            if len(self.remembered) >= MAX_REMEMBERED:
+                self.remembered.clear()
+            self.remembered[credential] = Remembered(value, monotonic_ns() + <int64_t>(seconds * 1e9))
+        self.accept(ctx, credential, value)
+
+    def forget(self):
+        """Nothing counts as verified any more: keys have changed."""
+        self.remembered.clear()
+
+    @property
+    def remembered_count(self):
+        return len(self.remembered)
+
+    @property
+    def bad(self):
+        """The answer to a bad credential."""
+        return self.invalid
+
+
+async def _drive(IdentityStep step, RequestContext ctx, exchange, awaitable):
+    import logging
+    try:
+        reply = await awaitable
+    except Exception as error:
+        logging.getLogger("headgate.step").exception("step %s failed", step.name)
+        if ctx.exchange is exchange:
+            ctx.waiting = None
+            exchange.step_failed(f"{step.name}: {type(error).__name__}")
+        return
+    if ctx.exchange is not exchange:
+        return
+    ctx.waiting = None
+    if reply is None:
+        exchange.resume(CONTINUE)
+    else:
+        exchange.resume(step.refuse(ctx, reply, False))
+
+
+cdef class JwtStep(IdentityStep):
+    """jwtAuth: the claims go to ctx.jwt, the token leaves the request."""
+
+    cdef int accept(self, RequestContext ctx, bytes credential, object value) except -1:
+        ctx.jwt = value
+        ctx.jwt_token = credential
+        self.location.drop(ctx)
+        subject = (<dict>value).get("sub")
+        if type(subject) is str:
+            ctx.add_log_field("jwt.sub", subject)
+        return 0
+
+
+cdef class ApiKeyStep(IdentityStep):
+    """apiKey: keys maps SHA-256 digests to metadata, so that no comparison tells how much of a guess was right."""
+
+    def __init__(self, str name, CredentialLocation location not None, str mode, dict keys, Reply missing, Reply invalid):
+        IdentityStep.__init__(self, name, location, mode, None, missing, invalid)
+        self.keys = keys
+
+    cdef int run(self, RequestContext ctx) except -1:
+        cdef bytes credential = self.location.find(ctx)
+        if credential is None:
+            if self.location.conflict:
+                return self.refuse(ctx, self.invalid, False)
+            return self.refuse(ctx, self.missing, True)
+        metadata = self.keys.get(sha256(credential).digest())
+        if metadata is None:
+            return self.refuse(ctx, self.invalid, False)
+        self.accept(ctx, credential, metadata)
+        return CONTINUE
+
+    cdef int accept(self, RequestContext ctx, bytes credential, object value) except -1:
+        ctx.api_key = value
+        ctx.api_key_text = credential
+        self.location.drop(ctx)
+        return 0
+
+
+cdef class BasicStep(IdentityStep):
+    """basicAuth: the name goes to ctx.basic_user, the credential leaves the request."""
+
+    cdef int accept(self, RequestContext ctx, bytes credential, object value) except -1:
+        ctx.basic_user = value
+        self.location.drop(ctx)
+        return 0

@@ -1,0 +1,27 @@
+# Where a request goes: changes of authority and path, and redirects.
+
+from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.plan.step cimport Step
+
+cdef class AuthorityChange:
+    cdef bytes full, host
+    cdef int port
+    cdef bytes apply(self, bytes authority)
+
+cdef class PathChange:
+    cdef bytes full, prefix
+    # The new target with its query; None: the route's rule has no prefix to replace.
+    cdef bytes apply(self, RequestContext ctx)
+
+cdef class RewriteStep(Step):
+    cdef AuthorityChange authority
+    cdef PathChange path
+    cdef Reply failed
+
+cdef class RedirectStep(Step):
+    cdef bytes scheme
+    cdef AuthorityChange authority
+    cdef PathChange path
+    cdef int status
+    cdef Reply failed

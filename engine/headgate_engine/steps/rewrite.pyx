@@ -1,0 +1,137 @@
+"""urlRewrite and requestRedirect."""
+
+from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.plan.step cimport CONTINUE, RESPOND, Step
+from headgate_engine.route.table cimport RouteRule
+from headgate_engine.wire.scan cimport IS_TARGET, all_of
+
+DEFAULT_PORTS = {b"http": b"80", b"https": b"443"}
+PREFIX = "prefix"
+
+
+cdef bytes checked(str text, str what):
+    raw = text.encode("ascii")
+    if not raw or not all_of(raw, len(raw), IS_TARGET):
+        raise ValueError(f"{text!r} is not {what}")
+    return raw
+
+
+cdef tuple split_port(bytes authority):
+    """Host and port (without the colon, empty when there is none) of an authority."""
+    host, colon, port = authority.rpartition(b":")
+    if not colon or b"]" in port:
+        return authority, b""
+    return host, port
+
+
+cdef class AuthorityChange:
+    """One of full, host, port (0: none). ValueError for what is no authority."""
+
+    def __init__(self, str full=None, str host=None, int port=0):
+        self.full = None if full is None else checked(full, "an authority")
+        self.host = None if host is None else checked(host, "a host")
+        self.port = port
+        if any(c in b"/?#@" for c in self.full or self.host or b""):
+            raise ValueError("an authority is host or host:port")
+
+    cdef bytes apply(self, bytes authority):
+        if self.full is not None:
+            return self.full
+        host, port = split_port(authority)
+        if self.host is not None:
+            return self.host + (b":" + port if port else b"")
+        return host + b":%d" % self.port if self.port else authority
+
+
+cdef class PathChange:
+    """full: the new path; prefix: what takes the place of the prefix that the route matched. The query stays."""
+
+    def __init__(self, str full=None, str prefix=None):
+        if (full is None) == (prefix is None):
+            raise ValueError("either full or prefix")
+        self.full = None if full is None else self._path(full)
+        self.prefix = None if prefix is None else self._path(prefix).rstrip(b"/")
+
+    def _path(self, str text):
+        raw = checked(text if text.startswith("/") else f"/{text}", "a path")
+        if any(c in b"?#" for c in raw):
+            raise ValueError(f"{text!r} is not a path: it has a query or fragment")
+        return raw
+
+    cdef bytes apply(self, RequestContext ctx):
+        cdef MessageHead head = ctx.head
+        cdef bytes path = head.data[head.target_off:head.target_off + head.path_len]
+        cdef bytes query = head.data[head.target_off + head.path_len:head.target_off + head.target_len]
+        cdef RouteRule rule
+        if self.full is not None:
+            return self.full + query
+        rule = <RouteRule>ctx.rule
+        if rule is None or rule.path_kind != PREFIX:
+            return None
+        # The matched prefix ends at a segment, so that what is left is empty or begins with a slash.
+        rest = path[rule.prefix_length():]
+        return (self.prefix + rest if rest else self.prefix or b"/") + query
+
+
+cdef class RewriteStep(Step):
+    """urlRewrite. failed: the answer when there is no prefix to replace."""
+
+    def __init__(self, AuthorityChange authority, PathChange path, Reply failed):
+        self.name = "urlRewrite"
+        self.authority = authority
+        self.path = path
+        self.failed = failed
+
+    cdef int run(self, RequestContext ctx) except -1:
+        cdef MessageHead head = ctx.head
+        cdef bytes found
+        if self.path is not None:
+            found = self.path.apply(ctx)
+            if found is None:
+                ctx.reply = self.failed
+                return RESPOND
+            head.set_target(found, len(found))
+        if self.authority is not None:
+            found = self.authority.apply(head.data[head.authority_off:head.authority_off + head.authority_len])
+            head.set_authority(found, len(found))
+        return CONTINUE
+
+
+cdef class RedirectStep(Step):
+    """requestRedirect: an absolute Location. scheme None keeps the request's. failed: as for a rewrite."""
+
+    def __init__(self, str scheme, AuthorityChange authority, PathChange path, int status, Reply failed):
+        self.name = "requestRedirect"
+        self.scheme = None if scheme is None else checked(scheme.lower(), "a scheme")
+        self.authority = authority
+        self.path = path
+        if not 300 <= status <= 399:
+            raise ValueError(f"status {status} is no redirection")
+        self.status = status
+        self.failed = failed
+
+    cdef int run(self, RequestContext ctx) except -1:
+        cdef MessageHead head = ctx.head
+        cdef bytes own = b"https" if ctx.secure else b"http"
+        cdef bytes scheme = self.scheme if self.scheme is not None else own
+        cdef bytes authority = head.data[head.authority_off:head.authority_off + head.authority_len]
+        cdef bytes target = head.data[head.target_off:head.target_off + head.target_len]
+        if self.path is not None:
+            target = self.path.apply(ctx)
+            if target is None:
+                ctx.reply = self.failed
+                return RESPOND
+        if self.authority is not None:
+            changed = self.authority.apply(authority)
+            if self.scheme is not None and self.scheme != own and not self.authority.port \
+                    and self.authority.full is None:
+                changed = split_port(changed)[0]      # the old port belongs to the old scheme
+            authority = changed
+        elif self.scheme is not None and self.scheme != own:
+            authority = split_port(authority)[0]
+        host, port = split_port(authority)
+        if port and port == DEFAULT_PORTS.get(scheme):
+            authority = host
+        ctx.reply = Reply(self.status, b"", ((b"location", scheme + b"://" + authority + target),), "DirectResponse")
+        return RESPOND

@@ -1,0 +1,190 @@
+"""`jwtAuth`, `apiKey` and `basicAuth` to the IR and back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any, Final
+
+from headgate.config.check import Record
+from headgate.config.context import Context
+from headgate.config.policy import location
+from headgate.crypto.htpasswd import parse_htpasswd
+from headgate.crypto.jwks import parse_jwks
+from headgate.document import fields
+from headgate.document.secret import REDACTED
+from headgate.errors import Problem
+from headgate.ir.endpoint import Endpoint
+from headgate.ir.policy.identity import (
+    BASIC,
+    BEARER,
+    ApiKey,
+    ApiKeyAuth,
+    BasicAuth,
+    JwtAuth,
+    JwtProvider,
+    KeySource,
+)
+from headgate.ir.tls import BackendTls
+
+CLAIMS: Final = frozenset(("exp", "nbf", "aud", "iss", "sub"))
+HASH: Final = re.compile(r"sha256:([0-9a-fA-F]{64})")
+MAX_AUDIENCES: Final = 64
+
+
+def parse_jwt(context: Context, record: Record) -> JwtAuth | None:
+    """Return `jwtAuth` in either form."""
+    entries = record.records("providers") if "providers" in record else [record]
+    providers = [_provider(context, entry) for entry in entries if "issuer" in entry]
+    if not providers:
+        context.fault(Problem.VALUE, record, "providers", "there is no provider")
+        return None
+    return JwtAuth(
+        providers=tuple(one for one in providers if one is not None),
+        mode=record.get("mode", "strict"),
+        location=location.parse(context, record.get("location"), BEARER),
+    )
+
+
+def _provider(context: Context, record: Record) -> JwtProvider | None:
+    audiences = tuple(record.get("audiences") or ())
+    if len(audiences) > MAX_AUDIENCES:
+        context.fault(Problem.VALUE, record, "audiences", f"more than {MAX_AUDIENCES} audiences")
+    options = record.get("jwtValidationOptions")
+    required = options.get("requiredClaims") if options is not None else None
+    required = ("exp",) if required is None else tuple(required)
+    for name in required:
+        if name not in CLAIMS:
+            message = f"{name!r} is none of {', '.join(sorted(CLAIMS))}"
+            context.fault(Problem.VALUE, options or record, "requiredClaims", message)
+    keys = key_source(context, record, "jwks")
+    if keys is None:
+        return None
+    return JwtProvider(issuer=record["issuer"], keys=keys, audiences=audiences, required=required)
+
+
+def key_source(context: Context, record: Record, key: str) -> KeySource | None:
+    """Return where the key set of entry `key` comes from; a document that is there is checked now."""
+    value = record.get(key)
+    if isinstance(value, Record):
+        if "url" in value:
+            return _remote(context, value)
+        found = context.read_file(value, "file", value["file"]) if "file" in value else None
+        if found is None:
+            return None
+        file, document = found[0], found[1].decode("utf-8", "replace")
+    elif value is None:
+        return None
+    else:
+        file, document = None, str(value)
+    try:
+        keys = parse_jwks(document)
+        if not keys.keys:
+            raise ValueError("; ".join(("there is no usable key", *keys.skipped)))
+    except ValueError as error:
+        context.fault(Problem.VALUE, record, key, str(error))
+        return None
+    context.warnings.extend(f"{record.path}.{key}: {reason}" for reason in keys.skipped)
+    return KeySource(document=document, file=file)
+
+
+def _remote(context: Context, record: Record) -> KeySource | None:
+    try:
+        url = fields.url(record["url"])
+    except ValueError as error:
+        context.fault(Problem.VALUE, record, "url", str(error))
+        return None
+    tls = BackendTls() if url.scheme == "https" else None
+    endpoint = Endpoint(key=f"keys+{url.scheme}://{url.host}:{url.port}", host=url.host, port=url.port, tls=tls)
+    return KeySource(url=record["url"], endpoint=endpoint, path=url.path or "/")
+
+
+def dump_jwt(auth: JwtAuth) -> dict[str, Any]:
+    """Return the form of the configuration dump."""
+    providers = [
+        {
+            "issuer": one.issuer,
+            "audiences": list(one.audiences),
+            "jwks": {"url": one.keys.url} if one.keys.url else {"file": one.keys.file} if one.keys.file else "inline",
+            "jwtValidationOptions": {"requiredClaims": list(one.required)},
+        }
+        for one in auth.providers
+    ]
+    return {"mode": auth.mode, "location": location.dump(auth.location), "providers": providers}
+
+
+def parse_api_key(context: Context, record: Record) -> ApiKeyAuth:
+    """Return `apiKey`; plain keys are hashed at once."""
+    keys: dict[bytes, ApiKey] = {}
+    for index, entry in enumerate(record.records("keys")):
+        if entry.get("allowedModels") is not None:
+            context.fault(Problem.UNSUPPORTED, entry, "allowedModels", "")
+        digest = _digest(context, entry)
+        metadata = entry.get("metadata")
+        if metadata is not None and not isinstance(metadata, dict):
+            context.fault(Problem.TYPE, entry, "metadata", "expected a map")
+        if digest is None:
+            continue
+        if digest in keys:
+            context.fault(Problem.CONFLICT, entry, "", f"key {index} is there twice")
+        keys[digest] = ApiKey(digest=digest, metadata=json.dumps(metadata or {}, sort_keys=True))
+    return ApiKeyAuth(
+        keys=tuple(keys.values()),
+        mode=record.get("mode", "strict"),
+        location=location.parse(context, record.get("location"), BEARER),
+    )
+
+
+def _digest(context: Context, record: Record) -> bytes | None:
+    key, hashed = record.get("key"), record.get("keyHash")
+    if key is not None:
+        if not key.reveal():
+            context.fault(Problem.VALUE, record, "key", "a key is not empty")
+            return None
+        return hashlib.sha256(key.reveal_bytes()).digest()
+    if hashed is None:
+        return None
+    found = HASH.fullmatch(hashed.reveal())
+    if found is None:
+        context.fault(Problem.VALUE, record, "keyHash", "not sha256: and 64 hexadecimal digits")
+        return None
+    return bytes.fromhex(found[1])
+
+
+def dump_api_key(auth: ApiKeyAuth) -> dict[str, Any]:
+    """Return the form of the configuration dump."""
+    keys = [{"keyHash": REDACTED, "metadata": json.loads(one.metadata)} for one in auth.keys]
+    return {"mode": auth.mode, "location": location.dump(auth.location), "keys": keys}
+
+
+def parse_basic(context: Context, record: Record) -> BasicAuth | None:
+    """Return `basicAuth`; every line of the password file is checked."""
+    found = context.secret(record, "htpasswd")
+    if found is None:
+        return None
+    try:
+        parse_htpasswd(found.secret.reveal())
+    except ValueError as error:
+        context.fault(Problem.VALUE, record, "htpasswd", str(error))
+        return None
+    realm = record.get("realm")
+    if realm is not None and (any(c in '"\\' or c < " " or c > "~" for c in realm) or not realm):
+        context.fault(Problem.VALUE, record, "realm", "a realm has printable characters without quotes")
+    return BasicAuth(
+        users=found.secret,
+        file=found.file,
+        realm="Restricted" if realm is None else realm,
+        mode=record.get("mode", "strict"),
+        location=location.parse(context, record.get("authorizationLocation"), BASIC),
+    )
+
+
+def dump_basic(auth: BasicAuth) -> dict[str, Any]:
+    """Return the form of the configuration dump."""
+    return {
+        "htpasswd": REDACTED if auth.file is None else {"file": auth.file},
+        "realm": auth.realm,
+        "mode": auth.mode,
+        "authorizationLocation": location.dump(auth.location),
+    }

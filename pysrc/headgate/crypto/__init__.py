@@ -1,0 +1,1 @@
+"""Signatures, keys and password hashes: no I/O, nothing of HTTP."""

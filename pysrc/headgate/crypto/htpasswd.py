@@ -1,0 +1,48 @@
+"""Password files as htpasswd writes them: MD5 (apr1), bcrypt, crypt and SHA-1; plain text is not accepted."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from passlib.context import CryptContext
+
+SCHEMES: Final = (
+    "bcrypt", "apr_md5_crypt", "md5_crypt", "sha512_crypt", "sha256_crypt", "ldap_sha1", "des_crypt",
+)  # fmt: skip
+MAX_USERS: Final = 256
+CONTEXT: Final = CryptContext(schemes=list(SCHEMES))
+# What an unknown name is checked against, so that it takes as long as a known one with a wrong password.
+DUMMY: Final = "$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy"
+
+
+def parse_htpasswd(text: str) -> dict[str, str]:
+    """Return hashes by user name; ValueError, with the line's number, for what is no entry."""
+    users: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        name, colon, digest = line.partition(":")
+        digest = digest.partition(":")[0]
+        if not colon or not name:
+            raise ValueError(f"line {number}: not user:hash")
+        if CONTEXT.identify(digest) is None:
+            raise ValueError(f"line {number}: not a hash of a known kind (MD5, bcrypt, crypt, SHA-1)")
+        if name in users:
+            raise ValueError(f"line {number}: user {name!r} is there twice")
+        users[name] = digest
+    if not users:
+        raise ValueError("there are no users")
+    if len(users) > MAX_USERS:
+        raise ValueError(f"more than {MAX_USERS} users")
+    return users
+
+
+def check_password(users: dict[str, str], name: str, password: str) -> bool:
+    """Whether the password is that user's; takes long on purpose."""
+    digest = users.get(name)
+    try:
+        fits: bool = CONTEXT.verify(password, digest if digest is not None else DUMMY)
+    except (ValueError, TypeError):
+        return False
+    return fits and digest is not None

@@ -1,0 +1,131 @@
+"""JSON Web Tokens: RFC 7519 over RFC 7515 compact form, with the advice of RFC 8725."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+import jwt
+
+from headgate.crypto.jwks import KeySet
+
+MAX_TOKEN: Final = 16 * 1024
+MAX_DEPTH: Final = 16
+LEEWAY_SECONDS: Final = 60
+ALGORITHMS: Final = (
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA",
+)  # fmt: skip
+
+
+class TokenError(ValueError):
+    """The token does not count; the text says why and never quotes it."""
+
+
+class UnknownKey(TokenError):
+    """No key fits the token: a newer key set may have it. `kid` is what the token names."""
+
+    def __init__(self, kid: str | None) -> None:
+        super().__init__("the token was signed with an unknown key")
+        self.kid = kid
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What the claims must say. `audiences` empty: any. `required`: claims that must be there."""
+
+    issuer: str
+    audiences: tuple[str, ...] = ()
+    required: frozenset[str] = frozenset(("exp",))
+
+
+def header_of(token: bytes) -> dict[str, Any]:
+    """Return the unverified header; TokenError for what is no compact token or uses a feature that is not allowed."""
+    if len(token) > MAX_TOKEN:
+        raise TokenError("the token is too long")
+    parts = token.split(b".")
+    if len(parts) != 3:
+        raise TokenError("the token is malformed")
+    header = _json(parts[0])
+    algorithm = header.get("alg")
+    if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
+        raise TokenError("the token's algorithm is not allowed")
+    if "crit" in header or "b64" in header:
+        raise TokenError("the token uses an extension that is not supported")
+    if not isinstance(header.get("kid", ""), str):
+        raise TokenError("the token is malformed")
+    return header
+
+
+def _json(part: bytes) -> dict[str, Any]:
+    try:
+        raw = base64.b64decode(part + b"=" * (-len(part) % 4), altchars=b"-_", validate=True)
+        if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH * 16 or _depth(raw) > MAX_DEPTH:
+            raise TokenError("the token is nested too deeply")
+        found = json.loads(raw)
+    except TokenError:
+        raise
+    except (ValueError, RecursionError):
+        raise TokenError("the token is malformed") from None
+    if not isinstance(found, dict):
+        raise TokenError("the token is malformed")
+    return found
+
+
+def _depth(raw: bytes) -> int:
+    deepest = depth = 0
+    for byte in raw:
+        if byte in b"[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif byte in b"]}":
+            depth -= 1
+    return deepest
+
+
+def verify(token: bytes, keys: KeySet, checks: Checks, now: float) -> dict[str, Any]:
+    """Return the claims of a token; TokenError, or UnknownKey when no key of the set fits."""
+    header = header_of(token)
+    algorithm, kid = header["alg"], header.get("kid")
+    key = keys.find(kid, algorithm)
+    if key is None:
+        if kid is not None and keys.knows(kid):
+            raise TokenError("the token's algorithm does not fit its key")
+        raise UnknownKey(kid)
+    payload = token.split(b".")[1]
+    claims = _json(payload)
+    try:
+        jwt.api_jws.PyJWS(algorithms=[algorithm]).decode(token, key=key.public, algorithms=[algorithm])
+    except (jwt.PyJWTError, ValueError, TypeError):
+        raise TokenError("the token's signature is not valid") from None
+    check_claims(claims, checks, now)
+    return claims
+
+
+def check_claims(claims: dict[str, Any], checks: Checks, now: float) -> None:
+    """Check issuer, audience, times and presence (leeway 60 s); TokenError."""
+    for name in checks.required:
+        if claims.get(name) is None:
+            raise TokenError(f"the token has no claim {name!r}")
+    expires, begins = _time(claims, "exp"), _time(claims, "nbf")
+    if expires is not None and now > expires + LEEWAY_SECONDS:
+        raise TokenError("the token has expired")
+    if begins is not None and now < begins - LEEWAY_SECONDS:
+        raise TokenError("the token is not valid yet")
+    if claims.get("iss") != checks.issuer:
+        raise TokenError("the token has another issuer")
+    if checks.audiences:
+        audience = claims.get("aud")
+        given = audience if isinstance(audience, list) else [audience]
+        if not any(one in checks.audiences for one in given if isinstance(one, str)):
+            raise TokenError("the token is for another audience")
+
+
+def _time(claims: dict[str, Any], name: str) -> float | None:
+    value = claims.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        raise TokenError(f"the claim {name!r} is not a time")
+    return float(value)

@@ -1,0 +1,13 @@
+"""Requests that are held back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delay:
+    """`fixed_ms`, or an `expression` that gives a duration or a number of milliseconds."""
+
+    fixed_ms: int = 0
+    expression: str | None = None

@@ -1,0 +1,20 @@
+"""Where a credential is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+LocationKind = Literal["header", "query", "cookie", "expression"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """`name` of a header (lower case), query parameter or cookie; `prefix` of a header's value (with its blank); the
+    text of an `expression`, which can only be read.
+    """
+
+    kind: LocationKind = "header"
+    name: str = "authorization"
+    prefix: str = "Bearer "
+    expression: str = ""

@@ -1,0 +1,51 @@
+"""Key sets of a worker by their source: one that a new configuration still names goes on with the keys it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headgate.ir.endpoint import Endpoint
+from headgate.ir.policy.identity import KeySource
+from headgate.policy.key_sets import KeyStore
+from headgate_engine.link.client import HttpClient
+from headgate_engine.link.pool import Pool
+from headgate_engine.link.worker import Worker
+
+
+class KeyStores:
+    """The stores of one configuration."""
+
+    def __init__(
+        self, worker: Worker, pool: Callable[[Endpoint], Pool], previous: KeyStores | None
+    ) -> None:
+        self._worker = worker
+        self._pool = pool
+        self._previous = {} if previous is None else previous.by_source
+        self.by_source: dict[KeySource, KeyStore] = {}
+
+    def get(self, source: KeySource) -> KeyStore:
+        """Return the store of a source; a remote one begins to fetch."""
+        found = self.by_source.get(source)
+        if found is None:
+            found = self._previous.get(source)
+            if found is None:
+                client = None
+                if source.endpoint is not None:
+                    client = HttpClient(self._pool(source.endpoint), source.endpoint.authority or "")
+                found = KeyStore(source, client, self._worker.spawn)
+                found.start()
+            self.by_source[source] = found
+        elif source.endpoint is not None:
+            self._pool(source.endpoint)
+        return found
+
+    def close_unused(self, current: KeyStores) -> None:
+        """End what `current` did not take over."""
+        for source, store in self.by_source.items():
+            if current.by_source.get(source) is not store:
+                store.close()
+
+    def close(self) -> None:
+        """End all at shutdown."""
+        for store in self.by_source.values():
+            store.close()

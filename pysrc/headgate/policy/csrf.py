@@ -1,0 +1,12 @@
+"""`csrf` to a step."""
+
+from __future__ import annotations
+
+from headgate.ir.policy.csrf import Csrf
+from headgate_engine.context.request import Reply
+from headgate_engine.steps.csrf import CsrfStep
+
+
+def compile_csrf(csrf: Csrf, refused: Reply) -> CsrfStep:
+    """Return the step; `refused` answers requests of strange sites."""
+    return CsrfStep(csrf.origins, refused)

@@ -1,0 +1,44 @@
+"""`delay` to a step."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+
+from headgate.ir.policy.delay import Delay
+from headgate.policy.environment import Environment
+from headgate_engine.context.request import RequestContext
+from headgate_engine.expr.program import Program
+from headgate_engine.expr.values import Duration, EvaluationError, Uint
+from headgate_engine.plan.step import AsyncStep
+
+# Longer than any client waits; the deadline of the request ends it before.
+MAX_SECONDS = 3600.0
+
+
+def compile_delay(delay: Delay, env: Environment) -> AsyncStep:
+    """Return the step that lets a request wait. A value that is no time, or not positive, delays nothing."""
+    if delay.expression is None:
+        seconds = min(delay.fixed_ms / 1000, MAX_SECONDS)
+        return AsyncStep("delay", lambda _ctx: asyncio.sleep(seconds) if seconds > 0 else None)
+    program = env.program(delay.expression, "route")
+
+    def wait(ctx: RequestContext) -> Awaitable[None] | None:
+        seconds = _seconds(program, ctx)
+        return asyncio.sleep(seconds) if seconds > 0 else None
+
+    return AsyncStep("delay", wait)
+
+
+def _seconds(program: Program, ctx: RequestContext) -> float:
+    try:
+        value = program.evaluate(ctx)
+    except EvaluationError:
+        return 0.0
+    if isinstance(value, Duration):
+        return min(value.ns / 1e9, MAX_SECONDS)
+    if isinstance(value, Uint):
+        value = value.value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return min(value / 1000, MAX_SECONDS)
+    return 0.0

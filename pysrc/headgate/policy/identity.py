@@ -1,0 +1,135 @@
+"""`jwtAuth`, `apiKey` and `basicAuth` to steps."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import time
+from collections.abc import Awaitable
+from typing import Any
+
+from headgate.crypto.htpasswd import check_password, parse_htpasswd
+from headgate.crypto.jws import LEEWAY_SECONDS, Checks, TokenError, UnknownKey, verify
+from headgate.ir.policy.identity import ApiKeyAuth, BasicAuth, JwtAuth
+from headgate.policy.environment import Environment
+from headgate.policy.key_sets import KeyStore
+from headgate.policy.location import compile_location
+from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.steps.identity import ApiKeyStep, BasicStep, JwtStep
+
+UNAUTHORIZED = b'{"error":"unauthorized","error_description":"JWT token required"}'
+JSON = (b"content-type", b"application/json")
+TEXT = (b"content-type", b"text/plain")
+REASON = "JwtAuth"
+# How long a password that was right need not be hashed again.
+REMEMBER_SECONDS = 60.0
+MAX_PASSWORD = 1024
+
+
+def _jwt_reply(error: str) -> Reply:
+    challenge = f'Bearer error="invalid_token", error_description="{error}"' if error else "Bearer"
+    return Reply(401, UNAUTHORIZED, (JSON, (b"www-authenticate", challenge.encode())), REASON)
+
+
+class JwtPolicy:
+    """The tokens of one policy: its providers with their keys, and the step that remembers what was verified."""
+
+    def __init__(self, auth: JwtAuth, env: Environment) -> None:
+        self.providers: list[tuple[Checks, KeyStore]] = []
+        for one in auth.providers:
+            store = env.key_store(one.keys)
+            store.on_change.append(self._changed)
+            self.providers.append((Checks(one.issuer, one.audiences, frozenset(one.required)), store))
+        location = compile_location(auth.location, env)
+        self.step = JwtStep("jwtAuth", location, auth.mode, self.check, _jwt_reply(""), _jwt_reply("invalid token"))
+
+    def _changed(self) -> None:
+        self.step.forget()
+
+    def check(self, ctx: RequestContext, token: bytes) -> Reply | Awaitable[Reply | None] | None:
+        """Judge a token that is not remembered; waits only for keys that may be new."""
+        try:
+            self._admit(ctx, token)
+        except UnknownKey as error:
+            if any(store.may_refetch for _, store in self.providers):
+                return self._refetched(ctx, token)
+            return _jwt_reply(str(error))
+        except TokenError as error:
+            return _jwt_reply(str(error))
+        return None
+
+    async def _refetched(self, ctx: RequestContext, token: bytes) -> Reply | None:
+        stale = [store for _, store in self.providers if store.may_refetch]
+        await asyncio.gather(*(store.refetch() for store in stale))
+        try:
+            self._admit(ctx, token)
+        except TokenError as error:
+            return _jwt_reply(str(error))
+        return None
+
+    def _admit(self, ctx: RequestContext, token: bytes) -> None:
+        """Accept a token that one provider vouches for; raises TokenError of the one whose key it is."""
+        now = time.time()
+        failure: TokenError = UnknownKey(None)
+        for checks, store in self.providers:
+            try:
+                claims = verify(token, store.keys, checks, now)
+            except UnknownKey:
+                continue
+            except TokenError as error:
+                failure = error
+                continue
+            self.step.admit(ctx, token, claims, _seconds_left(claims, now))
+            return
+        raise failure
+
+
+def _seconds_left(claims: dict[str, Any], now: float) -> float:
+    expires = claims.get("exp")
+    return 0.0 if expires is None else max(min(float(expires) + LEEWAY_SECONDS - now, 3600.0), 0.0)
+
+
+def compile_jwt(auth: JwtAuth, env: Environment) -> JwtStep:
+    """Return the step of `jwtAuth`."""
+    return JwtPolicy(auth, env).step
+
+
+def compile_api_key(auth: ApiKeyAuth, env: Environment) -> ApiKeyStep:
+    """Return the step of `apiKey`."""
+    keys: dict[bytes, dict[str, object]] = {one.digest: json.loads(one.metadata) for one in auth.keys}
+    missing, invalid = (
+        Reply(401, b"api key authentication failure: " + text, (TEXT,), "ApiKeyAuth")
+        for text in (b"no API Key found", b"invalid credentials")
+    )
+    return ApiKeyStep("apiKey", compile_location(auth.location, env), auth.mode, keys, missing, invalid)
+
+
+def compile_basic(auth: BasicAuth, env: Environment) -> BasicStep:
+    """Return the step of `basicAuth`: hashes are computed in a thread."""
+    users = parse_htpasswd(auth.users.reveal())
+    proxy = auth.location.name == "proxy-authorization"
+    field = b"proxy-authenticate" if proxy else b"www-authenticate"
+    challenge = (field, f'Basic realm="{auth.realm}"'.encode())
+    missing, invalid = (
+        Reply(407 if proxy else 401, b"basic authentication failure: " + text, (TEXT, challenge), "BasicAuth")
+        for text in (b"no basic authentication credentials found", b"invalid credentials")
+    )
+
+    def check(ctx: RequestContext, credential: bytes) -> Reply | Awaitable[Reply | None]:
+        try:
+            name, colon, password = base64.b64decode(credential, validate=True).decode().partition(":")
+        except ValueError:
+            return invalid
+        if not colon or len(password) > MAX_PASSWORD or "\0" in password:
+            return invalid
+        return verified(ctx, credential, name, password)
+
+    async def verified(ctx: RequestContext, credential: bytes, name: str, password: str) -> Reply | None:
+        if not await asyncio.to_thread(check_password, users, name, password):
+            return invalid
+        step.admit(ctx, credential, name, REMEMBER_SECONDS)
+        return None
+
+    step = BasicStep("basicAuth", compile_location(auth.location, env), auth.mode, check, missing, invalid)
+    return step

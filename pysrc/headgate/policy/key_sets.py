@@ -1,0 +1,108 @@
+"""Key sets that are fetched: kept fresh in the background, fetched again when a token names an unknown key.
+
+A set that cannot be fetched keeps the keys it had; requests that need others are refused (ruling: never 503).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import Final
+
+from headgate.crypto.jwks import MAX_BYTES, KeySet, parse_jwks
+from headgate.ir.policy.identity import KeySource
+from headgate_engine.link.client import CallError, HttpClient
+
+logger = logging.getLogger("headgate.keys")
+
+FETCH_SECONDS: Final = 10.0
+REFRESH_SECONDS: Final = 300.0
+# At most one fetch in so many seconds, whatever tokens say.
+LEAST_PAUSE: Final = 5.0
+MOST_PAUSE: Final = 300.0
+
+
+class KeyStore:
+    """One key set of a worker. `on_change` is called when its keys are other ones."""
+
+    def __init__(self, source: KeySource, client: HttpClient | None, spawn: Callable[..., asyncio.Task[None]]) -> None:
+        self.source = source
+        self.keys = parse_jwks(source.document) if source.document is not None else KeySet(())
+        self.on_change: list[Callable[[], None]] = []
+        self._client = client
+        self._spawn = spawn
+        self._fetching: asyncio.Task[None] | None = None
+        self._last = 0.0
+        self._failures = 0
+        self._refresher: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to keep a remote set fresh."""
+        if self._client is not None and self._refresher is None:
+            self._refresher = self._spawn(f"keys {self.source.url}", self._keep_fresh())
+
+    def close(self) -> None:
+        """End what runs in the background."""
+        for task in (self._refresher, self._fetching):
+            if task is not None:
+                task.cancel()
+
+    @property
+    def may_refetch(self) -> bool:
+        """Whether a fetch may bring keys that are not known: it is remote, and the last one was a while ago."""
+        if self._client is None:
+            return False
+        return self._fetching is not None or time.monotonic() - self._last >= self._pause()
+
+    def _pause(self) -> float:
+        return min(LEAST_PAUSE * float(1 << self._failures), MOST_PAUSE)
+
+    async def refetch(self) -> None:
+        """Fetch, or wait for the fetch that is under way."""
+        if self._fetching is None:
+            self._fetching = self._spawn(f"fetch keys {self.source.url}", self._fetch())
+        await asyncio.wait([self._fetching])
+
+    async def _keep_fresh(self) -> None:
+        while True:
+            await self.refetch()
+            await asyncio.sleep(self._pause() if self._failures else REFRESH_SECONDS)
+
+    async def _fetch(self) -> None:
+        self._last = time.monotonic()
+        try:
+            async with asyncio.timeout(FETCH_SECONDS):
+                found = await self._load()
+        except (CallError, ValueError, TimeoutError, OSError) as error:
+            self._failures = min(self._failures + 1, 8)
+            reason = str(error) or type(error).__name__
+            logger.warning("cannot fetch keys", extra={"url": self.source.url, "error": reason})
+        else:
+            self._failures = 0
+            for reason in found.skipped:
+                logger.warning("key not usable", extra={"url": self.source.url, "error": reason})
+            changed = [(key.kid, key.algorithms) for key in found.keys] != [
+                (key.kid, key.algorithms) for key in self.keys.keys
+            ]
+            self.keys = found
+            if changed:
+                for notify in self.on_change:
+                    notify()
+        finally:
+            self._fetching = None
+
+    async def _load(self) -> KeySet:
+        assert self._client is not None
+        response = await self._client.request("GET", self.source.path, [("accept", "application/json")])
+        try:
+            if response.status != 200:
+                raise ValueError(f"status {response.status}")
+            body = await response.read(MAX_BYTES)
+        finally:
+            await response.aclose()
+        found = parse_jwks(body)
+        if not found.keys:
+            raise ValueError("there is no usable key")
+        return found

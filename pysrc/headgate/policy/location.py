@@ -1,0 +1,13 @@
+"""Credential locations to the engine."""
+
+from __future__ import annotations
+
+from headgate.ir.policy.location import Location
+from headgate.policy.environment import Environment
+from headgate_engine.steps.location import CredentialLocation
+
+
+def compile_location(location: Location, env: Environment) -> CredentialLocation:
+    """Return what finds, takes out and puts in a credential."""
+    program = env.program(location.expression, "route") if location.kind == "expression" else None
+    return CredentialLocation(location.kind, location.name, location.prefix, program)

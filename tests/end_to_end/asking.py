@@ -1,0 +1,68 @@
+"""A backend that tells what it was asked, and a client that asks; for tests of policies."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+BASE = """
+gateways:
+  default: {port: {port}}
+routes:
+- name: web
+  matches: [{path: {pathPrefix: /api}}, {path: {pathPrefix: /}}]
+  policies:
+%s
+  backends: [{host: "127.0.0.1:%d"}]
+"""
+
+
+class Echo(BaseHTTPRequestHandler):
+    """Answers with what it was asked, as JSON."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        seen = {"method": self.command, "path": self.path, "headers": [list(pair) for pair in self.headers.items()],
+                "body": body.decode()}  # fmt: skip
+        raw = json.dumps(seen).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    do_POST = do_PUT = do_OPTIONS = do_DELETE = do_GET
+
+    def log_message(self, *_: object) -> None:
+        return
+
+
+def indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.strip("\n").splitlines())
+
+
+class Answer:
+    def __init__(self, response: http.client.HTTPResponse) -> None:
+        self.status = response.status
+        self.headers = response.headers
+        self.body = response.read()
+
+    @property
+    def seen(self) -> dict[str, Any]:
+        return json.loads(self.body)
+
+    def got(self, name: str) -> list[str]:
+        """Values of a field that reached the backend."""
+        return [value for key, value in self.seen["headers"] if key.lower() == name]
+
+
+def ask(running, method: str = "GET", path: str = "/api/x", headers: dict[str, str] | None = None, body: str = "") -> Answer:
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)
+    connection.request(method, path, body.encode() if body else None, {"host": "a.test", **(headers or {})})
+    answer = Answer(connection.getresponse())
+    connection.close()
+    return answer

@@ -1,0 +1,222 @@
+"""Policies of traffic from the configuration file to the wire."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from tests.end_to_end.asking import BASE, ask, indented
+
+# -- cors and csrf -----------------------------------------------------------------------------------------------------
+
+
+def test_cors(policies) -> None:
+    running = policies("""
+cors:
+  allowOrigins: ["https://a.example", "https://*.b.example"]
+  allowMethods: [GET, POST]
+  allowHeaders: ["x-a"]
+  exposeHeaders: ["x-e"]
+  allowCredentials: true
+  maxAge: 10m
+""")
+    wanted = {"origin": "https://x.b.example", "access-control-request-method": "POST"}
+    answer = ask(running, "OPTIONS", headers=wanted)
+    assert (answer.status, answer.body) == (200, b"")
+    found = {key: value for key, value in answer.headers.items() if key.startswith("access-control")}
+    assert found == {
+        "access-control-allow-origin": "https://x.b.example",
+        "access-control-allow-methods": "GET,POST",
+        "access-control-allow-headers": "x-a",
+        "access-control-max-age": "600",
+        "access-control-allow-credentials": "true",
+        "access-control-expose-headers": "x-e",
+    }
+    stranger = ask(running, "OPTIONS", headers={**wanted, "origin": "https://evil.example"})
+    assert stranger.status == 200
+    assert "access-control-allow-origin" not in stranger.headers
+    real = ask(running, headers={"origin": "https://a.example:443"})
+    assert real.headers["access-control-allow-origin"] == "https://a.example:443"
+    assert "access-control-allow-origin" not in ask(running, headers={"origin": "null"}).headers
+    assert ask(running, "OPTIONS", headers={"origin": "https://a.example"}).seen["method"] == "OPTIONS"
+
+
+CSRF = [
+    ("GET", {"sec-fetch-site": "cross-site"}, 200),
+    ("POST", {"sec-fetch-site": "same-origin"}, 200),
+    ("POST", {"sec-fetch-site": "none"}, 200),
+    ("POST", {"sec-fetch-site": "cross-site"}, 403),
+    ("POST", {"sec-fetch-site": "same-site", "origin": "https://b.test"}, 200),
+    ("POST", {}, 200),
+    ("POST", {"origin": "null"}, 200),
+    ("POST", {"origin": "http://a.test"}, 200),
+    ("POST", {"origin": "https://b.test:443"}, 200),
+    ("POST", {"origin": "http://evil.test"}, 403),
+]
+
+
+def test_csrf(policies) -> None:
+    running = policies("csrf: {additionalOrigins: ['https://b.test']}")
+    for method, headers, status in CSRF:
+        answer = ask(running, method, headers=headers)
+        assert answer.status == status, (method, headers)
+        if status == 403:
+            assert answer.body == b"CSRF validation failed"
+
+
+# -- where it goes -----------------------------------------------------------------------------------------------------
+
+REWRITES = [
+    ("urlRewrite: {path: {full: /new}}", "/api/x?q=1", "/new?q=1", None),
+    ("urlRewrite: {path: {prefix: /v2/}}", "/api/x?q=1", "/v2/x?q=1", None),
+    ("urlRewrite: {path: {prefix: /}}", "/api/x", "/x", None),
+    ("urlRewrite: {path: {prefix: /}}", "/api", "/", None),
+    ("urlRewrite: {path: {prefix: /v2}}", "/api", "/v2", None),
+    ("urlRewrite: {authority: {full: 'b.test:81'}}", "/api", "/api", "b.test:81"),
+    ("urlRewrite: {authority: {host: b.test}}", "/api", "/api", "b.test"),
+    ("urlRewrite: {authority: {port: 99}}", "/api", "/api", "a.test:99"),
+    ("urlRewrite: {authority: none}", "/api", "/api", "a.test"),
+]
+
+
+@pytest.mark.parametrize(("policy", "path", "target", "host"), REWRITES)
+def test_url_rewrite(policies, policy: str, path: str, target: str, host: str | None) -> None:
+    answer = ask(policies(policy), path=path)
+    assert answer.seen["path"] == target
+    if host is not None:
+        assert answer.got("host") == [host]
+
+
+REDIRECTS = [
+    ("{scheme: https}", "http://a.test/", 302, "https://a.test/api/x?q=1"),
+    ("{authority: {host: b.test}, status: 301}", "", 301, "http://b.test/api/x?q=1"),
+    ("{authority: {full: 'b.test:80'}}", "", 302, "http://b.test/api/x?q=1"),
+    ("{authority: {port: 8443}, scheme: https}", "", 302, "https://a.test:8443/api/x?q=1"),
+    ("{path: {full: /new}, status: 308}", "", 308, "http://a.test/new?q=1"),
+    ("{path: {prefix: /v2}}", "", 302, "http://a.test/v2/x?q=1"),
+]
+
+
+@pytest.mark.parametrize(("policy", "_note", "status", "location"), REDIRECTS)
+def test_request_redirect(policies, policy: str, _note: str, status: int, location: str) -> None:
+    answer = ask(policies(f"requestRedirect: {policy}"), path="/api/x?q=1")
+    assert (answer.status, answer.headers["location"], answer.body) == (status, location, b"")
+
+
+# -- transformations, direct responses, delay ----------------------------------------------------------------------------
+
+
+def test_transformations(policies) -> None:
+    running = policies("""
+transformations:
+  request:
+    metadata: {who: 'request.headers["x-user"]'}
+    set: {x-who: metadata.who, ":path": '"/changed" + request.path', x-bad: 'request.headers.nope', x-count: '1 + 1'}
+    add: {x-list: '"b"'}
+    remove: [x-secret]
+    body: 'toJson({"wrapped": json(request.body)})'
+  response:
+    set: {x-status: string(response.code), x-size: size(response.body)}
+    body: 'json(response.body).path'
+""")
+    headers = {"x-user": "ada", "x-secret": "s", "x-list": "a", "x-bad": "kept", "content-type": "application/json"}
+    answer = ask(running, "POST", "/api/x", headers, '{"a": 1}')
+    assert (answer.status, answer.body) == (200, b"/changed/api/x")
+    assert answer.headers["x-status"] == "200"
+    assert int(answer.headers["x-size"]) > 100
+    assert answer.headers["content-length"] == str(len(answer.body))
+
+
+def test_what_a_transformation_sends_on(policies) -> None:
+    running = policies("""
+transformations:
+  request:
+    set: {x-who: 'request.headers["x-user"]', x-bad: 'request.headers.nope', x-split: '"a\\r\\nx-evil: 1"'}
+    add: {x-list: '"b"'}
+    remove: [x-secret]
+    body: '"new " + string(request.body)'
+""")
+    headers = {"x-user": "ada", "x-secret": "s", "x-list": "a", "x-bad": "kept"}
+    answer = ask(running, "POST", "/api/x", headers, "body")
+    assert answer.seen["body"] == "new body"
+    assert answer.got("x-who") == ["ada"]
+    assert answer.got("x-bad") == ["kept"]
+    assert answer.got("x-split") == answer.got("x-evil") == []
+    assert answer.got("x-list") == ["a", "b"]
+    assert answer.got("x-secret") == []
+
+
+def test_conditional_forms(policies) -> None:
+    running = policies("""
+transformations:
+  conditional:
+  - {condition: 'request.path == "/api/a"', request: {set: {x-which: '"a"'}}}
+  - {condition: 'jwt.sub == "x"', request: {set: {x-which: '"b"'}}}
+""")
+    assert ask(running, path="/api/a").got("x-which") == ["a"]
+    assert ask(running, path="/api/b").got("x-which") == []
+
+
+def test_direct_responses_with_expressions(policies) -> None:
+    running = policies("""
+directResponse:
+  conditional:
+  - condition: request.method == "POST"
+    status: 201
+    bodyExpression: '{"path": request.path}'
+    headers: {x-host: request.host, x-none: jwt.sub}
+  - {condition: 'request.path.endsWith("x")', status: 418, body: teapot}
+""")
+    answer = ask(running, "POST")
+    assert (answer.status, answer.body, answer.headers["x-host"]) == (201, b'{"path":"/api/x"}', "a.test")
+    assert "x-none" not in answer.headers
+    assert (ask(running).status, ask(running).body) == (418, b"teapot")
+    assert ask(running, path="/api/y").seen["path"] == "/api/y"
+
+
+def test_delay(policies) -> None:
+    running = policies("delay: {duration: 'duration(request.headers[\"x-wait\"])'}\ntimeout: {requestTimeout: 300ms}")
+    start = time.monotonic()
+    assert ask(running, headers={"x-wait": "150ms"}).status == 200
+    assert time.monotonic() - start >= 0.15
+    assert ask(running, headers={"x-wait": "nonsense"}).status == 200
+    late = ask(running, headers={"x-wait": "20s"})
+    assert (late.status, late.body) == (504, b"request timeout")
+
+
+def test_retry_conditions(gateway, upstream) -> None:
+    from tests.end_to_end.test_retry import Scripted
+
+    script = Scripted((500, b"again"), (200, b"yes"))
+    text = BASE % (indented("retry: {codes: [], condition: response.code == 500, precondition: request.method == 'GET'}"),
+                   upstream(script))  # fmt: skip
+    running = gateway(text)
+    assert ask(running).body == b"yes"
+    script.answers = [(500, b"again"), (200, b"yes")]
+    assert ask(running, "POST", body="x").body == b"again"
+
+
+def test_policies_of_the_gateway_come_first(gateway, echo) -> None:
+    text = f"""
+gateways:
+  default:
+    port: {{port}}
+    apiKey: {{keys: [{{key: k}}], location: {{header: {{name: x-key}}}}}}
+    authorization: {{rules: [{{deny: 'request.path == "/no"'}}]}}
+    transformations: {{request: {{set: {{":path": '"/api" + request.path'}}}}}}
+routes:
+- matches: [{{path: {{pathPrefix: /api}}}}]
+  policies: {{authorization: {{rules: [request.method == "GET"]}}}}
+  backends: [{{host: "127.0.0.1:{echo}"}}]
+policies:
+- name: {{name: late, namespace: n}}
+  target: {{gateway: {{gatewayName: default, gatewayNamespace: default}}}}
+  policy: {{authorization: {{rules: [{{deny: 'request.path == "/api/late"'}}]}}}}
+"""
+    running = gateway(text)
+    key = {"x-key": "k"}
+    assert ask(running, path="/x").status == 401
+    assert ask(running, path="/x", headers=key).seen["path"] == "/api/x"
+    assert ask(running, path="/no", headers=key).status == 403
+    assert ask(running, "POST", path="/x", headers=key).status == 403
+    assert ask(running, path="/late", headers=key).status == 403
