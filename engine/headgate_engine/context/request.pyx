@@ -70,6 +70,18 @@ cdef class RequestContext:
         return self.response
 
     @property
+    def own_reply(self):
+        return self.reply
+
+    @property
+    def added_response_headers(self):
+        return list(self.response_headers or ())
+
+    @property
+    def log_field_items(self):
+        return list(self.log_fields or ())
+
+    @property
     def peer(self):
         return self.connection.peer
 

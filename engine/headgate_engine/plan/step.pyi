@@ -13,6 +13,9 @@ class Step:
     @property
     def name(self) -> str: ...
 
+def run_step(step: Step, ctx: RequestContext) -> int:
+    """Run a step and return its verdict, for tests and benches."""
+
 class PythonStep(Step):
     """Runs `function(ctx)` inline; it returns None (continue) or one of the verdicts."""
 

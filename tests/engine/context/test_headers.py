@@ -1,0 +1,59 @@
+"""Message heads against a plain list of fields."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headgate_engine.context.headers import MessageHead
+
+NAMES = st.sampled_from(["Host-X", "x-a", "X-A", "cookie", "Set-Cookie", "content-type", "very-long-" + "n" * 200])
+VALUES = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60)
+OPERATIONS = st.lists(st.tuples(st.sampled_from(["add", "set", "remove"]), NAMES, VALUES), max_size=60)
+
+
+@given(OPERATIONS)
+def test_edits_give_what_a_list_gives(operations: list[tuple[str, str, str]]) -> None:
+    head, model = MessageHead(), []
+    for verb, name, value in operations:
+        kept = value.strip(" \t")
+        if verb != "add":
+            gone = [pair for pair in model if pair[0].lower() == name.lower()]
+            model = [pair for pair in model if pair[0].lower() != name.lower()]
+        if verb == "remove":
+            assert head.remove(name) == len(gone)
+        else:
+            getattr(head, verb)(name, value)
+            model.append((name, kept))
+    assert head.items() == model
+    for name in ("x-a", "COOKIE", "nope"):
+        values = [value for key, value in model if key.lower() == name.lower()]
+        assert head.get_list(name) == values
+        assert head.get(name) == (values[0] if values else None)
+
+
+@pytest.mark.parametrize(("name", "value"), [("", "1"), ("a b", "1"), ("a:", "1"), ("a", "1\r\n"), ("a", "\0")])
+def test_what_cannot_be_a_field_is_refused(name: str, value: str) -> None:
+    for verb in ("add", "set"):
+        with pytest.raises(ValueError, match="header"):
+            getattr(MessageHead(), verb)(name, value)
+
+
+REQUESTS = [("GET", "/a?b=c", "a.test:80"), ("OPTIONS", "*", "a"), ("CONNECT", "a.test:443", "a.test:443"), ("PURGE", "/", "")]
+
+
+@pytest.mark.parametrize(("method", "target", "authority"), REQUESTS)
+def test_request_lines(method: str, target: str, authority: str) -> None:
+    head = MessageHead()
+    head.set_request(method, target, authority)
+    path, _, query = target.partition("?")
+    assert (head.method, head.target, head.authority, head.path, head.query) == (method, target, authority, path, query)
+
+
+@pytest.mark.parametrize(("method", "target", "authority"), [
+    ("", "/", "a"), ("G T", "/", "a"), ("GET", "a", "a"), ("GET", "/a b", "a"), ("GET", "*", "a"), ("GET", "/", "a b"),
+    ("CONNECT", "/", "a:1"), ("CONNECT", "a:1", "b:1")])
+def test_bad_request_lines(method: str, target: str, authority: str) -> None:
+    with pytest.raises(ValueError, match="is not"):
+        MessageHead().set_request(method, target, authority)

@@ -1,0 +1,40 @@
+"""The state of one request as Python sees it."""
+
+from __future__ import annotations
+
+import pytest
+
+from headgate_engine.context.request import Reply, Usage, make_context
+
+
+def test_a_context_shows_its_request() -> None:
+    ctx = make_context("POST", "/a?b", "h.test", [("x", "1")], body=b"hi")
+    assert (ctx.method, ctx.target, ctx.path, ctx.authority) == ("POST", "/a?b", "/a", "h.test")
+    assert (ctx.request_body, ctx.body_state, ctx.request.get("X")) == (b"hi", 1, "1")
+    ctx.request_body = b"other"
+    assert ctx.request_body == b"other"
+
+
+def test_steps_leave_fields_and_answers() -> None:
+    ctx = make_context()
+    reply = Reply(403, b"no", ((b"a", b"b"),), "X")
+    ctx.respond(reply)
+    ctx.add_response_header("X-Y", "1")
+    ctx.add_log_field("k", 5)
+    assert ctx.own_reply is reply
+    assert ctx.added_response_headers == [(b"x-y", b"1")]
+    assert ctx.log_field_items == [("k", 5)]
+    assert (reply.status, reply.body, reply.headers, reply.reason) == (403, b"no", ((b"a", b"b"),), "X")
+
+
+@pytest.mark.parametrize("status", [0, 99, 1000, -1])
+def test_a_reply_has_a_status_that_can_be_sent(status: int) -> None:
+    with pytest.raises(ValueError, match="100"):
+        Reply(status)
+
+
+def test_identity_is_unknown_until_a_step_sets_it() -> None:
+    ctx = make_context()
+    assert (ctx.jwt, ctx.jwt_token, ctx.api_key, ctx.basic_user, ctx.metadata, ctx.dynamic) == (None,) * 6
+    usage = Usage(1, 2)
+    assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens) == (1, 2, -1, -1)

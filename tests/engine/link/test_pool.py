@@ -1,0 +1,125 @@
+"""Connection pools: reuse, limits, failures of every kind, and churn."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+from rig import GET, Rig, Truncated, Upstream, on_rig
+
+from headgate_engine.link.pool import Pool, describe
+
+
+@on_rig()
+async def test_a_kept_connection_is_used_again(rig: Rig) -> None:
+    for _ in range(5):
+        assert (await rig.ask(GET)).status == 200
+    assert (rig.pool.opened, rig.pool.idle_count, rig.accepted) == (1, 1, 1)
+
+
+@on_rig()
+async def test_a_connection_that_the_server_closed_is_not(rig: Rig) -> None:
+    async def script(up: Upstream) -> None:
+        await up.request()
+        await up.reply()
+
+    rig.script = script
+    for _ in range(3):
+        assert (await rig.ask(GET)).status == 200
+        await rig.wait(lambda: rig.pool.open == 0, "the closed connection noticed")
+    assert rig.accepted == 3
+
+
+FAULTS = [OSError(111, "Connection refused"), TimeoutError(), asyncio.CancelledError(), ValueError("odd"), KeyError("x")]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
+@on_rig()
+async def test_every_failed_connect_reaches_who_waits(rig: Rig, fault: BaseException) -> None:
+    async def connect(factory: object) -> None:
+        await asyncio.sleep(0.01)
+        raise fault
+
+    rig.pool = Pool(rig.worker, "c", b"backend:80", connect)
+    rig.backend.pool = rig.pool
+    answers = await asyncio.gather(*(rig.ask(GET) for _ in range(3)))
+    assert {answer.status for answer in answers} == {504 if isinstance(fault, TimeoutError) else 503}
+    assert rig.at_rest()
+    rig.faults.clear()          # the task that failed unexpectedly is told to the loop as well
+
+
+@on_rig()
+async def test_calls_beyond_the_limit_wait_for_their_turn(rig: Rig) -> None:
+    rig.pool.max_connections = 2
+
+    async def script(up: Upstream) -> None:
+        while True:
+            await up.request()
+            await asyncio.sleep(0.01)
+            await up.reply()
+
+    rig.script = script
+    answers = await asyncio.gather(*(rig.ask(GET) for _ in range(12)))
+    assert {answer.status for answer in answers} == {200}
+    assert rig.accepted == 2
+
+
+@on_rig()
+async def test_idle_connections_beyond_the_limit_are_closed(rig: Rig) -> None:
+    rig.pool.max_idle = 1
+
+    async def script(up: Upstream) -> None:
+        while True:
+            await up.request()
+            await asyncio.sleep(0.02)
+            await up.reply()
+
+    rig.script = script
+    await asyncio.gather(*(rig.ask(GET) for _ in range(4)))
+    await rig.wait(lambda: rig.pool.open == 1, "the others closed")
+
+
+@on_rig()
+async def test_churn_leaves_nothing(rig: Rig) -> None:
+    dice = random.Random(7)
+
+    async def script(up: Upstream) -> None:
+        while True:
+            request = await up.request()
+            kind = dice.random()
+            if kind < 0.1:
+                up.reset()
+                return
+            if kind < 0.2:
+                await up.send(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\npart")
+                return
+            await asyncio.sleep(dice.random() * 0.005)
+            await up.reply(request.body, fields="connection: close\r\n" if kind < 0.3 else "")
+
+    async def visit() -> None:
+        client = await rig.client()
+        for _ in range(dice.randrange(1, 5)):
+            body = b"x" * dice.choice([0, 10, 5000])
+            head = b"POST / HTTP/1.1\r\nhost: a.test\r\ncontent-length: %d\r\n\r\n" % len(body)
+            kind = dice.random()
+            try:
+                if kind < 0.15:
+                    await client.send(head + body[: len(body) // 2])
+                    client.reset()
+                    return
+                await client.ask(head + body)
+            except (ConnectionError, Truncated, TimeoutError):
+                break
+        client.close()
+
+    rig.script = script
+    for _ in range(10):
+        await asyncio.gather(*(visit() for _ in range(20)))
+    # finish() of the rig checks that no client, call, task or upstream connection is left.
+
+
+@pytest.mark.parametrize(("error", "text"), [
+    (OSError(111, "Connection refused"), "Connection refused"), (OSError("plain"), "plain"), (OSError(), "OSError")])
+def test_failures_are_described_in_a_line(error: OSError, text: str) -> None:
+    assert describe(error) == text

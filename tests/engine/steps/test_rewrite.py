@@ -1,0 +1,55 @@
+"""Rewrites and redirects without a prefix; those with one need a route (tests/end_to_end/test_policies.py)."""
+
+from __future__ import annotations
+
+import pytest
+
+from headgate_engine.context.request import Reply, make_context
+from headgate_engine.plan.step import run_step
+from headgate_engine.steps.rewrite import AuthorityChange, PathChange, RedirectStep, RewriteStep
+
+FAILED = Reply(500)
+AUTHORITIES = [
+    (AuthorityChange(full="b.test:1"), "a.test:80", "b.test:1"),
+    (AuthorityChange(host="b.test"), "a.test:80", "b.test:80"),
+    (AuthorityChange(host="b.test"), "a.test", "b.test"),
+    (AuthorityChange(port=81), "a.test:80", "a.test:81"),
+    (AuthorityChange(port=81), "[::1]", "[::1]:81"),
+    (AuthorityChange(host="[::2]"), "[::1]:80", "[::2]:80"),
+]
+
+
+@pytest.mark.parametrize(("change", "before", "after"), AUTHORITIES)
+def test_authorities(change: AuthorityChange, before: str, after: str) -> None:
+    ctx = make_context(authority=before)
+    assert run_step(RewriteStep(change, None, FAILED), ctx) == 0
+    assert ctx.authority == after
+
+
+def test_a_prefix_without_a_route_fails() -> None:
+    ctx = make_context()
+    assert run_step(RewriteStep(None, PathChange(prefix="/a"), FAILED), ctx) == 1
+    assert ctx.own_reply is FAILED
+
+
+@pytest.mark.parametrize("bad", ["", "a b", "a/b", "a?b", "a#b", "u@a", "a\r\nb"])
+def test_what_is_no_authority(bad: str) -> None:
+    with pytest.raises(ValueError, match=r"authority|host"):
+        AuthorityChange(full=bad)
+
+
+@pytest.mark.parametrize("bad", ["/a b", "/a?b", "/a#b", "/\r\n"])
+def test_what_is_no_path(bad: str) -> None:
+    with pytest.raises(ValueError, match="path"):
+        PathChange(full=bad)
+
+
+@pytest.mark.parametrize(("secure", "authority", "scheme", "location"), [
+    (False, "a.test:80", None, "http://a.test/x?y"), (True, "a.test:443", None, "https://a.test/x?y"),
+    (True, "a.test:8443", None, "https://a.test:8443/x?y"), (False, "a.test:8080", "https", "https://a.test/x?y")])
+def test_ports_of_redirects(secure: bool, authority: str, scheme: str | None, location: str) -> None:
+    ctx = make_context("GET", "/x?y", authority, secure=secure)
+    assert run_step(RedirectStep(scheme, None, None, 301, FAILED), ctx) == 1
+    reply = ctx.own_reply
+    assert reply is not None
+    assert (reply.status, reply.headers) == (301, ((b"location", location.encode()),))
