@@ -270,3 +270,65 @@ transformations: {{request: {{set: {{x-user: basicAuth.username}}}}}}
     for bad in (header("apr", "wrong"), header("nobody", "pw"), {"authorization": "Basic !!"}, header("apr", "x" * 5000)):
         refused = ask(running, headers=bad)
         assert (refused.status, refused.body) == (401, b"basic authentication failure: invalid credentials")
+
+
+# -- credentials for backends ------------------------------------------------------------------------------------------
+
+OWN = """
+gateways:
+  default: {port: {port}}
+routes:
+- policies:
+    jwtAuth: {issuer: %s, mode: optional, jwks: '%s'}
+  backends:
+  - host: "127.0.0.1:%d"
+    policies:
+      backendAuth:
+        %s
+"""
+
+
+@pytest.mark.parametrize(("auth", "name", "value"), [
+    ("key: canary", "authorization", "Bearer canary"),
+    ("key: Basic Y2FuYXJ5", "authorization", "Basic Y2FuYXJ5"),
+    ("key: {value: canary, location: {header: {name: x-key}}}", "x-key", "canary"),
+    ("key: {value: canary, location: {cookie: {name: sid}}}", "cookie", "a=1; sid=canary"),
+    ("credentials: [{key: canary, location: {header: {name: x-two}}}]", "x-two", "canary")])
+def test_keys_for_backends(gateway, echo, auth: str, name: str, value: str) -> None:
+    running = gateway(OWN % (ISSUER, JWKS, echo, auth))
+    answer = ask(running, headers={"cookie": "a=1; sid=theirs", "x-key": "theirs", "x-two": "theirs"})
+    assert answer.got(name) == [value]
+    assert "canary" not in running.log()
+
+
+def test_a_key_in_the_query(gateway, echo) -> None:
+    running = gateway(OWN % (ISSUER, JWKS, echo, "key: {value: can ary, location: {queryParameter: {name: key}}}"))
+    assert ask(running, path="/x?key=theirs&a=1").seen["path"] == "/x?a=1&key=can%20ary"
+
+
+def test_the_client_s_verified_token_goes_on_only_when_asked_to(gateway, echo) -> None:
+    running = gateway(OWN % (ISSUER, JWKS, echo, "passthrough: {}"))
+    good = token()
+    assert ask(running, headers=bearer(good)).got("authorization") == [f"Bearer {good}"]
+    assert ask(running).got("authorization") == []
+    without = gateway(OWN % (ISSUER, JWKS, echo, "key: {value: k, location: {header: {name: x-k}}}"))
+    assert ask(without, headers=bearer(good)).got("authorization") == []
+
+
+@pytest.mark.parametrize("algorithm", ["RS256", "RS384", "RS512", "PS256", "ES256"])
+def test_tokens_signed_for_a_backend(gateway, echo, tmp_path, algorithm: str) -> None:
+    from cryptography.hazmat.primitives import serialization
+
+    key = EC_KEY if algorithm == "ES256" else RSA_KEY
+    pem = tmp_path / "key.pem"
+    pem.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
+                                      serialization.NoEncryption()))  # fmt: skip
+    auth = f"jwtSign: {{signingKey: {{file: {pem}}}, alg: {algorithm}, kid: k1, claims: {{sub: gate, aud: [x]}}, ttl: 60s}}"
+    running = gateway(OWN % (ISSUER, JWKS, echo, auth))
+    (found,) = ask(running).got("authorization")
+    made = found.removeprefix("Bearer ")
+    assert jwt.get_unverified_header(made) == {"alg": algorithm, "kid": "k1", "typ": "JWT"}
+    claims = jwt.decode(made, key.public_key(), [algorithm], audience="x")
+    assert claims["sub"] == "gate"
+    assert claims["exp"] - claims["iat"] == 70
+    assert ask(running).got("authorization") == [found]

@@ -204,7 +204,7 @@ class Backends:
         except ValueError as error:
             self.context.fault(Problem.VALUE, remote, "host", str(error))
             return None
-        return self._streamable(name, target, path, options.under(own))
+        return self._streamable(record, name, target, path, options.under(own))
 
     def _remote_by_name(
         self, record: Record, name: str, remote: Record, options: BackendOptions
@@ -222,10 +222,14 @@ class Backends:
         if path is None or not _is_path(path):
             self.context.fault(Problem.MISSING, remote, "path", "a target with 'backend' needs a path")
             return None
-        return self._streamable(name, entry.record["host"], path, options.under(entry.options))
+        return self._streamable(record, name, entry.record["host"], path, options.under(entry.options))
 
-    def _streamable(self, name: str, target: Target, path: str, options: BackendOptions) -> McpTarget:
+    def _streamable(
+        self, record: Record, name: str, target: Target, path: str, options: BackendOptions
+    ) -> McpTarget:
         endpoint = self.endpoint(target, options)
+        if options.auth is not None and options.auth.fixed_header is None:
+            self.context.fault(Problem.UNSUPPORTED, record, "policies", " (backendAuth other than a key in a header)")
         return StreamableHttpTarget(
             # Not the endpoint's key: a session lives at the remote server and outlasts a renewed certificate.
             key=f"http/{name}/{digest(endpoint.address, endpoint.tls is not None, path)}",

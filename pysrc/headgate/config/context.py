@@ -58,9 +58,9 @@ class Context:
             self._contents[path] = content
         return path, self._contents[path]
 
-    def secret(self, record: Record, key: str) -> SecretRef | None:
+    def secret(self, record: Record, key: str, *, lines: bool = False) -> SecretRef | None:
         """Return the secret of entry `key`: inline, or read from `{file: path}`; None when absent or at
-        fault.
+        fault. `lines`: it may have several lines (a PEM text, a password file).
         """
         value = record.get(key)
         if isinstance(value, Secret):
@@ -72,7 +72,8 @@ class Context:
             return None
         path, content = found
         try:
-            return SecretRef(secret=fields.secret(content.decode()), file=path)
+            text = content.decode()
+            return SecretRef(secret=Secret(text) if lines else fields.secret(text), file=path)
         except UnicodeDecodeError:
             self.fault(Problem.FILE, value, "file", "the file is not UTF-8")
         except ValueError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headgate.config.policy import headers, table
+from headgate.config.policy import backend_auth, headers, table
 from headgate.document.fields import show_milliseconds
 from headgate.document.secret import REDACTED
 from headgate.ir.endpoint import Endpoint, Keepalives
@@ -72,8 +72,7 @@ def backend_policies(policies: BackendPolicies) -> list[Json]:
     if policies.request_timeout_ms is not None:
         found.append({"http": {"requestTimeout": show_milliseconds(policies.request_timeout_ms)}})
     if policies.auth is not None:
-        header = {"name": policies.auth.header, "prefix": policies.auth.prefix}
-        found.append({"backendAuth": {"key": {"value": REDACTED, "location": {"header": header}}}})
+        found.append({"backendAuth": backend_auth.dump(policies.auth)})
     if policies.request_headers is not None:
         found.append({"requestHeaderModifier": headers.dump(policies.request_headers)})
     if policies.response_headers is not None:

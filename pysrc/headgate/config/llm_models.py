@@ -8,11 +8,10 @@ from typing import Any, Final
 from headgate.config.backends import Backends
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.policy import backend_auth
 from headgate.config.policy_values import (
     NO_OPTIONS,
     BackendOptions,
-    backend_auth,
-    bearer,
     header_modifier,
 )
 from headgate.config.tls_material import backend_tls
@@ -20,6 +19,7 @@ from headgate.document import fields
 from headgate.document.fields import Target
 from headgate.errors import Problem
 from headgate.ir.model import LlmModel, LlmProvider, LlmRouter, ProviderFormat
+from headgate.ir.policy.backend_auth import BackendAuth
 from headgate.ir.tls import BackendTls
 
 ROUTER_NAME: Final = "llm:router"
@@ -214,7 +214,7 @@ class Models:
             if record.get("auth") is not None or (defaults is not None and defaults.get("auth") is not None):
                 message = "'params.apiKey' and 'auth' exclude each other"
                 self.context.fault(Problem.CONFLICT, params, "apiKey", message)
-            options = replace(options, auth=bearer(key))
+            options = replace(options, auth=BackendAuth(main=backend_auth.bearer(key)))
         return options.under(self._level(record))
 
     def _level(self, record: Record) -> BackendOptions:
@@ -222,7 +222,7 @@ class Models:
         found: BackendTls | None = backend_tls(self.context, tls) if tls is not None else None
         return BackendOptions(
             tls=found,
-            auth=backend_auth(self.context, record.get("auth")),
+            auth=backend_auth.parse(self.context, record.get("auth")),
             request_headers=header_modifier(self.context, record.get("requestHeaders")),
             response_headers=header_modifier(self.context, record.get("responseHeaders"), response=True),
         )

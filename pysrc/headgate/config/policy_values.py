@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final
+from typing import Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
-from headgate.config.policy import headers, table
+from headgate.config.policy import backend_auth, headers, table
 from headgate.config.process_settings import keepalives
 from headgate.config.tls_material import backend_tls
 from headgate.ir.endpoint import Keepalives
 from headgate.ir.policies import (
     NO_GATEWAY_POLICIES,
     NO_ROUTE_POLICIES,
-    BackendAuth,
     BackendPolicies,
     GatewayPolicies,
     HeaderModifier,
     RoutePolicies,
 )
+from headgate.ir.policy.backend_auth import BackendAuth
 from headgate.ir.tls import BackendTls
 
-# Where "Bearer <key>" would double a scheme that the key already has.
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9._~+/-]* +\S")
 
 def header_modifier(
     context: Context, record: Record | None, *, response: bool = False
@@ -80,27 +77,6 @@ class BackendOptions:
 NO_OPTIONS: Final = BackendOptions()
 
 
-def backend_auth(context: Context, record: Record | None) -> BackendAuth | None:
-    """Return the fixed credential of `backendAuth`."""
-    value = record.get("key") if record is not None else None
-    if record is None or value is None:
-        return None
-    located = isinstance(value, Record) and "value" in value
-    location = value.get("location") if located else None
-    key = context.secret(value, "value") if located else context.secret(record, "key")
-    if key is None:
-        return None
-    header = location.get("header") if location is not None else None
-    if header is not None:
-        return BackendAuth(key=key, header=header["name"], prefix=header.get("prefix") or "")
-    return bearer(key)
-
-
-def bearer(key: Any) -> BackendAuth:
-    """Return `Authorization: Bearer <key>`; a key that has a scheme (`Basic ...`) is sent as it is."""
-    return BackendAuth(key=key, prefix="" if _SCHEME.match(key.secret.reveal()) else "Bearer ")
-
-
 def backend_options(context: Context, record: Record | None) -> BackendOptions:
     """Return the backend policies of one level, written as a `policies` map."""
     if record is None or not record.values:
@@ -108,7 +84,7 @@ def backend_options(context: Context, record: Record | None) -> BackendOptions:
     http, tcp, tls = record.get("http"), record.get("tcp"), record.get("backendTLS")
     return BackendOptions(
         tls=backend_tls(context, tls) if tls is not None else None,
-        auth=backend_auth(context, record.get("backendAuth")),
+        auth=backend_auth.parse(context, record.get("backendAuth")),
         request_headers=header_modifier(context, record.get("requestHeaderModifier")),
         response_headers=header_modifier(context, record.get("responseHeaderModifier"), response=True),
         request_timeout_ms=http.get("requestTimeout") if http is not None else None,

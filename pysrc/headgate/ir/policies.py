@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from headgate.ir.policy.authorization import Authorization
+from headgate.ir.policy.backend_auth import BackendAuth
 from headgate.ir.policy.buffer import Buffer
 from headgate.ir.policy.cors import Cors
 from headgate.ir.policy.csrf import Csrf
@@ -13,7 +14,6 @@ from headgate.ir.policy.identity import ApiKeyAuth, BasicAuth, JwtAuth
 from headgate.ir.policy.retry import Retry
 from headgate.ir.policy.rewrite import Redirect, Rewrite
 from headgate.ir.policy.transformation import Transformation
-from headgate.ir.secret import SecretRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,15 +93,6 @@ class RoutePolicies(GatewayPolicies):
     redirect: Redirect | None = None
     delay: Delay | None = None
     local_rate_limits: tuple[LocalRateLimit, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackendAuth:
-    """A fixed credential: header `header` (lower case) is replaced by `prefix` + the secret."""
-
-    key: SecretRef
-    header: str = "authorization"
-    prefix: str = "Bearer "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

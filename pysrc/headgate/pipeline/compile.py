@@ -249,7 +249,7 @@ class Compiler:
                 plan.authority = rewritten_authority(backend.endpoint)
             case LlmRouter():
                 plan = BackendPlan(backend.name, "llm", LLM)
-                plan.router = compile_models(backend, self._running.pools.get)
+                plan.router = compile_models(backend, self._running.pools.get, self._environment)
                 plan.max_body = backend.max_body_bytes
             case McpBackend():
                 plan = BackendPlan(backend.name, "mcp", HANDLER)
@@ -258,7 +258,7 @@ class Compiler:
             case MissingBackend():
                 plan = BackendPlan(backend.name, "http", INVALID)
                 plan.failure = reply_of(Row(500, backend.reason, "Internal"))
-        plan.request_steps = steps.backend_request_steps(entry.policies)
+        plan.request_steps = steps.backend_request_steps(entry.policies, self._environment)
         plan.response_steps = steps.backend_response_steps(entry.policies)
         plan.request_timeout_ns = (entry.policies.request_timeout_ms or 0) * NS_PER_MS
         return plan

@@ -8,6 +8,7 @@ from headgate.ir.endpoint import Endpoint
 from headgate.ir.model import LlmModel, LlmRouter
 from headgate.net.authority import rewritten_authority
 from headgate.pipeline import steps
+from headgate.policy.environment import Environment
 from headgate_engine.link.pool import Pool
 from headgate_engine.llm.router import LlmTarget, ModelRouter
 from headgate_engine.plan.plans import BackendPlan
@@ -24,17 +25,19 @@ FORMAT_SUFFIXES = {
 }
 
 
-def compile_models(router: LlmRouter, pool_of: Callable[[Endpoint], Pool]) -> ModelRouter:
+def compile_models(
+    router: LlmRouter, pool_of: Callable[[Endpoint], Pool], env: Environment
+) -> ModelRouter:
     """Return the model router of an `llm` section."""
-    return ModelRouter([_target(model, pool_of) for model in router.models])
+    return ModelRouter([_target(model, pool_of, env) for model in router.models])
 
 
-def _target(model: LlmModel, pool_of: Callable[[Endpoint], Pool]) -> LlmTarget:
+def _target(model: LlmModel, pool_of: Callable[[Endpoint], Pool], env: Environment) -> LlmTarget:
     provider = model.provider
     plan = BackendPlan(model.key, "llm", LLM)
     plan.pool = pool_of(provider.endpoint)
     plan.authority = rewritten_authority(provider.endpoint)
-    plan.request_steps = steps.backend_request_steps(model.policies)
+    plan.request_steps = steps.backend_request_steps(model.policies, env)
     plan.response_steps = steps.backend_response_steps(model.policies)
     plan.request_timeout_ns = (model.policies.request_timeout_ms or 0) * NS_PER_MS
     return LlmTarget(

@@ -14,6 +14,7 @@ from headgate.pipeline.replies import (
 )
 from headgate.policy import (
     authorization,
+    backend_auth,
     buffer,
     cors,
     csrf,
@@ -26,7 +27,6 @@ from headgate.policy import (
 from headgate.policy.environment import Environment
 from headgate_engine.plan.plans import ResponseHold
 from headgate_engine.plan.step import Step
-from headgate_engine.steps.credential import CredentialStep
 from headgate_engine.steps.headers import RequestHeaderStep, ResponseHeaderStep
 from headgate_engine.steps.local_rate_limit import LocalRateLimitStep
 
@@ -119,13 +119,11 @@ def response_hold(policies: GatewayPolicies, env: Environment) -> ResponseHold |
     return found
 
 
-def backend_request_steps(policies: BackendPolicies) -> tuple[Step, ...]:
+def backend_request_steps(policies: BackendPolicies, env: Environment) -> tuple[Step, ...]:
     """Return the steps of one attempt: credentials first, header edits after."""
     found: list[Step] = []
     if policies.auth is not None:
-        auth = policies.auth
-        value = auth.prefix.encode() + auth.key.secret.reveal_bytes()
-        found.append(CredentialStep(auth.header, value))
+        found += backend_auth.compile_backend_auth(policies.auth, env)
     if policies.request_headers is not None:
         found.append(_request_headers(policies.request_headers))
     return tuple(found)

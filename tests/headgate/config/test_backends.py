@@ -117,4 +117,5 @@ def test_a_named_host_lends_address_and_policies_to_a_target(loaded: Callable[..
     assert isinstance(target, StreamableHttpTarget)
     assert target.endpoint.tls is not None
     assert target.policies.auth is not None
-    assert target.policies.auth.key.secret.reveal() == "k"
+    assert target.policies.auth.fixed_header is not None
+    assert target.policies.auth.fixed_header.key.secret.reveal() == "k"

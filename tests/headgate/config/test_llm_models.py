@@ -67,8 +67,9 @@ def test_keys_are_trimmed_and_sent_as_bearer_unless_they_have_a_scheme(
         text = f"llm: {{models: [{{name: m, provider: openai, params: {{apiKey: {key}}}}}]}}"
         auth = model(loaded(text)).policies.auth
         assert auth is not None
-        assert auth.prefix == prefix
-        assert auth.key.secret.reveal() in ("sk-1", "Basic abc")
+        assert auth.fixed_header is not None
+        assert auth.fixed_header.location.prefix == prefix
+        assert auth.fixed_header.key.secret.reveal() in ("sk-1", "Basic abc")
 
 
 def test_a_reference_takes_address_key_and_defaults_and_only_the_model_may_differ(

@@ -81,7 +81,7 @@ def test_a_file_is_watched_with_the_files_it_names(tmp_path: Path, certificates:
     backend = (
         next(b for b in found.gateway.binds if b.port == 4000).listeners[0].routes[0].backends[0].backend
     )
-    assert backend.models[0].policies.auth.key.secret.reveal() == "sk-1"  # type: ignore[union-attr]
+    assert backend.models[0].policies.auth.main.key.secret.reveal() == "sk-1"  # type: ignore[union-attr]
 
 
 def test_standard_input_and_texts_are_not_watched() -> None:

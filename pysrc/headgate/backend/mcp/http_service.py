@@ -85,8 +85,9 @@ class HttpService:
         if message is not None:
             headers.append(("content-type", JSON))
             headers += mirrored.of(message)
-        if policies.auth is not None:
-            headers.append((policies.auth.header, policies.auth.prefix + policies.auth.key.secret.reveal()))
+        auth = None if policies.auth is None else policies.auth.fixed_header
+        if auth is not None:
+            headers.append((auth.location.name, auth.location.prefix + auth.key.secret.reveal()))
         return edited(headers, policies.request_headers)
 
     async def _forward(self, call: Call, headers: list[tuple[str, str]], message: Message | None) -> None:

@@ -160,7 +160,7 @@ def dump_api_key(auth: ApiKeyAuth) -> dict[str, Any]:
 
 def parse_basic(context: Context, record: Record) -> BasicAuth | None:
     """Return `basicAuth`; every line of the password file is checked."""
-    found = context.secret(record, "htpasswd")
+    found = context.secret(record, "htpasswd", lines=True)
     if found is None:
         return None
     try:

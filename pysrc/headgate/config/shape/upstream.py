@@ -62,9 +62,9 @@ TARGET_LOCATION: Final = Object(
         "header": optional(
             Object("TargetHeaderLocation", {"name": required(HEADER_NAME), "prefix": maybe(STRING)})
         ),
-        "queryParameter": later(optional(Object("TargetQueryLocation", {"name": required(STRING)}))),
-        "cookie": later(optional(Object("TargetCookieLocation", {"name": required(STRING)}))),
-        "expression": later(optional(CEL)),
+        "queryParameter": optional(Object("TargetQueryLocation", {"name": required(STRING)})),
+        "cookie": optional(Object("TargetCookieLocation", {"name": required(STRING)})),
+        "expression": optional(CEL),
     },
     one_of=LOCATION_KINDS,
 )
@@ -362,20 +362,18 @@ BACKEND_AUTH: Final = Union(
                         ),
                     )
                 ),
-                "passthrough": later(optional(Object("Passthrough", {"location": maybe(LOCATION)}))),
+                "passthrough": optional(Object("Passthrough", {"location": maybe(LOCATION)})),
                 "gcp": later(optional(GCP)),
                 "aws": later(optional(AWS)),
                 "azure": later(optional(AZURE)),
-                "jwtSign": later(optional(JWT_SIGN)),
+                "jwtSign": optional(JWT_SIGN),
                 "oauthTokenExchange": later(optional(TOKEN_EXCHANGE)),
                 "crossAppAccess": later(optional(CROSS_APP)),
-                "credentials": later(
-                    optional(
-                        ListOf(
-                            Object(
-                                "ExtraCredential",
-                                {"location": required(LOCATION), "key": required(FILE_OR_HIDDEN)},
-                            )
+                "credentials": optional(
+                    ListOf(
+                        Object(
+                            "ExtraCredential",
+                            {"location": required(LOCATION), "key": required(FILE_OR_SECRET)},
                         )
                     )
                 ),

@@ -1,0 +1,53 @@
+"""`backendAuth` to steps."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from headgate.crypto.signing import sign, signing_key
+from headgate.ir.policy.backend_auth import BackendAuth, JwtSign, KeyAuth, Passthrough
+from headgate.policy.environment import Environment
+from headgate.policy.location import compile_location
+from headgate_engine.plan.step import Step
+from headgate_engine.steps.backend_auth import (
+    LocatedCredentialStep,
+    MintedCredentialStep,
+    PassthroughStep,
+)
+from headgate_engine.steps.credential import CredentialStep
+
+# A signed token is used for so much of its life.
+USED_SHARE = 0.8
+
+
+def compile_backend_auth(auth: BackendAuth, env: Environment) -> list[Step]:
+    """Return the steps of one attempt."""
+    found: list[Step] = []
+    main = auth.main
+    if isinstance(main, KeyAuth):
+        found.append(_key(main, env))
+    elif isinstance(main, Passthrough):
+        found.append(PassthroughStep(compile_location(main.location, env)))
+    elif isinstance(main, JwtSign):
+        found.append(_signed(main, env))
+    found += [_key(one, env) for one in auth.extra]
+    return found
+
+
+def _key(auth: KeyAuth, env: Environment) -> Step:
+    place, value = auth.location, auth.key.secret.reveal_bytes()
+    if place.kind == "header":
+        return CredentialStep(place.name, place.prefix.encode() + value)
+    return LocatedCredentialStep(compile_location(place, env), value)
+
+
+def _signed(auth: JwtSign, env: Environment) -> MintedCredentialStep:
+    key = signing_key(auth.key.secret.reveal(), auth.algorithm)
+    claims = json.loads(auth.claims)
+
+    def mint() -> tuple[bytes, float]:
+        token = sign(key, auth.algorithm, claims, ttl_s=auth.ttl_s, now=time.time(), kid=auth.kid)
+        return token, auth.ttl_s * USED_SHARE
+
+    return MintedCredentialStep(compile_location(auth.location, env), mint)
