@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from headgate.policy import identity
 from headgate_engine.context.request import Reply
 
 
@@ -36,11 +37,40 @@ REPLIES: dict[str, Row] = {
     "upstream_timeout": Row(504, "upstream call timeout", "Timeout"),
 }
 
+# What policies answer, by the same form. Those with fields of their own are made in headgate.policy.
 FORBIDDEN = Row(403, "", "Authorization")
 CSRF_FAILED = Row(403, "CSRF validation failed", "CsrfValidationFailed")
 NO_PREFIX = Row(500, "failed to apply filters: the route matched no path prefix", "Internal")
 NO_BODY = Row(500, "failed to apply filters: the body expression failed", "Internal")
 RATE_LIMITED = Row(429, "rate limit exceeded", "RateLimit")
+POLICY_ROWS: tuple[tuple[str, Row, str], ...] = (
+    ("authorization", FORBIDDEN, "a rule refuses the request"),
+    ("csrf", CSRF_FAILED, "a request of a strange site"),
+    ("localRateLimit", RATE_LIMITED, "no token left; with the three `x-ratelimit-` fields"),
+    ("urlRewrite, requestRedirect", NO_PREFIX, "a prefix is to be replaced and the route matched none"),
+    ("directResponse", NO_BODY, "`bodyExpression` has no value"),
+    ("jwtAuth", Row(401, identity.UNAUTHORIZED.decode(), identity.REASON), "no token, or one that does not count"),
+    ("apiKey", Row(401, identity.NO_API_KEY, "ApiKeyAuth"), "no key"),
+    ("apiKey", Row(401, identity.BAD_API_KEY, "ApiKeyAuth"), "an unknown key, or several"),
+    ("basicAuth", Row(401, identity.NO_BASIC, "BasicAuth"), "no credentials; 407 where they are for a proxy"),
+    ("basicAuth", Row(401, identity.BAD_BASIC, "BasicAuth"), "credentials that do not count"),
+)
+CAUSES: dict[str, str] = {
+    "invalid_request": "no host, or a request that cannot be read",
+    "method_not_allowed": "CONNECT",
+    "misdirected": "the host is not one of the TLS listener that was chosen",
+    "listener_not_found": "no listener for the host",
+    "route_not_found": "no route for the request",
+    "body_too_large": "`buffer.request`, or a body that an LLM or MCP backend has to read",
+    "no_valid_backends": "the route has no backend with a weight",
+    "internal": "a fault of ours, also in a policy step",
+    "upstream_protocol": "the backend's answer is no HTTP, or breaks off while it is held back",
+    "response_too_large": "`buffer.response`",
+    "upgrade_refused": "the backend switched to another protocol than the one asked for",
+    "upstream_failed": "connect refused, reset, TLS failure, name not found",
+    "request_timeout": "`timeout.requestTimeout`",
+    "upstream_timeout": "`timeout.backendRequestTimeout`, or a connect time-out",
+}
 TEXT_PLAIN = (b"content-type", b"text/plain")
 
 
@@ -53,3 +83,26 @@ def reply_of(row: Row) -> Reply:
 def engine_replies() -> dict[str, Reply]:
     """Return the whole table for Worker.set_replies()."""
     return {name: reply_of(row) for name, row in REPLIES.items()}
+
+
+def page() -> str:
+    """Return docs/errors.md."""
+    lines = [
+        "# Answers of the gateway's own",
+        "",
+        "Made from the tables in `headgate.pipeline.replies`. Bodies are plain text unless they are JSON. To a gRPC call",
+        "the same failure is status 200 with `grpc-status` and `grpc-message`. Response policies apply to these too.",
+        "",
+        "| status | body | `reason` label | cause |",
+        "|---|---|---|---|",
+    ]
+    rows = [(row, CAUSES[name]) for name, row in REPLIES.items()]
+    rows += [(row, f"`{policy}`: {cause}") for policy, row, cause in POLICY_ROWS]
+    for row, cause in sorted(rows, key=lambda item: (item[0].status, item[0].body)):
+        body = f"`{row.body}`" if row.body else "empty"
+        lines.append(f"| {row.status} | {body} | {row.reason} | {cause} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(page(), end="")

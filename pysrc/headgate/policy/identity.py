@@ -22,6 +22,10 @@ UNAUTHORIZED = b'{"error":"unauthorized","error_description":"JWT token required
 JSON = (b"content-type", b"application/json")
 TEXT = (b"content-type", b"text/plain")
 REASON = "JwtAuth"
+NO_API_KEY = "api key authentication failure: no API Key found"
+BAD_API_KEY = "api key authentication failure: invalid credentials"
+NO_BASIC = "basic authentication failure: no basic authentication credentials found"
+BAD_BASIC = "basic authentication failure: invalid credentials"
 # How long a password that was right need not be hashed again.
 REMEMBER_SECONDS = 60.0
 MAX_PASSWORD = 1024
@@ -99,8 +103,7 @@ def compile_api_key(auth: ApiKeyAuth, env: Environment) -> ApiKeyStep:
     """Return the step of `apiKey`."""
     keys: dict[bytes, dict[str, object]] = {one.digest: json.loads(one.metadata) for one in auth.keys}
     missing, invalid = (
-        Reply(401, b"api key authentication failure: " + text, (TEXT,), "ApiKeyAuth")
-        for text in (b"no API Key found", b"invalid credentials")
+        Reply(401, text.encode(), (TEXT,), "ApiKeyAuth") for text in (NO_API_KEY, BAD_API_KEY)
     )
     return ApiKeyStep("apiKey", compile_location(auth.location, env), auth.mode, keys, missing, invalid)
 
@@ -112,8 +115,7 @@ def compile_basic(auth: BasicAuth, env: Environment) -> BasicStep:
     field = b"proxy-authenticate" if proxy else b"www-authenticate"
     challenge = (field, f'Basic realm="{auth.realm}"'.encode())
     missing, invalid = (
-        Reply(407 if proxy else 401, b"basic authentication failure: " + text, (TEXT, challenge), "BasicAuth")
-        for text in (b"no basic authentication credentials found", b"invalid credentials")
+        Reply(407 if proxy else 401, text.encode(), (TEXT, challenge), "BasicAuth") for text in (NO_BASIC, BAD_BASIC)
     )
 
     def check(ctx: RequestContext, credential: bytes) -> Reply | Awaitable[Reply | None]:

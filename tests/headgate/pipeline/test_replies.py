@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from headgate.pipeline.replies import REPLIES, engine_replies
+from pathlib import Path
+
+from headgate.pipeline.replies import CAUSES, REPLIES, engine_replies, page
 from headgate_engine.link.reasons import REPLY_IDS
 
 
@@ -16,3 +18,12 @@ def test_rows_become_answers() -> None:
         row = REPLIES[name]
         assert (reply.status, reply.body.decode(), reply.reason) == row
         assert bool(reply.headers) == bool(row.body)
+
+
+def test_the_committed_page_of_errors_is_current() -> None:
+    committed = Path(__file__).parents[3] / "docs/errors.md"
+    assert committed.read_text() == page(), "run: python -m headgate.pipeline.replies > docs/errors.md"
+
+
+def test_every_answer_has_a_cause() -> None:
+    assert set(CAUSES) == set(REPLIES)
