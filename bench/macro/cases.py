@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from bench.macro.identity import token
+
 ROUTES = 10_000
 CHUNKS = 50
 
@@ -52,6 +54,8 @@ def route(number: int) -> str:
 
 
 TOOL_CALL = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"ping","arguments":{"text":"hello"}}}'
+# Every tenth of the 100 routes of the policies case.
+GUARDED = tuple(f"/v1/service{number}/items" for number in range(0, 100, 10))
 SPREAD = tuple(f"{route(number)}/v1/items" for number in range(0, ROUTES, ROUTES // 200))
 
 CASES = (
@@ -60,6 +64,8 @@ CASES = (
     Case("post-16k", "POST 16 KiB / 16 KiB", "plain", ("/16k",), b"x" * 16384, BOTH, PLAIN, b"x" * 16384),
     Case("routes-10k", "GET through 10,000 routes", "routes", SPREAD, None, (FEW,),
          ("nginx", "haproxy", "headgate"), b"hello\n"),
+    Case("policies", "GET with JWT, CEL, limit, header change, JSON log; one of 100 routes", "policies", GUARDED, None,
+         (FEW,), ("nginx", "headgate"), b"hello\n", headers=(("authorization", f"Bearer {token()}"),)),
     Case("llm-chat-1k", "LLM chat, 1 KiB", "llm", ("/v1/chat/completions",), chat(stream=False), (FEW,), GATEWAY,
          parts=((b'"total_tokens": 320', 1), (b"word ", 170)), headers=JSON),
     Case("sse-50", "LLM stream of 50 events", "llm", ("/v1/chat/completions",), chat(stream=True), (FEW,), GATEWAY,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench.macro.cases import ROUTES, route
+from bench.macro.identity import ISSUER, key_set
 
 # Descriptors a proxy may need for 10,000 clients and their upstream connections; below common hard limits.
 CONNECTIONS = 11_000
@@ -72,7 +73,7 @@ config:
   adminAddr: "off"
   statsAddr: "off"
   readinessAddr: "off"
-  logging: {{level: {level}}}
+  logging: {{level: {level}, format: {log}}}
 gateways:
   default: {{port: {port}}}
 """
@@ -133,9 +134,26 @@ def envoy(folder: Path, setting: str, port: int, backend: int) -> Path:
     return path
 
 
+def guarded(backend: int) -> str:
+    """A hundred routes by host and path, each with identity, a rule, a limit and a header change; the log in JSON."""
+    policies = f"""  policies:
+    jwtAuth: {{issuer: "{ISSUER}", jwks: '{key_set()}'}}
+    authorization: {{rules: ['"admin" in jwt.groups && request.path.startsWith("/v1")']}}
+    localRateLimit: [{{maxTokens: 4000000000, tokensPerFill: 1, fillInterval: 1s}}]
+    requestHeaderModifier: {{set: {{x-team: bench}}}}
+"""
+    routes = "".join(
+        f"- name: r{number}\n  hostnames: [127.0.0.1, '*.bench.test']\n"
+        f"  matches: [{{path: {{pathPrefix: /v1/service{number}}}}}]\n{policies}"
+        f'  backends: [{{host: "127.0.0.1:{backend}"}}]\n'
+        for number in range(100)
+    )
+    return f"routes:\n{routes}"
+
+
 def headgate(folder: Path, setting: str, port: int, backend: int, level: str = "info") -> Path:
     """Our gateway. level: of its log; access lines are of level info."""
-    text = HEADGATE.format(port=port, level=level)
+    text = HEADGATE.format(port=port, level=level, log="json" if setting == "policies" else "text")
     if setting == "llm":
         text += f"""llm:
   models:
@@ -143,6 +161,8 @@ def headgate(folder: Path, setting: str, port: int, backend: int, level: str = "
     provider: openai
     params: {{baseUrl: "http://127.0.0.1:{backend}/v1", apiKey: bench}}
 """
+    elif setting == "policies":
+        text += guarded(backend)
     elif setting == "mcp":
         text += f"""mcp:
   targets:

@@ -39,6 +39,7 @@ TARGETS = (
     Target("POST 16 KiB / nginx", "post-16k", "nginx", "post-16k", 1.4),
     Target("LLM chat 1 KiB / nginx's POST 1 KiB", "llm-chat-1k", "nginx", "post-1k", 3.5),
     Target("LLM stream / nginx", "sse-50", "nginx", "sse-50", 2.0),
+    Target("route with policies / nginx without", "policies", "nginx", "policies", 3.75),
 )
 FOOTPRINTS = (
     Footprint("start to first response", "start_s", 1.5, "s"),

@@ -220,3 +220,48 @@ policies:
     assert ask(running, path="/no", headers=key).status == 403
     assert ask(running, "POST", path="/x", headers=key).status == 403
     assert ask(running, path="/late", headers=key).status == 403
+
+
+def test_mirrors_get_copies_without_bodies(gateway, echo, upstream) -> None:
+    seen: list[bytes] = []
+
+    def record(connection) -> None:  # type: ignore[no-untyped-def]
+        stream = connection.makefile("rb")
+        while line := stream.readline():
+            head = line
+            while (line := stream.readline()) not in (b"\r\n", b""):
+                head += line
+            seen.append(head)
+            connection.sendall(b"HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n")
+
+    mirror = upstream(record)
+    text = f"""
+requestMirror: {{backend: {{host: "127.0.0.1:{mirror}"}}, percentage: 1.0}}
+requestHeaderModifier: {{set: {{x-from: gate}}}}
+"""
+    running = gateway(BASE % (indented(text), echo))
+    for _ in range(5):
+        assert ask(running, "POST", "/api/x?y", body="secret body").seen["body"] == "secret body"
+    deadline = time.monotonic() + 5
+    while len(seen) < 5 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(seen) == 5
+    assert all(head.startswith(b"POST /api/x?y HTTP/1.1") and b"x-from: gate" in head for head in seen)
+    assert not any(b"content-length: 11" in head for head in seen)
+    nowhere = gateway(BASE % (indented(text.replace(str(mirror), "1")), echo))
+    assert ask(nowhere).status == 200
+
+
+def test_rate_limits_with_conditions(policies) -> None:
+    running = policies("""
+localRateLimit:
+  conditional:
+  - {condition: 'request.headers["x-plan"] == "free"', maxTokens: 1, tokensPerFill: 1, fillInterval: 1h}
+  - {condition: 'request.headers["x-plan"] == "paid"', maxTokens: 3, tokensPerFill: 1, fillInterval: 1h}
+""")
+    free = [ask(running, headers={"x-plan": "free"}).status for _ in range(3)]
+    paid = [ask(running, headers={"x-plan": "paid"}).status for _ in range(5)]
+    none = [ask(running).status for _ in range(6)]
+    assert free == [200, 429, 429]
+    assert paid == [200, 200, 200, 429, 429]
+    assert none == [200] * 6

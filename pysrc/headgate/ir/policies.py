@@ -11,6 +11,7 @@ from headgate.ir.policy.cors import Cors
 from headgate.ir.policy.csrf import Csrf
 from headgate.ir.policy.delay import Delay
 from headgate.ir.policy.identity import ApiKeyAuth, BasicAuth, JwtAuth
+from headgate.ir.policy.mirror import Mirror
 from headgate.ir.policy.retry import Retry
 from headgate.ir.policy.rewrite import Redirect, Rewrite
 from headgate.ir.policy.transformation import Transformation
@@ -56,6 +57,8 @@ class LocalRateLimit:
     """One bucket of requests: `tokens_per_fill` are added at every whole `fill_interval_ns`, up to
     `max_tokens`.
 
+    `conditional` entries belong to the form with conditions, of which the first that holds is the only limit.
+
     `key` is the bucket's identity across reloads and across routes: equal keys mean one shared bucket. It
     changes when the numbers change.
     """
@@ -64,6 +67,8 @@ class LocalRateLimit:
     max_tokens: int
     tokens_per_fill: int
     fill_interval_ns: int
+    condition: str | None = None
+    conditional: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +97,7 @@ class RoutePolicies(GatewayPolicies):
     rewrite: Rewrite | None = None
     redirect: Redirect | None = None
     delay: Delay | None = None
+    mirror: Mirror | None = None
     local_rate_limits: tuple[LocalRateLimit, ...] = ()
 
 

@@ -17,7 +17,7 @@ from headgate.ir.listener import Listener
 from headgate.ir.mcp import McpBackend
 from headgate.ir.model import LlmRouter
 from headgate.ir.route import Route
-from headgate.net.authority import rewritten_authority
+from headgate.net.authority import own_authority, rewritten_authority
 from headgate.net.dial import Dialer
 from headgate.net.dns import Resolver
 from headgate.net.tls import SniSelector
@@ -31,6 +31,7 @@ from headgate.policy.retry import compile_retry
 from headgate.telemetry.families import BUCKETS, BY_NAME
 from headgate.telemetry.metrics import series_key
 from headgate_engine.http1.codec import Limits
+from headgate_engine.link.client import HttpClient
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
 from headgate_engine.log.access import AccessLogFormat
@@ -165,7 +166,11 @@ class Compiler:
         self._gateway = running.gateway
         self._worker = running.worker
         limit = running.gateway.frontend.max_buffer_bytes
-        self._environment = Environment(running.worker.segment, limit, running.keys.get)
+        worker = running.worker
+        self._environment = Environment(worker.segment, limit, running.keys.get, self._client, worker.spawn)
+
+    def _client(self, endpoint: Endpoint) -> HttpClient:
+        return HttpClient(self._running.pools.get(endpoint), own_authority(endpoint))
 
     def bind(self, bind: Bind) -> BindPlan:
         """Return the plan of one port."""

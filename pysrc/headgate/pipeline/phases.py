@@ -65,6 +65,7 @@ PHASES: tuple[Phase, ...] = (
             Entry("requestRedirect", True),
             Entry("delay", True),
             Entry("directResponse", True, "last: what precedes it applies to it as well"),
+            Entry("requestMirror", True, "copies what the route's policies have made of the request"),
             Entry("retry", True, "every attempt starts from the request as it is here"),
         ),
     ),

@@ -90,7 +90,7 @@ def page() -> str:
     lines = [
         "# Answers of the gateway's own",
         "",
-        "Made from the tables in `headgate.pipeline.replies`. Bodies are plain text unless they are JSON. To a gRPC call",
+        "Made from the tables in `headgate.pipeline.replies`. Bodies are plain text or JSON. To gRPC calls",
         "the same failure is status 200 with `grpc-status` and `grpc-message`. Response policies apply to these too.",
         "",
         "| status | body | `reason` label | cause |",

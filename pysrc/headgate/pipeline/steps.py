@@ -21,12 +21,14 @@ from headgate.policy import (
     delay,
     direct_response,
     identity,
+    mirror,
     rewrite,
     transformation,
 )
 from headgate.policy.environment import Environment
 from headgate_engine.plan.plans import ResponseHold
 from headgate_engine.plan.step import Step
+from headgate_engine.steps.conditional import ConditionalStep
 from headgate_engine.steps.headers import RequestHeaderStep, ResponseHeaderStep
 from headgate_engine.steps.local_rate_limit import LocalRateLimitStep
 
@@ -69,7 +71,7 @@ def route_request_steps(policies: RoutePolicies, env: Environment) -> tuple[Step
     """Return the steps between route selection and backend choice."""
     found = _identity_steps(policies, env, "route")
     if policies.local_rate_limits:
-        found.append(_rate_limit(policies.local_rate_limits, env))
+        found += _rate_limits(policies.local_rate_limits, env)
     if policies.buffer is not None:
         _add(found, buffer.compile_request(policies.buffer, env, reply_of(REPLIES["body_too_large"])))
     _add(found, _transformation(policies, env, "route"))
@@ -86,14 +88,32 @@ def route_request_steps(policies: RoutePolicies, env: Environment) -> tuple[Step
     if policies.direct_response:
         failed = reply_of(NO_BODY)
         found.append(direct_response.compile_direct_response(policies.direct_response, env, failed))
+    if policies.mirror is not None:
+        found.append(mirror.compile_mirror(policies.mirror, env))
     return tuple(found)
 
 
-def _rate_limit(limits: tuple[LocalRateLimit, ...], env: Environment) -> LocalRateLimitStep:
-    buckets = tuple(
-        (limit.key.encode(), limit.max_tokens, limit.tokens_per_fill, limit.fill_interval_ns) for limit in limits
-    )
-    return LocalRateLimitStep(env.segment, buckets, reply_of(RATE_LIMITED))
+def _rate_limits(limits: tuple[LocalRateLimit, ...], env: Environment) -> list[Step]:
+    """Return one step for the entries that all count, and one for those of which the first that holds does."""
+    refused = reply_of(RATE_LIMITED)
+
+    def step(entries: list[LocalRateLimit]) -> LocalRateLimitStep:
+        buckets = tuple(
+            (one.key.encode(), one.max_tokens, one.tokens_per_fill, one.fill_interval_ns) for one in entries
+        )
+        return LocalRateLimitStep(env.segment, buckets, refused)
+
+    found: list[Step] = []
+    always = [limit for limit in limits if not limit.conditional]
+    chosen = [limit for limit in limits if limit.conditional]
+    if always:
+        found.append(step(always))
+    if chosen:
+        entries = [
+            (None if one.condition is None else env.program(one.condition, "route"), step([one])) for one in chosen
+        ]
+        found.append(ConditionalStep("localRateLimit", entries))
+    return found
 
 
 def route_response_steps(policies: RoutePolicies) -> tuple[Step, ...]:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from headgate.expr.compile import compile_expression
+from headgate.ir.endpoint import Endpoint
 from headgate.ir.policy.identity import KeySource
 from headgate.policy.key_sets import KeyStore
 from headgate_engine.expr.program import Program
+from headgate_engine.link.client import HttpClient
 from headgate_engine.shared.segment import Segment
 
 
 @dataclass(slots=True)
 class Environment:
     """`segment`: shared memory of all workers. `max_body`: bytes of a body that steps may wait for. `key_store`: the
-    keys of a source, kept over reloads.
+    keys of a source, kept over reloads. `client`: calls to an endpoint. `spawn(name, coroutine)`: tasks of the worker.
     """
 
     segment: Segment
     max_body: int
     key_store: Callable[[KeySource], KeyStore]
+    client: Callable[[Endpoint], HttpClient]
+    spawn: Callable[..., asyncio.Task[None]]
     _programs: dict[tuple[str, str], Program] = field(default_factory=dict)
 
     def program(self, text: str, phase: str) -> Program:

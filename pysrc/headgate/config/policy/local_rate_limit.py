@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.policy.conditional import conditions
 from headgate.document.fields import show_milliseconds
 from headgate.errors import Problem
 from headgate.ir.policies import LocalRateLimit
@@ -42,8 +44,13 @@ def parse(context: Context, holder: Record, key: str, owner: str) -> tuple[Local
     """Return the buckets of a list of entries; `owner` is part of their identity."""
     value = holder.get(key)
     if isinstance(value, Record):
-        context.fault(Problem.UNSUPPORTED, value, "conditional", "")
-        return None
+        chosen = [
+            (_limit(context, record, owner, index), condition)
+            for index, (record, condition) in enumerate(conditions(context, value))
+        ]
+        return tuple(
+            replace(limit, condition=condition, conditional=True) for limit, condition in chosen if limit is not None
+        )
     if not isinstance(value, list):
         return None
     limits = (_limit(context, record, owner, index) for index, record in enumerate(value))
@@ -61,6 +68,9 @@ def _shown(limit: LocalRateLimit) -> dict[str, Any]:
     }
 
 
-def dump(limits: tuple[LocalRateLimit, ...]) -> list[dict[str, Any]]:
+def dump(limits: tuple[LocalRateLimit, ...]) -> list[dict[str, Any]] | dict[str, Any]:
     """Return the form of the configuration dump."""
-    return [_shown(limit) for limit in limits]
+    shown = [
+        _shown(limit) | ({} if limit.condition is None else {"condition": limit.condition}) for limit in limits
+    ]
+    return {"conditional": shown} if limits and all(limit.conditional for limit in limits) else shown

@@ -78,7 +78,7 @@ ROUTE_POLICIES: Final = extend(
         "backendAuth": maybe(BACKEND_AUTH),
         "requestRedirect": maybe(REDIRECT),
         "urlRewrite": maybe(REWRITE),
-        "requestMirror": later(maybe(MIRROR)),
+        "requestMirror": maybe(MIRROR),
         "mcpAuthorization": later(maybe(RULES)),
         "mcpGuardrails": later(maybe(MCP_GUARDRAILS)),
         "mcpAuthentication": later(maybe(MCP_AUTHENTICATION)),

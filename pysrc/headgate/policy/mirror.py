@@ -1,0 +1,55 @@
+"""`requestMirror` to a step."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from typing import Final
+
+from headgate.ir.policy.mirror import Mirror
+from headgate.policy.environment import Environment
+from headgate_engine.context.request import RequestContext
+from headgate_engine.link.client import CallError
+from headgate_engine.plan.step import PythonStep
+
+logger = logging.getLogger("headgate.mirror")
+
+# Copies under way at once, of one policy and worker; more are not sent: a slow mirror costs no memory.
+MAX_IN_FLIGHT: Final = 256
+TIMEOUT_SECONDS: Final = 15.0
+MAX_ANSWER: Final = 64 * 1024
+# The body is not copied, and what describes it says nothing about the copy.
+NOT_COPIED: Final = frozenset(("host", "content-length", "transfer-encoding", "expect", "content-encoding", "trailer"))
+
+
+def compile_mirror(mirror: Mirror, env: Environment) -> PythonStep:
+    """Return the step that sends copies; it never holds a request up."""
+    client = env.client(mirror.endpoint)
+    in_flight = 0
+
+    async def send(method: str, target: str, headers: list[tuple[str, str]]) -> None:
+        nonlocal in_flight
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                response = await client.request(method, target, headers)
+                try:
+                    await response.read(MAX_ANSWER)
+                finally:
+                    await response.aclose()
+        except (CallError, TimeoutError, ValueError, OSError) as error:
+            reason = str(error) or type(error).__name__
+            logger.debug("mirror failed", extra={"endpoint": mirror.endpoint.address, "error": reason})
+        finally:
+            in_flight -= 1
+
+    def run(ctx: RequestContext) -> None:
+        nonlocal in_flight
+        if in_flight >= MAX_IN_FLIGHT or random.random() >= mirror.fraction:
+            return
+        head = ctx.request
+        headers = [(name, value) for name, value in head.items() if name.lower() not in NOT_COPIED]
+        in_flight += 1
+        env.spawn(f"mirror {mirror.endpoint.address}", send(head.method, head.target, headers))
+
+    return PythonStep("requestMirror", run)
