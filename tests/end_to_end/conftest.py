@@ -126,12 +126,20 @@ def gateway(tmp_path: Path) -> Iterator[Callable[..., Gateway]]:
     started: list[Gateway] = []
 
     def start(text: str, workers: int = 1, environment: dict[str, str] | None = None) -> Gateway:
-        folder = tmp_path / f"gateway{len(started)}"
-        folder.mkdir()
-        found = Gateway(folder, text, workers, environment or {})
-        started.append(found)
-        found.wait_ready()
-        return found
+        for attempt in range(3):
+            folder = tmp_path / f"gateway{len(started)}"
+            folder.mkdir()
+            found = Gateway(folder, text, workers, environment or {})
+            started.append(found)
+            try:
+                found.wait_ready()
+            except AssertionError:
+                # Another program of this machine took a port that was free a moment ago.
+                if attempt == 2 or "Address already in use" not in found.log():
+                    raise
+                continue
+            return found
+        raise AssertionError("unreachable")
 
     yield start
     for found in started:
