@@ -265,3 +265,47 @@ localRateLimit:
     assert free == [200, 429, 429]
     assert paid == [200, 200, 200, 429, 429]
     assert none == [200] * 6
+
+
+def test_policies_of_a_backend(gateway, echo) -> None:
+    text = f"""
+gateways:
+  default: {{port: {{port}}}}
+routes:
+- matches: [{{path: {{pathPrefix: /away}}}}]
+  backends:
+  - {{host: "127.0.0.1:{echo}", policies: {{requestRedirect: {{path: {{full: /there}}, status: 307}}}}}}
+- backends:
+  - host: "127.0.0.1:{echo}"
+    policies:
+      authorization: {{rules: [{{deny: 'request.path == "/no"'}}, {{require: 'backend.type == "static"'}}]}}
+      transformations:
+        request: {{set: {{x-backend: backend.name}}}}
+        response: {{set: {{x-size: size(response.body)}}}}
+"""
+    running = gateway(text)
+    assert ask(running, path="/no").status == 403
+    answer = ask(running, path="/yes")
+    assert answer.got("x-backend") == [f"127.0.0.1:{echo}"]
+    assert answer.headers["x-size"] == str(len(answer.body))
+    assert ask(running, path="/away/x").headers["location"] == "http://a.test/there"
+
+
+def test_policies_of_the_llm_section(gateway, sample) -> None:
+    port = sample("llm_provider", "--api-key", "upstream")
+    text = f"""
+gateways:
+  default: {{port: {{port}}}}
+llm:
+  policies:
+    apiKey: {{keys: [{{key: k1, metadata: {{team: red}}}}]}}
+    authorization: {{rules: ['apiKey.team == "red"']}}
+  models:
+  - {{name: "*", provider: openai, params: {{baseUrl: "http://127.0.0.1:{port}/v1", apiKey: upstream}}}}
+"""
+    running = gateway(text)
+    body = '{"model": "m", "messages": [{"role": "user", "content": "hi"}]}'
+    headers = {"content-type": "application/json"}
+    assert ask(running, "POST", "/v1/chat/completions", headers, body).status == 401
+    answer = ask(running, "POST", "/v1/chat/completions", {**headers, "authorization": "Bearer k1"}, body)
+    assert answer.status == 200

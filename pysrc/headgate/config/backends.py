@@ -230,6 +230,9 @@ class Backends:
         endpoint = self.endpoint(target, options)
         if options.auth is not None and options.auth.fixed_header is None:
             self.context.fault(Problem.UNSUPPORTED, record, "policies", " (backendAuth other than a key in a header)")
+        if options.needs_exchange:
+            what = " (authorization, transformations and requestRedirect of an MCP target)"
+            self.context.fault(Problem.UNSUPPORTED, record, "policies", what)
         return StreamableHttpTarget(
             # Not the endpoint's key: a session lives at the remote server and outlasts a renewed certificate.
             key=f"http/{name}/{digest(endpoint.address, endpoint.tls is not None, path)}",

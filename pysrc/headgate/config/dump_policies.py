@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headgate.config.policy import backend_auth, headers, table
+from headgate.config.policy import authorization, backend_auth, headers, rewrite, table, transformation
 from headgate.document.fields import show_milliseconds
 from headgate.document.secret import REDACTED
 from headgate.ir.endpoint import Endpoint, Keepalives
@@ -73,6 +73,12 @@ def backend_policies(policies: BackendPolicies) -> list[Json]:
         found.append({"http": {"requestTimeout": show_milliseconds(policies.request_timeout_ms)}})
     if policies.auth is not None:
         found.append({"backendAuth": backend_auth.dump(policies.auth)})
+    if policies.authorization is not None:
+        found.append({"authorization": authorization.dump(policies.authorization)})
+    if policies.transformations is not None:
+        found.append({"transformations": transformation.dump(policies.transformations)})
+    if policies.redirect is not None:
+        found.append({"requestRedirect": rewrite.dump(policies.redirect)})
     if policies.request_headers is not None:
         found.append({"requestHeaderModifier": headers.dump(policies.request_headers)})
     if policies.response_headers is not None:

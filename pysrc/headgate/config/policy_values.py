@@ -7,7 +7,7 @@ from typing import Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
-from headgate.config.policy import backend_auth, headers, table
+from headgate.config.policy import authorization, backend_auth, headers, rewrite, table, transformation
 from headgate.config.process_settings import keepalives
 from headgate.config.tls_material import backend_tls
 from headgate.ir.endpoint import Keepalives
@@ -19,7 +19,10 @@ from headgate.ir.policies import (
     HeaderModifier,
     RoutePolicies,
 )
+from headgate.ir.policy.authorization import Authorization
 from headgate.ir.policy.backend_auth import BackendAuth
+from headgate.ir.policy.rewrite import Redirect
+from headgate.ir.policy.transformation import Transformation
 from headgate.ir.tls import BackendTls
 
 
@@ -56,12 +59,22 @@ class BackendOptions:
     request_timeout_ms: int | None = None
     connect_timeout_ms: int | None = None
     keepalives: Keepalives | None = None
+    authorization: Authorization | None = None
+    transformations: tuple[Transformation, ...] | None = None
+    redirect: Redirect | None = None
+
+    @property
+    def needs_exchange(self) -> bool:
+        """Whether there is more than a call of our own can carry: rules, changes by expressions, redirects."""
+        return (self.authorization, self.transformations, self.redirect) != (None, None, None)
 
     def under(self, stronger: BackendOptions) -> BackendOptions:
-        """Return these with everything that `stronger` sets replaced, kind by kind."""
+        """Return these with everything that `stronger` sets replaced, kind by kind; rules add up."""
         if stronger == NO_OPTIONS:
             return self
         found = {field.name: getattr(stronger, field.name) for field in fields(stronger)}
+        if self.authorization is not None and stronger.authorization is not None:
+            found["authorization"] = self.authorization + stronger.authorization
         return replace(self, **{name: value for name, value in found.items() if value is not None})
 
     def policies(self) -> BackendPolicies:
@@ -71,6 +84,9 @@ class BackendOptions:
             response_headers=self.response_headers,
             request_timeout_ms=self.request_timeout_ms,
             auth=self.auth,
+            authorization=self.authorization,
+            transformations=self.transformations,
+            redirect=self.redirect,
         )
 
 
@@ -82,6 +98,7 @@ def backend_options(context: Context, record: Record | None) -> BackendOptions:
     if record is None or not record.values:
         return NO_OPTIONS
     http, tcp, tls = record.get("http"), record.get("tcp"), record.get("backendTLS")
+    rules, changes, redirect = (record.get(key) for key in ("authorization", "transformations", "requestRedirect"))
     return BackendOptions(
         tls=backend_tls(context, tls) if tls is not None else None,
         auth=backend_auth.parse(context, record.get("backendAuth")),
@@ -90,6 +107,9 @@ def backend_options(context: Context, record: Record | None) -> BackendOptions:
         request_timeout_ms=http.get("requestTimeout") if http is not None else None,
         connect_timeout_ms=tcp["connectTimeout"] if tcp is not None else None,
         keepalives=keepalives(tcp["keepalives"]) if tcp is not None else None,
+        authorization=authorization.parse(context, rules) if rules is not None else None,
+        transformations=transformation.parse(context, changes) if changes is not None else None,
+        redirect=rewrite.parse_redirect(context, redirect) if redirect is not None else None,
     )
 
 

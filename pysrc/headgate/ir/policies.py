@@ -112,6 +112,9 @@ class BackendPolicies:
     response_headers: HeaderModifier | None = None
     request_timeout_ms: int | None = None
     auth: BackendAuth | None = None
+    authorization: Authorization | None = None
+    transformations: tuple[Transformation, ...] | None = None
+    redirect: Redirect | None = None
 
 
 NO_GATEWAY_POLICIES = GatewayPolicies()

@@ -265,6 +265,8 @@ class Compiler:
                 plan.failure = reply_of(Row(500, backend.reason, "Internal"))
         plan.request_steps = steps.backend_request_steps(entry.policies, self._environment)
         plan.response_steps = steps.backend_response_steps(entry.policies)
+        plan.response_transforms = steps.response_transforms(entry.policies, self._environment)
+        plan.hold = steps.response_hold(entry.policies, self._environment)
         plan.request_timeout_ns = (entry.policies.request_timeout_ms or 0) * NS_PER_MS
         return plan
 

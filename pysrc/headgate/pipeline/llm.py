@@ -39,6 +39,8 @@ def _target(model: LlmModel, pool_of: Callable[[Endpoint], Pool], env: Environme
     plan.authority = rewritten_authority(provider.endpoint)
     plan.request_steps = steps.backend_request_steps(model.policies, env)
     plan.response_steps = steps.backend_response_steps(model.policies)
+    plan.response_transforms = steps.response_transforms(model.policies, env)
+    plan.hold = steps.response_hold(model.policies, env)
     plan.request_timeout_ns = (model.policies.request_timeout_ms or 0) * NS_PER_MS
     return LlmTarget(
         model.pattern,

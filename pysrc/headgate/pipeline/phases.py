@@ -73,12 +73,12 @@ PHASES: tuple[Phase, ...] = (
         "backend",
         "attempt",
         (
-            Entry("authorization", False),
+            Entry("authorization", True),
             Entry("extAuthz", False),
             Entry("backendAuth", True, "replaces what the client sent in the same place"),
-            Entry("transformations", False),
+            Entry("transformations", True),
             Entry("requestHeaderModifier", True),
-            Entry("requestRedirect", False),
+            Entry("requestRedirect", True),
             Entry("a2a", False),
             Entry("llm", True, "model choice, body edits and usage"),
             Entry("authority rewrite", True, "named hosts get their own name"),
@@ -90,6 +90,6 @@ RESPONSE: tuple[Entry, ...] = (
     Entry("responseHeaderModifier (route)", True),
     Entry("responseHeaderModifier (backend)", True),
     Entry("buffer", True),
-    Entry("transformations (route, gateway)", True),
+    Entry("transformations (route, backend, gateway)", True),
     Entry("collected headers (rate limit)", True, "overwrite fields of the same name"),
 )

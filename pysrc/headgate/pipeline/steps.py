@@ -123,7 +123,7 @@ def route_response_steps(policies: RoutePolicies) -> tuple[Step, ...]:
     return (_response_headers(policies.response_headers),)
 
 
-def response_transforms(policies: GatewayPolicies, env: Environment) -> tuple[Step, ...]:
+def response_transforms(policies: GatewayPolicies | BackendPolicies, env: Environment) -> tuple[Step, ...]:
     """Return the response halves of transformations, which run behind the header modifiers."""
     if policies.transformations is None:
         return ()
@@ -131,7 +131,7 @@ def response_transforms(policies: GatewayPolicies, env: Environment) -> tuple[St
     return () if step is None else (step,)
 
 
-def response_hold(policies: GatewayPolicies, env: Environment) -> ResponseHold | None:
+def response_hold(policies: GatewayPolicies | BackendPolicies, env: Environment) -> ResponseHold | None:
     """Return how the response is held back, for a buffer or for a transformation that reads its body."""
     found = buffer.compile_response(policies.buffer, env) if isinstance(policies, RoutePolicies) else None
     if found is None and policies.transformations and transformation.reads_response(policies.transformations, env):
@@ -140,12 +140,19 @@ def response_hold(policies: GatewayPolicies, env: Environment) -> ResponseHold |
 
 
 def backend_request_steps(policies: BackendPolicies, env: Environment) -> tuple[Step, ...]:
-    """Return the steps of one attempt: credentials first, header edits after."""
+    """Return the steps of one attempt: who may pass, credentials, changes."""
     found: list[Step] = []
+    if policies.authorization is not None:
+        refused = reply_of(FORBIDDEN)
+        found.append(authorization.compile_authorization(policies.authorization, env, refused, "backend"))
     if policies.auth is not None:
         found += backend_auth.compile_backend_auth(policies.auth, env)
+    if policies.transformations is not None:
+        _add(found, transformation.compile_request(policies.transformations, env, "backend"))
     if policies.request_headers is not None:
         found.append(_request_headers(policies.request_headers))
+    if policies.redirect is not None:
+        found.append(rewrite.compile_redirect(policies.redirect, reply_of(NO_PREFIX)))
     return tuple(found)
 
 

@@ -63,10 +63,10 @@ BACKEND_POLICIES: Final = extend(
     SIMPLE_POLICIES,
     {
         "responseHeaderModifier": maybe(HEADER_MODIFIER),
-        "requestRedirect": later(maybe(REDIRECT)),
+        "requestRedirect": maybe(REDIRECT),
         "health": later(maybe(HEALTH)),
         "extAuthz": later(maybe(EXT_AUTHZ)),
-        "authorization": later(maybe(RULES)),
+        "authorization": maybe(RULES),
         "mcpAuthorization": later(maybe(RULES)),
         "mcpGuardrails": later(maybe(MCP_GUARDRAILS)),
         "a2a": later(maybe(nothing("A2a"))),

@@ -389,7 +389,7 @@ SIMPLE_POLICIES: Final = Object(
     "SimplePolicies",
     {
         "requestHeaderModifier": maybe(HEADER_MODIFIER),
-        "transformations": later(maybe(TRANSFORMATION), {}),
+        "transformations": maybe(TRANSFORMATION),
         "backendTLS": maybe(BACKEND_TLS),
         "backendAuth": maybe(BACKEND_AUTH),
         "http": maybe(HTTP),
