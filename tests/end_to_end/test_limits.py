@@ -63,3 +63,48 @@ def test_a_limit_survives_a_reload_that_does_not_touch_it(gateway) -> None:
     running.write(text.replace("name: limited", "name: limited\n  hostnames: [127.0.0.1]"))
     running.wait_log("generation=2")
     assert running.fetch(running.url)[0] == 429
+
+
+TOKENS = """
+gateways:
+  default: {port: {port}}
+llm:
+  policies:
+    localRateLimit: [{maxTokens: 20, tokensPerFill: 1, fillInterval: 1h, type: tokens}]
+  models:
+  - {name: "*", provider: openai, params: {baseUrl: "http://127.0.0.1:%d/v1", apiKey: k}}
+"""
+
+
+def test_llm_tokens_are_charged_when_they_are_known(gateway, sample) -> None:
+    import http.client
+    import json
+
+    running = gateway(TOKENS % sample("llm_provider", "--api-key", "k"), workers=2)
+
+    def chat(text: str, stream: bool) -> tuple[int, str | None, int]:
+        connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)
+        body = {"model": "m", "stream": stream, "messages": [{"role": "user", "content": text}]}
+        if stream:
+            body["stream_options"] = {"include_usage": True}
+        connection.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
+        answer = connection.getresponse()
+        raw = answer.read().decode()
+        connection.close()
+        if answer.status != 200:
+            return answer.status, answer.headers["x-ratelimit-remaining"], 0
+        lines = [line[6:] for line in raw.splitlines() if line.startswith("data: {")] or [raw]
+        used = next(usage for line in reversed(lines) if (usage := json.loads(line).get("usage")))
+        return answer.status, answer.headers["x-ratelimit-remaining"], used["total_tokens"]
+
+    left, statuses = 20, []
+    for number in range(12):
+        status, remaining, used = chat("one two three", stream=number % 2 == 1)
+        statuses.append(status)
+        if left > 0:
+            assert (status, remaining) == (200, str(left))
+            left = max(left - used, 0)
+        else:
+            assert (status, remaining) == (429, "0")
+    assert statuses[0] == 200
+    assert statuses[-1] == 429

@@ -65,6 +65,7 @@ cdef class RequestContext:
     cdef str protocol                    # log value: http, llm, mcp; None means http
     cdef bytes requested_model, provider
     cdef Usage usage
+    cdef tuple token_buckets             # limit.bucket.TokenBucket that the usage is charged to
     # -- rare log fields: list of (key, value) --------------------------------------------------------------------------
     cdef list log_fields
     # -- suspended step runner -----------------------------------------------------------------------------------------

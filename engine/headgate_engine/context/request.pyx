@@ -150,6 +150,7 @@ cdef void recycle_context(RequestContext ctx) noexcept:
     ctx.requested_model = None
     ctx.provider = None
     ctx.usage = None
+    ctx.token_buckets = None
     ctx.log_fields = None
     # A handler in Python may still hold it; only an object nobody else sees is used again.
     if len(_pool) < MAX_POOLED and (<PyObject*>ctx).ob_refcnt <= 2:

@@ -28,6 +28,7 @@ from headgate_engine.plan.plans cimport (
     BACKEND_HANDLER, BACKEND_HOST, BACKEND_INVALID, BindPlan, ListenerPlan, ResponseHold, RoutePlan)
 from headgate_engine.plan.retry cimport REPLAY_LIMIT
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, WAIT_BODY, Step
+from headgate_engine.steps.local_rate_limit cimport settle_tokens
 from headgate_engine.route.table cimport HostTable, RouteRule, RouteTable
 from headgate_engine.wire.buffer cimport ByteBuffer
 
@@ -897,6 +898,8 @@ cdef class Exchange(Sink):
         ctx.exchange = None
         if clean:
             client.flush()
+        if ctx.token_buckets is not None and ctx.usage is not None:
+            settle_tokens(ctx)
         record_request(self.worker, ctx, self.bind)
         self.client = None
         self.call = None

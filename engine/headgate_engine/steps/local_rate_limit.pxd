@@ -1,8 +1,16 @@
-# Local request limits: one shared bucket per entry.
+# Local limits of requests and of LLM tokens: one shared bucket per entry.
 
-from headgate_engine.context.request cimport Reply
+from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.limit.bucket cimport TakeResult
 from headgate_engine.plan.step cimport Step
 
 cdef class LocalRateLimitStep(Step):
     cdef tuple buckets
     cdef Reply refusal
+    cdef int tell(self, RequestContext ctx, TakeResult* result) except -1
+
+cdef class TokenLimitStep(LocalRateLimitStep):
+    pass
+
+# Charges what the answer used to the buckets that let the request pass.
+cdef int settle_tokens(RequestContext ctx) except -1

@@ -13,3 +13,8 @@ class LocalRateLimitStep(Step):
     def __init__(
         self, segment: Segment, limits: Iterable[tuple[bytes, int, int, int]], refusal: Reply
     ) -> None: ...
+
+class TokenLimitStep(LocalRateLimitStep):
+    """localRateLimit by LLM tokens: a request passes while every entry has one left, and is charged when its answer
+    has told what it used. The level may reach 0 and never falls below: the request that crosses the limit succeeds.
+    """

@@ -6,6 +6,8 @@ from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, Step
 from headgate_engine.shared.segment cimport Segment
 
+from libc.stdint cimport int64_t
+
 
 cdef class LocalRateLimitStep(Step):
     def __init__(self, Segment segment, limits, Reply refusal):
@@ -29,10 +31,49 @@ cdef class LocalRateLimitStep(Step):
                 # Entries already passed keep what they took, as the reference does.
                 refused = True
                 break
-        ctx.set_response_header(b"x-ratelimit-limit", b"%d" % tightest.limit)
-        ctx.set_response_header(b"x-ratelimit-remaining", b"%d" % (0 if refused else tightest.remaining))
-        ctx.set_response_header(b"x-ratelimit-reset", b"%d" % tightest.reset_s)
+        self.tell(ctx, &tightest)
         if refused:
             ctx.reply = self.refusal
             return RESPOND
         return CONTINUE
+
+    cdef int tell(self, RequestContext ctx, TakeResult* result) except -1:
+        ctx.set_response_header(b"x-ratelimit-limit", b"%d" % result.limit)
+        ctx.set_response_header(b"x-ratelimit-remaining", b"%d" % result.remaining)
+        ctx.set_response_header(b"x-ratelimit-reset", b"%d" % result.reset_s)
+        return 0
+
+
+cdef class TokenLimitStep(LocalRateLimitStep):
+    """localRateLimit by LLM tokens: a request passes while every entry has one left, and is charged when its answer
+    has told what it used. The level may reach 0 and never falls below: the request that crosses the limit succeeds.
+    """
+
+    cdef int run(self, RequestContext ctx) except -1:
+        cdef TakeResult result
+        cdef TokenBucket bucket
+        now = monotonic_ns()
+        for bucket in self.buckets:
+            bucket.look(1, now, &result)
+            if not result.allowed:
+                self.tell(ctx, &result)
+                ctx.reply = self.refusal
+                return RESPOND
+        if len(self.buckets) and not ctx.response_headers:
+            self.tell(ctx, &result)
+        ctx.token_buckets = self.buckets if ctx.token_buckets is None else ctx.token_buckets + self.buckets
+        return CONTINUE
+
+
+cdef int settle_tokens(RequestContext ctx) except -1:
+    cdef TokenBucket bucket
+    cdef int64_t used = 0
+    if ctx.usage.input_tokens > 0:
+        used += ctx.usage.input_tokens
+    if ctx.usage.output_tokens > 0:
+        used += ctx.usage.output_tokens
+    if used:
+        now = monotonic_ns()
+        for bucket in ctx.token_buckets:
+            bucket.settle(-used, now)
+    return 0

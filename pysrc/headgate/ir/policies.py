@@ -54,7 +54,7 @@ class DirectResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalRateLimit:
-    """One bucket of requests: `tokens_per_fill` are added at every whole `fill_interval_ns`, up to
+    """One bucket of requests, or of LLM `tokens`: `tokens_per_fill` are added at every whole `fill_interval_ns`, up to
     `max_tokens`.
 
     `conditional` entries belong to the form with conditions, of which the first that holds is the only limit.
@@ -67,6 +67,7 @@ class LocalRateLimit:
     max_tokens: int
     tokens_per_fill: int
     fill_interval_ns: int
+    tokens: bool = False
     condition: str | None = None
     conditional: bool = False
 

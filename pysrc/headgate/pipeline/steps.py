@@ -30,7 +30,7 @@ from headgate_engine.plan.plans import ResponseHold
 from headgate_engine.plan.step import Step
 from headgate_engine.steps.conditional import ConditionalStep
 from headgate_engine.steps.headers import RequestHeaderStep, ResponseHeaderStep
-from headgate_engine.steps.local_rate_limit import LocalRateLimitStep
+from headgate_engine.steps.local_rate_limit import LocalRateLimitStep, TokenLimitStep
 
 
 def gateway_request_steps(policies: GatewayPolicies, env: Environment, phase: str = "gateway") -> list[Step]:
@@ -97,22 +97,25 @@ def _rate_limits(limits: tuple[LocalRateLimit, ...], env: Environment) -> list[S
     """Return one step for the entries that all count, and one for those of which the first that holds does."""
     refused = reply_of(RATE_LIMITED)
 
-    def step(entries: list[LocalRateLimit]) -> LocalRateLimitStep:
+    def step(entries: list[LocalRateLimit], kind: type[LocalRateLimitStep]) -> LocalRateLimitStep:
         buckets = tuple(
             (one.key.encode(), one.max_tokens, one.tokens_per_fill, one.fill_interval_ns) for one in entries
         )
-        return LocalRateLimitStep(env.segment, buckets, refused)
+        return kind(env.segment, buckets, refused)
 
     found: list[Step] = []
     always = [limit for limit in limits if not limit.conditional]
     chosen = [limit for limit in limits if limit.conditional]
-    if always:
-        found.append(step(always))
+    for kind in (LocalRateLimitStep, TokenLimitStep):
+        entries = [one for one in always if one.tokens == (kind is TokenLimitStep)]
+        if entries:
+            found.append(step(entries, kind))
     if chosen:
-        entries = [
-            (None if one.condition is None else env.program(one.condition, "route"), step([one])) for one in chosen
-        ]
-        found.append(ConditionalStep("localRateLimit", entries))
+        variants = []
+        for one in chosen:
+            condition = None if one.condition is None else env.program(one.condition, "route")
+            variants.append((condition, step([one], TokenLimitStep if one.tokens else LocalRateLimitStep)))
+        found.append(ConditionalStep("localRateLimit", variants))
     return found
 
 

@@ -58,8 +58,6 @@ REFUSED = [
         "max tokens cannot be less than the",
     ),
     ("localRateLimit: [{fillInterval: 0s}]", "the interval must be longer than 0"),
-    ("localRateLimit: [{fillInterval: 1s, type: tokens}]", "not supported yet"),
-    ("localRateLimit: [{tokens: 1, unit: Hours}]", "not supported yet"),
     ("localRateLimit: [{requests: 1}]", "missing field 'unit'"),
     ("localRateLimit: [{requests: 0, unit: Hours}]", "out of range"),
     ("localRateLimit: {conditional: [{fillInterval: 1s}, {fillInterval: 1s}]}", "only the last entry may be without"),

@@ -16,16 +16,12 @@ UNIT_NS: Final = {"seconds": 10**9, "minutes": 60 * 10**9, "hours": 3600 * 10**9
 NS_PER_MS: Final = 1_000_000
 
 
-def _limit(context: Context, record: Record, owner: str, index: int) -> LocalRateLimit | None:
+def _limit(context: Context, record: Record, owner: str, index: int) -> LocalRateLimit:
+    tokens = record.get("type") == "tokens" or "tokens" in record
     if "unit" in record:
-        if "tokens" in record:
-            context.fault(Problem.UNSUPPORTED, record, "tokens", "")
-            return None
-        fill, interval = record["requests"], UNIT_NS[record["unit"]]
+        fill, interval = record["tokens" if tokens else "requests"], UNIT_NS[record["unit"]]
         most = fill + record.get("burst", 0)
     else:
-        if record.get("type", "requests") is None:
-            return None
         most, fill, interval = (
             record.get("maxTokens", 0),
             record.get("tokensPerFill", 0),
@@ -36,8 +32,10 @@ def _limit(context: Context, record: Record, owner: str, index: int) -> LocalRat
         if most < fill:
             message = "max tokens cannot be less than the refill amount"
             context.fault(Problem.VALUE, record, "maxTokens", message)
-    key = f"limit/{owner}/{index}/{most}-{fill}-{interval}"
-    return LocalRateLimit(key=key, max_tokens=most, tokens_per_fill=fill, fill_interval_ns=interval)
+    key = f"limit/{owner}/{index}/{most}-{fill}-{interval}{'t' if tokens else ''}"
+    return LocalRateLimit(
+        key=key, max_tokens=most, tokens_per_fill=fill, fill_interval_ns=interval, tokens=tokens
+    )
 
 
 def parse(context: Context, holder: Record, key: str, owner: str) -> tuple[LocalRateLimit, ...] | None:
@@ -48,13 +46,10 @@ def parse(context: Context, holder: Record, key: str, owner: str) -> tuple[Local
             (_limit(context, record, owner, index), condition)
             for index, (record, condition) in enumerate(conditions(context, value))
         ]
-        return tuple(
-            replace(limit, condition=condition, conditional=True) for limit, condition in chosen if limit is not None
-        )
+        return tuple(replace(limit, condition=condition, conditional=True) for limit, condition in chosen)
     if not isinstance(value, list):
         return None
-    limits = (_limit(context, record, owner, index) for index, record in enumerate(value))
-    return tuple(limit for limit in limits if limit is not None)
+    return tuple(_limit(context, record, owner, index) for index, record in enumerate(value))
 
 
 def _shown(limit: LocalRateLimit) -> dict[str, Any]:
@@ -64,7 +59,7 @@ def _shown(limit: LocalRateLimit) -> dict[str, Any]:
         "maxTokens": limit.max_tokens,
         "tokensPerFill": limit.tokens_per_fill,
         "fillInterval": show_milliseconds(interval // NS_PER_MS) if whole else f"{interval}ns",
-        "type": "requests",
+        "type": "tokens" if limit.tokens else "requests",
     }
 
 

@@ -134,7 +134,7 @@ UNIT: Final = Choice(
     "LimitUnit",
     ("seconds", "minutes", "hours"),
 )
-LIMIT_KIND: Final = Choice("LimitType", ("requests", "tokens"), later=("tokens",))
+LIMIT_KIND: Final = Choice("RateLimitType", ("requests", "tokens"))
 BUCKET: Final = Object(
     "LocalRateLimit",
     {
