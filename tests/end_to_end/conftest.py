@@ -35,11 +35,14 @@ def free_port() -> int:
 class Gateway:
     """One process tree. `port` is its traffic port, {port} in the configuration; `spare` is another that is free."""
 
-    def __init__(self, folder: Path, text: str, workers: int, environment: dict[str, str]) -> None:
+    def __init__(
+        self, folder: Path, text: str, workers: int, environment: dict[str, str], settings: str = ""
+    ) -> None:
         self.port, self.admin, self.stats, self.readiness, self.spare = (free_port() for _ in range(5))
         self.path = folder / "config.yaml"
         self.log_path = folder / "log.txt"
         self._workers = workers
+        self._settings = textwrap.indent(textwrap.dedent(settings).strip("\n"), "  ")
         self.write(text)
         self._log = self.log_path.open("wb")
         self.process = subprocess.Popen(
@@ -60,6 +63,8 @@ class Gateway:
               readinessAddr: 127.0.0.1:{self.readiness}
             """
         )
+        if self._settings:
+            head += self._settings + "\n"
         body = textwrap.dedent(text).replace("{port}", str(self.port))
         new = self.path.with_suffix(".new")
         new.write_text(head + body)
@@ -122,14 +127,16 @@ class Gateway:
 
 @pytest.fixture
 def gateway(tmp_path: Path) -> Iterator[Callable[..., Gateway]]:
-    """`gateway(text, workers=1, environment={})` starts one and waits until it is ready."""
+    """`gateway(text, workers=1, environment={}, settings="")` starts one (`settings`: more of `config`) and waits until it is ready."""
     started: list[Gateway] = []
 
-    def start(text: str, workers: int = 1, environment: dict[str, str] | None = None) -> Gateway:
+    def start(
+        text: str, workers: int = 1, environment: dict[str, str] | None = None, settings: str = ""
+    ) -> Gateway:
         for attempt in range(3):
             folder = tmp_path / f"gateway{len(started)}"
             folder.mkdir()
-            found = Gateway(folder, text, workers, environment or {})
+            found = Gateway(folder, text, workers, environment or {}, settings)
             started.append(found)
             try:
                 found.wait_ready()

@@ -309,3 +309,25 @@ llm:
     assert ask(running, "POST", "/v1/chat/completions", headers, body).status == 401
     answer = ask(running, "POST", "/v1/chat/completions", {**headers, "authorization": "Bearer k1"}, body)
     assert answer.status == 200
+
+
+def test_functions_of_the_configuration(gateway, echo) -> None:
+    text = f"""
+config:
+  customFunctions: |
+    # team of a user
+    team(user) {{ user.split(":")[0] }}
+    isTeam(name) {{ team(this) == name }}
+gateways:
+  default: {{port: {{port}}}}
+routes:
+- policies:
+    authorization: {{rules: ['request.headers["x-user"].isTeam("red")']}}
+    transformations: {{request: {{set: {{x-team: 'team(request.headers["x-user"])'}}}}}}
+  backends: [{{host: "127.0.0.1:{echo}"}}]
+"""
+    # The harness writes a `config` section of its own: its settings join this one.
+    head, _, rest = text.partition("gateways:")
+    running = gateway("gateways:" + rest, settings=head.partition("config:")[2])
+    assert ask(running, headers={"x-user": "red:ada"}).got("x-team") == ["red"]
+    assert ask(running, headers={"x-user": "blue:bob"}).status == 403

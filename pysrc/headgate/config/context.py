@@ -15,6 +15,7 @@ from headgate.document import fields
 from headgate.document.nodes import Report, child
 from headgate.document.secret import Secret
 from headgate.errors import Problem
+from headgate.expr.custom import CustomFunctions
 from headgate.ir.secret import SecretRef
 
 MAX_FILE_BYTES: Final = 1024 * 1024
@@ -22,13 +23,16 @@ MAX_FILE_BYTES: Final = 1024 * 1024
 
 @dataclass(slots=True)
 class Context:
-    """`folder` is where relative paths start: that of the configuration file, else the working directory."""
+    """`folder` is where relative paths start: that of the configuration file, else the working directory.
+    `functions`: those of `config.customFunctions`.
+    """
 
     report: Report
     environ: Mapping[str, str]
     folder: Path
     watched: dict[str, None] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    functions: CustomFunctions = field(default_factory=dict)
     _contents: dict[str, bytes] = field(default_factory=dict)
 
     def fault(self, problem: Problem, record: Record, key: str, message: str) -> None:

@@ -208,6 +208,7 @@ def process_settings(context: Context, record: Record) -> ProcessSettings:
     log = logging if logging is not None else Record(record.node, "config.logging", {})
     log_reader = _Reader(context, log)
     return ProcessSettings(
+        custom_functions=record.get("customFunctions", ""),
         admin=reader.setting("ADMIN_ADDR", "adminAddr", address, DEFAULT_ADMIN),
         stats=reader.setting("STATS_ADDR", "statsAddr", address, DEFAULT_STATS),
         readiness=reader.setting("READINESS_ADDR", "readinessAddr", address, DEFAULT_READINESS),

@@ -15,6 +15,7 @@ from headgate.config.process_settings import process_settings
 from headgate.config.routes import Routes, RouteSpec
 from headgate.config.targeted import Layer, Place, TargetedPolicies, merge_gateway
 from headgate.errors import Problem
+from headgate.expr.custom import parse_functions
 from headgate.ir.backend import RouteBackend
 from headgate.ir.bind import Bind
 from headgate.ir.digest import digest
@@ -39,10 +40,19 @@ class Standalone:
     def __init__(self, context: Context, root: Record) -> None:
         self.context = context
         self.root = root
+        self._functions()
         self.ports = Ports(context)
         self.backends = Backends(context)
         self.targeted = TargetedPolicies(context, root.records("policies"))
         self.routes = Routes(context, self.backends, self.targeted)
+
+    def _functions(self) -> None:
+        """Read the functions that expressions may call, before any expression."""
+        record = self.section("config")
+        try:
+            self.context.functions = parse_functions(record.get("customFunctions", ""))
+        except ValueError as error:
+            self.context.fault(Problem.VALUE, record, "customFunctions", str(error))
 
     def section(self, key: str) -> Record:
         return self.root.get(key) or Record(self.root.node, key, {})

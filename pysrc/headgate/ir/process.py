@@ -77,6 +77,7 @@ class ProcessSettings:
     """`session_key` is 32 bytes in hexadecimal; None means a random one per start.
 
     A drain keeps accepting for `min_termination_ms` and closes what is left after `max_termination_ms`.
+    `custom_functions` is the text with functions that expressions may call.
     `metrics_remove` are metric family names without prefix `gw_` and without suffix `_total`.
     """
 
@@ -95,3 +96,4 @@ class ProcessSettings:
     forwarding: ForwardingHeaders = ForwardingHeaders()
     metrics_remove: tuple[str, ...] = ()
     histograms: str = "classic"
+    custom_functions: str = ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ssl
 
 from headgate.backend.mcp.relay import Relay
+from headgate.expr.custom import parse_functions
 from headgate.ir.backend import HostBackend, MissingBackend, RouteBackend
 from headgate.ir.bind import Bind
 from headgate.ir.endpoint import Endpoint
@@ -167,7 +168,10 @@ class Compiler:
         self._worker = running.worker
         limit = running.gateway.frontend.max_buffer_bytes
         worker = running.worker
-        self._environment = Environment(worker.segment, limit, running.keys.get, self._client, worker.spawn)
+        functions = parse_functions(running.gateway.process.custom_functions)
+        self._environment = Environment(
+            worker.segment, limit, running.keys.get, self._client, worker.spawn, functions
+        )
 
     def _client(self, endpoint: Endpoint) -> HttpClient:
         return HttpClient(self._running.pools.get(endpoint), own_authority(endpoint))

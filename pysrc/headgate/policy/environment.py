@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from headgate.expr.compile import compile_expression
+from headgate.expr.custom import CustomFunctions
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.policy.identity import KeySource
 from headgate.policy.key_sets import KeyStore
@@ -26,6 +27,7 @@ class Environment:
     key_store: Callable[[KeySource], KeyStore]
     client: Callable[[Endpoint], HttpClient]
     spawn: Callable[..., asyncio.Task[None]]
+    functions: CustomFunctions = field(default_factory=dict)
     _programs: dict[tuple[str, str], Program] = field(default_factory=dict)
 
     def program(self, text: str, phase: str) -> Program:
@@ -33,5 +35,5 @@ class Environment:
         key = (text, phase)
         found = self._programs.get(key)
         if found is None:
-            found = self._programs[key] = compile_expression(text, phase)
+            found = self._programs[key] = compile_expression(text, phase, self.functions)
         return found

@@ -20,7 +20,7 @@ def checked(context: Context, record: Record, key: str, phase: str) -> str | Non
 def check(context: Context, record: Record, key: str, text: str, phase: str) -> bool:
     """Whether an expression can be used in `phase`; if not, the reason is reported at `key`."""
     try:
-        compile_expression(text, phase)
+        compile_expression(text, phase, context.functions)
     except ExpressionError as error:
         context.fault(Problem.VALUE, record, key, str(error))
         return False

@@ -215,7 +215,7 @@ PROCESS: Final = Object(
         "session": maybe(Object("Session", {"key": required(SESSION_KEY)})),
         "mcp": maybe(Object("McpSettings", {"sessionTtl": maybe(DURATION)})),
         "sensitiveHeaders": later(optional(ListOf(HEADER_NAME)), []),
-        "customFunctions": later(optional(STRING), ""),
+        "customFunctions": optional(STRING),
         "connectionTerminationDeadline": maybe(DURATION),
         "connectionMinTerminationDeadline": maybe(DURATION),
         "workerThreads": maybe(WORD_OR_INT),
