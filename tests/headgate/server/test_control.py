@@ -38,7 +38,8 @@ routes: [{name: a, backends: [{host: "a.test:80", policies: {backendAuth: {key: 
     assert [copy.digest for copy in copies] == [gateway.digest] * 2
     auth = copies[0].binds[0].listeners[0].routes[0].backends[0].policies.auth
     assert auth is not None
-    assert auth.key.secret.reveal() == "hidden"
+    assert auth.fixed_header is not None
+    assert auth.fixed_header.key.secret.reveal() == "hidden"
 
 
 def test_an_oversized_message_is_refused() -> None:
