@@ -28,6 +28,24 @@ routes:
   backends:
   - host: "127.0.0.1:1"
     policies: {backendAuth: {key: {file: FOLDER/secret}}}
+- name: identity
+  matches: [{path: {pathPrefix: /identity}}]
+  policies:
+    apiKey:
+      keys: [{key: CANARY-api-key, metadata: {team: red}}]
+      location: {queryParameter: {name: pass}}
+      mode: optional
+    basicAuth:
+      htpasswd: "ada:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g="
+      mode: optional
+    authorization: {rules: ['apiKey.team == "red" && apiKey.key != "x"']}
+    transformations: {request: {set: {x-shown: string(apiKey.key)}}}
+  backends:
+  - host: "127.0.0.1:BACKEND"
+    policies:
+      backendAuth:
+        key: {value: CANARY-query-key, location: {queryParameter: {name: upstreamkey}}}
+        credentials: [{key: CANARY-extra-key, location: {cookie: {name: sid}}}]
 """.replace("PYTHON", sys.executable)
 
 
@@ -42,12 +60,17 @@ def test_no_marker_shows_in_logs_dump_metrics_or_errors(gateway, upstream, tmp_p
     (tmp_path / "secret").write_text("CANARY-file-key\n")
     text = CONFIG.replace("BACKEND", str(upstream(script))).replace("FOLDER", str(tmp_path))
     running = gateway(text, environment={"RUST_LOG": "trace", "HEADGATE_TEST": "x"})
-    shown = [running.fetch(f"{running.url}{path}")[1] for path in ("/keyed", "/dead")]
+    paths = ("/keyed", "/dead", "/identity?pass=CANARY-api-key&a=1", "/identity?pass=CANARY-wrong", "/identity")
+    shown = [running.fetch(f"{running.url}{path}")[1] for path in paths]
     shown.append(running.fetch(f"{running.url}/v1/chat/completions", "POST", data=b'{"model":"m"}')[1])
     shown.append(running.fetch(f"{running.url}/v1/chat/completions", "POST", data=b'{"model":"other"}')[1])
     sent = b"".join(seen)
     assert b"authorization: Bearer CANARY-backend-key" in sent
     assert b"authorization: Bearer CANARY-llm-key" in sent
+    assert b"GET /identity?a=1&upstreamkey=CANARY-query-key " in sent
+    assert b"cookie: sid=CANARY-extra-key" in sent
+    assert b"x-shown: <redacted>" in sent
+    assert b"CANARY-api-key" not in sent
     # A reload that fails, one that works, and everything an operator can look at.
     running.write(text.replace("- name: keyed", "- nam: keyed"))
     running.wait_log("Failed to reload config")

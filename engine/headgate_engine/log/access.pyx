@@ -116,6 +116,8 @@ cdef dict JSON_PREFIXES = {key: _json_prefix(key) for key in ORDER}
 cdef list TEXT_KEYS = [TEXT_PREFIXES[key] for key in FIELDS]
 cdef list JSON_KEYS = [JSON_PREFIXES[key] for key in FIELDS]
 cdef list SECRET_NAMES = [name.encode() for name in CREDENTIALS]
+# What the configuration says of itself: names of its credential locations, lower case.
+cdef list CONFIGURED_NAMES = []
 # Places of the fields before which added ones may have to be written.
 cdef int[23] PLACE
 for _field in range(len(FIELDS)):
@@ -382,12 +384,22 @@ cdef Py_ssize_t _without_port(const char* host, Py_ssize_t n) noexcept nogil:
     return n if end == NULL else end - host
 
 
+def hide_parameter(str name):
+    """The values of that query parameter are credentials: no log line of this process shows them from now on."""
+    raw = name.lower().encode()
+    if raw and raw not in CONFIGURED_NAMES:
+        CONFIGURED_NAMES.append(raw)
+
+
 cdef bint _is_secret(const char* p, const char* equals, const char* stop):
     """Whether the parameter p..equals with the value equals+1..stop carries a credential."""
     cdef Py_ssize_t n = equals - p
     cdef bytes name
     if equals + 1 >= stop:
         return False
+    for name in CONFIGURED_NAMES:
+        if len(name) == n and same_lower(p, name, n):
+            return True
     for name in SECRET_NAMES:
         if len(name) == n and same_lower(p, name, n):
             return n != 3 or p[0] & 0xDF != 75 or stop - equals > LONG_KEY

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from headgate.ir.policy.location import Location
 from headgate.policy.environment import Environment
+from headgate_engine.log.access import hide_parameter
 from headgate_engine.steps.location import CredentialLocation
 
 
 def compile_location(location: Location, env: Environment) -> CredentialLocation:
     """Return what finds, takes out and puts in a credential."""
+    if location.kind == "query":
+        hide_parameter(location.name)
     program = env.program(location.expression, "route") if location.kind == "expression" else None
     return CredentialLocation(location.kind, location.name, location.prefix, program)
