@@ -25,6 +25,7 @@ DELIBERATE = {
     "dynamic/value_null/literal": "a protobuf message",
     "block_ext/": "macros of optimizer tests",
     "string_ext/format/map support (all key types)": "1 and true as keys of one map",
+    "string_ext/value_errors/substring_end_index_out_of_range": "an end past the length is clamped, as the reference says",
     "optionals/optionals/map_optional_select_has": "has() of a field of an optional that is absent fails",
 }
 

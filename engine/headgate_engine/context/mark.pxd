@@ -8,6 +8,7 @@ from libc.stdint cimport uint32_t
 cdef class HeadMark:
     cdef HeaderSpan* spans
     cdef int count
+    cdef uint32_t method_off, method_len, flags
     cdef uint32_t target_off, target_len, path_len, authority_off, authority_len
     cdef int restore(self, MessageHead head) except -1
 

@@ -1,7 +1,7 @@
 from headgate_engine.context.headers import MessageHead
 
 class HeadMark:
-    """What restore() sets back: the fields, the target and the authority."""
+    """What restore() sets back: the fields, method, target and authority."""
 
     def put_back(self, head: MessageHead) -> None:
         """Python face of restore(), for tests."""

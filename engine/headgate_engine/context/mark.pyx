@@ -7,7 +7,7 @@ from headgate_engine.context.headers cimport HeaderSpan, MessageHead
 
 
 cdef class HeadMark:
-    """What restore() sets back: the fields, the target and the authority."""
+    """What restore() sets back: the fields, method, target and authority."""
 
     def __dealloc__(self):
         free(self.spans)
@@ -15,6 +15,9 @@ cdef class HeadMark:
     cdef int restore(self, MessageHead head) except -1:
         memcpy(head.spans, self.spans, self.count * sizeof(HeaderSpan))
         head.count = self.count
+        head.method_off = self.method_off
+        head.method_len = self.method_len
+        head.flags = self.flags
         head.target_off = self.target_off
         head.target_len = self.target_len
         head.path_len = self.path_len
@@ -34,6 +37,9 @@ cdef HeadMark mark_head(MessageHead head):
         raise MemoryError()
     memcpy(mark.spans, head.spans, head.count * sizeof(HeaderSpan))
     mark.count = head.count
+    mark.method_off = head.method_off
+    mark.method_len = head.method_len
+    mark.flags = head.flags
     mark.target_off = head.target_off
     mark.target_len = head.target_len
     mark.path_len = head.path_len

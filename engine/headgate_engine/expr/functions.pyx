@@ -18,6 +18,8 @@ from headgate_engine.expr.values import INT_MAX, INT_MIN, NONE, NS, EvaluationEr
 
 # Patterns that are not known at compile time are kept for the next request.
 MAX_PATTERNS = 512
+# Members of all lists and maps of one JSON text that an expression makes.
+MAX_MEMBERS = 1 << 20
 cdef dict _patterns = {}
 
 
@@ -78,7 +80,7 @@ def _to_double(value):
         return float(_plain(value))
     if isinstance(value, str):
         text = str(value)
-        if "_" in text or text.strip() != text:
+        if "_" in text or text.strip() != text or not text.isascii():
             raise EvaluationError("not a double")
         try:
             return float(text)
@@ -274,9 +276,15 @@ def _json_of(value):
     if not isinstance(value, (str, bytes)):
         raise no_overload("json")
     try:
-        return from_json(_json.loads(value))
+        # As text: of bytes, loads() would take UTF-16 as well.
+        text = value.decode("utf-8") if type(value) is bytes else str(value)
+        return from_json(_json.loads(text, parse_constant=_no_number))
     except (ValueError, RecursionError):
         raise EvaluationError("invalid JSON") from None
+
+
+def _no_number(name):
+    raise ValueError(f"{name} is no JSON number")
 
 
 def _jsonable(value):
@@ -301,18 +309,57 @@ def _jsonable(value):
 def json_text(value):
     """Compact JSON of a value; EvaluationError for what JSON cannot say."""
     try:
-        return _json.dumps(
-            _keyed(value), ensure_ascii=False, separators=(",", ":"), default=_jsonable, allow_nan=False)
+        value = _keyed(value, [MAX_MEMBERS])
+        text = _json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_jsonable, allow_nan=False)
+        if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+            # Half of a surrogate pair has no UTF-8; JSON can say it with an escape.
+            return _json.dumps(value, separators=(",", ":"), default=_jsonable, allow_nan=False)
+        return text
     except (ValueError, RecursionError):
         raise EvaluationError("the value has no JSON form") from None
 
 
-def _keyed(value):
+def _keyed(value, left):
+    """Maps with keys that are texts. left: [members that may still come]; a value may hold another many times over."""
+    if isinstance(value, (dict, list, tuple)):
+        left[0] -= len(value)
+        if left[0] < 0:
+            raise EvaluationError("value is too long")
     if isinstance(value, dict):
-        return {key if isinstance(key, str) else _to_string(key): _keyed(item) for key, item in value.items()}
+        return {key if isinstance(key, str) else _to_string(key): _keyed(item, left) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_keyed(item) for item in value]
+        return [_keyed(item, left) for item in value]
     return value
+
+
+class Flattened:
+    """A map or list whose members become fields of their own in a log line or span; elsewhere it is just that."""
+
+    TYPE_NAME = "map"
+    __slots__ = ("recursive", "value")
+
+    def __init__(self, value, recursive=False):
+        if not isinstance(value, (dict, list, tuple)):
+            raise no_overload("flatten")
+        self.value = value
+        self.recursive = recursive
+
+    def fields(self, name):
+        """(key, value) pairs: `<name>.<key>` or `<name>.<index>`."""
+        members = self.value.items() if isinstance(self.value, dict) else enumerate(self.value)
+        for key, value in members:
+            key = f"{name}.{key if isinstance(key, str) else _to_string(key)}"
+            if self.recursive and isinstance(value, (dict, list, tuple)):
+                yield from Flattened(value, True).fields(key)
+            else:
+                yield key, value
+
+    def cel_json(self):
+        return self.value
+
+
+def _flatten_all(value):
+    return Flattened(value, True)
 
 
 def _merge(first, second):
@@ -422,6 +469,9 @@ FUNCTIONS = {
     ("toJson", True): (json_text, 0, 0),
     ("to_json", False): (json_text, 1, 1),
     ("to_json", True): (json_text, 0, 0),
+    ("flatten", False): (Flattened, 1, 1),
+    ("flattenRecursive", False): (_flatten_all, 1, 1),
+    ("flatten_recursive", False): (_flatten_all, 1, 1),
     ("merge", True): (_merge, 1, 1),
     ("fail", False): (_fail, 0, 1),
     ("random", False): (_random_number, 0, 0),

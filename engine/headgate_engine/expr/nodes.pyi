@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from typing import Any
 
+FAILURES: tuple[type[Exception], ...]
 OPERATORS: dict[str, int]
 
 class Frame:
@@ -35,6 +36,11 @@ class Has(Node):
     """`has(a.b)`."""
 
     def __init__(self, operand: Node, field: str) -> None: ...
+
+class Present(Node):
+    """`has()` of a field of a variable: whether reading it finds something."""
+
+    def __init__(self, operand: Node) -> None: ...
 
 class OptionalSelect(Node):
     """`a.?b`; lenient: a variable that is null because nothing has set it yet has no fields."""

@@ -16,6 +16,8 @@ cdef enum Operator:
     GREATER = 7
     GREATER_EQUAL = 8
 
+# What a function or reader written with Python's own library may raise for odd input.
+FAILURES = (TypeError, ValueError, ArithmeticError, AttributeError, LookupError, RecursionError)
 OPERATORS = {"+": ADD, "-": SUBTRACT, "*": MULTIPLY, "/": DIVIDE, "%": MODULO,
              "<": LESS, "<=": LESS_EQUAL, ">": GREATER, ">=": GREATER_EQUAL}
 
@@ -130,6 +132,25 @@ cdef class Has(Node):
         except NoSuchKey:
             return False
         return type(found) is not OptionalValue or (<OptionalValue>found).present
+
+
+cdef class Present(Node):
+    """`has()` of a field of a variable: whether reading it finds something."""
+
+    cdef Node operand
+
+    def __init__(self, Node operand):
+        self.operand = operand
+
+    cdef object eval(self, Frame frame):
+        return self.truth(frame) == 1
+
+    cdef int truth(self, Frame frame) except -1:
+        try:
+            self.operand.eval(frame)
+        except NoSuchKey:
+            return 0
+        return 1
 
 
 cdef class OptionalSelect(Node):
@@ -299,8 +320,8 @@ cdef class EqualText(Node):
 
     cdef int truth(self, Frame frame) except -1:
         value = self.operand.eval(frame)
-        if type(value) is str:
-            return (<str>value == self.text) != self.negated
+        if isinstance(value, str):
+            return (value == self.text) != self.negated
         return equal(value, self.text) != self.negated
 
 
@@ -334,7 +355,7 @@ cdef class InTexts(Node):
 
     cdef int truth(self, Frame frame) except -1:
         item = self.item.eval(frame)
-        if type(item) is str:
+        if isinstance(item, str):
             return item in self.texts
         return contains(item, list(self.texts))
 
@@ -464,7 +485,7 @@ cdef class Call(Node):
             return self.function(*[(<Node>argument).eval(frame) for argument in self.arguments])
         except EvaluationError:
             raise
-        except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        except FAILURES as error:
             raise EvaluationError(f"{self.name}: {error}") from None
 
 

@@ -34,6 +34,8 @@ cdef class Program:
         frame.budget = BUDGET
         try:
             return self.root.eval(frame)
+        except RecursionError:
+            raise EvaluationError("nested too deeply") from None
         finally:
             frame.ctx = None
             self.frame = frame
@@ -88,7 +90,10 @@ cdef bytes field_text(object value):
     cdef bytes raw
     cdef unsigned char c
     if isinstance(value, str):
-        raw = value.encode("utf-8", "surrogateescape")
+        try:
+            raw = value.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:       # half of a surrogate pair, which JSON may hold
+            return None
     elif type(value) is bytes:
         raw = value
     elif type(value) is bool:
@@ -100,7 +105,7 @@ cdef bytes field_text(object value):
     elif type(value) is float:
         raw = double_text(value).encode()
     elif type(value) is Redacted:
-        raw = (<Redacted>value).text
+        return b"<redacted>"             # as string() says; unredacted() is how a credential is handed on
     else:
         return None
     for c in raw:

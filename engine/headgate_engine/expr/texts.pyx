@@ -91,8 +91,8 @@ def _split(text, separator, *count):
 
 def _substring(text, start, *stop):
     text, start = _text(text), _whole(start)
-    end = _whole(stop[0]) if stop else len(text)
-    if start < 0 or start > len(text) or end < start or end > len(text):
+    end = min(_whole(stop[0]), len(text)) if stop else len(text)
+    if start < 0 or start > len(text) or end < start:
         raise EvaluationError(f"index out of range: {start}..{end}")
     return text[start:end]
 

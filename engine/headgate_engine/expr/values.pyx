@@ -171,8 +171,8 @@ cdef inline object plain(object value):
 
 cdef bint equal(object a, object b) except -1:
     """Numbers compare across their types, values of other kinds are unequal; lists and maps by their members."""
-    if type(a) is str and type(b) is str:
-        return a == b
+    if isinstance(a, str):                 # a URI is a text of its own class, and equal to the same text
+        return isinstance(b, str) and a == b or type(b) is Redacted and a == reveal(b)
     if type(a) is bool or type(b) is bool:
         return type(a) is type(b) and a is b
     if is_number(a):
@@ -211,7 +211,9 @@ cdef int compare(object a, object b) except -3:
             a, b = float(a), float(b)      # the order of an int and a double is that of two doubles
         if a != a or b != b:
             return 2
-    elif type(a) is not type(b) or not isinstance(a, (str, bytes, bool, Duration, Timestamp)):
+    elif isinstance(a, str) and isinstance(b, str):
+        pass
+    elif type(a) is not type(b) or not isinstance(a, (bytes, bool, Duration, Timestamp)):
         raise no_overload("order of these types")
     elif type(a) is Duration:
         a, b = (<Duration>a).ns, (<Duration>b).ns
@@ -341,7 +343,7 @@ cdef bint contains(object item, object holder) except -1:
 
 cdef bint has_key(dict holder, object key) except -1:
     """Whether a map has that key: 1, 1u and 1.0 are one key, true is another."""
-    if type(key) is str:
+    if isinstance(key, str):
         return key in holder
     if type(key) is not bool and not is_number(key):
         return False
@@ -354,7 +356,7 @@ cdef bint has_key(dict holder, object key) except -1:
 
 cdef object index(object holder, object key):
     if isinstance(holder, dict):
-        if type(key) is str:
+        if isinstance(key, str):
             found = (<dict>holder).get(key, NONE)
             if found is NONE:
                 raise NoSuchKey(f"no such key: {key}")

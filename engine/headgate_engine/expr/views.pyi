@@ -61,3 +61,6 @@ class Claims(Node):
 
 def dynamic(name: str) -> Callable[[RequestContext], Any]:
     """Return a reader of what an external service said."""
+
+def told(variable: str, field: str) -> Callable[[RequestContext], Any]:
+    """Return a reader of one field of a variable that a policy or backend fills (`ctx.dynamic[variable]`)."""

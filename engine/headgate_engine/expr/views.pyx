@@ -13,6 +13,7 @@ from headgate_engine.plan.plans cimport BackendPlan, ListenerPlan, RoutePlan
 
 from libc.stdint cimport int64_t
 
+from headgate_engine.expr.nodes import FAILURES
 from headgate_engine.expr.values import EvaluationError, NoSuchKey, no_overload
 
 cdef enum Form:
@@ -213,7 +214,10 @@ cdef class Reader(Node):
     cdef object eval(self, Frame frame):
         if frame.ctx is None:
             raise NoSuchKey(f"no such key: {self.name}")
-        return self.read(frame.ctx)
+        try:
+            return self.read(frame.ctx)
+        except FAILURES as error:
+            raise EvaluationError(f"{self.name}: {error}") from None
 
 
 cdef class Gathered(Node):
@@ -310,14 +314,28 @@ def _body_prefix(RequestContext ctx):
     return ctx.body or b""
 
 
+# Wall clock minus monotonic clock. Kept while it moves by less than a second, so that a moment of a request is the same
+# each time it is asked for.
+cdef int64_t _offset_ns = 0
+cdef int64_t STEADY_NS = 1_000_000_000
+
+
+cdef object _moment(int64_t ns):
+    global _offset_ns
+    cdef int64_t now = <int64_t>time.time_ns() - monotonic_ns()
+    if not -STEADY_NS < now - _offset_ns < STEADY_NS:
+        _offset_ns = now
+    return Timestamp(ns + _offset_ns)
+
+
 def _start_time(RequestContext ctx):
-    return Timestamp(time.time_ns() - (monotonic_ns() - ctx.started_ns))
+    return _moment(ctx.started_ns)
 
 
 def _end_time(RequestContext ctx):
     if not ctx.finished_ns:
         _missing("endTime")
-    return Timestamp(time.time_ns() - (monotonic_ns() - ctx.finished_ns))
+    return _moment(ctx.finished_ns)
 
 
 def _code(RequestContext ctx):
@@ -328,7 +346,8 @@ def _code(RequestContext ctx):
 
 def _grpc_status(RequestContext ctx):
     text = None if ctx.response is None else ctx.response.get("grpc-status")
-    if text is None or not text.isdigit():
+    # gRPC statuses are 0 to 16; more digits are none of them.
+    if text is None or not text.isascii() or not text.isdigit() or len(text) > 3:
         _missing("grpcStatus")
     return int(text)
 
@@ -430,6 +449,18 @@ def dynamic(name):
     return read
 
 
+def told(variable, field):
+    """A reader of one field of a variable that a policy or backend fills as a whole (`ctx.dynamic[variable]`)."""
+    name = f"{variable}.{field}"
+
+    def read(RequestContext ctx):
+        whole = None if ctx.dynamic is None else ctx.dynamic.get(variable)
+        if whole is None or field not in whole:
+            _missing(name)
+        return whole[field]
+    return read
+
+
 def _tokens(position):
     def read(RequestContext ctx):
         if ctx.usage is None:
@@ -502,4 +533,11 @@ READERS = {
     "llm.cachedInputTokens": _tokens(2),
     "llm.reasoningTokens": _tokens(3),
     "llm.totalTokens": _tokens(4),
+    **{f"llm.{field}": told("llm", field) for field in (
+        "responseModel", "serviceTier", "streaming", "cacheCreationInputTokens", "countTokens", "providerInputTokens",
+        "providerTotalTokens", "inputTextTokens", "inputImageTokens", "inputAudioTokens", "outputTextTokens",
+        "outputImageTokens", "outputAudioTokens", "timeToFirstToken", "timePerOutputToken", "prompt", "completion",
+        "toolCalls", "params", "cost", "costRates")},
+    **{f"mcp.{field}": told("mcp", field) for field in (
+        "methodName", "sessionId", "tool", "prompt", "resource", "task")},
 }

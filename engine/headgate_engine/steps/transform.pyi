@@ -6,6 +6,8 @@ from headgate_engine.plan.step import Step
 FRAMING: frozenset[bytes]
 REQUEST_PSEUDO: tuple[bytes, ...]
 FAILED: str
+BODILESS: tuple[int, ...]
+UNCHANGED: tuple[bytes, ...]
 
 class TransformStep(Step):
     """One half of the policy. metadata, added, replaced: pairs of name and Program; replace, body: a Program.

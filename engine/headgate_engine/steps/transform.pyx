@@ -19,6 +19,9 @@ FRAMING = frozenset((b"content-length", b"transfer-encoding", b"connection", b"k
                      b"trailer", b"upgrade", b"host"))
 REQUEST_PSEUDO = (b":method", b":path", b":authority", b":scheme")
 FAILED = "transformation.failed"
+# Statuses without a body, and methods that decide about one.
+BODILESS = (204, 304)
+UNCHANGED = (b"HEAD", b"CONNECT")
 
 
 def _name(str name, bint response):
@@ -134,7 +137,12 @@ cdef class TransformStep(Step):
         if name == b":status":
             if not value.isdigit() or not 200 <= int(value) <= 599:
                 return False
-            head.status = int(value)
+            # Whether there is a body goes with the status: it cannot be changed across that line.
+            if int(value) != head.status:
+                if head.status < 200 or head.status in BODILESS or int(value) in BODILESS:
+                    return False
+                head.status = int(value)
+                head.reason_len = 0
             return True
         if not value or not all_of(value, len(value), IS_TARGET):
             return False
@@ -147,8 +155,9 @@ cdef class TransformStep(Step):
                 return False
             head.set_authority(value, len(value))
         elif name == b":method":
-            if not all_of(value, len(value), IS_TOKEN) or value == b"CONNECT":
-                return False
+            # An answer to HEAD has no body: a request cannot become one, nor stop being one.
+            if not all_of(value, len(value), IS_TOKEN) or value in UNCHANGED or head.method.encode() in UNCHANGED:
+                return value == head.method.encode()
             head.set_request(value.decode(), head.target, head.authority)
         else:
             return value in (b"http", b"https")       # the backend's own TLS setting decides

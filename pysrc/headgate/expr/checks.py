@@ -45,6 +45,7 @@ RESULTS: Final = {
     "toJson": "string", "to_json": "string", "random": "double", "uuid": "string", "base64.encode": "string",
     "base64.decode": "bytes", "url.encode": "string", "url.decode": "string", "form.encode": "string",
     "sha1.encode": "string", "sha256.encode": "string", "md5.encode": "string", "isIP": "bool",
+    "flatten": "map", "flattenRecursive": "map", "flatten_recursive": "map",
     "optional.of": "optional_type", "optional.none": "optional_type", "hasValue": "bool",
 }  # fmt: skip
 SIZED: Final = frozenset(("string", "bytes", "list", "map", "headers"))

@@ -37,6 +37,7 @@ from headgate_engine.expr.nodes import (
     OptionalIndex,
     OptionalSelect,
     Or,
+    Present,
     Select,
     StartsWith,
     Ternary,
@@ -45,6 +46,8 @@ from headgate_engine.expr.program import Program
 from headgate_engine.expr.values import EvaluationError, TypeValue, cel_type
 
 MAX_CHARS: Final = 16_384
+# Functions of the configuration are put in the place of their calls; those that call each other twice double each time.
+MAX_PARTS: Final = 100_000
 TYPE_NAMES: Final = {
     "bool": "bool", "int": "int", "uint": "uint", "double": "double", "string": "string", "bytes": "bytes",
     "list": "list", "map": "map", "null_type": "null_type", "type": "type", "optional_type": "optional_type",
@@ -88,6 +91,7 @@ class Compiler:
     def __init__(self, scope: Scope, functions: CustomFunctions | None) -> None:
         self.scope = scope
         self.functions = functions
+        self.parts = 0
 
     def part(self, tree: Part, depth: int) -> Typed:
         """Compile any rule; rules that only hold another one are passed through."""
@@ -95,6 +99,9 @@ class Compiler:
             tree = inner(tree, 0)
         if depth > MAX_DEPTH * 3:
             raise Fault(tree, "nested too deeply")
+        self.parts += 1
+        if self.parts > MAX_PARTS:
+            raise Fault(tree, f"more than {MAX_PARTS} parts, with the functions it calls")
         method: Callable[[Part, int], Typed] = getattr(self, f"_{tree.data}")
         return method(tree, depth + 1)
 
@@ -309,7 +316,12 @@ class Compiler:
             raise Fault(tree, f"undeclared reference to {name!r}{near(name, known)}")
         return found
 
-    _dot_ident = _ident
+    def _dot_ident(self, tree: Part, depth: int) -> Typed:
+        """Compile `.name`: the variable, also where a macro binds that name."""
+        hidden, self.scope.locals = self.scope.locals, {}
+        found = self._ident(tree, depth)
+        self.scope.locals = hidden
+        return found
 
     def _paren_expr(self, tree: Part, depth: int) -> Typed:
         return self.part(inner(tree, 0), depth)
@@ -360,6 +372,7 @@ class Compiler:
             found = self.scope.field(holder, name)
             if isinstance(found, str):
                 raise Fault(step, found)
+            return Typed(Present(found.node), "bool")
         return Typed(Has(holder.node, name), "bool")
 
 

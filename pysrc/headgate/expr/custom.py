@@ -15,6 +15,8 @@ from headgate.expr.functions import GLOBAL_NAMES, METHOD_NAMES
 from headgate.expr.grammar import RESERVED, SyntaxFault, parse
 
 _HEAD: Final = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*\(([^()]*)\)\s*\{")
+# `base64.encode(x)` is read as a method of `base64`.
+DOTTED_ENDS: Final = frozenset(name.rpartition(".")[2] for name in GLOBAL_NAMES if "." in name)
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -52,21 +54,30 @@ def parse_functions(text: str) -> CustomFunctions:
             body = parse(plain[head.end() : stop])
         except SyntaxFault as error:
             raise ValueError(f"line {line}: in {name!r}: {error}") from None
-        for call in body.find_data("ident_arg"):
-            if str(call.children[0]) == name:
+        for called, method in _calls(body):
+            if called == name:
                 raise ValueError(f"line {line}: {name!r} calls itself")
-        for call in body.find_data("member_dot_arg"):
-            if str(call.children[1]) == name:
-                raise ValueError(f"line {line}: {name!r} calls itself")
+            known = METHOD_NAMES | DOTTED_ENDS if method else GLOBAL_NAMES
+            if called not in found and called not in known:
+                raise ValueError(f"line {line}: {name!r} calls {called!r}, which is not defined before it")
         found[name] = Definition(parameters, body)
         at = stop + 1
     return found
 
 
+def _calls(body: Tree[Token]) -> list[tuple[str, bool]]:
+    """Return the names that a body calls, and whether as methods."""
+    places = (("ident_arg", 0, False), ("dot_ident_arg", 0, False), ("member_dot_arg", 1, True))
+    return [(str(call.children[at]), method) for rule, at, method in places for call in body.find_data(rule)]
+
+
 def _without_comment(line: str) -> str:
-    quote = ""
+    quote, escaped = "", False
     for position, char in enumerate(line):
-        if quote:
+        if escaped:
+            escaped = False
+        elif quote:
+            escaped = char == "\\"
             quote = "" if char == quote else quote
         elif char in "\"'":
             quote = char

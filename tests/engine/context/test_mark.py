@@ -40,6 +40,6 @@ def test_edits_after_the_mark_are_undone(first: list, second: list, third: list)
     taken = mark(head)
     for edits in (second, third):       # a mark may be gone back to more than once
         edit(head, edits)
-        head.set_request("GET", "/other", "b.test")
+        head.set_request("PUT", "/other", "b.test")
         taken.put_back(head)
         assert seen(head) == before

@@ -71,6 +71,8 @@ VALUES = [
     ("request.scheme", "https"),
     ("request.version", "HTTP/1.1"),
     ("request.uri", "https://api.test:8443/v1/a?x=1&y=2&x=3"),
+    ("request.uri == 'https://api.test:8443/v1/a?x=1&y=2&x=3'", True),
+    ("request.pathAndQuery in ['/v1/a?x=1&y=2&x=3']", True),
     ("request.pathAndQuery.query('x')", ["1", "3"]),
     ("request.pathAndQuery.setQuery('x', 'a b')", "/v1/a?x=a%20b&y=2"),
     ("request.pathAndQuery.addQuery('z', '&')", "/v1/a?x=1&y=2&x=3&z=%26"),
@@ -196,7 +198,8 @@ def test_long_chains_and_deep_brackets_are_no_trouble() -> None:
 
 
 FIELDS = [("a", b"a"), (b"\xff", b"\xff"), (True, b"true"), (5, b"5"), (Uint(7), b"7"), (1.5, b"1.5"), (2.0, b"2"),
-          (Redacted(b"s"), b"s"), ("a\r\nb: c", None), ("a\0", None), ([], None), (None, None), ({}, None), (" a ", b"a")]
+          (Redacted(b"s"), b"<redacted>"), ("\ud800", None),
+          ("a\r\nb: c", None), ("a\0", None), ([], None), (None, None), ({}, None), (" a ", b"a")]
 
 
 @pytest.mark.parametrize(("value", "field"), FIELDS, ids=str)
