@@ -162,8 +162,10 @@ cdef class DownstreamConnection(ServerStream):
         else:
             due = max(self.last_read_ns, self.idle_since_ns) + plan.idle_timeout_ns
             if due <= now:
-                self.wire.close_wire()
-                return
+                if self.wire.quiet():
+                    self.wire.close_wire()
+                    return
+                due = now + plan.head_timeout_ns      # its bytes are about to be read
         self.worker.timers.arm(self.wire, due)
 
     cdef int _watch_output(self) except -1:
@@ -431,7 +433,8 @@ cdef class DownstreamConnection(ServerStream):
     # -- control -----------------------------------------------------------------------------------------------------
     def close_if_idle(self, int64_t before_ns):
         """Drain: closes a connection that is idle since before then; any other closes with its next answer."""
-        if self.idle() and not self.lingering:
+        # A worker that was kept from running may not have read the next request yet: it is answered first.
+        if self.idle() and not self.lingering and self.wire.quiet():
             if self.codec.buffered() == 0 and max(self.last_read_ns, self.idle_since_ns) <= before_ns:
                 if self.requests and not self.request_done and self.codec.response_started():
                     self._linger()            # answered early, the rest of the request is on its way

@@ -24,7 +24,7 @@ cdef class UpstreamConnection(ClientStream):
     cdef int begin(self, Sink sink) except -1
     cdef bint alive(self) noexcept
     # True when nothing waits to be read: neither the end of the connection nor bytes nobody asked for.
-    cdef bint quiet(self) noexcept
+    cdef bint quiet(self) except -1
     cdef int close(self) except -1
     cdef int _process(self) except -1
     cdef int _finish_call(self) except -1

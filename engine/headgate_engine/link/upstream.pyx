@@ -1,6 +1,5 @@
 """Upstream HTTP/1.1 connections; see upstream.pxd."""
 
-from libc.errno cimport EAGAIN, errno
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.http1.codec cimport (
@@ -15,11 +14,6 @@ from headgate_engine.errors import RemoteProtocolError
 import logging
 
 logger = logging.getLogger("headgate.upstream")
-
-cdef extern from "<sys/socket.h>" nogil:
-    ssize_t recv(int fd, void* data, size_t n, int flags)
-    int MSG_PEEK
-    int MSG_DONTWAIT
 
 # Body pieces up to this size are copied behind the head; longer ones are written from where they lie.
 cdef enum:
@@ -115,11 +109,8 @@ cdef class UpstreamConnection(ClientStream):
     cdef bint alive(self) noexcept:
         return not self.lost and not self.wire.closing and self.wire.transport is not None
 
-    cdef bint quiet(self) noexcept:
-        cdef char byte
-        if self.wire.fd < 0:
-            return True
-        return recv(self.wire.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 and errno == EAGAIN
+    cdef bint quiet(self) except -1:
+        return self.wire.fd < 0 or self.wire.quiet()
 
     cdef int _process(self) except -1:
         cdef Sink sink

@@ -27,6 +27,8 @@ cdef extern from "<sys/socket.h>" nogil:
         int msg_flags
     ssize_t sendmsg(int fd, const msghdr* message, int flags)
     ssize_t send(int fd, const void* data, size_t n, int flags)
+    ssize_t recv(int fd, void* data, size_t n, int flags)
+    int MSG_PEEK
     int MSG_NOSIGNAL
     int MSG_DONTWAIT
 
@@ -118,6 +120,16 @@ cdef class Wire(Timer):
         self.transport.write(rest)
         self.queued = self.transport.get_write_buffer_size() > 0
         return WRITE_QUEUED if self.queued else WRITE_DONE
+
+    cdef bint quiet(self) except -1:
+        cdef char byte
+        cdef int fd = self.fd
+        if fd < 0:
+            sock = None if self.transport is None else self.transport.get_extra_info("socket")
+            fd = -1 if sock is None else sock.fileno()
+            if fd < 0:
+                return True
+        return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 and errno == EAGAIN
 
     cdef int pause_wire(self) except -1:
         if not self.reading_paused and self.transport is not None and not self.closing:

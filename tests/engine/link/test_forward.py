@@ -86,3 +86,15 @@ async def test_a_response_step_that_raises_is_a_500(rig: Rig, phase: str, field:
     setattr(owner, field, (PythonStep("fail", fail),))
     answer = await rig.ask(GET)
     assert (answer.status, answer.body) == (500, b"internal error")
+
+
+@on_rig()
+async def test_a_drain_answers_a_request_that_came_while_nobody_could_read(rig: Rig) -> None:
+    client = await rig.client()
+    assert (await client.ask(GET)).status == 200
+    rig.worker.begin_drain()
+    client.sock.send(GET)               # the loop does not run before the next line
+    assert rig.worker.close_idle(0.0) == 0
+    answer = await client.answer()
+    assert (answer.status, answer.get("connection")) == (200, "close")
+    assert await client.ended() == b""
