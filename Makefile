@@ -32,7 +32,7 @@ test: $(VENV)/.test-deps  ## all tests
 
 node-peers:      ## MCP programs from npm for tests/end_to_end/test_peers.py (needs Node.js)
 	@command -v npm >/dev/null || { echo 'npm is not installed (package npm)' >&2; exit 1; }
-	npm install --no-audit --no-fund --silent --prefix build/node @modelcontextprotocol/inspector@2 @modelcontextprotocol/server-everything
+	npm install --no-audit --no-fund --silent --prefix build/node @modelcontextprotocol/inspector@2 @modelcontextprotocol/server-everything oidc-provider@9
 
 lint: $(VENV)/.test-deps  ## ruff and cython-lint
 	$(BIN)/ruff check engine pysrc tests bench ci fuzz setup.py

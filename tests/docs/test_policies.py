@@ -16,7 +16,7 @@ BLOCKS = re.findall(r"^## (.*?)\n.*?^```yaml\n(.*?)^```", PAGE, re.MULTILINE | r
 
 @pytest.mark.parametrize(("title", "text"), BLOCKS, ids=[title for title, _ in BLOCKS])
 def test_examples_load(title: str, text: str) -> None:
-    gateway = load(TextSource(text), environ={}).gateway
+    gateway = load(TextSource(text), environ={"OIDC_COOKIE_SECRET": "5a" * 32}).gateway
     assert gateway.binds[0].listeners[0].routes, title
 
 

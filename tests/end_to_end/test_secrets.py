@@ -28,6 +28,18 @@ routes:
   backends:
   - host: "127.0.0.1:1"
     policies: {backendAuth: {key: {file: FOLDER/secret}}}
+- name: login
+  matches: [{path: {pathPrefix: /login}}]
+  policies:
+    oidc:
+      issuer: http://127.0.0.1:BACKEND
+      clientId: app
+      clientSecret: CANARY-client-secret
+      redirectURI: http://127.0.0.1/login/done
+      authorizationEndpoint: http://127.0.0.1:BACKEND/auth
+      tokenEndpoint: http://127.0.0.1:BACKEND/token
+      jwks: {url: "http://127.0.0.1:BACKEND/jwks"}
+  backends: []
 - name: identity
   matches: [{path: {pathPrefix: /identity}}]
   policies:
@@ -59,7 +71,7 @@ def test_no_marker_shows_in_logs_dump_metrics_or_errors(gateway, upstream, tmp_p
 
     (tmp_path / "secret").write_text("CANARY-file-key\n")
     text = CONFIG.replace("BACKEND", str(upstream(script))).replace("FOLDER", str(tmp_path))
-    running = gateway(text, environment={"RUST_LOG": "trace", "HEADGATE_TEST": "x"})
+    running = gateway(text, environment={"RUST_LOG": "trace", "OIDC_COOKIE_SECRET": "5a" * 32})
     paths = ("/keyed", "/dead", "/identity?pass=CANARY-api-key&a=1", "/identity?pass=CANARY-wrong", "/identity")
     shown = [running.fetch(f"{running.url}{path}")[1] for path in paths]
     shown.append(running.fetch(f"{running.url}/v1/chat/completions", "POST", data=b'{"model":"m"}')[1])
@@ -83,6 +95,7 @@ def test_no_marker_shows_in_logs_dump_metrics_or_errors(gateway, upstream, tmp_p
     shown += [running.fetch(f"http://127.0.0.1:{running.stats}/metrics")[1], running.log()]
     for text in shown:
         assert "CANARY" not in text
+        assert "5a" * 32 not in text
 
 
 def test_a_configuration_error_does_not_show_the_secret_beside_it(tmp_path) -> None:

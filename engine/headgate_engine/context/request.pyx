@@ -92,7 +92,7 @@ cdef class RequestContext:
         self.log_fields.append((key, value))
 
     def add_response_header(self, str name, str value):
-        """Puts a header on the final response, replacing one of that name."""
+        """Puts a header on the final response, replacing one of that name; cookies are added."""
         self.set_response_header(name.lower().encode("latin-1"), value.encode("latin-1"))
 
     def respond(self, Reply reply):

@@ -4,6 +4,7 @@
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.mark cimport HeadMark
 from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.link.endpoints cimport Endpoint
 from headgate_engine.link.contract cimport ClientStream, ServerStream, Sink
 from headgate_engine.link.timers cimport Timer
 from headgate_engine.link.worker cimport Worker
@@ -43,6 +44,10 @@ cdef class Exchange(Sink):
     cdef RoutePlan route
     cdef BackendPlan backend
     cdef object pool
+    cdef BackendPlan entry           # what the route chose: all attempts go there
+    cdef Endpoint endpoint           # of the attempt, where the backend has several
+    cdef bint judged, left           # it knows what came of the attempt; it counts it no more
+    cdef int64_t attempt_started
     cdef object call                 # the handler's side of this request (link.handler.HandlerCall)
     cdef int stage
     cdef bint suspended
@@ -91,6 +96,10 @@ cdef class Exchange(Sink):
     cdef int _want_body(self) except -1
     cdef int _body_complete(self) except -1
     cdef int _connect(self, bint fresh) except -1
+    cdef bint _pick_endpoint(self) except -1
+    cdef int _endpoint_answered(self, MessageHead trailers) except -1
+    cdef int _endpoint_failed(self) except -1
+    cdef int _leave_endpoint(self) except -1
     cdef int _send_request(self) except -1
     cdef int _choose_request_mode(self, int64_t* length) noexcept
     cdef int _choose_response_mode(self, MessageHead head, int64_t* length) noexcept

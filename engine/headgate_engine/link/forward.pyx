@@ -11,13 +11,14 @@ from headgate_engine.context.mark cimport mark_head
 from headgate_engine.context.request cimport (
     BODY_PREFIX, BODY_WHOLE, Reply, RequestContext, new_context, recycle_context)
 from headgate_engine.http1.codec cimport BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE
+from headgate_engine.link.endpoints cimport Endpoint, EndpointSet
 from headgate_engine.link.contract cimport ClientStream, ServerStream, Sink, WRITE_FAILED, WRITE_QUEUED
 from headgate_engine.link.forwarded cimport add_forwarded
-from headgate_engine.link.grpc_status cimport grpc_reply, is_grpc
+from headgate_engine.link.grpc_status cimport GRPC_LATER, grpc_reply, grpc_status, is_grpc
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.reasons cimport (
     REPLY_BODY_TOO_LARGE, REPLY_INTERNAL, REPLY_INVALID_REQUEST, REPLY_LISTENER_NOT_FOUND, REPLY_METHOD_NOT_ALLOWED,
-    REPLY_NO_VALID_BACKENDS, REPLY_REQUEST_TIMEOUT, REPLY_RESPONSE_TOO_LARGE, REPLY_ROUTE_NOT_FOUND,
+    REPLY_NO_HEALTHY_BACKENDS, REPLY_NO_VALID_BACKENDS, REPLY_REQUEST_TIMEOUT, REPLY_RESPONSE_TOO_LARGE, REPLY_ROUTE_NOT_FOUND,
     REPLY_UPGRADE_REFUSED,
     REPLY_UPSTREAM_FAILED, REPLY_UPSTREAM_PROTOCOL, REPLY_UPSTREAM_TIMEOUT)
 from headgate_engine.link.record cimport record_request
@@ -178,7 +179,9 @@ cdef class Exchange(Sink):
         return CONTINUE
 
     cdef int _pick_backend(self) except -1:
-        self.backend = self.route.choose()
+        if self.entry is None:
+            self.entry = self.route.choose()
+        self.backend = self.entry
         if self.backend is None:
             self.ctx.reply = self.worker.reply(REPLY_NO_VALID_BACKENDS)
             return RESPOND
@@ -195,7 +198,10 @@ cdef class Exchange(Sink):
         if self.backend.kind == BACKEND_HOST:
             if self.backend.authority is not None and not self.route.keep_authority:
                 self.ctx.head.set_authority(self.backend.authority, len(self.backend.authority))
-            self.pool = self.backend.pool
+            if self.backend.endpoints is None:
+                self.pool = self.backend.pool
+            elif not self._pick_endpoint():
+                return self.respond(self.worker.reply(REPLY_NO_HEALTHY_BACKENDS))
             return self._connect(False)
         self.stage = STAGE_BODY
         return self._want_body()
@@ -287,6 +293,43 @@ cdef class Exchange(Sink):
         (<Pool>self.pool).acquire(self, fresh, has_body or not is_idempotent(ctx.head))
         return 0
 
+    # -- which of several endpoints ----------------------------------------------------------------------------------
+    cdef bint _pick_endpoint(self) except -1:
+        """Takes another endpoint than the attempt before it, where there is one; False without any."""
+        cdef Endpoint endpoint = (<EndpointSet>self.backend.endpoints).pick(self.ctx, self.endpoint)
+        if endpoint is None:
+            return False
+        self.endpoint = endpoint
+        self.judged = self.left = False
+        self.pool = endpoint.pool
+        endpoint.begin()
+        return True
+
+    cdef int _endpoint_answered(self, MessageHead trailers) except -1:
+        """Tells the endpoint what it answered; a gRPC answer says in its trailers whether it is one."""
+        cdef RequestContext ctx = self.ctx
+        cdef int64_t taken
+        if self.endpoint is None or self.judged:
+            return 0
+        status = grpc_status(ctx.response, trailers)
+        if status == GRPC_LATER and trailers is None:
+            return 0
+        self.judged = True
+        taken = ctx.head_received_ns - self.attempt_started
+        return (<EndpointSet>self.backend.endpoints).answered(self.endpoint, ctx, status, taken)
+
+    cdef int _endpoint_failed(self) except -1:
+        if self.endpoint is not None and not self.judged:
+            self.judged = True
+            (<EndpointSet>self.backend.endpoints).failed(self.endpoint, 0)
+        return 0
+
+    cdef int _leave_endpoint(self) except -1:
+        if self.endpoint is not None and not self.left:
+            self.left = True
+            self.endpoint.end()
+        return 0
+
     cdef int on_connected(self, ClientStream stream) except -1:
         self.upstream = stream
         self.stage = STAGE_FORWARD
@@ -334,6 +377,7 @@ cdef class Exchange(Sink):
         if self.stage != STAGE_CONNECT:
             return 0
         self.ctx.error = detail
+        self._endpoint_failed()
         if self._retry():
             return 0
         if timed_out:
@@ -412,6 +456,7 @@ cdef class Exchange(Sink):
         cdef RequestContext ctx = self.ctx
         ctx.response = head
         ctx.head_received_ns = monotonic_ns()
+        self._endpoint_answered(None)
         if self.retries_left and self._unwanted(head.status) and self._retry():
             return 0
         self.stage = STAGE_RESPONSE
@@ -516,7 +561,8 @@ cdef class Exchange(Sink):
             for name, value in ctx.response_headers:
                 if (<bytes>name).startswith(b"x-ratelimit-") and ctx.response.find(<bytes>name, len(<bytes>name), 0) >= 0:
                     continue      # a limit further in, told by the backend, stands
-                ctx.response.drop_field(<bytes>name, len(<bytes>name))
+                if <bytes>name != b"set-cookie":
+                    ctx.response.drop_field(<bytes>name, len(<bytes>name))
                 ctx.response.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
         return 0
 
@@ -571,6 +617,8 @@ cdef class Exchange(Sink):
         self.upstream = None
         if self.stage == STAGE_DONE:
             return 0
+        if self.endpoint is not None and not self.judged:
+            self._endpoint_answered(new_head() if trailers is None else trailers)
         if self.tap is not None:
             self.tap.finish(self.ctx, self.tapped_out())
             if self.tapped.length:
@@ -648,6 +696,7 @@ cdef class Exchange(Sink):
             return self._finish(True)
         self.ctx.error = detail
         if self.stage == STAGE_RESPONSE:
+            self._endpoint_failed()
             if self.held is not None:
                 return self.respond(self.worker.reply(REPLY_UPSTREAM_PROTOCOL))
             # The client has a part of the answer: only a broken connection tells it that the rest is missing.
@@ -656,6 +705,7 @@ cdef class Exchange(Sink):
         if reused and not bytes_seen and not self.body_lost and is_idempotent(self.ctx.head):
             self.ctx.error = None
             return self._connect(True)
+        self._endpoint_failed()
         if self._retry():
             return 0
         if bytes_seen:
@@ -664,8 +714,10 @@ cdef class Exchange(Sink):
 
     cdef int _start_attempt(self) except -1:
         cdef int64_t timeout = self.backend.request_timeout_ns or self.route.backend_timeout_ns
+        if timeout or self.endpoint is not None:
+            self.attempt_started = monotonic_ns()
         if timeout:
-            self.attempt_deadline = monotonic_ns() + timeout
+            self.attempt_deadline = self.attempt_started + timeout
             self._arm()
         return 0
 
@@ -699,6 +751,7 @@ cdef class Exchange(Sink):
             return False
         self.retries_left -= 1
         self._drop_upstream()
+        self._leave_endpoint()
         self.replay = None
         if replay is not None:
             if self.pending is not None and self.pending.length:
@@ -751,6 +804,7 @@ cdef class Exchange(Sink):
             return self.advance()
         if self.stage == STAGE_CONNECT and self.upstream is None:
             (<Pool>self.pool).withdraw(self)
+        self._endpoint_failed()
         if not whole and self._retry():
             return 0
         self.respond(self.worker.reply(REPLY_REQUEST_TIMEOUT if whole else REPLY_UPSTREAM_TIMEOUT))
@@ -893,6 +947,7 @@ cdef class Exchange(Sink):
             self.timer.exchange = None
             self.timer = None
         ctx.finished_ns = monotonic_ns()
+        self._leave_endpoint()
         if ctx.waiting is not None:
             ctx.waiting.cancel()
         ctx.exchange = None

@@ -5,3 +5,9 @@ from headgate_engine.context.request cimport Reply
 
 cdef bint is_grpc(MessageHead request) noexcept
 cdef Reply grpc_reply(Reply reply)
+
+cdef enum:
+    GRPC_NONE = -1          # not gRPC
+    GRPC_LATER = 100000     # its trailers will tell
+
+cdef int grpc_status(MessageHead response, MessageHead trailers) except -2

@@ -35,6 +35,18 @@ cdef Reply grpc_reply(Reply reply):
     return Reply(200, b"", tuple(fields), reply.reason)
 
 
+cdef int grpc_status(MessageHead response, MessageHead trailers) except -2:
+    """Status of a gRPC response by its head or trailers; GRPC_NONE for other responses, GRPC_LATER before trailers."""
+    if not is_grpc(response):
+        return GRPC_NONE
+    text = response.get("grpc-status")
+    if text is None and trailers is not None:
+        text = trailers.get("grpc-status")
+    if text is None:
+        return GRPC_LATER
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 4 else UNKNOWN
+
+
 def as_grpc(Reply reply):
     """Python face of grpc_reply(), for tests."""
     return grpc_reply(reply)

@@ -14,5 +14,6 @@ REPLY_IDS = {
     "internal": REPLY_INTERNAL,
     "upgrade_refused": REPLY_UPGRADE_REFUSED,
     "misdirected": REPLY_MISDIRECTED,
+    "no_healthy_backends": REPLY_NO_HEALTHY_BACKENDS,
     "response_too_large": REPLY_RESPONSE_TOO_LARGE,
 }

@@ -24,6 +24,7 @@ cdef class BackendPlan:
     cdef readonly str name                   # label and log value
     cdef readonly str protocol               # http, llm, mcp
     cdef public object pool                  # link.pool.Pool (host, llm provider)
+    cdef public object endpoints             # link.endpoints.EndpointSet; None: the one pool
     cdef public bytes authority              # automatic authority rewrite; None keeps the client's
     cdef public tuple request_steps          # Step, once per attempt
     cdef public tuple response_steps

@@ -1,5 +1,6 @@
 from headgate_engine.context.request import Reply
 from headgate_engine.http1.codec import Limits
+from headgate_engine.link.endpoints import EndpointSet
 from headgate_engine.link.handler import HandlerBackend
 from headgate_engine.link.pool import Pool
 from headgate_engine.llm.router import ModelRouter
@@ -21,6 +22,7 @@ class BackendPlan:
     """One destination with the steps of an attempt. kind: BackendKind of plans.pxd. Times in ns, 0 is none."""
 
     pool: Pool
+    endpoints: EndpointSet | None
     authority: bytes | None
     request_steps: tuple[Step, ...]
     response_steps: tuple[Step, ...]

@@ -11,6 +11,7 @@ cdef enum SlotKind:
     SLOT_GAUGE = 2
     SLOT_HISTOGRAM = 3
     SLOT_BUCKET = 4
+    SLOT_ENDPOINT = 5
 
 cdef struct SegmentHeader:
     uint64_t magic               # stored last by create()

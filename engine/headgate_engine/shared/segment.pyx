@@ -42,7 +42,8 @@ cdef enum:
 
 DEFAULT_SIZE = 16 * 1024 * 1024
 DEFAULT_ENTRIES = 16384
-KIND_NAMES = {SLOT_COUNTER: b"counter", SLOT_GAUGE: b"gauge", SLOT_HISTOGRAM: b"histogram", SLOT_BUCKET: b"bucket"}
+KIND_NAMES = {SLOT_COUNTER: b"counter", SLOT_GAUGE: b"gauge", SLOT_HISTOGRAM: b"histogram", SLOT_BUCKET: b"bucket",
+              SLOT_ENDPOINT: b"endpoint"}
 
 
 class SegmentFull(MemoryError):

@@ -12,6 +12,7 @@ from headgate.ir.policy.csrf import Csrf
 from headgate.ir.policy.delay import Delay
 from headgate.ir.policy.identity import ApiKeyAuth, BasicAuth, JwtAuth
 from headgate.ir.policy.mirror import Mirror
+from headgate.ir.policy.oidc import Oidc
 from headgate.ir.policy.retry import Retry
 from headgate.ir.policy.rewrite import Redirect, Rewrite
 from headgate.ir.policy.transformation import Transformation
@@ -77,6 +78,7 @@ class GatewayPolicies:
     """What may run in the gateway phase, before a route is chosen. `authorization` of all levels adds up."""
 
     cors: Cors | None = None
+    oidc: Oidc | None = None
     jwt: JwtAuth | None = None
     basic: BasicAuth | None = None
     api_key: ApiKeyAuth | None = None

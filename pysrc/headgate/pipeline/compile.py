@@ -93,6 +93,7 @@ class Pools:
 
     def close_unused(self, current: Pools) -> None:
         """Close what `current` did not take over."""
+        current._previous = {}
         for key, pool in self.by_key.items():
             if current.by_key.get(key) is not pool:
                 pool.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headgate.ir.endpoint import Endpoint
-from headgate.ir.policy.identity import KeySource
+from headgate.ir.policy.document_source import DocumentSource
 from headgate.policy.key_sets import KeyStore
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.pool import Pool
@@ -21,9 +21,9 @@ class KeyStores:
         self._worker = worker
         self._pool = pool
         self._previous = {} if previous is None else previous.by_source
-        self.by_source: dict[KeySource, KeyStore] = {}
+        self.by_source: dict[DocumentSource, KeyStore] = {}
 
-    def get(self, source: KeySource) -> KeyStore:
+    def get(self, source: DocumentSource) -> KeyStore:
         """Return the store of a source; a remote one begins to fetch."""
         found = self.by_source.get(source)
         if found is None:
@@ -41,6 +41,7 @@ class KeyStores:
 
     def close_unused(self, current: KeyStores) -> None:
         """End what `current` did not take over."""
+        current._previous = {}
         for source, store in self.by_source.items():
             if current.by_source.get(source) is not store:
                 store.close()

@@ -31,7 +31,7 @@ PHASES: tuple[Phase, ...] = (
         "request",
         (
             Entry("cors", True, "a preflight carries no credentials"),
-            Entry("oidc", False, "identity comes before anything that may spend money"),
+            Entry("oidc", True, "identity comes before anything that may spend money"),
             Entry("jwtAuth", True),
             Entry("basicAuth", True),
             Entry("apiKey", True),
@@ -47,7 +47,7 @@ PHASES: tuple[Phase, ...] = (
         (
             Entry("timeout", True, "counted from the start of the request, covers all that follows"),
             Entry("cors", True),
-            Entry("oidc", False),
+            Entry("oidc", True),
             Entry("jwtAuth", True),
             Entry("mcpAuthentication", False, "before authorization (specification, Inbound 3)"),
             Entry("basicAuth", True),

@@ -33,6 +33,7 @@ REPLIES: dict[str, Row] = {
     "response_too_large": Row(502, "", "UpstreamFailure"),
     "upgrade_refused": Row(502, "request upgrade failed", "UpstreamFailure"),
     "upstream_failed": Row(503, "upstream call failed", "UpstreamFailure"),
+    "no_healthy_backends": Row(503, "no healthy backends", "NoHealthyBackend"),
     "request_timeout": Row(504, "request timeout", "Timeout"),
     "upstream_timeout": Row(504, "upstream call timeout", "Timeout"),
 }
@@ -68,6 +69,7 @@ CAUSES: dict[str, str] = {
     "response_too_large": "`buffer.response`",
     "upgrade_refused": "the backend switched to another protocol than the one asked for",
     "upstream_failed": "connect refused, reset, TLS failure, name not found",
+    "no_healthy_backends": "a service without endpoints",
     "request_timeout": "`timeout.requestTimeout`",
     "upstream_timeout": "`timeout.backendRequestTimeout`, or a connect time-out",
 }

@@ -22,6 +22,7 @@ from headgate.policy import (
     direct_response,
     identity,
     mirror,
+    oidc,
     rewrite,
     transformation,
 )
@@ -44,6 +45,8 @@ def _identity_steps(policies: GatewayPolicies, env: Environment, phase: str) -> 
     found: list[Step] = []
     if policies.cors is not None:
         found.append(cors.compile_cors(policies.cors))
+    if policies.oidc is not None:
+        found.append(oidc.compile_oidc(policies.oidc, env))
     if policies.jwt is not None:
         found.append(identity.compile_jwt(policies.jwt, env))
     if policies.basic is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from headgate.expr.compile import compile_expression
 from headgate.expr.custom import CustomFunctions
 from headgate.ir.endpoint import Endpoint
-from headgate.ir.policy.identity import KeySource
+from headgate.ir.policy.document_source import DocumentSource
 from headgate.policy.key_sets import KeyStore
 from headgate_engine.expr.program import Program
 from headgate_engine.link.client import HttpClient
@@ -24,7 +24,7 @@ class Environment:
 
     segment: Segment
     max_body: int
-    key_store: Callable[[KeySource], KeyStore]
+    key_store: Callable[[DocumentSource], KeyStore]
     client: Callable[[Endpoint], HttpClient]
     spawn: Callable[..., asyncio.Task[None]]
     functions: CustomFunctions = field(default_factory=dict)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from headgate.crypto.jwks import MAX_BYTES, KeySet, parse_jwks
-from headgate.ir.policy.identity import KeySource
+from headgate.ir.policy.document_source import DocumentSource
 from headgate_engine.link.client import CallError, HttpClient
 
 logger = logging.getLogger("headgate.keys")
@@ -27,7 +27,9 @@ MOST_PAUSE: Final = 300.0
 class KeyStore:
     """One key set of a worker. `on_change` is called when its keys are other ones."""
 
-    def __init__(self, source: KeySource, client: HttpClient | None, spawn: Callable[..., asyncio.Task[None]]) -> None:
+    def __init__(
+        self, source: DocumentSource, client: HttpClient | None, spawn: Callable[..., asyncio.Task[None]]
+    ) -> None:
         self.source = source
         self.keys = parse_jwks(source.document) if source.document is not None else KeySet(())
         self.on_change: list[Callable[[], None]] = []

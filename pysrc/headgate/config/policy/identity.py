@@ -9,13 +9,12 @@ from typing import Any, Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
-from headgate.config.policy import location
+from headgate.config.policy import document_source, location
 from headgate.crypto.htpasswd import parse_htpasswd
 from headgate.crypto.jwks import parse_jwks
-from headgate.document import fields
 from headgate.document.secret import REDACTED
 from headgate.errors import Problem
-from headgate.ir.endpoint import Endpoint
+from headgate.ir.policy.document_source import DocumentSource
 from headgate.ir.policy.identity import (
     BASIC,
     BEARER,
@@ -24,9 +23,7 @@ from headgate.ir.policy.identity import (
     BasicAuth,
     JwtAuth,
     JwtProvider,
-    KeySource,
 )
-from headgate.ir.tls import BackendTls
 
 CLAIMS: Final = frozenset(("exp", "nbf", "aud", "iss", "sub"))
 HASH: Final = re.compile(r"sha256:([0-9a-fA-F]{64})")
@@ -64,40 +61,20 @@ def _provider(context: Context, record: Record) -> JwtProvider | None:
     return JwtProvider(issuer=record["issuer"], keys=keys, audiences=audiences, required=required)
 
 
-def key_source(context: Context, record: Record, key: str) -> KeySource | None:
+def key_source(context: Context, record: Record, key: str) -> DocumentSource | None:
     """Return where the key set of entry `key` comes from; a document that is there is checked now."""
-    value = record.get(key)
-    if isinstance(value, Record):
-        if "url" in value:
-            return _remote(context, value)
-        found = context.read_file(value, "file", value["file"]) if "file" in value else None
-        if found is None:
-            return None
-        file, document = found[0], found[1].decode("utf-8", "replace")
-    elif value is None:
-        return None
-    else:
-        file, document = None, str(value)
+    source = document_source.parse(context, record, key)
+    if source is None or source.document is None:
+        return source
     try:
-        keys = parse_jwks(document)
+        keys = parse_jwks(source.document)
         if not keys.keys:
             raise ValueError("; ".join(("there is no usable key", *keys.skipped)))
     except ValueError as error:
         context.fault(Problem.VALUE, record, key, str(error))
         return None
     context.warnings.extend(f"{record.path}.{key}: {reason}" for reason in keys.skipped)
-    return KeySource(document=document, file=file)
-
-
-def _remote(context: Context, record: Record) -> KeySource | None:
-    try:
-        url = fields.url(record["url"])
-    except ValueError as error:
-        context.fault(Problem.VALUE, record, "url", str(error))
-        return None
-    tls = BackendTls() if url.scheme == "https" else None
-    endpoint = Endpoint(key=f"keys+{url.scheme}://{url.host}:{url.port}", host=url.host, port=url.port, tls=tls)
-    return KeySource(url=record["url"], endpoint=endpoint, path=url.path or "/")
+    return source
 
 
 def dump_jwt(auth: JwtAuth) -> dict[str, Any]:
@@ -106,7 +83,7 @@ def dump_jwt(auth: JwtAuth) -> dict[str, Any]:
         {
             "issuer": one.issuer,
             "audiences": list(one.audiences),
-            "jwks": {"url": one.keys.url} if one.keys.url else {"file": one.keys.file} if one.keys.file else "inline",
+            "jwks": document_source.dump(one.keys),
             "jwtValidationOptions": {"requiredClaims": list(one.required)},
         }
         for one in auth.providers

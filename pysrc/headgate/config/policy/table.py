@@ -22,6 +22,7 @@ from headgate.config.policy import (
     identity,
     local_rate_limit,
     mirror,
+    oidc,
     retry,
     rewrite,
     timeout,
@@ -59,6 +60,7 @@ def _record(parse: Callable[[Context, Record], Any]) -> Parse:
 KINDS: Final[tuple[Kind, ...]] = (
     Kind("timeout", "timeout", _record(timeout.parse), timeout.dump),
     Kind("cors", "cors", _record(cors.parse), cors.dump, gateway=True),
+    Kind("oidc", "oidc", _record(oidc.parse), oidc.dump, gateway=True),
     Kind("jwtAuth", "jwt", _record(identity.parse_jwt), identity.dump_jwt, gateway=True),
     Kind("basicAuth", "basic", _record(identity.parse_basic), identity.dump_basic, gateway=True),
     Kind("apiKey", "api_key", _record(identity.parse_api_key), identity.dump_api_key, gateway=True),

@@ -165,7 +165,7 @@ VIRTUAL_MODEL: Final = Object(
 LLM_POLICIES: Final = Object(
     "LlmPolicies",
     {
-        "oidc": later(maybe(OIDC)),
+        "oidc": maybe(OIDC),
         "jwtAuth": maybe(JWT),
         "authorization": maybe(RULES),
         "extAuthz": later(maybe(EXT_AUTHZ_POLICY)),

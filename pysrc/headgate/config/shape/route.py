@@ -55,7 +55,7 @@ TRANSFORMATION_POLICY: Final = Union(
 # What may stand in the gateway phase, in the order it runs.
 GATEWAY_PHASE: Final = {
     "cors": maybe(CORS),
-    "oidc": later(maybe(OIDC)),
+    "oidc": maybe(OIDC),
     "jwtAuth": maybe(JWT),
     "basicAuth": maybe(BASIC),
     "apiKey": maybe(API_KEY),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headgate.document.secret import Secret
-from headgate.ir.endpoint import Endpoint
+from headgate.ir.policy.document_source import DocumentSource
 from headgate.ir.policy.location import Location
 
 Mode = Literal["strict", "optional", "permissive"]
@@ -15,22 +15,11 @@ BASIC = Location(prefix="Basic ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeySource:
-    """A key set: `document` as it is, or fetched from `path` at `endpoint` (`url` for logs)."""
-
-    document: str | None = None
-    file: str | None = None
-    url: str | None = None
-    endpoint: Endpoint | None = None
-    path: str = "/"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class JwtProvider:
     """Whose tokens count. `audiences` empty: any. `required`: claims that must be there."""
 
     issuer: str
-    keys: KeySource
+    keys: DocumentSource
     audiences: tuple[str, ...] = ()
     required: tuple[str, ...] = ("exp",)
 

@@ -43,7 +43,7 @@ STOP_SECONDS = 3.0
 CANCEL_SECONDS = 5.0
 PR_SET_PDEATHSIG = 1
 # The gateway's own secrets, which a server has no use for.
-NOT_INHERITED = ("SESSION_KEY",)
+NOT_INHERITED = ("SESSION_KEY", "OIDC_COOKIE_SECRET")
 
 
 class Exchange:

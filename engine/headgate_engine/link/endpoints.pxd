@@ -1,0 +1,62 @@
+# Several endpoints behind one backend: who gets the next request, and who is left alone for a while.
+
+from headgate_engine.context.request cimport RequestContext
+from headgate_engine.shared.segment cimport Segment
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+cdef enum:
+    # Workers that have a column of their own for calls under way; others share them.
+    COLUMNS = 32
+
+cdef struct EndpointSlot:
+    # One endpoint of one backend, shared by all workers.
+    uint64_t lock
+    double health                # moving average, 0..1
+    double latency               # moving average of successes in seconds, 0: none yet
+    int64_t total                # requests started
+    int64_t failures             # in a row
+    int64_t ejected              # times
+    int64_t ejected_until_ns     # CLOCK_MONOTONIC; 0: in use
+    uint32_t pending[COLUMNS]    # calls under way, by worker
+
+cdef class Endpoint:
+    cdef readonly str key
+    cdef readonly uint32_t capacity          # its share of the picks
+    cdef public object pool
+    cdef readonly bytes address
+    cdef Segment segment
+    cdef EndpointSlot* slot
+    cdef int column
+    cdef int pending                         # of this worker
+    cdef uint64_t mixed                      # hash of the key, for affinity
+    cdef bint ejected(self, int64_t now_ns) noexcept nogil
+    cdef double score(self) noexcept nogil
+    cdef int begin(self) noexcept nogil
+    cdef int end(self) noexcept nogil
+    cdef int succeeded(self, double seconds) noexcept nogil
+
+cdef class HealthPlan:
+    cdef readonly object unhealthy           # expr.program.Program, None: 5xx or a gRPC status other than 0
+    cdef readonly bint evicts                # an eviction block was given
+    cdef readonly int64_t duration_ns        # 0: not given
+    cdef readonly int64_t backoff_ns         # of the route's retries, used when no duration is given
+    cdef readonly int64_t consecutive        # 0: no threshold
+    cdef readonly double threshold           # < 0: none
+    cdef readonly double restore             # < 0: health stays as it was
+
+cdef class EndpointSet:
+    cdef readonly tuple endpoints
+    cdef readonly HealthPlan health          # None: only scores
+    cdef readonly object affinity            # expr.program.Program, None: none
+    cdef uint64_t total_capacity
+    cdef uint64_t* cumulative
+    # None without endpoints. `avoid` failed just now: another one is taken where there is one.
+    cdef Endpoint pick(self, RequestContext ctx, Endpoint avoid)
+    cdef Endpoint sample(self) noexcept
+    cdef Endpoint usable(self, int64_t now_ns, Endpoint avoid)
+    cdef Endpoint affine(self, RequestContext ctx, int64_t now_ns, Endpoint avoid)
+    # What came of a call: its response head (grpc_status -1: not known), or no answer at all.
+    cdef int answered(self, Endpoint endpoint, RequestContext ctx, int grpc_status, int64_t taken_ns) except -1
+    cdef int failed(self, Endpoint endpoint, int64_t hint_ns) except -1
+    cdef bint is_unhealthy(self, RequestContext ctx, int grpc_status) except -1

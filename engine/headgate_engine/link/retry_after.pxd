@@ -1,0 +1,8 @@
+# How long a server that refuses for load wants to be left alone.
+
+from headgate_engine.context.headers cimport MessageHead
+
+from libc.stdint cimport int64_t
+
+# 0 when it does not say.
+cdef int64_t retry_after_ns(MessageHead head) except -1

@@ -1,0 +1,87 @@
+"""Browser sessions: a session cookie that was opened is remembered, all else goes to the policy in Python."""
+
+from headgate_engine.context.headers cimport H_COOKIE, SPAN_SENSITIVE, MessageHead
+from headgate_engine.context.request cimport RequestContext
+from headgate_engine.link.timers cimport monotonic_ns
+from headgate_engine.plan.step cimport CONTINUE
+from headgate_engine.steps.identity cimport STRICT, IdentityStep, Remembered
+from headgate_engine.steps.location cimport CredentialLocation
+
+from libc.string cimport memcmp
+
+
+cdef class OidcStep(IdentityStep):
+    """oidc: claims and ID token of a session go to ctx.jwt and ctx.jwt_token, the policy's cookies leave the request.
+
+    session: name of the session cookie. login_prefix: how the cookies of logins under way begin. callback, logout:
+    paths that `verify` answers, as everything without a session that is remembered; its credential is None without a
+    cookie. Values given to admit() are pairs of claims and token.
+    """
+
+    def __init__(self, str session, str login_prefix, str callback, str logout, verify):
+        self.name = "oidc"
+        self.location = CredentialLocation("cookie", session)
+        self.mode = STRICT
+        self.function = verify
+        self.remembered = {}
+        self.session_name = session.encode()
+        self.login_prefix = login_prefix.encode()
+        self.callback = callback.encode()
+        self.logout = logout.encode()
+
+    cdef int run(self, RequestContext ctx) except -1:
+        cdef bytes credential
+        cdef Remembered known
+        if is_preflight(ctx.head):
+            return CONTINUE
+        credential = self.location.find(ctx)
+        if credential is None or self.own_path(ctx.head):
+            return self.judge(ctx, credential)
+        found = self.remembered.get(credential)
+        if found is not None:
+            known = <Remembered>found
+            if known.until_ns > monotonic_ns():
+                self.accept(ctx, credential, known.value)
+                return CONTINUE
+            del self.remembered[credential]
+        return self.judge(ctx, credential)
+
+    cdef bint own_path(self, MessageHead head) except -1:
+        cdef const char* path = head.data + head.target_off
+        if head.path_len == len(self.callback) and memcmp(path, <const char*>self.callback, head.path_len) == 0:
+            return True
+        return head.path_len == len(self.logout) and memcmp(path, <const char*>self.logout, head.path_len) == 0
+
+    cdef int accept(self, RequestContext ctx, bytes credential, object value) except -1:
+        ctx.jwt, ctx.jwt_token = <tuple>value
+        self.strip(ctx.head)
+        subject = ctx.jwt.get("sub")
+        if type(subject) is str:
+            ctx.add_log_field("jwt.sub", subject)
+        return 0
+
+    cdef int strip(self, MessageHead head) except -1:
+        """Takes the policy's own cookies out; those of others stay as they are."""
+        cdef int i = head.find_id(H_COOKIE, 0)
+        cdef bytes line
+        parts = []
+        while i >= 0:
+            line = head.data[head.spans[i].value_off:head.spans[i].value_off + head.spans[i].value_len]
+            for part in line.split(b";"):
+                part = part.strip(b" \t")
+                name = part.partition(b"=")[0]
+                if part and name != self.session_name and not name.startswith(self.login_prefix):
+                    parts.append(part)
+            i = head.find_id(H_COOKIE, i + 1)
+        head.drop_id(H_COOKIE)
+        if parts:
+            line = b"; ".join(parts)
+            head.add_field(b"cookie", 6, line, len(line))
+            head.spans[head.count - 1].flags |= SPAN_SENSITIVE
+        return 0
+
+
+cdef bint is_preflight(MessageHead head) noexcept:
+    """https://fetch.spec.whatwg.org/#cors-preflight-request: it carries no cookies, so nobody can be logged in."""
+    return (head.method_len == 7 and memcmp(head.data + head.method_off, b"OPTIONS", 7) == 0
+            and head.find(b"origin", 6, 0) >= 0 and head.find(b"access-control-request-method", 29, 0) >= 0)

@@ -1,0 +1,198 @@
+"""An OpenID provider: its metadata, its keys, and the calls to its token endpoint.
+
+OpenID Connect Core 1.0, Discovery 1.0; RFC 6749 for the token endpoint.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote_plus, urlencode
+
+from headgate.crypto.jws import Checks, TokenError, UnknownKey, verify
+from headgate.ir.policy.document_source import DocumentSource
+from headgate.ir.policy.oidc import Oidc, TokenAuth
+from headgate.policy.environment import Environment
+from headgate.policy.key_sets import KeyStore
+from headgate_engine.link.client import CallError
+
+logger = logging.getLogger("headgate.oidc")
+
+CALL_SECONDS: Final = 10.0
+MAX_ANSWER: Final = 64 * 1024
+METADATA_SECONDS: Final = 3600.0
+# Between two tries to fetch metadata that could not be fetched.
+PAUSE_SECONDS: Final = 5.0
+
+
+class ProviderError(Exception):
+    """The provider did not do its part; the text says what, and holds no secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """Where the provider does what. `logout`: its RP-initiated logout endpoint. `names_issuer`: it adds `iss` to its
+    authorization responses (RFC 9207).
+    """
+
+    authorization: str
+    token: DocumentSource
+    keys: DocumentSource
+    token_auth: TokenAuth
+    logout: str | None = None
+    names_issuer: bool = False
+
+
+def parse_metadata(document: str | bytes, issuer: str) -> Metadata:
+    """Return what a discovery document says (Discovery 1.0 section 3); ValueError when it cannot be used."""
+    found = json.loads(document)
+    if not isinstance(found, dict):
+        raise ValueError("the metadata is no object")
+    if found.get("issuer") != issuer:
+        raise ValueError("the metadata is of another issuer")
+    texts = {key: found.get(key) for key in ("authorization_endpoint", "token_endpoint", "jwks_uri")}
+    for key, value in texts.items():
+        if not isinstance(value, str):
+            raise ValueError(f"the metadata has no {key}")
+    methods = found.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
+    auth: TokenAuth
+    if "client_secret_basic" in methods:
+        auth = "clientSecretBasic"
+    elif "client_secret_post" in methods:
+        auth = "clientSecretPost"
+    else:
+        raise ValueError("the provider takes no client secret at its token endpoint")
+    authorization = str(texts["authorization_endpoint"])
+    logout = found.get("end_session_endpoint")
+    for url in (authorization, logout):
+        if url is not None:
+            DocumentSource.remote(url)  # it goes into a location field
+    return Metadata(
+        authorization=authorization,
+        token=DocumentSource.remote(str(texts["token_endpoint"])),
+        keys=DocumentSource.remote(str(texts["jwks_uri"])),
+        token_auth=auth,
+        logout=logout,
+        names_issuer=found.get("authorization_response_iss_parameter_supported") is True,
+    )
+
+
+class Provider:
+    """The provider of one policy in one worker."""
+
+    def __init__(self, policy: Oidc, env: Environment) -> None:
+        self._policy = policy
+        self._env = env
+        self._checks = Checks(policy.issuer, (policy.client_id,), frozenset(("exp", "sub")))
+        self._metadata: Metadata | None = None
+        self._good_until = 0.0
+        self._not_before = 0.0
+        self._fetching: asyncio.Task[None] | None = None
+        explicit = policy.endpoints
+        if explicit is not None:
+            self._metadata = Metadata(
+                explicit.authorization, explicit.token, explicit.keys, explicit.token_auth
+            )
+            self._good_until = float("inf")
+        elif policy.discovery is not None and policy.discovery.document is not None:
+            self._metadata = parse_metadata(policy.discovery.document, policy.issuer)
+            self._good_until = float("inf")
+
+    @property
+    def known(self) -> Metadata | None:
+        """The metadata, if they are there and fresh."""
+        return self._metadata if time.monotonic() < self._good_until else None
+
+    async def metadata(self) -> Metadata:
+        """Return the metadata, fetched when they are missing or old; ProviderError when there are none."""
+        if self.known is None and time.monotonic() >= self._not_before:
+            if self._fetching is None:
+                self._fetching = self._env.spawn(f"oidc metadata {self._policy.issuer}", self._fetch())
+            await asyncio.wait([self._fetching])
+        if self._metadata is None:
+            raise ProviderError("the provider's metadata cannot be fetched")
+        return self._metadata
+
+    async def _fetch(self) -> None:
+        source = self._policy.discovery
+        assert source is not None
+        try:
+            status, body = await self._call(source, "GET", [("accept", "application/json")], None)
+            if status != 200:
+                raise ValueError(f"status {status}")
+            self._metadata = parse_metadata(body, self._policy.issuer)
+            self._good_until = time.monotonic() + METADATA_SECONDS
+        except (CallError, ValueError, TimeoutError, OSError, RecursionError) as error:
+            self._not_before = time.monotonic() + PAUSE_SECONDS
+            reason = str(error) or type(error).__name__
+            logger.warning("cannot fetch metadata", extra={"url": source.url, "error": reason})
+        finally:
+            self._fetching = None
+
+    async def _call(
+        self, source: DocumentSource, method: str, headers: list[tuple[str, str]], body: bytes | None
+    ) -> tuple[int, bytes]:
+        assert source.endpoint is not None
+        async with asyncio.timeout(CALL_SECONDS):
+            response = await self._env.client(source.endpoint).request(method, source.path, headers, body)
+            try:
+                return response.status, await response.read(MAX_ANSWER)
+            finally:
+                await response.aclose()
+
+    async def tokens(self, form: dict[str, str]) -> dict[str, Any]:
+        """Return what the token endpoint answers to a grant; ProviderError."""
+        metadata = await self.metadata()
+        headers = [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")]
+        secret = self._policy.client_secret.reveal()
+        if metadata.token_auth == "clientSecretBasic":  # noqa: S105 (the name of a method)
+            # RFC 6749 section 2.3.1: both parts are form-encoded before they are joined.
+            pair = f"{quote_plus(self._policy.client_id)}:{quote_plus(secret)}"
+            headers.append(("authorization", "Basic " + base64.b64encode(pair.encode()).decode()))
+        else:
+            form = {**form, "client_id": self._policy.client_id, "client_secret": secret}
+        try:
+            status, body = await self._call(metadata.token, "POST", headers, urlencode(form).encode())
+            found = json.loads(body)
+            if not isinstance(found, dict):
+                raise ValueError("the answer is no object")
+        except (CallError, ValueError, TimeoutError, OSError, RecursionError) as error:
+            reason = str(error) or type(error).__name__
+            logger.warning("token call failed", extra={"url": metadata.token.url, "error": reason})
+            raise ProviderError("the token exchange failed") from None
+        if status != 200:
+            code = str(found.get("error"))[:64]
+            logger.warning("token call refused", extra={"url": metadata.token.url, "status": status, "error": code})
+            raise ProviderError("the token exchange failed")
+        return found
+
+    async def verified(self, token: object, nonce: str | None) -> dict[str, Any]:
+        """Return the claims of an ID token (Core 1.0 section 3.1.3.7); ProviderError. `nonce` None: not asked for."""
+        if not isinstance(token, str) or not token.isascii():
+            raise ProviderError("the provider gave no ID token")
+        store = self._env.key_store((await self.metadata()).keys)
+        try:
+            claims = await self._verify(token.encode(), store)
+        except TokenError as error:
+            logger.warning("ID token refused", extra={"issuer": self._policy.issuer, "error": str(error)})
+            raise ProviderError("the ID token is not valid") from None
+        audience = claims["aud"]
+        if isinstance(audience, list) and len(audience) > 1 and claims.get("azp") != self._policy.client_id:
+            raise ProviderError("the ID token is not valid")
+        if nonce is not None and claims.get("nonce") != nonce:
+            raise ProviderError("nonce mismatch")
+        return claims
+
+    async def _verify(self, token: bytes, store: KeyStore) -> dict[str, Any]:
+        try:
+            return verify(token, store.keys, self._checks, time.time())
+        except UnknownKey:
+            if not store.may_refetch:
+                raise
+        await store.refetch()
+        return verify(token, store.keys, self._checks, time.time())

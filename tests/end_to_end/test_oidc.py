@@ -1,0 +1,445 @@
+"""Browser login from the configuration file to the wire: a provider that misbehaves, and a real one from npm."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
+
+import httpx
+import pytest
+from tests.end_to_end.asking import indented
+from tests.end_to_end.fake_provider import SECRET, FakeProvider
+
+ROOT = Path(__file__).resolve().parents[2]
+PROVIDER = ROOT / "build" / "node" / "node_modules" / "oidc-provider" / "lib" / "index.js"
+COOKIE_KEY = "5a" * 32
+ENVIRONMENT = {"OIDC_COOKIE_SECRET": COOKIE_KEY}
+OIDC = """
+oidc:
+  issuer: "%s"
+  clientId: app
+  clientSecret: "a secret/with+signs"
+  redirectURI: "http://127.0.0.1:{port}/login/done"
+  scopes: [email]
+"""
+SHOWN = "transformations: {request: {set: {x-sub: jwt.sub}}}\n"
+
+
+@pytest.fixture
+def provider() -> Iterator[FakeProvider]:
+    found = FakeProvider()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def site(gateway: Callable[..., Any], echo: int) -> Callable[..., Any]:
+    """`site(policy, workers=1)`: a gateway with the policy in front of an echo service."""
+
+    def start(policy: str, workers: int = 1) -> Any:
+        text = (
+            "gateways:\n  default: {port: {port}}\nroutes:\n- name: web\n  policies:\n"
+            + indented(policy)
+            + f'\n  backends: [{{host: "127.0.0.1:{echo}"}}]\n'
+        )
+        return gateway(text, workers, ENVIRONMENT)
+
+    return start
+
+
+class Browser(httpx.Client):
+    """Keeps cookies, follows nothing by itself."""
+
+    def __init__(self) -> None:
+        super().__init__(follow_redirects=False, timeout=10)
+
+    def begin(self, running: Any, path: str = "/") -> httpx.Response:
+        answer = self.get(running.url + path)
+        assert answer.status_code == 302, answer.text
+        return answer
+
+    def log_in(self, running: Any, provider: FakeProvider, path: str = "/", **extra: str) -> httpx.Response:
+        """The provider's answer to a login that begins at `path`."""
+        code, query = provider.authorize(self.begin(running, path).headers["location"])
+        return self.get(f"{query['redirect_uri']}?{urlencode({'code': code, 'state': query['state'], **extra})}")
+
+    def names(self, start: str) -> list[str]:
+        return [cookie.name for cookie in self.cookies.jar if cookie.name.startswith(start)]
+
+
+def backend_saw(answer: httpx.Response, name: str) -> list[str]:
+    return [value for key, value in json.loads(answer.text)["headers"] if key.lower() == name]
+
+
+def test_a_login_and_what_follows(site, provider: FakeProvider) -> None:
+    running = site(OIDC % provider.issuer + SHOWN + "backendAuth: {passthrough: {}}\n", workers=2)
+    with Browser() as browser:
+        first = browser.begin(running, "/deep/page?x=1&y=%20")
+        location = urlsplit(first.headers["location"])
+        query = {key: values[0] for key, values in parse_qs(location.query).items()}
+        assert f"{location.scheme}://{location.netloc}{location.path}" == f"{provider.issuer}/auth"
+        assert set(query) == {
+            "response_type", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
+            "code_challenge_method",
+        }  # fmt: skip
+        assert (query["response_type"], query["client_id"], query["scope"]) == ("code", "app", "openid email")
+        assert query["redirect_uri"] == f"{running.url}/login/done"
+        assert query["code_challenge_method"] == "S256"
+        assert first.headers["cache-control"] == "no-store"
+        cookie = first.headers["set-cookie"]
+        assert re.fullmatch(
+            r"gw_oidc_t_[0-9a-f]{16}\.[\w-]+=[\w-]+; Max-Age=300; Path=/; HttpOnly; SameSite=Lax", cookie
+        )
+        done = browser.log_in(running, provider, "/deep/page?x=1&y=%20")
+        assert (done.status_code, done.headers["location"]) == (302, "/deep/page?x=1&y=%20")
+        assert provider.credentials() == f"app {SECRET}"
+        assert provider.grants[-1]["grant_type"] == "authorization_code"
+        session = next(line for line in done.headers.get_list("set-cookie") if line.startswith("gw_oidc_s_"))
+        assert re.fullmatch(r"gw_oidc_s_[0-9a-f]{16}=[\w-]+; Max-Age=\d+; Path=/; HttpOnly; SameSite=Lax", session)
+        assert 590 <= int(session.split("Max-Age=")[1].split(";")[0]) <= 600
+        browser.cookies.set("own", "kept", domain="127.0.0.1")
+        for _ in range(6):      # both workers, opened and remembered
+            page = browser.get(running.url + "/deep/page?x=1")
+            assert page.status_code == 200
+            assert backend_saw(page, "x-sub") == ["ada"]
+            assert backend_saw(page, "cookie") == ["own=kept"]
+            assert len(backend_saw(page, "authorization")) == 1, "the ID token can be passed on"
+        wrong = browser.post(running.url + "/login/done?code=x&state=y")
+        assert (wrong.status_code, wrong.text) == (400, "oidc failure: invalid callback")
+        left = browser.get(running.url + "/login/done/logout")
+        assert left.status_code == 302
+        goodbye = urlsplit(left.headers["location"])
+        assert goodbye.path == "/bye"
+        assert set(parse_qs(goodbye.query)) == {"id_token_hint", "client_id"}
+        assert browser.names("gw_oidc_s_") == []
+        assert browser.get(running.url + "/").status_code == 302
+    running.wait_log("jwt.sub=ada")
+    log = running.log()
+    assert SECRET not in log
+    assert "eyJhbGci" not in log
+    assert COOKIE_KEY not in log
+
+
+def test_a_preflight_passes_and_every_other_method_logs_in(site, provider: FakeProvider) -> None:
+    running = site(OIDC % provider.issuer)
+    ask = {"origin": "https://a.test", "access-control-request-method": "PUT"}
+    assert httpx.options(running.url, headers=ask).status_code == 200
+    assert httpx.options(running.url).status_code == 302
+    for method in ("POST", "PUT", "DELETE", "HEAD"):
+        assert httpx.request(method, running.url).status_code == 302, method
+
+
+def test_what_is_no_session_is_none(site, provider: FakeProvider) -> None:
+    running = site(OIDC % provider.issuer)
+    with Browser() as browser:
+        browser.log_in(running, provider)
+        name = browser.names("gw_oidc_s_")[0]
+        value = browser.cookies[name]
+        other = browser.names("gw_oidc_t_")
+    flipped = value[:40] + ("A" if value[40] != "A" else "B") + value[41:]
+    for bad in ("", "x", flipped, value[:-4], value + "AAAA", "é".encode().decode("latin-1"), "=" * 5000):
+        answer = httpx.get(running.url, headers=[(b"cookie", f"{name}={bad}".encode("latin-1"))])
+        assert answer.status_code == 302, bad
+    assert httpx.get(running.url, headers={"cookie": f"{name}={value}"}).status_code == 200
+    assert httpx.get(running.url, headers={"cookie": f"{name}={value}; {name}={flipped}"}).status_code == 302
+    assert other == [], "a login that is over leaves no cookie"
+
+
+def callback(running: Any, state: str, browser: httpx.Client, **extra: str) -> httpx.Response:
+    return browser.get(f"{running.url}/login/done?{urlencode({'state': state, **extra})}")
+
+
+def test_callbacks_that_do_not_belong_to_a_login(site, provider: FakeProvider) -> None:
+    running = site(OIDC % provider.issuer)
+    with Browser() as browser, Browser() as victim:
+        code, query = provider.authorize(browser.begin(running).headers["location"])
+        state = query["state"]
+        elsewhere = callback(running, state, victim, code=code)
+        assert (elsewhere.status_code, elsewhere.text) == (
+            400, "oidc failure: the login has expired or was begun elsewhere",
+        )  # fmt: skip
+        _, other = provider.authorize(browser.begin(running).headers["location"])
+        import base64
+
+        mine, theirs = (json.loads(base64.urlsafe_b64decode(one + "==")) for one in (state, other["state"]))
+        mixed = {"transactionId": mine["transactionId"], "csrfState": theirs["csrfState"]}
+        crossed = callback(running, base64.urlsafe_b64encode(json.dumps(mixed).encode()).decode(), browser, code=code)
+        assert (crossed.status_code, crossed.text) == (400, "oidc failure: csrf state mismatch")
+        for bad in ("", "x", "e30=", "W10=", "[[[[", "A" * 9000):
+            assert callback(running, bad, browser, code=code).status_code == 400, bad
+        assert callback(running, state, browser).status_code == 400, "no code"
+        assert provider.grants == [], "nothing was asked of the provider"
+        # The login cookie is spent by its first callback.
+        assert callback(running, state, browser, code=code).status_code == 400
+        refused = callback(running, other["state"], browser, error="access_denied\n<b>", error_description="no")
+        assert (refused.status_code, refused.text) == (400, "oidc failure: the provider returned access_denied?<b>")
+        code, query = provider.authorize(browser.begin(running).headers["location"])
+        twice = browser.get(f"{running.url}/login/done?code={code}&code=x&state={query['state']}")
+        assert twice.status_code == 400
+        mixed_up = callback(running, query["state"], browser, code=code, iss="https://evil.test")
+        assert (mixed_up.status_code, mixed_up.text) == (400, "oidc failure: the answer is of another provider")
+
+
+BAD_TOKENS: dict[str, tuple[dict[str, Any], int, str]] = {
+    "nonce": ({"nonce": "other"}, 400, "nonce mismatch"),
+    "no nonce": ({"nonce": None}, 400, "nonce mismatch"),
+    "issuer": ({"iss": "https://other.test"}, 500, "the ID token is not valid"),
+    "audience": ({"aud": "other"}, 500, "the ID token is not valid"),
+    "several audiences": ({"aud": ["app", "other"]}, 500, "the ID token is not valid"),
+    "several audiences, another party": ({"aud": ["app", "o"], "azp": "o"}, 500, "the ID token is not valid"),
+    "expired": ({"exp": 1000}, 500, "the ID token is not valid"),
+    "just expired": ({"exp": time.time() - 5}, 500, "the ID token has expired"),
+    "no expiry": ({"exp": None}, 500, "the ID token is not valid"),
+    "no subject": ({"sub": None}, 500, "the ID token is not valid"),
+    "too large": ({"groups": ["x" * 40] * 80}, 500, "the session does not fit into a cookie"),
+}
+
+
+def test_id_tokens_that_do_not_count(site, provider: FakeProvider) -> None:
+    running = site(OIDC % provider.issuer)
+    with Browser() as browser:
+        for name, (claims, status, text) in BAD_TOKENS.items():
+            provider.claims = claims
+            answer = browser.log_in(running, provider)
+            assert (answer.status_code, answer.text) == (status, f"oidc failure: {text}"), name
+            assert browser.names("gw_oidc_") == [], name
+        provider.claims, provider.algorithm, provider.key = {}, "HS256", "s" * 64
+        assert browser.log_in(running, provider).text == "oidc failure: the ID token is not valid"
+
+
+BAD_ANSWERS = {
+    "refused": (400, b'{"error":"invalid_grant"}'),
+    "broken": (500, b""),
+    "not JSON": (200, b"<html>"),
+    "a list": (200, b"[]"),
+    "no token": (200, b"{}"),
+    "token is no text": (200, b'{"id_token": 5}'),
+    "endless": (200, b'{"id_token":"' + b"x" * 100_000 + b'"}'),
+    "deep": (200, b"[" * 60_000),
+    "redirect": (302, b"{}"),
+}
+
+
+def test_token_endpoints_that_fail(site, provider: FakeProvider) -> None:
+    running = site(OIDC % provider.issuer)
+    with Browser() as browser:
+        for name, answer in BAD_ANSWERS.items():
+            provider.answer = answer
+            got = browser.log_in(running, provider)
+            assert got.status_code == 500, name
+            assert got.text in ("oidc failure: the token exchange failed", "oidc failure: the provider gave no ID token")
+        provider.answer = None
+        assert browser.log_in(running, provider).status_code == 302
+
+
+def test_a_provider_that_is_away_or_another_one(site, provider: FakeProvider) -> None:
+    provider.metadata = {"issuer": "https://other.test"}
+    running = site(OIDC % provider.issuer)
+    away = httpx.get(running.url)
+    assert (away.status_code, away.text) == (401, "oidc failure: the provider's metadata cannot be fetched")
+    running.wait_log("the metadata is of another issuer")
+    provider.metadata = {}
+    deadline = time.monotonic() + 15
+    while httpx.get(running.url).status_code != 302:        # asked for again after a pause
+        assert time.monotonic() < deadline
+        time.sleep(0.3)
+
+
+def test_the_issuer_in_the_answer_is_compared_and_asked_for(site, provider: FakeProvider) -> None:
+    provider.metadata = {"authorization_response_iss_parameter_supported": True}
+    running = site(OIDC % provider.issuer)
+    with Browser() as browser:
+        assert browser.log_in(running, provider).text == "oidc failure: the answer is of another provider"
+        assert browser.log_in(running, provider, iss=provider.issuer).status_code == 302
+
+
+def test_endpoints_of_ones_own_and_a_secret_in_the_form(site, provider: FakeProvider) -> None:
+    policy = OIDC % provider.issuer + f"""
+  authorizationEndpoint: "{provider.issuer}/auth?tenant=1"
+  tokenEndpoint: "{provider.issuer}/token"
+  tokenEndpointAuth: clientSecretPost
+  jwks: {{url: "{provider.issuer}/jwks"}}
+"""
+    running = site("\n".join(line for line in policy.splitlines() if line))
+    with Browser() as browser:
+        assert "/auth?tenant=1&response_type=code" in browser.begin(running).headers["location"]
+        assert browser.log_in(running, provider).status_code == 302
+        assert provider.grants[-1]["client_secret"] == SECRET
+        assert provider.clients[-1] == ""
+        assert browser.get(running.url).status_code == 200
+        left = browser.get(running.url + "/login/done/logout")
+        assert (left.status_code, left.text) == (200, "logged out\n")
+
+
+def test_places_to_return_to_stay_on_this_site(site, provider: FakeProvider) -> None:
+    running = site(OIDC % provider.issuer)
+    for path, back in (("//evil.test/x", "/"), ("/\\evil.test", "/"), ("/" + "x" * 3000, "/"), ("/a?b=//c", "/a?b=//c")):
+        with Browser() as browser:
+            code, query = provider.authorize(raw_location(browser, running, path))
+            answer = callback(running, query["state"], browser, code=code)
+            assert answer.headers["location"] == back, path
+
+
+def raw_location(browser: Browser, running: Any, path: str) -> str:
+    import http.client
+
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)
+    connection.putrequest("GET", path)
+    connection.endheaders()
+    answer = connection.getresponse()
+    name, _, value = answer.headers["set-cookie"].split(";")[0].partition("=")
+    browser.cookies.set(name, value, domain="127.0.0.1")
+    connection.close()
+    return answer.headers["location"]
+
+
+def test_logins_that_are_begun_and_never_finished_do_not_pile_up(site, provider: FakeProvider) -> None:
+    running = site(OIDC % provider.issuer)
+    with Browser() as browser:
+        for _ in range(12):
+            browser.begin(running)
+        assert len(browser.names("gw_oidc_t_")) == 5
+        assert browser.log_in(running, provider).status_code == 302
+
+
+def test_a_session_is_renewed_before_it_ends(site, provider: FakeProvider) -> None:
+    provider.refresh = True
+    provider.claims = {"exp": time.time() + 8}
+    running = site(OIDC % provider.issuer + SHOWN, workers=2)
+    with Browser() as browser:
+        browser.log_in(running, provider)
+        old = browser.cookies[browser.names("gw_oidc_s_")[0]]
+        assert browser.get(running.url).status_code == 200
+        provider.claims = {}
+        time.sleep(6.3)
+        answers = [httpx.get(running.url, headers={"cookie": f"{browser.names('gw_oidc_s_')[0]}={old}"}) for _ in range(8)]
+        assert {answer.status_code for answer in answers} == {200}
+        refreshes = [form for form in provider.grants if form["grant_type"] == "refresh_token"]
+        assert [form["refresh_token"] for form in refreshes] == ["refresh1"], "one worker renews, once"
+        new = [answer.headers["set-cookie"] for answer in answers if "set-cookie" in answer.headers]
+        assert len(new) == 1
+        assert "Max-Age=5" in new[0] or "Max-Age=600" in new[0]
+        renewed = new[0].split(";")[0]
+        time.sleep(2)
+        assert httpx.get(running.url, headers={"cookie": renewed}).status_code == 200
+        assert backend_saw(httpx.get(running.url, headers={"cookie": renewed}), "x-sub") == ["ada"]
+
+
+def test_a_session_goes_on_when_it_cannot_be_renewed_and_ends_in_time(site, provider: FakeProvider) -> None:
+    provider.refresh = True
+    provider.claims = {"exp": time.time() + 6}
+    running = site(OIDC % provider.issuer)
+    with Browser() as browser:
+        browser.log_in(running, provider)
+        cookie = {"cookie": f"{browser.names('gw_oidc_s_')[0]}={browser.cookies[browser.names('gw_oidc_s_')[0]]}"}
+        provider.claims = {"sub": "eve"}          # another user's token renews nothing
+        time.sleep(4.7)
+        answer = httpx.get(running.url, headers=cookie)
+        assert (answer.status_code, "set-cookie" in answer.headers) == (200, False)
+        time.sleep(1.6)
+        assert httpx.get(running.url, headers=cookie).status_code == 302
+
+
+def test_sessions_outlive_a_restart_and_belong_to_their_policy(site, provider: FakeProvider) -> None:
+    running = site(OIDC % provider.issuer)
+    with Browser() as browser:
+        browser.log_in(running, provider)
+        name = browser.names("gw_oidc_s_")[0]
+        value = browser.cookies[name]
+    text = running.path.read_text()
+    running.write(text[text.index("gateways:"):].replace("scopes: [email]", "scopes: [email, groups]"))
+    deadline = time.monotonic() + 10
+    while httpx.get(running.url, headers={"cookie": f"{name}={value}"}).status_code == 200:
+        assert time.monotonic() < deadline, "another policy takes the session"
+        time.sleep(0.1)
+    fresh = next(line.split("=")[0] for line in httpx.get(running.url).headers.get_list("set-cookie"))
+    renamed = fresh.split(".")[0].replace("gw_oidc_t_", "gw_oidc_s_")
+    assert httpx.get(running.url, headers={"cookie": f"{renamed}={value}"}).status_code == 302
+
+
+def test_the_configuration_is_checked(gateway) -> None:
+    import os
+    import sys
+
+    def refused(policy: str, environment: dict[str, str]) -> str:
+        text = "gateways: {default: {port: 1}}\nroutes:\n- policies:\n" + indented(policy) + "\n  backends: []\n"
+        done = subprocess.run(
+            [sys.executable, "-m", "headgate.cli.main", "-c", text, "--validate-only"],
+            capture_output=True, text=True, check=False, env={**os.environ, **environment},
+        )  # fmt: skip
+        assert done.returncode != 0
+        return done.stdout + done.stderr
+
+    good = (OIDC % "https://idp.test").replace("{port}", "1")
+    assert "OIDC_COOKIE_SECRET" in refused(good, {})
+    assert "64 hexadecimal digits" in refused(good, {"OIDC_COOKIE_SECRET": "abc"})
+    for change, message in (
+        (("/login/done", "/"), "needs a path other than /"),
+        (("/login/done", "/x?y"), "cannot have a user, a query or a fragment"),
+        (("[email]", "['a b']"), "is no scope"),
+        (("scopes:", "tokenEndpoint: 'https://x.test/t'\n  scopes:"), "belong together"),
+        (("scopes:", "tokenEndpointAuth: clientSecretPost\n  scopes:"), "discovery tells it"),
+        (("https://idp.test", "idp.test"), "begins with http"),
+    ):
+        assert message in refused(good.replace(*change), ENVIRONMENT), change
+
+
+# -- a real provider ---------------------------------------------------------------------------------------------------------
+@pytest.mark.node
+@pytest.mark.timeout(120)
+@pytest.mark.skipif(shutil.which("node") is None or not PROVIDER.exists(), reason="run `make node-peers`")
+def test_a_real_provider(gateway, echo) -> None:
+    text = "gateways:\n  default: {port: {port}}\nroutes:\n- name: web\n  policies:\n    directResponse: {status: 200, body: x}\n"
+    running = gateway(text, 2, ENVIRONMENT)
+    command = ["node", str(ROOT / "tests" / "peers" / "oidc_provider.mjs"), str(PROVIDER), f"{running.url}/login/done", "12"]
+    peer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert peer.stdout is not None
+        issuer = peer.stdout.readline().strip()
+        running.write(
+            "gateways:\n  default: {port: {port}}\nroutes:\n- name: web\n  policies:\n"
+            + indented(OIDC % issuer + "transformations: {request: {set: {x-sub: jwt.sub, x-mail: jwt.email}}}\n")
+            + f'\n  backends: [{{host: "127.0.0.1:{echo}"}}]\n'
+        )
+        deadline = time.monotonic() + 10
+        while httpx.get(running.url).status_code != 302:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        with Browser() as browser:
+            answer = browser.get(running.url + "/page")
+            for _ in range(20):
+                if answer.status_code in (302, 303):
+                    answer = browser.get(urljoin(str(answer.url), answer.headers["location"]))
+                elif "<form" in answer.text:
+                    action = re.search(r'action="([^"]+)"', answer.text)
+                    assert action
+                    fields = dict(re.findall(r'name="(prompt)" value="(\w+)"', answer.text))
+                    if 'name="login"' in answer.text:
+                        fields |= {"login": "ada", "password": "x"}
+                    answer = browser.post(urljoin(str(answer.url), action[1]), data=fields)
+                else:
+                    break
+            assert answer.status_code == 200, answer.text
+            assert str(answer.url) == f"{running.url}/page"
+            assert (backend_saw(answer, "x-sub"), backend_saw(answer, "x-mail")) == (["ada"], ["ada@a.test"])
+            first = browser.cookies[browser.names("gw_oidc_s_")[0]]
+            time.sleep(9.5)     # three quarters of the ID token's life
+            for _ in range(4):
+                assert browser.get(running.url).status_code == 200
+            assert browser.cookies[browser.names("gw_oidc_s_")[0]] != first, "renewed with the refresh token"
+            time.sleep(3)
+            assert browser.get(running.url).status_code == 200
+            goodbye = browser.get(running.url + "/login/done/logout")
+            assert goodbye.headers["location"].startswith(f"{issuer}/session/end?")
+            assert browser.get(goodbye.headers["location"]).status_code == 200
+            assert browser.get(running.url).status_code == 302
+    finally:
+        peer.terminate()
+        peer.wait()
