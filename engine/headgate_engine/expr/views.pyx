@@ -415,6 +415,8 @@ def _backend_name(RequestContext ctx):
 def _backend_type(RequestContext ctx):
     if ctx.backend is None:
         _missing("type")
+    if (<BackendPlan>ctx.backend).name.startswith("service/"):
+        return "service"
     return BACKEND_TYPES.get((<BackendPlan>ctx.backend).protocol, "unknown")
 
 

@@ -13,6 +13,7 @@ from headgate.config.dump import Runtime, dump
 from headgate.telemetry.build_info import build_info
 from headgate.telemetry.levels import USAGE, BadDirective
 from headgate.telemetry.metrics import CONTENT_TYPE, label_text, render
+from headgate_engine.link.endpoints import Endpoint
 from headgate_engine.shared.histogram import Sample, snapshot
 
 JSON = "application/json"
@@ -104,6 +105,7 @@ def runtime(running: Running) -> Runtime:
         workers=len(running.process.worker_pids()),
         started_unix_s=running.started_unix_s,
         build=build_info(),
+        endpoint=lambda owner, key: Endpoint(running.process.segment, owner, key).snapshot(),
     )
 
 

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy_values import NO_OPTIONS, BackendOptions, backend_options
+from headgate.config.services import Services
 from headgate.document import fields
 from headgate.document.fields import Target
 from headgate.errors import Problem
-from headgate.ir.backend import Backend, HostBackend, MissingBackend, NamedBackend, RouteBackend
+from headgate.ir.backend import (
+    Backend,
+    HostBackend,
+    MissingBackend,
+    NamedBackend,
+    RouteBackend,
+    ServiceBackend,
+    ServiceEndpoint,
+)
 from headgate.ir.digest import digest
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.mcp import McpBackend, McpTarget, StdioTarget, StreamableHttpTarget
@@ -36,6 +45,7 @@ class Backends:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.named: dict[str, _Named] = {}
+        self.services = Services(context)
         self._endpoints: dict[tuple[Target, BackendOptions], Endpoint] = {}
         self._hosts: dict[tuple[str, str], HostBackend] = {}
 
@@ -145,8 +155,38 @@ class Backends:
                 host = HostBackend(key=f"host/{shown}#{endpoint.key}", name=shown, endpoint=endpoint)
                 self._hosts[shown, endpoint.key] = host
             return host
+        service = record.get("service")
+        if service is not None:
+            return self.service(service["name"], service["port"], options)
         mcp = record.get("mcp")
         return self.mcp(mcp, name or owner, options) if mcp is not None else None
+
+    def service(self, name: str, port: int, options: BackendOptions) -> Backend:
+        """Return the backend of a port of the service `<namespace>/<hostname>`."""
+        service = self.services.by_key.get(name)
+        shown = f"service/{name}:{port}"
+        if service is None:
+            self.context.warnings.append(f"service {name!r} does not exist: requests to it get 500")
+            return MissingBackend(key=shown, name=shown, reason="service not found")
+        if options.tls is not None and options.tls.hostname is None:
+            options = replace(options, tls=replace(options.tls, hostname=service.hostname))
+        endpoints = tuple(
+            ServiceEndpoint(
+                key=workload.uid,
+                endpoint=self.endpoint(Target(host, target), options),
+                capacity=workload.capacity,
+            )
+            for workload, host, target in self.services.endpoints(service, port)
+            if workload.healthy
+        )
+        return ServiceBackend(
+            key=f"{shown}#{digest(*(one.endpoint.key for one in endpoints))}",
+            name=shown,
+            owner=f"service/{name}",
+            hostname=service.hostname,
+            port=port,
+            endpoints=endpoints,
+        )
 
     def mcp(self, record: Record, name: str, options: BackendOptions) -> McpBackend | None:
         """Return the MCP backend of a record with `targets`; None when its target is not supported or at
@@ -231,7 +271,7 @@ class Backends:
         if options.auth is not None and options.auth.fixed_header is None:
             self.context.fault(Problem.UNSUPPORTED, record, "policies", " (backendAuth other than a key in a header)")
         if options.needs_exchange:
-            what = " (authorization, transformations and requestRedirect of an MCP target)"
+            what = " (authorization, transformations, requestRedirect, health and sessionAffinity of an MCP target)"
             self.context.fault(Problem.UNSUPPORTED, record, "policies", what)
         return StreamableHttpTarget(
             # Not the endpoint's key: a session lives at the remote server and outlasts a renewed certificate.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from headgate.config import dump_discovery as discovery
 from headgate.config.dump_policies import backend_policies, endpoint, route_policies, target_policy
 from headgate.document.secret import REDACTED
-from headgate.ir.backend import Backend, HostBackend, MissingBackend, RouteBackend
+from headgate.ir.backend import Backend, HostBackend, MissingBackend, NamedBackend, RouteBackend, ServiceBackend
 from headgate.ir.bind import Bind
 from headgate.ir.frontend import Frontend
 from headgate.ir.gateway import Gateway
@@ -31,6 +32,8 @@ class Runtime:
     workers: int
     started_unix_s: int = 0
     build: Mapping[str, str] = field(default_factory=dict)
+    # What is known of an endpoint (link.endpoints.Endpoint.snapshot()), by owner and key; None: nothing is.
+    endpoint: Callable[[str, str], Mapping[str, Any] | None] = lambda _owner, _key: None
 
 
 def duration(milliseconds: int) -> str:
@@ -67,6 +70,8 @@ def _reference(choice: RouteBackend) -> Json:
     match choice.backend:
         case MissingBackend():
             found["invalid"] = None
+        case ServiceBackend(name=name, port=port):
+            found["service"] = {"name": name.removeprefix("service/").rpartition(":")[0], "port": port}
         case HostBackend(name=name) if not choice.named:
             found["inlineBackend"] = name
         case HostBackend(name=name) | McpBackend(name=name) | LlmRouter(name=name):
@@ -147,12 +152,24 @@ def _backend(backend: Backend, namespace: str, name: str) -> Json:
     match backend:
         case HostBackend():
             return {"host": {**common, "target": backend.endpoint.address}}
+        case ServiceBackend():
+            return {"service": {**common, "target": backend.hostname}}
         case McpBackend():
             return {"mcp": {**common, "target": _mcp(backend)}}
         case LlmRouter():
             return {"llmRouter": {**common, "target": {"models": [model.key for model in backend.models]}}}
         case MissingBackend():
             return {"invalid": common}
+
+
+def _with_state(shown: Json, named: NamedBackend, runtime: Runtime) -> Json:
+    """Return the entry of a host whose health is watched with what is known of it."""
+    backend = named.backend
+    if isinstance(backend, HostBackend) and (named.policies.health is not None or named.policies.affinity is not None):
+        address = backend.endpoint.address
+        state = runtime.endpoint(f"host/{backend.name}", address)
+        shown["host"]["endpoints"] = [discovery.group({address: ({"address": address}, 1, state)})]
+    return shown
 
 
 def _provider(provider: LlmProvider) -> Json:
@@ -269,7 +286,7 @@ def dump(gateway: Gateway, runtime: Runtime) -> Json:
     """
     backends = {
         f"{one.namespace}/{one.name}": {
-            "backend": _backend(one.backend, one.namespace, one.name),
+            "backend": _with_state(_backend(one.backend, one.namespace, one.name), one, runtime),
             "inlinePolicies": backend_policies(one.policies),
         }
         for one in gateway.backends
@@ -299,8 +316,8 @@ def dump(gateway: Gateway, runtime: Runtime) -> Json:
                         }
     targeted = [target_policy(policy) for policy in gateway.policies]
     return {
-        "workloads": [],
-        "services": [],
+        "workloads": [discovery.workload(one) for one in gateway.workloads],
+        "services": [discovery.service(one, gateway.workloads, runtime.endpoint) for one in gateway.services],
         "binds": [_bind(bind) for bind in sorted(gateway.binds, key=lambda one: one.key)],
         "routes": {"httpMesh": {}, "tcpMesh": {}, "routeGroups": {}},
         "policies": sorted((*_frontend(gateway.frontend), *targeted), key=lambda one: str(one["key"])),

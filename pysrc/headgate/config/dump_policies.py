@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headgate.config.policy import authorization, backend_auth, headers, rewrite, table, transformation
+from headgate.config.policy import authorization, backend_auth, headers, health, rewrite, table, transformation
 from headgate.document.fields import show_milliseconds
 from headgate.document.secret import REDACTED
 from headgate.ir.endpoint import Endpoint, Keepalives
@@ -79,6 +79,10 @@ def backend_policies(policies: BackendPolicies) -> list[Json]:
         found.append({"transformations": transformation.dump(policies.transformations)})
     if policies.redirect is not None:
         found.append({"requestRedirect": rewrite.dump(policies.redirect)})
+    if policies.health is not None:
+        found.append({"health": health.dump(policies.health)})
+    if policies.affinity is not None:
+        found.append({"sessionAffinity": {"source": policies.affinity}})
     if policies.request_headers is not None:
         found.append({"requestHeaderModifier": headers.dump(policies.request_headers)})
     if policies.response_headers is not None:

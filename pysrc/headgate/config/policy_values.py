@@ -7,7 +7,7 @@ from typing import Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
-from headgate.config.policy import authorization, backend_auth, headers, rewrite, table, transformation
+from headgate.config.policy import authorization, backend_auth, headers, health, rewrite, table, transformation
 from headgate.config.process_settings import keepalives
 from headgate.config.tls_material import backend_tls
 from headgate.ir.endpoint import Keepalives
@@ -21,6 +21,7 @@ from headgate.ir.policies import (
 )
 from headgate.ir.policy.authorization import Authorization
 from headgate.ir.policy.backend_auth import BackendAuth
+from headgate.ir.policy.health import Health
 from headgate.ir.policy.rewrite import Redirect
 from headgate.ir.policy.transformation import Transformation
 from headgate.ir.tls import BackendTls
@@ -62,11 +63,14 @@ class BackendOptions:
     authorization: Authorization | None = None
     transformations: tuple[Transformation, ...] | None = None
     redirect: Redirect | None = None
+    health: Health | None = None
+    affinity: str | None = None
 
     @property
     def needs_exchange(self) -> bool:
-        """Whether there is more than a call of our own can carry: rules, changes by expressions, redirects."""
-        return (self.authorization, self.transformations, self.redirect) != (None, None, None)
+        """Whether there is more than a call of our own can carry: rules, changes by expressions, redirects, choice."""
+        carried = (self.authorization, self.transformations, self.redirect, self.health, self.affinity)
+        return any(one is not None for one in carried)
 
     def under(self, stronger: BackendOptions) -> BackendOptions:
         """Return these with everything that `stronger` sets replaced, kind by kind; rules add up."""
@@ -87,6 +91,8 @@ class BackendOptions:
             authorization=self.authorization,
             transformations=self.transformations,
             redirect=self.redirect,
+            health=self.health,
+            affinity=self.affinity,
         )
 
 
@@ -98,6 +104,7 @@ def backend_options(context: Context, record: Record | None) -> BackendOptions:
     if record is None or not record.values:
         return NO_OPTIONS
     http, tcp, tls = record.get("http"), record.get("tcp"), record.get("backendTLS")
+    sick, sticky = record.get("health"), record.get("sessionAffinity")
     rules, changes, redirect = (record.get(key) for key in ("authorization", "transformations", "requestRedirect"))
     return BackendOptions(
         tls=backend_tls(context, tls) if tls is not None else None,
@@ -110,6 +117,8 @@ def backend_options(context: Context, record: Record | None) -> BackendOptions:
         authorization=authorization.parse(context, rules) if rules is not None else None,
         transformations=transformation.parse(context, changes) if changes is not None else None,
         redirect=rewrite.parse_redirect(context, redirect) if redirect is not None else None,
+        health=health.parse(context, sick) if sick is not None else None,
+        affinity=health.parse_affinity(context, sticky) if sticky is not None else None,
     )
 
 

@@ -63,6 +63,7 @@ class Standalone:
         settings = process_settings(self.context, process)
         client_side = frontend(self.context, self.section("frontendPolicies"), process.get("logging"))
         self.backends.declare(self.root.records("backends"))
+        self.backends.services.declare(self.root.records("services"), self.root.records("workloads"))
         self.ports.open_gateways(self.root.get("gateways") or {})
         self._binds()
         self._routes()
@@ -71,13 +72,16 @@ class Standalone:
         binds = self._finish(ANY_ADDRESS[settings.ipv6])
         backends = self.backends.for_dump()
         policies = tuple(self.targeted.dumped)
+        services, workloads = self.backends.services.for_dump()
         return Gateway(
             binds=binds,
             backends=backends,
             policies=policies,
             frontend=client_side,
             process=settings,
-            digest=digest(binds, backends, policies, client_side, settings),
+            services=services,
+            workloads=workloads,
+            digest=digest(binds, backends, policies, client_side, settings, services, workloads),
         )
 
     def _binds(self) -> None:

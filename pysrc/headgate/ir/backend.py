@@ -20,6 +20,29 @@ class HostBackend:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceEndpoint:
+    """One workload that serves a port of a service. `key`: its uid."""
+
+    key: str
+    endpoint: Endpoint
+    capacity: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceBackend:
+    """A port of a service. `name` is `service/<namespace>/<hostname>:<port>`; `owner` is the identity of what is known
+    of its endpoints, which all of its ports share.
+    """
+
+    key: str
+    name: str
+    owner: str
+    hostname: str
+    port: int
+    endpoints: tuple[ServiceEndpoint, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MissingBackend:
     """A reference that leads nowhere: requests that pick it get 500 with `reason` (`backend does not
     exist`).
@@ -30,7 +53,7 @@ class MissingBackend:
     reason: str = "backend does not exist"
 
 
-Backend = HostBackend | McpBackend | LlmRouter | MissingBackend
+Backend = HostBackend | ServiceBackend | McpBackend | LlmRouter | MissingBackend
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from headgate.ir.bind import Bind
 from headgate.ir.frontend import Frontend
 from headgate.ir.policies import TargetedPolicy
 from headgate.ir.process import ProcessSettings
+from headgate.ir.service import Service, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,3 +22,5 @@ class Gateway:
     frontend: Frontend
     process: ProcessSettings
     digest: str
+    services: tuple[Service, ...] = ()
+    workloads: tuple[Workload, ...] = ()

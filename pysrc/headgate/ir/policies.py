@@ -10,6 +10,7 @@ from headgate.ir.policy.buffer import Buffer
 from headgate.ir.policy.cors import Cors
 from headgate.ir.policy.csrf import Csrf
 from headgate.ir.policy.delay import Delay
+from headgate.ir.policy.health import Health
 from headgate.ir.policy.identity import ApiKeyAuth, BasicAuth, JwtAuth
 from headgate.ir.policy.mirror import Mirror
 from headgate.ir.policy.oidc import Oidc
@@ -108,7 +109,8 @@ class RoutePolicies(GatewayPolicies):
 class BackendPolicies:
     """Policies of one attempt. `request_timeout_ms` overrides the route's `backend_request_timeout_ms`.
 
-    TLS, connect time-out and keepalives are on the `Endpoint`.
+    TLS, connect time-out and keepalives are on the `Endpoint`. `affinity`: expression whose
+    value sticks to an endpoint.
     """
 
     request_headers: HeaderModifier | None = None
@@ -118,6 +120,8 @@ class BackendPolicies:
     authorization: Authorization | None = None
     transformations: tuple[Transformation, ...] | None = None
     redirect: Redirect | None = None
+    health: Health | None = None
+    affinity: str | None = None
 
 
 NO_GATEWAY_POLICIES = GatewayPolicies()

@@ -10,13 +10,15 @@ import ssl
 
 from headgate.backend.mcp.relay import Relay
 from headgate.expr.custom import parse_functions
-from headgate.ir.backend import HostBackend, MissingBackend, RouteBackend
+from headgate.ir.backend import HostBackend, MissingBackend, RouteBackend, ServiceBackend
 from headgate.ir.bind import Bind
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.mcp import McpBackend
 from headgate.ir.model import LlmRouter
+from headgate.ir.policies import NO_ROUTE_POLICIES, RoutePolicies
+from headgate.ir.policy.retry import Retry
 from headgate.ir.route import Route
 from headgate.net.authority import own_authority, rewritten_authority
 from headgate.net.dial import Dialer
@@ -28,11 +30,14 @@ from headgate.pipeline.llm import compile_models
 from headgate.pipeline.mcp import McpHandlers
 from headgate.pipeline.replies import Row, engine_replies, reply_of
 from headgate.policy.environment import Environment
+from headgate.policy.health import compile_health
 from headgate.policy.retry import compile_retry
 from headgate.telemetry.families import BUCKETS, BY_NAME
 from headgate.telemetry.metrics import series_key
 from headgate_engine.http1.codec import Limits
 from headgate_engine.link.client import HttpClient
+from headgate_engine.link.endpoints import Endpoint as EndpointState
+from headgate_engine.link.endpoints import EndpointSet
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
 from headgate_engine.log.access import AccessLogFormat
@@ -99,6 +104,36 @@ class Pools:
                 pool.close()
 
 
+class Endpoints:
+    """Members of backends by owner and key; a reload goes on with those that did not change, and their calls."""
+
+    def __init__(self, worker: Worker, previous: Endpoints | None) -> None:
+        self._worker = worker
+        self._previous = {} if previous is None else previous.by_key
+        self.by_key: dict[tuple[str, str, str, int], EndpointState] = {}
+
+    def get(self, owner: str, key: str, place: Endpoint, pool: Pool, capacity: int) -> EndpointState:
+        """Return the member, the running one where there is one."""
+        identity = (owner, key, place.key, capacity)
+        found = self.by_key.get(identity) or self._previous.get(identity)
+        if found is None:
+            worker = self._worker
+            address = place.address.encode()
+            found = EndpointState(worker.segment, owner, key, address, pool, capacity=capacity, worker=worker.index)
+        found.pool = pool
+        self.by_key[identity] = found
+        return found
+
+    def reset(self) -> None:
+        """Begin at nothing, whatever a worker before this one left behind."""
+        for member in self.by_key.values():
+            member.reset_pending()
+
+    def forget_previous(self) -> None:
+        """Let go of members that no backend names any more."""
+        self._previous = {}
+
+
 class Running:
     """One compiled configuration of one worker: `binds` by key, ready to be swapped in by activate()."""
 
@@ -114,6 +149,7 @@ class Running:
             worker, gateway, self.pools.get, relay, None if previous is None else previous.mcp
         )
         self.keys: KeyStores = KeyStores(worker, self.pools.get, None if previous is None else previous.keys)
+        self.endpoints: Endpoints = Endpoints(worker, None if previous is None else previous.endpoints)
         self.binds: dict[str, BindPlan] = {}
         self._contexts: dict[str, ssl.SSLContext] = {}
 
@@ -145,7 +181,10 @@ class Running:
             self.worker.set_bind(key, plan)
         previous = self._previous
         self._previous = None
-        if previous is not None:
+        self.endpoints.forget_previous()
+        if previous is None:
+            self.endpoints.reset()
+        else:
             for key in previous.binds.keys() - self.binds.keys():
                 self.worker.drop_bind(key)
             previous.pools.close_unused(self.pools)
@@ -227,7 +266,7 @@ class Compiler:
 
     def route(self, route: Route) -> RoutePlan:
         """Return the plan of one route: steps in pipeline order, backends with their weights."""
-        backends = tuple(self.backend(entry) for entry in route.backends)
+        backends = tuple(self.backend(entry, route.policies) for entry in route.backends)
         plan = RoutePlan(
             route.name,
             route.namespace,
@@ -242,21 +281,46 @@ class Compiler:
         if route.policies.retry is not None:
             plan.retry = compile_retry(route.policies.retry, self._environment)
         rewrite = route.policies.rewrite
-        plan.keep_authority = rewrite is not None and rewrite.authority is not None
+        plan.keep_authority = rewrite is not None and rewrite.authority is not None and not rewrite.authority.auto
         timeout = route.policies.timeout
         if timeout is not None:
             plan.request_timeout_ns = (timeout.request_timeout_ms or 0) * NS_PER_MS
             plan.backend_timeout_ns = (timeout.backend_request_timeout_ms or 0) * NS_PER_MS
         return plan
 
-    def backend(self, entry: RouteBackend) -> BackendPlan:
-        """Return the plan of one weighted choice."""
+    def _endpoints(
+        self, owner: str, places: list[tuple[str, Endpoint, int]], entry: RouteBackend, retry: Retry | None
+    ) -> EndpointSet:
+        """Return the endpoints of a backend; what is known of each is kept by `owner` and its own key."""
+        running = self._running
+        members = [
+            running.endpoints.get(owner, key, place, running.pools.get(place), capacity)
+            for key, place, capacity in places
+        ]
+        policies = entry.policies
+        health = None if policies.health is None else compile_health(policies.health, retry, self._environment)
+        affinity = None if policies.affinity is None else self._environment.program(policies.affinity, "route")
+        return EndpointSet(members, health, affinity)
+
+    def backend(self, entry: RouteBackend, policies: RoutePolicies = NO_ROUTE_POLICIES) -> BackendPlan:
+        """Return the plan of one weighted choice of a route with `policies`."""
+        retry, rewrite = policies.retry, policies.rewrite
+        automatic = rewrite is not None and rewrite.authority is not None and rewrite.authority.auto
         backend = entry.backend
         match backend:
             case HostBackend():
                 plan = BackendPlan(backend.name, "http", HOST)
                 plan.pool = self._running.pools.get(backend.endpoint)
                 plan.authority = rewritten_authority(backend.endpoint)
+                if entry.policies.health is not None or entry.policies.affinity is not None:
+                    place = (backend.endpoint.address, backend.endpoint, 1)
+                    plan.endpoints = self._endpoints(f"host/{backend.name}", [place], entry, retry)
+            case ServiceBackend():
+                plan = BackendPlan(backend.name, "http", HOST)
+                places = [(one.key, one.endpoint, one.capacity) for one in backend.endpoints]
+                plan.endpoints = self._endpoints(backend.owner, places, entry, retry)
+                if automatic:
+                    plan.authority = backend.hostname.encode("idna")
             case LlmRouter():
                 plan = BackendPlan(backend.name, "llm", LLM)
                 plan.router = compile_models(backend, self._running.pools.get, self._environment)

@@ -8,7 +8,7 @@ from headgate_engine.steps.rewrite import AuthorityChange, PathChange, RedirectS
 
 
 def _authority(change: AuthorityRewrite | None) -> AuthorityChange | None:
-    if change is None or change.keep:
+    if change is None or change.keep or change.auto:
         return None
     return AuthorityChange(change.full, change.host, change.port)
 

@@ -16,8 +16,10 @@ LEAST_STATUS, MOST_STATUS = 300, 399
 
 def _authority(context: Context, record: Record) -> AuthorityRewrite | None:
     value = record.get("authority")
-    if value is None or value == "auto":
+    if value is None:
         return None
+    if value == "auto":
+        return AuthorityRewrite(auto=True)
     if value == "none":
         return AuthorityRewrite(keep=True)
     found = AuthorityRewrite(full=value.get("full"), host=value.get("host"), port=value.get("port") or 0)
@@ -57,7 +59,7 @@ def parse_redirect(context: Context, record: Record) -> Redirect:
     authority = _authority(context, record)
     return Redirect(
         scheme=scheme,
-        authority=None if authority is not None and authority.keep else authority,
+        authority=None if authority is not None and (authority.keep or authority.auto) else authority,
         path=_path(context, record),
         status=302 if status is None else status,
     )
@@ -74,7 +76,7 @@ def dump(policy: Rewrite | Redirect) -> dict[str, Any]:
     if authority is not None:
         pairs = (("full", authority.full), ("host", authority.host), ("port", authority.port or None))
         given = {name: value for name, value in pairs if value is not None}
-        found["authority"] = "none" if authority.keep else given
+        found["authority"] = "none" if authority.keep else "auto" if authority.auto else given
     if path is not None:
         found["path"] = {"full": path.full} if path.full is not None else {"prefix": path.prefix}
     return found

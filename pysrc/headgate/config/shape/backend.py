@@ -64,7 +64,7 @@ BACKEND_POLICIES: Final = extend(
     {
         "responseHeaderModifier": maybe(HEADER_MODIFIER),
         "requestRedirect": maybe(REDIRECT),
-        "health": later(maybe(HEALTH)),
+        "health": maybe(HEALTH),
         "extAuthz": later(maybe(EXT_AUTHZ)),
         "authorization": maybe(RULES),
         "mcpAuthorization": later(maybe(RULES)),
@@ -81,7 +81,7 @@ BACKEND_POLICIES: Final = extend(
                 )
             )
         ),
-        "sessionAffinity": later(maybe(Object("SessionAffinity", {"source": required(CEL)}))),
+        "sessionAffinity": maybe(Object("SessionAffinity", {"source": required(CEL)})),
         "ai": later(maybe(AI_POLICY), {}),
     },
 )
@@ -198,7 +198,7 @@ ROUTE_BACKEND: Final = Object(
         "mcp": optional(MCP_BACKEND),
         "ai": later(optional(AI_BACKEND)),
         "aws": later(optional(AWS_BACKEND)),
-        "service": later(optional(SERVICE)),
+        "service": optional(SERVICE),
         "internal": later(optional(STRING)),
         "dynamic": later(optional(DYNAMIC)),
         "routeGroup": later(optional(STRING)),

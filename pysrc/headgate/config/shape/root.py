@@ -6,6 +6,7 @@ from typing import Final
 
 from headgate.config.shape.access import API_KEY, BASIC, JWT, OIDC, RULES
 from headgate.config.shape.backend import MCP_FIELDS, NAMED_BACKEND
+from headgate.config.shape.discovery import SERVICE_ENTRY, WORKLOAD_ENTRY
 from headgate.config.shape.external import EXT_AUTHZ_POLICY
 from headgate.config.shape.frontend import FRONTEND
 from headgate.config.shape.listener import BIND, GATEWAY
@@ -22,7 +23,6 @@ from headgate.config.shape.route import (
 )
 from headgate.config.shape.scalars import PORT
 from headgate.config.shape.vocabulary import (
-    Anything,
     ListOf,
     MapOf,
     Object,
@@ -77,7 +77,7 @@ ROOT: Final = Object(
         "tcpRoutes": later(optional(ListOf(ATTACHED_TCP_ROUTE)), []),
         "routeGroups": later(optional(ListOf(ROUTE_GROUP)), []),
         "ui": later(maybe(UI)),
-        "services": later(optional(ListOf(MapOf(Anything()))), []),
-        "workloads": later(optional(ListOf(MapOf(Anything()))), []),
+        "services": optional(ListOf(SERVICE_ENTRY)),
+        "workloads": optional(ListOf(WORKLOAD_ENTRY)),
     },
 )

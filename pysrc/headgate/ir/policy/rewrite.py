@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorityRewrite:
-    """One of `full`, `host`, `port`, or `keep` for the client's own (no automatic rewrite)."""
+    """One of `full`, `host`, `port`, `keep` for the client's own (no rewrite at all), `auto` for the backend's."""
 
     full: str | None = None
     host: str | None = None
     port: int = 0
     keep: bool = False
+    auto: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,28 @@
+"""`health` to the plan that endpoints are judged by."""
+
+from __future__ import annotations
+
+from headgate.ir.policy.health import Health
+from headgate.ir.policy.retry import Retry
+from headgate.policy.environment import Environment
+from headgate_engine.link.endpoints import HealthPlan
+
+MS_PER_S = 1000
+
+
+def compile_health(health: Health, retry: Retry | None, env: Environment) -> HealthPlan:
+    """Return the plan; the pause between the route's retries is how long an ejection lasts when nothing else says."""
+    unhealthy = None if health.unhealthy is None else env.program(health.unhealthy, "response")
+    backoff = retry.backoff_ms / MS_PER_S if retry is not None and retry.backoff_ms else None
+    eviction = health.eviction
+    if eviction is None:
+        return HealthPlan(unhealthy, backoff=backoff)
+    return HealthPlan(
+        unhealthy,
+        evicts=True,
+        duration=None if eviction.duration_ms is None else eviction.duration_ms / MS_PER_S,
+        backoff=backoff,
+        consecutive=eviction.consecutive,
+        threshold=eviction.threshold,
+        restore=eviction.restore,
+    )
