@@ -187,10 +187,10 @@ health:
 
 def test_a_server_that_asks_for_a_pause_gets_it(gateway: Callable[..., Any], trio: list[Member]) -> None:
     running = gateway(config(trio, own="health: {}"))
-    trio[0].status, trio[0].headers = 429, {"retry-after": "2"}
+    trio[0].status, trio[0].headers = 429, {"retry-after": "30"}
     assert [ask(running).status for _ in range(60)].count(429) == 1
     left = state(running, "a")["evictedUntil"]
-    assert left.endswith("ms") or left in ("1s", "2s")
+    assert left.endswith("ms") or left == "30s"
 
 
 def test_a_retry_goes_to_another_endpoint(gateway: Callable[..., Any], trio: list[Member]) -> None:

@@ -160,3 +160,35 @@ def test_a_client_that_leaves_ends_the_provider_s_work(gateway, upstream) -> Non
         check=False,
     )
     assert gone.wait(5)
+
+
+def test_a_key_may_be_for_some_models_only(gateway, sample) -> None:
+    keys = """
+  policies:
+    apiKey:
+      keys:
+      - {key: all}
+      - {key: some, allowedModels: ["pinned-*", missing]}
+      - {key: none, allowedModels: []}
+"""
+    text = CONFIG.replace("BACKEND", str(sample("llm_provider", "--api-key", "sk-sample"))) + keys.strip("\n")
+    running = gateway(text)
+
+    def use(key: str, model: str) -> str:
+        client = openai.OpenAI(base_url=f"{running.url}/v1", api_key=key, max_retries=0)
+        try:
+            client.chat.completions.create(model=model, messages=MESSAGES)
+        except openai.APIStatusError as error:
+            return f"{error.status_code} {error.code}"
+        return "ok"
+
+    def listed(key: str) -> list[str]:
+        client = openai.OpenAI(base_url=f"{running.url}/v1", api_key=key, max_retries=0)
+        return [model.id for model in client.models.list()]
+
+    assert [use("all", model) for model in ("sample", "pinned-x")] == ["ok", "ok"]
+    assert [use("some", model) for model in ("sample", "pinned-x")] == ["403 model_not_allowed", "ok"]
+    assert use("none", "sample") == "403 model_not_allowed"
+    assert use("strange", "sample") == "401 None"
+    assert sorted(listed("all")) == ["missing", "pinned-*", "sample"]
+    assert (listed("some"), listed("none")) == (["pinned-*", "missing"], [])

@@ -250,6 +250,23 @@ requestHeaderModifier: {{set: {{x-from: gate}}}}
     assert not any(b"content-length: 11" in head for head in seen)
     nowhere = gateway(BASE % (indented(text.replace(str(mirror), "1")), echo))
     assert ask(nowhere).status == 200
+    seen.clear()
+    more = f"""
+backends:
+- {{name: copies, host: "127.0.0.1:{mirror}", policies: {{backendAuth: {{key: copy-key}}}}}}
+services: [{{name: s, namespace: n, hostname: s.test, ports: {{80: 1}}}}]
+workloads: [{{uid: w, name: w, namespace: n, workloadIps: [127.0.0.1], services: {{n/s.test: {{80: {mirror}}}}}}}]
+"""
+    for target in ("backend: /copies", "service: {name: n/s.test, port: 80}"):
+        policy = f"requestMirror: {{backend: {{{target}}}, percentage: 1.0}}"
+        other = gateway(BASE % (indented(policy), echo) + more)
+        assert ask(other, headers={"authorization": "Bearer mine"}).got("authorization") == ["Bearer mine"]
+        deadline = time.monotonic() + 5
+        while not seen and time.monotonic() < deadline:
+            time.sleep(0.02)
+        sent = b"Bearer copy-key" if "copies" in target else b"Bearer mine"
+        assert [sent in head for head in seen] == [True], target
+        seen.clear()
 
 
 def test_rate_limits_with_conditions(policies) -> None:

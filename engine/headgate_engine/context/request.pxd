@@ -42,6 +42,7 @@ cdef class RequestContext:
     cdef public bytes jwt_token                 # the token those claims came in
     cdef public dict api_key                    # metadata of the key that was found; None: none was
     cdef public bytes api_key_text              # that key, as presented
+    cdef public tuple allowed_models            # patterns of models that it may use; None: all
     cdef public str basic_user                  # user name of basic authentication
     # -- what policies hand on to expressions: `metadata`, `extauthz`, `extproc` ... by name; None: nothing yet ------------
     cdef public dict metadata

@@ -1,6 +1,7 @@
 from collections.abc import Iterable
 
 from headgate_engine.context.headers import MessageHead
+from headgate_engine.llm.pattern import ModelPattern
 
 class Reply:
     """An answer the gateway makes itself: status 200..999, body, header pairs as bytes (names in lower case).
@@ -51,6 +52,7 @@ class RequestContext:
     jwt_token: bytes | None
     api_key: dict[str, object] | None
     api_key_text: bytes | None
+    allowed_models: tuple[ModelPattern, ...] | None
     basic_user: str | None
     metadata: dict[str, object] | None
     dynamic: dict[str, object] | None

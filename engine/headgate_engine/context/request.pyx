@@ -134,6 +134,7 @@ cdef void recycle_context(RequestContext ctx) noexcept:
     ctx.jwt_token = None
     ctx.api_key = None
     ctx.api_key_text = None
+    ctx.allowed_models = None
     ctx.basic_user = None
     ctx.metadata = None
     ctx.dynamic = None

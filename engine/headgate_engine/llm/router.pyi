@@ -1,12 +1,14 @@
 from collections.abc import Iterable, Mapping
 
 from headgate_engine.context.request import Reply
+from headgate_engine.llm.pattern import ModelPattern
 from headgate_engine.plan.plans import BackendPlan
 
 COMPLETIONS: str
 MODEL_LIST_PATHS: tuple[str, ...]
 MAX_DECODED: int
 INJECTED: bytes
+REASONS: dict[int, str]
 
 def refusal(status: int, code: str, message: str) -> Reply: ...
 def not_found(model: str) -> Reply: ...
@@ -43,3 +45,7 @@ class ModelRouter:
     def __init__(self, targets: Iterable[LlmTarget], created: float | None = None) -> None: ...
     @property
     def targets(self) -> tuple[LlmTarget, ...]: ...
+    def listing(self, targets: Iterable[LlmTarget]) -> bytes:
+        """Return the model list of these targets."""
+    def listed_for(self, patterns: tuple[ModelPattern, ...]) -> bytes:
+        """Return the model list that the key with these patterns may see."""

@@ -4,10 +4,9 @@ import json
 import time
 import zlib
 
-from libc.string cimport memcmp
-
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.llm.usage cimport UsageTap
 from headgate_engine.peek.json cimport ChatPeek
 from headgate_engine.plan.plans cimport BackendPlan
@@ -22,18 +21,22 @@ MAX_DECODED = 8 * 1024 * 1024
 INJECTED = b',"stream_options":{"include_usage":true}'
 
 
+REASONS = {403: "Authorization", 404: "NotFound"}
+
+
 def refusal(int status, str code, str message):
     """The error object of LLM routes."""
     body = json.dumps({"error": {"message": message, "type": "invalid_request_error", "code": code}},
                       separators=(",", ":")).encode()
     return Reply(status, body, ((b"content-type", b"application/json"),),
-                 "NotFound" if status == 404 else "InvalidRequest")
+                 REASONS.get(status, "InvalidRequest"))
 
 
 cdef Reply NOT_JSON = refusal(400, "invalid_request_body", "the request body is not a JSON object")
 cdef Reply NO_MODEL = refusal(400, "missing_model", "the request names no model")
 cdef Reply BAD_MODEL = refusal(400, "invalid_model", "the model must be a non-empty string")
 cdef Reply BAD_ENCODING = refusal(400, "request_body_decode_failed", "the request body cannot be decoded")
+cdef Reply NOT_ALLOWED = refusal(403, "model_not_allowed", "the API key may not use this model")
 cdef Reply TWO_MODELS = refusal(400, "invalid_request_body", "the request names the model twice")
 
 
@@ -50,34 +53,14 @@ cdef class LlmTarget:
 
     def __init__(self, str pattern, BackendPlan plan, str provider, *, str path_prefix="", str path_override=None,
                  paths=(), str pinned=None):
-        raw = pattern.encode()
         self.pattern = pattern
-        if raw == b"*":
-            pass
-        elif raw.endswith(b"*"):
-            self.prefix = raw.removesuffix(b"*")
-        elif raw.startswith(b"*"):
-            self.suffix = raw[1:]
-        else:
-            self.exact = raw
-        if b"*" in raw.removeprefix(b"*").removesuffix(b"*") or (raw != b"*" and raw.count(b"*") > 1):
-            raise ValueError(f"model pattern {pattern!r}: one * at the start or the end")
+        self.names = ModelPattern(pattern)
         self.plan = plan
         self.provider = provider.encode()
         self.path_prefix = path_prefix.encode()
         self.path_override = None if path_override is None else path_override.encode()
         self.paths = {suffix.encode(): path.encode() for suffix, path in dict(paths).items()}
         self.pinned = None if pinned is None else json.dumps(pinned).encode()
-
-    cdef bint fits(self, bytes model) noexcept:
-        if self.exact is not None:
-            return model == self.exact
-        if self.prefix is not None:
-            return len(model) >= len(self.prefix) and memcmp(<char*>model, <char*>self.prefix, len(self.prefix)) == 0
-        if self.suffix is not None:
-            return len(model) >= len(self.suffix) and memcmp(
-                <char*>model + len(model) - len(self.suffix), <char*>self.suffix, len(self.suffix)) == 0
-        return True
 
 
 cdef class LlmChoice:
@@ -90,9 +73,18 @@ cdef class ModelRouter:
     def __init__(self, targets, created=None):
         self.targets = tuple(targets)
         self.peek = ChatPeek()
-        listed = [{"id": target.pattern, "object": "model", "created": int(created or time.time()),
-                   "owned_by": "openai"} for target in targets]
-        self.model_list = json.dumps({"data": listed, "object": "list"}, separators=(",", ":")).encode()
+        self.created = int(created or time.time())
+        self.model_list = self.listing(self.targets)
+
+    def listing(self, targets):
+        """The model list of these targets."""
+        listed = [{"id": target.pattern, "object": "model", "created": self.created, "owned_by": "openai"}
+                  for target in targets]
+        return json.dumps({"data": listed, "object": "list"}, separators=(",", ":")).encode()
+
+    def listed_for(self, tuple patterns):
+        """The model list that the key with these patterns may see."""
+        return self.listing([target for target in self.targets if allowed(patterns, target.pattern.encode())])
 
     cdef LlmChoice choose(self, RequestContext ctx):
         cdef LlmChoice choice = LlmChoice.__new__(LlmChoice)
@@ -101,7 +93,8 @@ cdef class ModelRouter:
         cdef bytes path = head.data[head.target_off:head.target_off + head.path_len]
         text = path.decode("latin-1")
         if is_model_list(text):
-            choice.reply = Reply(200, self.model_list, ((b"content-type", b"application/json"),), "DirectResponse")
+            shown = self.model_list if ctx.allowed_models is None else self.listed_for(ctx.allowed_models)
+            choice.reply = Reply(200, shown, ((b"content-type", b"application/json"),), "DirectResponse")
             return choice
         if head.find_id(H_CONTENT_ENCODING, 0) >= 0:
             choice.reply = self._decode(ctx)
@@ -116,8 +109,11 @@ cdef class ModelRouter:
         if choice.reply is not None:
             return choice
         ctx.requested_model = self.peek.model_bytes()
+        if ctx.allowed_models is not None and not allowed(ctx.allowed_models, ctx.requested_model):
+            choice.reply = NOT_ALLOWED
+            return choice
         for target in self.targets:
-            if target.fits(ctx.requested_model):
+            if target.names.fits(ctx.requested_model):
                 break
         else:
             choice.reply = not_found(ctx.requested_model.decode("utf-8", "replace"))
@@ -195,6 +191,13 @@ cdef class ModelRouter:
         if target.plan.authority is not None:
             head.set_authority(target.plan.authority, len(target.plan.authority))
         return 0
+
+
+cdef bint allowed(tuple patterns, bytes model) except -1:
+    for pattern in patterns:
+        if (<ModelPattern>pattern).fits(model):
+            return True
+    return False
 
 
 cdef bint is_model_list(str path) except -1:

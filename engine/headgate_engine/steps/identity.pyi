@@ -1,6 +1,7 @@
 from collections.abc import Awaitable, Callable
 
 from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.llm.pattern import ModelPattern
 from headgate_engine.plan.step import AsyncStep
 from headgate_engine.steps.location import CredentialLocation
 
@@ -44,14 +45,16 @@ class JwtStep(IdentityStep):
     """jwtAuth: the claims go to ctx.jwt, the token leaves the request."""
 
 class ApiKeyStep(IdentityStep):
-    """apiKey: keys maps SHA-256 digests to metadata, so that no comparison tells how much of a guess was right."""
+    """apiKey: keys maps SHA-256 digests to metadata and the models that the key may use (None: all), so that no
+    comparison tells how much of a guess was right.
+    """
 
     def __init__(
         self,
         name: str,
         location: CredentialLocation,
         mode: str,
-        keys: dict[bytes, dict[str, object]],
+        keys: dict[bytes, tuple[dict[str, object], tuple[ModelPattern, ...] | None]],
         missing: Reply,
         invalid: Reply,
     ) -> None: ...

@@ -124,7 +124,9 @@ cdef class JwtStep(IdentityStep):
 
 
 cdef class ApiKeyStep(IdentityStep):
-    """apiKey: keys maps SHA-256 digests to metadata, so that no comparison tells how much of a guess was right."""
+    """apiKey: keys maps SHA-256 digests to metadata and the models that the key may use (None: all), so that no
+    comparison tells how much of a guess was right.
+    """
 
     def __init__(self, str name, CredentialLocation location not None, str mode, dict keys, Reply missing, Reply invalid):
         IdentityStep.__init__(self, name, location, mode, None, missing, invalid)
@@ -136,14 +138,14 @@ cdef class ApiKeyStep(IdentityStep):
             if self.location.conflict:
                 return self.refuse(ctx, self.invalid, False)
             return self.refuse(ctx, self.missing, True)
-        metadata = self.keys.get(sha256(credential).digest())
-        if metadata is None:
+        known = self.keys.get(sha256(credential).digest())
+        if known is None:
             return self.refuse(ctx, self.invalid, False)
-        self.accept(ctx, credential, metadata)
+        self.accept(ctx, credential, known)
         return CONTINUE
 
     cdef int accept(self, RequestContext ctx, bytes credential, object value) except -1:
-        ctx.api_key = value
+        ctx.api_key, ctx.allowed_models = <tuple>value
         ctx.api_key_text = credential
         self.location.drop(ctx)
         return 0

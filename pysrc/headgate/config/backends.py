@@ -10,6 +10,7 @@ from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy_values import NO_OPTIONS, BackendOptions, backend_options
 from headgate.config.services import Services
+from headgate.config.targeted import Inherited, TargetedPolicies
 from headgate.document import fields
 from headgate.document.fields import Target
 from headgate.errors import Problem
@@ -26,6 +27,7 @@ from headgate.ir.digest import digest
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.mcp import McpBackend, McpTarget, StdioTarget, StreamableHttpTarget
 from headgate.ir.policies import NO_BACKEND_POLICIES
+from headgate.ir.policy.mirror import CopyTarget
 from headgate.ir.tls import BackendTls
 
 TARGET_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -44,6 +46,7 @@ class Backends:
 
     def __init__(self, context: Context) -> None:
         self.context = context
+        self.targeted = TargetedPolicies(context, [])
         self.named: dict[str, _Named] = {}
         self.services = Services(context)
         self._endpoints: dict[tuple[Target, BackendOptions], Endpoint] = {}
@@ -96,23 +99,20 @@ class Backends:
             self._endpoints[address, kept] = found
         return found
 
-    def of_route(
-        self, records: list[Record], inherited: BackendOptions, owner: str
-    ) -> tuple[RouteBackend, ...]:
-        """Return the weighted backends of a route; `inherited` are the backend policies of the levels
-        above.
-        """
+    def of_route(self, records: list[Record], inherited: Inherited, owner: str) -> tuple[RouteBackend, ...]:
+        """Return the weighted backends of a route; `inherited` are the backend policies of the levels above."""
         found = []
         for index, record in enumerate(records):
             own = backend_options(self.context, record.get("policies"))
             named = record.get("backend")
-            options = inherited
             if named is not None:
-                entry = self.named.get(named.removeprefix("/"))
+                plain = named.removeprefix("/")
+                entry = self.named.get(plain)
+                options = inherited.around(self.targeted.for_backend(plain))
                 options = options.under(entry.options if entry else NO_OPTIONS).under(own)
                 backend = self.reference(named, options)
             else:
-                options = options.under(own)
+                options = inherited.around(self._service_options(record)).under(own)
                 inline = self._of_record(record, "", options, f"{owner}/{index}")
                 if inline is None:
                     continue
@@ -129,6 +129,13 @@ class Backends:
                 )
             )
         return tuple(found)
+
+    def _service_options(self, record: Record) -> BackendOptions:
+        service = record.get("service")
+        if service is None:
+            return NO_OPTIONS
+        namespace, _, hostname = service["name"].partition("/")
+        return self.targeted.for_service(namespace, hostname, service["port"])
 
     def _refuse_for_stdio(self, record: Record, backend: McpBackend, own: BackendOptions) -> None:
         if isinstance(backend.target, StdioTarget) and own != NO_OPTIONS:
@@ -160,6 +167,37 @@ class Backends:
             return self.service(service["name"], service["port"], options)
         mcp = record.get("mcp")
         return self.mcp(mcp, name or owner, options) if mcp is not None else None
+
+    def copies_to(self, target: Record) -> CopyTarget | None:
+        """Return where a target reference leads that takes copies of requests; None after a report."""
+        service, host, named = (target.get(key) for key in ("service", "host", "backend"))
+        options = NO_OPTIONS
+        if named is not None:
+            entry = self.named.get(named.removeprefix("/"))
+            if entry is None:
+                self.context.fault(Problem.REFERENCE, target, "backend", f"no backend is named {named!r}")
+                return None
+            host, options = entry.record.get("host"), entry.options
+            if host is None:
+                self.context.fault(Problem.VALUE, target, "backend", "backend type cannot be used in mirror")
+                return None
+            if options.auth is not None and options.auth.fixed_header is None:
+                what = " (backendAuth other than a key in a header)"
+                self.context.fault(Problem.UNSUPPORTED, target, "backend", what)
+        if service is not None:
+            found = self.service(service["name"], service["port"], options)
+            if not isinstance(found, ServiceBackend):
+                self.context.fault(Problem.REFERENCE, target, "service", f"no service is {service['name']!r}")
+                return None
+            places = tuple((one.endpoint, one.capacity) for one in found.endpoints)
+            return CopyTarget(kind="service", name=service["name"], port=service["port"], places=places)
+        if host is None:
+            return None
+        endpoint = self.endpoint(host, options)
+        credential = None if options.auth is None else options.auth.fixed_header
+        if named is None:
+            return CopyTarget(kind="host", name=endpoint.address, places=((endpoint, 1),))
+        return CopyTarget(kind="backend", name=named, places=((endpoint, 1),), credential=credential)
 
     def service(self, name: str, port: int, options: BackendOptions) -> Backend:
         """Return the backend of a port of the service `<namespace>/<hostname>`."""

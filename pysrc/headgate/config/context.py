@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from headgate.config.check import Record
 from headgate.document import fields
@@ -16,15 +16,23 @@ from headgate.document.nodes import Report, child
 from headgate.document.secret import Secret
 from headgate.errors import Problem
 from headgate.expr.custom import CustomFunctions
+from headgate.ir.policy.mirror import CopyTarget
 from headgate.ir.secret import SecretRef
 
 MAX_FILE_BYTES: Final = 1024 * 1024
 
 
+class Directory(Protocol):
+    """Knows the named backends and services of the file, for policies that name one."""
+
+    def copies_to(self, target: Record) -> CopyTarget | None:
+        """Return where a target reference leads that takes copies of requests; None after a report."""
+
+
 @dataclass(slots=True)
 class Context:
     """`folder` is where relative paths start: that of the configuration file, else the working directory.
-    `functions`: those of `config.customFunctions`.
+    `functions`: those of `config.customFunctions`. `directory`: set before policies are read.
     """
 
     report: Report
@@ -33,6 +41,7 @@ class Context:
     watched: dict[str, None] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     functions: CustomFunctions = field(default_factory=dict)
+    directory: Directory | None = None
     _contents: dict[str, bytes] = field(default_factory=dict)
 
     def fault(self, problem: Problem, record: Record, key: str, message: str) -> None:

@@ -91,19 +91,18 @@ def backend_policies(policies: BackendPolicies) -> list[Json]:
 
 
 def target_policy(policy: TargetedPolicy) -> Json:
-    """Return a `policies[]` entry; a kind of backend shows its name only, its effect is at the backends."""
-    target: Json = dict(policy.target)
+    """Return a `policies[]` entry; a kind of backend on routes shows its name only, its effect is at the backends."""
+    name = {"kind": "Policy", "name": policy.name, "namespace": policy.namespace}
+    target: Json = {key: dict(value) if isinstance(value, tuple) else value for key, value in policy.target}
+    for place in (target, target.get("service", {})):
+        if "port" in place:
+            place["port"] = int(place["port"])
     if policy.target_kind == "gateway":
         target.setdefault("listenerName", None)
-    if "port" in target:
-        target["port"] = int(target["port"])
+    found: Json = {"key": policy.key, "name": name, "target": {policy.target_kind: target}}
+    if policy.target_kind == "backend" or policy.kind in ("backendTLS", "backendAuth"):
+        values = {kind: value for entry in backend_policies(policy.backend) for kind, value in entry.items()}
+        return {**found, "policy": {"backend": {policy.kind: values.get(policy.kind, {})}}}
     entries = gateway_policies(policy.gateway) if policy.phase == "gateway" else route_policies(policy.route)
     values = {kind: value for entry in entries for kind, value in entry.items()}
-    traffic = {"phase": policy.phase, policy.kind: values.get(policy.kind, {})}
-    kind = "backend" if policy.kind in ("backendTLS", "backendAuth") else "traffic"
-    return {
-        "key": policy.key,
-        "name": {"kind": "Policy", "name": policy.name, "namespace": policy.namespace},
-        "target": {policy.target_kind: target},
-        "policy": {kind: traffic if kind == "traffic" else {policy.kind: {}}},
-    }
+    return {**found, "policy": {"traffic": {"phase": policy.phase, policy.kind: values.get(policy.kind, {})}}}

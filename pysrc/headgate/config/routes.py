@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from headgate.config.backends import Backends
 from headgate.config.check import Record
 from headgate.config.context import Context
-from headgate.config.policy_values import BackendOptions, route_backend_options, route_policies
+from headgate.config.policy_values import NO_OPTIONS, BackendOptions, route_backend_options, route_policies
 from headgate.config.targeted import Layer, Level, Place, TargetedPolicies, merge
 from headgate.ir.backend import RouteBackend
 from headgate.ir.match import ANY_PATH, ANY_REQUEST, Match, PathKind, PathMatch, ValueMatch
@@ -135,7 +135,7 @@ class Routes:
             return spec.plain
         policies, options = merge([*above, *spec.by_name, spec.inline])
         if spec.factory is not None:
-            backends = spec.factory(options)
+            backends = spec.factory(options.around(NO_OPTIONS))
         else:
             backends = self.backends.of_route(spec.records, options, f"route/{spec.key}")
         route = Route(

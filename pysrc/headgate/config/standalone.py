@@ -43,7 +43,10 @@ class Standalone:
         self._functions()
         self.ports = Ports(context)
         self.backends = Backends(context)
-        self.targeted = TargetedPolicies(context, root.records("policies"))
+        self.backends.declare(root.records("backends"))
+        self.backends.services.declare(root.records("services"), root.records("workloads"))
+        context.directory = self.backends
+        self.targeted = self.backends.targeted = TargetedPolicies(context, root.records("policies"))
         self.routes = Routes(context, self.backends, self.targeted)
 
     def _functions(self) -> None:
@@ -62,8 +65,6 @@ class Standalone:
         process = self.section("config")
         settings = process_settings(self.context, process)
         client_side = frontend(self.context, self.section("frontendPolicies"), process.get("logging"))
-        self.backends.declare(self.root.records("backends"))
-        self.backends.services.declare(self.root.records("services"), self.root.records("workloads"))
         self.ports.open_gateways(self.root.get("gateways") or {})
         self._binds()
         self._routes()

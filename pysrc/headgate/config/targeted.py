@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from headgate.config.check import Record
 from headgate.config.context import Context
@@ -18,6 +18,7 @@ from headgate.config.policy import table
 from headgate.config.policy_values import (
     NO_OPTIONS,
     BackendOptions,
+    backend_options,
     gateway_policies,
     route_backend_options,
     route_policies,
@@ -33,6 +34,10 @@ from headgate.ir.policies import (
     TargetedPolicy,
 )
 
+BACKEND_KINDS: Final = frozenset((
+    "authorization", "transformations", "requestHeaderModifier", "responseHeaderModifier", "requestRedirect",
+    "backendTLS", "backendAuth",
+))  # fmt: skip
 EXACTLY_ONE: Final = "'policies' must contain exactly 1 policy"
 
 
@@ -90,12 +95,24 @@ class _Policy:
         return "ruleName" not in target or target["ruleName"] == rule
 
 
+@dataclass(slots=True)
+class _BackendPolicy:
+    """`what`: `backend` or `service`; `target`: its names."""
+
+    record: Record
+    what: str
+    target: dict[str, Any]
+    options: BackendOptions
+    used: bool = False
+
+
 class TargetedPolicies:
     """All `policies[]` of a file."""
 
     def __init__(self, context: Context, records: list[Record]) -> None:
         self.context = context
         self.found: list[_Policy] = []
+        self.of_backends: list[_BackendPolicy] = []
         self.dumped: list[TargetedPolicy] = []
         names: set[str] = set()
         for record in records:
@@ -126,8 +143,12 @@ class TargetedPolicies:
                 Problem.VALUE, target, kind, "the gateway phase has no routes: target a gateway"
             )
             return
-        entry = {name: value for name, value in target[kind].values.items() if value is not None}
+        found = target[kind]
+        entry = {name: value for name, value in found.values.items() if value is not None}
         level = _level(kind, entry)
+        if kind == "backend":
+            self._add_backend(record, key, entry)
+            return
         policies, early = NO_ROUTE_POLICIES, NO_GATEWAY_POLICIES
         if phase == "gateway":
             early = gateway_policies(self.context, policy, f"policy/{key}")
@@ -148,6 +169,48 @@ class TargetedPolicies:
                 gateway=early,
             )
         )
+
+    def _add_backend(self, record: Record, key: str, entry: dict[str, Any]) -> None:
+        """Note a policy of a named backend or a service."""
+        policy = record["policy"]
+        [kind] = [name for name, written in policy.node.value.items() if written.node.value is not None]
+        if kind not in BACKEND_KINDS:
+            message = f"this policy is not one of backends ({', '.join(sorted(BACKEND_KINDS))})"
+            self.context.fault(Problem.VALUE, policy, kind, message)
+            return
+        [(what, names)] = entry.items()
+        target = {name: value for name, value in names.values.items() if value is not None}
+        options = backend_options(self.context, policy)
+        self.of_backends.append(_BackendPolicy(record, what, target, options))
+        self.dumped.append(
+            TargetedPolicy(
+                key=key,
+                name=record["name"]["name"],
+                namespace=record["name"]["namespace"],
+                target_kind="backend",
+                target=((what, tuple((name, str(value)) for name, value in target.items())),),
+                phase="route",
+                kind=kind,
+                backend=options.policies(),
+            )
+        )
+
+    def for_backend(self, name: str) -> BackendOptions:
+        """Return what targets a named backend of the file, which has no namespace."""
+        return self._of("backend", {"name": name, "namespace": ""})
+
+    def for_service(self, namespace: str, hostname: str, port: int) -> BackendOptions:
+        """Return what targets a service or a port of it, which counts more."""
+        whole = self._of("service", {"hostname": hostname, "namespace": namespace})
+        return whole.under(self._of("service", {"hostname": hostname, "namespace": namespace, "port": port}))
+
+    def _of(self, what: str, target: dict[str, Any]) -> BackendOptions:
+        options = NO_OPTIONS
+        for one in self.of_backends:
+            if one.what == what and one.target == target:
+                one.used = True
+                options = options.under(one.options)
+        return options
 
     def for_listener(self, place: Place) -> list[Layer]:
         """Return the layers of gateway and listener, weakest first."""
@@ -175,6 +238,9 @@ class TargetedPolicies:
                 self.context.warnings.append(
                     f"{one.record.path}: the target matches no listener and no route"
                 )
+        self.context.warnings.extend(
+            f"{one.record.path}: no route uses the target" for one in self.of_backends if not one.used
+        )
 
 
 def _level(kind: str, target: dict[str, str | int]) -> Level:
@@ -185,13 +251,28 @@ def _level(kind: str, target: dict[str, str | int]) -> Level:
     return Level.PORT if "port" in target else Level.GATEWAY
 
 
-def merge(layers: list[Layer]) -> tuple[RoutePolicies, BackendOptions]:
+class Inherited(NamedTuple):
+    """Backend policies of the levels above a backend. What targets the backend itself stands between both."""
+
+    listener: BackendOptions = NO_OPTIONS
+    route: BackendOptions = NO_OPTIONS
+
+    def around(self, target: BackendOptions) -> BackendOptions:
+        """Return all three, the route's the strongest."""
+        return self.listener.under(target).under(self.route)
+
+
+def merge(layers: list[Layer]) -> tuple[RoutePolicies, Inherited]:
     """Return what the layers of a route, weakest first, come to."""
-    if len(layers) == 1:
-        return layers[0].policies, layers[0].options
-    options = NO_OPTIONS
+    listener = route = NO_OPTIONS
     for layer in layers:
-        options = options.under(layer.options)
+        if layer.level <= Level.LISTENER:
+            listener = listener.under(layer.options)
+        else:
+            route = route.under(layer.options)
+    options = Inherited(listener, route)
+    if len(layers) == 1:
+        return layers[0].policies, options
     chosen = _chosen([layer.policies for layer in layers])
     ceiling = [one.policies.local_rate_limits for one in layers if one.level <= Level.LISTENER]
     own = [one.policies.local_rate_limits for one in layers if one.level > Level.LISTENER]

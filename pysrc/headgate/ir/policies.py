@@ -139,9 +139,10 @@ class TargetedPolicy:
     key: str
     name: str
     namespace: str
-    target: tuple[tuple[str, str], ...]
+    target: tuple[tuple[str, str | tuple[tuple[str, str], ...]], ...]
     target_kind: str
     phase: str
     kind: str
     route: RoutePolicies = field(default=NO_ROUTE_POLICIES)
     gateway: GatewayPolicies = field(default=NO_GATEWAY_POLICIES)
+    backend: BackendPolicies = field(default=NO_BACKEND_POLICIES)

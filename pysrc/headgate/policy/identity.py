@@ -16,6 +16,7 @@ from headgate.policy.environment import Environment
 from headgate.policy.key_sets import KeyStore
 from headgate.policy.location import compile_location
 from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.llm.pattern import ModelPattern
 from headgate_engine.steps.identity import ApiKeyStep, BasicStep, JwtStep
 
 UNAUTHORIZED = b'{"error":"unauthorized","error_description":"JWT token required"}'
@@ -101,7 +102,10 @@ def compile_jwt(auth: JwtAuth, env: Environment) -> JwtStep:
 
 def compile_api_key(auth: ApiKeyAuth, env: Environment) -> ApiKeyStep:
     """Return the step of `apiKey`."""
-    keys: dict[bytes, dict[str, object]] = {one.digest: json.loads(one.metadata) for one in auth.keys}
+    keys: dict[bytes, tuple[dict[str, object], tuple[ModelPattern, ...] | None]] = {
+        one.digest: (json.loads(one.metadata), None if one.models is None else tuple(map(ModelPattern, one.models)))
+        for one in auth.keys
+    }
     missing, invalid = (
         Reply(401, text.encode(), (TEXT,), "ApiKeyAuth") for text in (NO_API_KEY, BAD_API_KEY)
     )

@@ -25,13 +25,19 @@ NOT_COPIED: Final = frozenset(("host", "content-length", "transfer-encoding", "e
 
 def compile_mirror(mirror: Mirror, env: Environment) -> PythonStep:
     """Return the step that sends copies; it never holds a request up."""
-    client = env.client(mirror.endpoint)
+    goal = mirror.target
+    clients = [env.client(place) for place, _ in goal.places]
+    weights = [float(share) for _, share in goal.places]
+    if not any(weights):
+        weights = [1.0] * len(weights)
+    credential = goal.credential
     in_flight = 0
 
     async def send(method: str, target: str, headers: list[tuple[str, str]]) -> None:
         nonlocal in_flight
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
+                [client] = random.choices(clients, weights)
                 response = await client.request(method, target, headers)
                 try:
                     await response.read(MAX_ANSWER)
@@ -39,17 +45,21 @@ def compile_mirror(mirror: Mirror, env: Environment) -> PythonStep:
                     await response.aclose()
         except (CallError, TimeoutError, ValueError, OSError) as error:
             reason = str(error) or type(error).__name__
-            logger.debug("mirror failed", extra={"endpoint": mirror.endpoint.address, "error": reason})
+            logger.debug("mirror failed", extra={"target": goal.name, "error": reason})
         finally:
             in_flight -= 1
 
     def run(ctx: RequestContext) -> None:
         nonlocal in_flight
-        if in_flight >= MAX_IN_FLIGHT or random.random() >= mirror.fraction:
+        if in_flight >= MAX_IN_FLIGHT or not clients or random.random() >= mirror.fraction:
             return
         head = ctx.request
         headers = [(name, value) for name, value in head.items() if name.lower() not in NOT_COPIED]
+        if credential is not None:
+            place = credential.location
+            headers = [(name, value) for name, value in headers if name.lower() != place.name]
+            headers.append((place.name, place.prefix + credential.key.secret.reveal()))
         in_flight += 1
-        env.spawn(f"mirror {mirror.endpoint.address}", send(head.method, head.target, headers))
+        env.spawn(f"mirror {goal.name}", send(head.method, head.target, headers))
 
     return PythonStep("requestMirror", run)

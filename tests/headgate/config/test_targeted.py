@@ -116,3 +116,59 @@ def test_names_of_policies_are_unique(faults: Callable[..., list[str]]) -> None:
 def test_a_policy_that_reaches_nothing_is_warned_about() -> None:
     found = load(TextSource("policies:\n" + policy(0, ROUTE, timeout(1))), environ={})
     assert found.warnings == ("policies[0]: the target matches no listener and no route",)
+
+
+BACKENDS = """
+gateways: {default: {port: 1}}
+backends:
+- {name: one, host: "a.test:1", policies: {%s}}
+services: [{name: s, namespace: n, hostname: s.test, ports: {80: 1, 81: 1}}]
+workloads: [{uid: w, name: w, namespace: n, workloadIps: [10.0.0.1], services: {n/s.test: {80: 1, 81: 1}}}]
+routes:
+- name: r
+  policies: {%s}
+  backends: [{backend: /one, policies: {%s}}, {service: {name: n/s.test, port: 80}}, {service: {name: n/s.test, port: 81}}]
+policies:
+"""
+NAMED = "backend: {backend: {name: one, namespace: ''}"
+SERVICE = "backend: {service: {hostname: s.test, namespace: n"
+
+
+def key(value: str) -> str:
+    return f"backendAuth: {{key: {value}}}"
+
+
+def keys(gateway: Gateway) -> list[str]:
+    found = []
+    for choice in routes(gateway)[0].backends:
+        auth = choice.policies.auth
+        found.append("" if auth is None else auth.main.key.secret.reveal())     # type: ignore[union-attr]
+    return found
+
+
+def test_policies_of_backends_and_services(loaded: Callable[..., Gateway]) -> None:
+    text = BACKENDS % ("", "", "") + policy(0, NAMED, key("named")) + policy(1, f"{SERVICE}}}", key("service"))
+    text += policy(2, f"{SERVICE}, port: 81}}", key("port"))
+    assert keys(loaded(text)) == ["named", "service", "port"]
+    above = policy(3, "gateway: {gatewayName: default, gatewayNamespace: default", key("gateway"))
+    assert keys(loaded(text + above)) == ["named", "service", "port"], "a gateway is weaker than what targets the backend"
+    on_route = policy(4, ROUTE, key("route"))
+    assert keys(loaded(text + above + on_route)) == ["route", "route", "route"]
+    own = text.replace("policies: {}}\nservices", f"policies: {{{key('own')}}}}}\nservices")
+    assert keys(loaded(own + above)) == ["own", "service", "port"]
+    reference = text.replace("{backend: /one, policies: {}}", f"{{backend: /one, policies: {{{key('here')}}}}}")
+    assert keys(loaded(reference + on_route)) == ["here", "route", "route"]
+
+
+def test_a_policy_of_backends_has_to_be_one(faults: Callable[..., list[str]]) -> None:
+    text = BACKENDS % ("", "", "") + policy(0, NAMED, timeout(1))
+    assert any("this policy is not one of backends (authorization," in line for line in faults(text))
+    text = BACKENDS % ("", "", "") + policy(0, "backend: {backend: {name: one, namespace: '', section: x}", key("x"))
+    assert any("not supported yet" in line and "section" in line for line in faults(text))
+    text = BACKENDS % ("", "", "") + policy(0, "listenerSet: {name: x, namespace: y", key("x"))
+    assert any("not supported yet" in line and "listenerSet" in line for line in faults(text))
+
+
+def test_a_target_that_no_route_uses_is_told() -> None:
+    text = BACKENDS % ("", "", "") + policy(0, "backend: {backend: {name: two, namespace: ''}", key("x"))
+    assert load(TextSource(text)).warnings == ("policies[0]: no route uses the target",)

@@ -24,6 +24,7 @@ from headgate.ir.policy.identity import (
     JwtAuth,
     JwtProvider,
 )
+from headgate_engine.llm.pattern import ModelPattern
 
 CLAIMS: Final = frozenset(("exp", "nbf", "aud", "iss", "sub"))
 HASH: Final = re.compile(r"sha256:([0-9a-fA-F]{64})")
@@ -95,8 +96,6 @@ def parse_api_key(context: Context, record: Record) -> ApiKeyAuth:
     """Return `apiKey`; plain keys are hashed at once."""
     keys: dict[bytes, ApiKey] = {}
     for index, entry in enumerate(record.records("keys")):
-        if entry.get("allowedModels") is not None:
-            context.fault(Problem.UNSUPPORTED, entry, "allowedModels", "")
         digest = _digest(context, entry)
         metadata = entry.get("metadata")
         if metadata is not None and not isinstance(metadata, dict):
@@ -105,12 +104,27 @@ def parse_api_key(context: Context, record: Record) -> ApiKeyAuth:
             continue
         if digest in keys:
             context.fault(Problem.CONFLICT, entry, "", f"key {index} is there twice")
-        keys[digest] = ApiKey(digest=digest, metadata=json.dumps(metadata or {}, sort_keys=True))
+        shown = json.dumps(metadata or {}, sort_keys=True)
+        keys[digest] = ApiKey(digest=digest, metadata=shown, models=_models(context, entry))
     return ApiKeyAuth(
         keys=tuple(keys.values()),
         mode=record.get("mode", "strict"),
         location=location.parse(context, record.get("location"), BEARER),
     )
+
+
+def _models(context: Context, record: Record) -> tuple[str, ...] | None:
+    models = record.get("allowedModels")
+    if models is None:
+        return None
+    for pattern in models:
+        try:
+            ModelPattern(pattern)
+        except ValueError as error:
+            context.fault(Problem.VALUE, record, "allowedModels", str(error))
+    if "*" in models and len(models) > 1:
+        context.fault(Problem.VALUE, record, "allowedModels", "'*' allows all: it stands alone")
+    return tuple(models)
 
 
 def _digest(context: Context, record: Record) -> bytes | None:
@@ -131,7 +145,11 @@ def _digest(context: Context, record: Record) -> bytes | None:
 
 def dump_api_key(auth: ApiKeyAuth) -> dict[str, Any]:
     """Return the form of the configuration dump."""
-    keys = [{"keyHash": REDACTED, "metadata": json.loads(one.metadata)} for one in auth.keys]
+    keys: list[dict[str, Any]] = []
+    for one in auth.keys:
+        keys.append({"keyHash": REDACTED, "metadata": json.loads(one.metadata)})
+        if one.models is not None:
+            keys[-1]["allowedModels"] = list(one.models)
     return {"mode": auth.mode, "location": location.dump(auth.location), "keys": keys}
 
 

@@ -147,40 +147,38 @@ POLICY_TARGET: Final = Object(
                 },
             )
         ),
-        "backend": later(
-            optional(
-                Union(
-                    "BackendTarget",
-                    (
-                        INVALID,
-                        Object(
-                            "BackendTargetKinds",
-                            {
-                                "backend": optional(
-                                    Object(
-                                        "BackendTargetName",
-                                        {
-                                            "name": required(STRING),
-                                            "namespace": required(STRING),
-                                            "section": maybe(STRING),
-                                        },
-                                    )
-                                ),
-                                "service": optional(
-                                    Object(
-                                        "ServiceTargetName",
-                                        {
-                                            "hostname": required(STRING),
-                                            "namespace": required(STRING),
-                                            "port": maybe(UINT16),
-                                        },
-                                    )
-                                ),
-                            },
-                            one_of=("backend", "service"),
-                        ),
+        "backend": optional(
+            Union(
+                "BackendTarget",
+                (
+                    INVALID,
+                    Object(
+                        "BackendTargetKinds",
+                        {
+                            "backend": optional(
+                                Object(
+                                    "BackendTargetName",
+                                    {
+                                        "name": required(STRING),
+                                        "namespace": required(STRING),
+                                        "section": later(maybe(STRING)),
+                                    },
+                                )
+                            ),
+                            "service": optional(
+                                Object(
+                                    "ServiceTargetName",
+                                    {
+                                        "hostname": required(STRING),
+                                        "namespace": required(STRING),
+                                        "port": maybe(UINT16),
+                                    },
+                                )
+                            ),
+                        },
+                        one_of=("backend", "service"),
                     ),
-                )
+                ),
             )
         ),
         "listenerSet": later(

@@ -35,10 +35,11 @@ class JwtAuth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """SHA-256 of a key, and its metadata as JSON text."""
+    """SHA-256 of a key, its metadata as JSON text, and the patterns of LLM models that it may use (None: all)."""
 
     digest: bytes
     metadata: str = "{}"
+    models: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from headgate.ir.endpoint import Endpoint
+from headgate.ir.policy.backend_auth import KeyAuth
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyTarget:
+    """A host, a port of a service, or a named backend: places with their shares. `credential`: of a named backend."""
+
+    kind: Literal["host", "service", "backend"]
+    name: str
+    port: int = 0
+    places: tuple[tuple[Endpoint, int], ...] = ()
+    credential: KeyAuth | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mirror:
     """`fraction` 0..1 of the requests, without their bodies; what comes back is thrown away."""
 
-    endpoint: Endpoint
+    target: CopyTarget
     fraction: float = 1.0

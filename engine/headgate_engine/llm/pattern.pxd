@@ -1,0 +1,6 @@
+# Names of models with one star at an end.
+
+cdef class ModelPattern:
+    cdef readonly str text
+    cdef bytes exact, prefix, suffix     # all None: any model
+    cdef bint fits(self, bytes model) noexcept
