@@ -25,6 +25,7 @@ routes:
 - name: who-b
   gateways: [default/b]
   policies: {directResponse: {status: 200, body: b}}
+frontendPolicies: {accessLog: {add: {asked: destination.hostname, scheme: request.scheme}}}
 """
 
 
@@ -84,6 +85,7 @@ def test_the_listener_is_chosen_by_sni_and_renewed_files_are_taken_up(gateway, a
     running = gateway(CONFIG.replace("FOLDER", str(tmp_path)))
     assert https(running, tmp_path, "a.test") == "a"
     assert https(running, tmp_path, "x.b.test") == "b"
+    running.wait_log("asked=x.b.test scheme=https")
     assert https(running, tmp_path, "c.test").startswith("curl")
     before = serial(running, "a.test")
     issue(authority, tmp_path, "a", "a.test")

@@ -1,3 +1,6 @@
+def hide_header(name: str) -> None:
+    """Count a field's values as credentials in this process; ValueError when there are too many."""
+
 class MessageHead:
     """Start line and fields of a message; edits are seen by whatever sends it on."""
 

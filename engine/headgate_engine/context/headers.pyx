@@ -331,12 +331,41 @@ def _checked(str name, str value):
     return raw_name, raw_value
 
 
+# What the configuration calls sensitive, lower case.
+cdef enum:
+    MAX_NAMED = 64
+cdef list named_sensitive = []
+cdef const char* sensitive_names[MAX_NAMED]
+cdef Py_ssize_t sensitive_lengths[MAX_NAMED]
+cdef int sensitive_count = 0
+
+
+def hide_header(str name):
+    """The values of that field are credentials: redacted() hides them in this process from now on. ValueError when there
+    are too many.
+    """
+    global sensitive_count
+    cdef bytes raw = name.lower().encode("ascii")
+    if raw in named_sensitive:
+        return
+    if sensitive_count == MAX_NAMED:
+        raise ValueError(f"more than {MAX_NAMED} sensitive headers")
+    named_sensitive.append(raw)
+    sensitive_names[sensitive_count] = raw
+    sensitive_lengths[sensitive_count] = len(raw)
+    sensitive_count += 1
+
+
 cdef unsigned char sensitivity(int header_id, const char* name, Py_ssize_t n) noexcept nogil:
     """SPAN_SENSITIVE for fields that carry credentials."""
+    cdef int i
     if header_id in (H_AUTHORIZATION, H_PROXY_AUTHORIZATION, H_COOKIE, H_SET_COOKIE):
         return SPAN_SENSITIVE
     if n == 9 and same_lower(name, b"x-api-key", 9):
         return SPAN_SENSITIVE
     if n == 7 and same_lower(name, b"api-key", 7):
         return SPAN_SENSITIVE
+    for i in range(sensitive_count):
+        if n == sensitive_lengths[i] and same_lower(name, sensitive_names[i], n):
+            return SPAN_SENSITIVE
     return 0

@@ -29,3 +29,6 @@ class Flattened:
     def cel_json(self) -> Any: ...
 
 FUNCTIONS: dict[tuple[str, bool], tuple[Callable[..., Any], int, int]]
+
+def text_of(value: Any) -> str:
+    """Return string() of a value; EvaluationError for kinds that have none."""

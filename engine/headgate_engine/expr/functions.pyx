@@ -261,6 +261,11 @@ def _expand(found, template):
 
 
 # -- the gateway's own ---------------------------------------------------------------------------------------------------
+def text_of(value):
+    """string() of a value; EvaluationError for kinds that have none."""
+    return _to_string(value)
+
+
 def from_json(value):
     """JSON data as expression values: whole numbers are int (double beyond int64)."""
     if isinstance(value, dict):
@@ -339,6 +344,8 @@ class Flattened:
     __slots__ = ("recursive", "value")
 
     def __init__(self, value, recursive=False):
+        if hasattr(value, "cel_json"):
+            value = value.cel_json()
         if not isinstance(value, (dict, list, tuple)):
             raise no_overload("flatten")
         self.value = value

@@ -2,6 +2,7 @@
 
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.nodes cimport Frame, Node
+from headgate_engine.shared.counters cimport Counter
 
 cdef class Program:
     cdef readonly str text
@@ -10,6 +11,8 @@ cdef class Program:
     cdef Node root
     cdef Frame frame                        # reused: a worker evaluates one expression at a time
     cdef int slots
+    cdef public Counter failures            # evaluations that failed; None: nobody counts
+    cdef int failed(self) except -1
 
     cpdef object evaluate(self, RequestContext ctx)
     # 1 true, 0 false, -1 an error or no bool.

@@ -3,11 +3,13 @@ from typing import Any
 
 from headgate_engine.context.request import RequestContext
 from headgate_engine.expr.nodes import Node
+from headgate_engine.shared.counters import Counter
 
 class Program:
     """root: the node tree. slots: how many variables its macros bind. variables: dotted names it reads."""
 
     def __init__(self, text: str, root: Node, slots: int, variables: Iterable[str] = ()) -> None: ...
+    failures: Counter | None
     @property
     def text(self) -> str: ...
     @property

@@ -34,11 +34,20 @@ cdef class Program:
         frame.budget = BUDGET
         try:
             return self.root.eval(frame)
+        except EvaluationError:
+            self.failed()
+            raise
         except RecursionError:
+            self.failed()
             raise EvaluationError("nested too deeply") from None
         finally:
             frame.ctx = None
             self.frame = frame
+
+    cdef int failed(self) except -1:
+        if self.failures is not None:
+            self.failures.bump(1)
+        return 0
 
     cpdef int test(self, RequestContext ctx) except -2:
         cdef Frame frame = self.frame
@@ -54,6 +63,8 @@ cdef class Program:
             found = -1
         except RecursionError:
             found = -1
+        if found < 0:
+            self.failed()
         frame.ctx = None
         self.frame = frame
         return found

@@ -408,6 +408,18 @@ def _port(RequestContext ctx):
     return _missing("port") if ctx.connection is None else ctx.connection.peer_port
 
 
+def _local_address(RequestContext ctx):
+    return (None if ctx.connection is None else ctx.connection.local[0]) or _missing("address")
+
+
+def _local_port(RequestContext ctx):
+    return (None if ctx.connection is None else ctx.connection.local[1]) or _missing("port")
+
+
+def _server_name(RequestContext ctx):
+    return (None if ctx.connection is None else ctx.connection.server_name) or _missing("hostname")
+
+
 def _backend_name(RequestContext ctx):
     return _missing("name") if ctx.backend is None else (<BackendPlan>ctx.backend).name
 
@@ -516,6 +528,9 @@ READERS = {
     "source.port": _port,
     "source.rawAddress": _address,
     "source.rawPort": _port,
+    "destination.address": _local_address,
+    "destination.port": _local_port,
+    "destination.hostname": _server_name,
     "jwt.rawToken": _raw_token,
     "apiKey": _api_key,
     "apiKey.key": _api_key_text,

@@ -19,6 +19,7 @@ cdef class DownstreamConnection(ServerStream):
     cdef readonly str peer_host
     cdef str peer_text               # `peer`, made when first asked for
     cdef readonly int peer_port
+    cdef object transport            # for what is rarely asked; None once the connection is gone
     cdef const char* tail
     cdef Py_ssize_t tail_len
     cdef int64_t accepted_ns, last_read_ns, head_started_ns, requests

@@ -24,6 +24,12 @@ class DownstreamConnection(ServerStream):
     @property
     def peer_port(self) -> int: ...
     @property
+    def local(self) -> tuple[str, int]:
+        """Address and port on this side; ("", 0) for a Unix socket."""
+    @property
+    def server_name(self) -> str | None:
+        """The name that the client asked for in its TLS handshake; None without one."""
+    @property
     def secure(self) -> bool: ...
     @property
     def bind_key(self) -> str: ...

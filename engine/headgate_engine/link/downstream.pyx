@@ -49,6 +49,18 @@ cdef class DownstreamConnection(ServerStream):
                 self.peer_text = f"{self.peer_host}:{self.peer_port}"
         return self.peer_text
 
+    @property
+    def local(self):
+        """Address and port on this side; ("", 0) for a Unix socket."""
+        name = None if self.transport is None else self.transport.get_extra_info("sockname")
+        return (name[0].removeprefix("::ffff:"), name[1]) if isinstance(name, tuple) else ("", 0)
+
+    @property
+    def server_name(self):
+        """The name that the client asked for in its TLS handshake; None without one."""
+        secure = None if self.transport is None else self.transport.get_extra_info("ssl_object")
+        return None if secure is None else getattr(secure, "requested_name", None)
+
     # -- asyncio.BufferedProtocol ------------------------------------------------------------------------------------
     def connection_made(self, transport):
         self.wire.attach(transport)
@@ -58,6 +70,7 @@ cdef class DownstreamConnection(ServerStream):
             self.peer_port = name[1]
         else:
             self.peer_host = ""
+        self.transport = transport
         self.accepted_ns = self.last_read_ns = monotonic_ns()
         if not self.worker.connection_made(self):
             self.wire.abort_wire()
@@ -115,6 +128,7 @@ cdef class DownstreamConnection(ServerStream):
         except Exception:  # task boundary
             logger.exception("client connection failed")
         self.wire.detach()
+        self.transport = None
 
     def pause_writing(self):
         self.wire.queued = True

@@ -53,7 +53,7 @@ cdef class EndpointSet:
     cdef uint64_t* cumulative
     # None without endpoints. `avoid` failed just now: another one is taken where there is one.
     cdef Endpoint pick(self, RequestContext ctx, Endpoint avoid)
-    cdef Endpoint sample(self) noexcept
+    cdef Endpoint sample(self)
     cdef Endpoint usable(self, int64_t now_ns, Endpoint avoid)
     cdef Endpoint affine(self, RequestContext ctx, int64_t now_ns, Endpoint avoid)
     # What came of a call: its response head (grpc_status -1: not known), or no answer at all.

@@ -184,7 +184,7 @@ cdef class EndpointSet:
     def __dealloc__(self):
         free(self.cumulative)
 
-    cdef Endpoint sample(self) noexcept:
+    cdef Endpoint sample(self):
         """One at random, by capacity."""
         cdef uint64_t ticket = <uint64_t>(((next_random() >> 32) * self.total_capacity) >> 32)
         cdef Py_ssize_t low = 0

@@ -266,7 +266,6 @@ cdef class Exchange(Sink):
         self.first_body = self.ctx.body
         if self.backend.kind == BACKEND_HANDLER:
             self.stage = STAGE_RESPONSE
-            self.ctx.upstream_started_ns = monotonic_ns()
             self._start_attempt()
             self.call = self.backend.handler.begin(self)
             return 0
@@ -714,8 +713,9 @@ cdef class Exchange(Sink):
 
     cdef int _start_attempt(self) except -1:
         cdef int64_t timeout = self.backend.request_timeout_ns or self.route.backend_timeout_ns
-        if timeout or self.endpoint is not None:
-            self.attempt_started = monotonic_ns()
+        self.attempt_started = monotonic_ns()
+        if self.ctx.upstream_started_ns == 0:
+            self.ctx.upstream_started_ns = self.attempt_started
         if timeout:
             self.attempt_deadline = self.attempt_started + timeout
             self._arm()

@@ -1,6 +1,7 @@
 # Access-log lines, text and JSON, written straight into a buffer.
 
 from headgate_engine.context.request cimport RequestContext
+from headgate_engine.log.fields cimport LogFields
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 from libc.stdint cimport int64_t, uint64_t
@@ -9,6 +10,7 @@ cdef class AccessLogFormat:
     cdef readonly bint as_json
     cdef readonly tuple remove
     cdef uint64_t kept           # bit per entry of FIELDS
+    cdef LogFields fields        # None: no expressions
     cdef set removed             # keys, for fields that are not in FIELDS
     cdef int64_t second          # whose text is in `stamp`
     cdef bytes stamp

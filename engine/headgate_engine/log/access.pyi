@@ -1,5 +1,7 @@
 from collections.abc import Iterable, Mapping
 
+from headgate_engine.log.fields import LogFields
+
 FIELDS: tuple[str, ...]
 ORDER: tuple[str, ...]
 CREDENTIALS: tuple[str, ...]
@@ -10,14 +12,15 @@ def hide_parameter(name: str) -> None:
     """Let no log line of this process show the values of that query parameter: they are credentials."""
 
 class AccessLogFormat:
-    """How access-log lines look. format: `text` or `json`; remove: keys left out (at most 32), else ValueError.
+    """How access-log lines look. format: `text` or `json`; remove: keys left out (at most 32), else ValueError. fields:
+    what expressions add, and which requests they leave out.
 
     A request is given to `line` as a mapping of log keys: `gateway` and `route` as (namespace, name), `http.host` and
     `http.path` (with query) as bytes, `http.version` as minor version, `duration` in ns, `fields` for what is not in
     FIELDS; the rest as the line shows it.
     """
 
-    def __init__(self, format: str = "text", remove: Iterable[str] = ()) -> None: ...
+    def __init__(self, format: str = "text", remove: Iterable[str] = (), fields: LogFields | None = None) -> None: ...
     @property
     def as_json(self) -> bool: ...
     @property

@@ -14,11 +14,13 @@ from libc.string cimport memchr, memcpy
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext, Usage, new_context, recycle_context
+from headgate_engine.log.fields cimport LogFields
 from headgate_engine.log.text cimport append_json_value, append_text_value
 from headgate_engine.plan.plans cimport ListenerPlan, RoutePlan
 from headgate_engine.wire.buffer cimport ByteBuffer
 from headgate_engine.wire.scan cimport same_lower
 
+from headgate_engine.log.fields import JsonText
 from headgate_engine.log.text import json_value
 from headgate_engine.route.table import RouteTable
 
@@ -125,7 +127,7 @@ for _field in range(len(FIELDS)):
 
 
 cdef class AccessLogFormat:
-    def __init__(self, str format="text", remove=()):
+    def __init__(self, str format="text", remove=(), LogFields fields=None):
         cdef int i
         if format not in ("text", "json"):
             raise ValueError(f"{format!r} is no log format: text or json")
@@ -133,7 +135,11 @@ cdef class AccessLogFormat:
         if len(self.remove) > MAX_REMOVED:
             raise ValueError(f"at most {MAX_REMOVED} fields can be removed")
         self.as_json = format == "json"
+        self.fields = fields
         self.removed = set(self.remove)
+        if fields is not None:
+            # A key of the configuration's own takes the place of the one that would be there.
+            self.removed.update(key for key, _ in fields.added)
         self.kept = 0
         for i in range(len(FIELDS)):
             if FIELDS[i] not in self.removed:
@@ -143,6 +149,8 @@ cdef class AccessLogFormat:
     cdef int write_line(self, ByteBuffer out, RequestContext ctx, int64_t wall_ns) except -1:
         cdef Py_ssize_t start = out.length
         cdef list extras = None
+        if self.fields is not None and not self.fields.wanted(ctx):
+            return 0
         if ctx.log_fields is not None:
             extras = sorted(((PLACES.get(key, END_OF_LINE), key, value) for key, value in ctx.log_fields
                              if key not in self.removed and value is not None), key=_place)
@@ -180,6 +188,9 @@ cdef class AccessLogFormat:
         self._outcome(out, ctx)
         if extras:
             self._extras(out, extras, END_OF_LINE + 1)
+        if self.fields is not None:
+            for key, value in self.fields.values(ctx):
+                self._extra(out, key, value)
         return out.append(b"}\n", 2) if self.as_json else out.append_byte(10)
 
     cdef int _target(self, ByteBuffer out, RequestContext ctx) except -1:
@@ -280,6 +291,9 @@ cdef class AccessLogFormat:
         out.append(raw, len(raw))
         if isinstance(value, bool) or isinstance(value, int) or isinstance(value, float) and math.isfinite(value):
             raw = json.dumps(value).encode()
+            return out.append(raw, len(raw))
+        if self.as_json and type(value) is JsonText:
+            raw = value.encode("utf-8", "replace")
             return out.append(raw, len(raw))
         raw = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
         if self.as_json:

@@ -1,3 +1,5 @@
+from headgate_engine.context.request import RequestContext
+from headgate_engine.expr.program import Program
 from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.histogram import Histogram
 from headgate_engine.shared.segment import Segment
@@ -37,3 +39,8 @@ class RequestMeters:
     def __init__(self, segment: Segment | None) -> None: ...
 
 def label(name: str, value: object) -> str: ...
+
+MAX_LABEL: int
+
+def label_value(program: Program, ctx: RequestContext) -> str:
+    """Return the text of a configured label; `unknown` when the expression fails or has no value."""

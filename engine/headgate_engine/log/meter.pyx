@@ -6,11 +6,14 @@ from libc.string cimport memcmp
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext, Usage
+from headgate_engine.expr.program cimport Program
 from headgate_engine.plan.plans cimport BackendPlan, BindPlan, ListenerPlan, RoutePlan
 from headgate_engine.shared.counters cimport Counter
 from headgate_engine.shared.histogram cimport Histogram
 from headgate_engine.shared.segment cimport Segment
 
+from headgate_engine.expr.values import EvaluationError
+from headgate_engine.log.fields import shown
 from headgate_engine.shared.histogram import SECONDS as _SECONDS
 from headgate_engine.shared.segment import SegmentFull
 
@@ -20,6 +23,8 @@ cdef list METHOD_BYTES = [name.encode() for name in METHODS]
 
 REQUEST_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80)
 TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
+# Longest value of a configured label, in characters.
+MAX_LABEL = 256
 OVERFLOW = 'overflow="true"'
 
 
@@ -90,6 +95,15 @@ def label(name, value):
     return f'{name}="{text}"'
 
 
+def label_value(Program program, RequestContext ctx):
+    """The text of a configured label; `unknown` when the expression fails or has no value."""
+    try:
+        text = shown(program.evaluate(ctx))
+    except EvaluationError:
+        return "unknown"
+    return "unknown" if text is None else str(text)[:MAX_LABEL]
+
+
 cdef class RequestMeters:
     def __init__(self, Segment segment):
         self.segment = segment
@@ -120,6 +134,9 @@ cdef class RequestMeters:
         cdef int method = method_index(ctx.head)
         cdef uint64_t h = 14695981039346656037U
         cdef CacheEntry entry
+        if bind.metric_labels is not None:
+            # Values of expressions may be different for each request: found by their text.
+            return self._meter(self._labels(ctx, bind, method))
         h = _mix(h, <uint64_t><size_t><void*>ctx.route >> 4)
         h = _mix(h, <uint64_t><size_t><void*>ctx.backend >> 4)
         h = _mix(h, <uint64_t><size_t><void*>ctx.listener >> 4)
@@ -149,7 +166,7 @@ cdef class RequestMeters:
         cdef ListenerPlan listener = <ListenerPlan>ctx.listener
         cdef RoutePlan route = <RoutePlan>ctx.route
         cdef BackendPlan backend = <BackendPlan>ctx.backend
-        return ",".join((
+        found = ",".join((
             label("backend", "unknown" if backend is None else backend.name),
             label("protocol", ctx.protocol or "http"),
             label("method", METHODS[method]),
@@ -161,6 +178,9 @@ cdef class RequestMeters:
             label("route", "unknown" if route is None else f"{route.namespace}/{route.name}"),
             label("route_rule", "unknown" if route is None or not route.rule_name else route.rule_name),
         ))
+        for name, program in bind.metric_labels or ():
+            found += "," + label(name, label_value(<Program>program, ctx))
+        return found
 
     def _meter(self, str labels):
         meter = self.meters.get(labels)

@@ -78,6 +78,7 @@ cdef class BindPlan:
     cdef public int trusted_hops
     cdef public int64_t generation
     cdef public object access_log            # log.access.AccessLogFormat, None: off
+    cdef public tuple metric_labels          # (name, expr.program.Program) beside the fixed ones; None: none
 
 cdef class BindSlot:
     # What connections of a port hold: survives reloads, its plan does not.

@@ -1,4 +1,5 @@
 from headgate_engine.context.request import Reply
+from headgate_engine.expr.program import Program
 from headgate_engine.http1.codec import Limits
 from headgate_engine.link.endpoints import EndpointSet
 from headgate_engine.link.handler import HandlerBackend
@@ -103,6 +104,7 @@ class BindPlan:
     trusted_hops: int
     generation: int
     access_log: AccessLogFormat | None
+    metric_labels: tuple[tuple[str, Program], ...] | None
     def __init__(self, key: str, limits: Limits) -> None: ...
     @property
     def key(self) -> str: ...

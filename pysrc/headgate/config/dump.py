@@ -11,7 +11,7 @@ from headgate.config.dump_policies import backend_policies, endpoint, route_poli
 from headgate.document.secret import REDACTED
 from headgate.ir.backend import Backend, HostBackend, MissingBackend, NamedBackend, RouteBackend, ServiceBackend
 from headgate.ir.bind import Bind
-from headgate.ir.frontend import Frontend
+from headgate.ir.frontend import AccessLog, Frontend
 from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.match import Match, PathMatch, ValueMatch
@@ -207,6 +207,15 @@ def _model(listener: str, router: LlmRouter, model: LlmModel, runtime: Runtime) 
     }
 
 
+def _access_log(log: AccessLog) -> Json:
+    found: Json = {"remove": list(log.remove)}
+    if log.add:
+        found["add"] = dict(log.add)
+    if log.filter is not None:
+        found["filter"] = log.filter
+    return found
+
+
 def _frontend(frontend: Frontend) -> list[Json]:
     http: Json = {
         "maxBufferSize": frontend.max_buffer_bytes,
@@ -217,7 +226,7 @@ def _frontend(frontend: Frontend) -> list[Json]:
     if frontend.max_connection_duration_ms is not None:
         http["maxConnectionDuration"] = duration(frontend.max_connection_duration_ms)
     kinds = {
-        "accessLog": {"remove": list(frontend.access_log.remove)},
+        "accessLog": _access_log(frontend.access_log),
         "http": http,
         "tls": {"handshakeTimeout": duration(frontend.tls_handshake_timeout_ms)},
     }
@@ -275,6 +284,10 @@ def _process(process: ProcessSettings, runtime: Runtime, digest: str) -> Json:
             "trustedHops": process.forwarding.trusted_hops,
         },
     }
+    if process.sensitive_headers:
+        found["sensitiveHeaders"] = list(process.sensitive_headers)
+    if process.metric_labels:
+        found["metrics"]["fields"] = {"add": dict(process.metric_labels)}
     if process.session_key is not None:
         found["sessionEncoder"] = {"key": REDACTED}
     return found

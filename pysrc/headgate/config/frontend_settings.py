@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.policy.expression import check, check_map
 from headgate.errors import Problem
+from headgate.expr.compile import ExpressionError, compile_expression
 from headgate.ir.frontend import AccessLog, Frontend
+
+BODIES: Final = frozenset(("request.body", "request.bodyPrefix", "response.body", "response.bodyPrefix"))
 
 
 def frontend(context: Context, record: Record, logging: Record | None) -> Frontend:
@@ -25,8 +31,33 @@ def frontend(context: Context, record: Record, logging: Record | None) -> Fronte
 def _access_log(context: Context, record: Record, logging: Record | None) -> AccessLog:
     entry = record.get("accessLog") or record.get("logging")
     old = logging.get("fields") if logging is not None else None
-    if entry is not None and old is not None:
-        assert logging is not None
-        context.fault(Problem.CONFLICT, logging, "fields", "'frontendPolicies.accessLog' is set as well")
+    old_filter = logging.get("filter") if logging is not None else None
+    for key, value in (("fields", old), ("filter", old_filter)):
+        if entry is not None and value is not None:
+            assert logging is not None
+            context.fault(Problem.CONFLICT, logging, key, "'frontendPolicies.accessLog' is set as well")
     chosen = entry or old
-    return AccessLog(remove=tuple(chosen.get("remove") or ()) if chosen is not None else ())
+    place, filter_ = (logging, old_filter) if entry is None else (entry, entry.get("filter"))
+    if filter_ is not None and place is not None:
+        _log_expression(context, place, "filter", filter_)
+    if chosen is None:
+        return AccessLog(filter=filter_)
+    add = check_map(context, chosen, "add", "log")
+    for key, text in add:
+        _no_body(context, chosen, f"add.{key}", text)
+    return AccessLog(remove=tuple(chosen.get("remove") or ()), add=add, filter=filter_)
+
+
+def _log_expression(context: Context, record: Record, key: str, text: str) -> None:
+    if check(context, record, key, text, "log"):
+        _no_body(context, record, key, text)
+
+
+def _no_body(context: Context, record: Record, key: str, text: str) -> None:
+    """Report an expression that reads a body: bodies are not kept until the end of their request."""
+    try:
+        variables = compile_expression(text, "log", context.functions).variables
+    except ExpressionError:
+        return
+    if BODIES & variables:
+        context.fault(Problem.UNSUPPORTED, record, key.partition(".")[0], " (a body in the access log)")

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.policy.expression import check_map
 from headgate.config.shape.process import SESSION_KEY
 from headgate.document import fields
 from headgate.errors import Problem
@@ -22,6 +23,7 @@ from headgate.ir.process import (
     WorkerCount,
 )
 from headgate.ir.secret import SecretRef
+from headgate.telemetry.families import REQUEST_LABELS
 
 DEFAULT_ADMIN: Final = "127.0.0.1:15000"
 DEFAULT_STATS: Final = "[::]:15020"
@@ -31,6 +33,7 @@ LEVELS: Final = ("off", "error", "warn", "info", "debug", "trace")
 
 _LEVEL = "|".join(LEVELS)
 _DIRECTIVE = re.compile(rf"(?:[A-Za-z_][A-Za-z0-9_.:-]*=)?(?:{_LEVEL})", re.IGNORECASE)
+LABEL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DECIMAL = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,9})?")
 _UNIT_SUFFIXES: Final = ("_total", "_seconds")
 
@@ -183,6 +186,20 @@ def _session_key(reader: _Reader, record: Record) -> SecretRef | None:
     return SecretRef(secret=key) if key is not None else None
 
 
+def _metric_labels(context: Context, metrics: Record | None) -> tuple[tuple[str, str], ...]:
+    """Return the labels that requests are counted by beside the fixed ones."""
+    added = metrics.get("fields") if metrics is not None else None
+    if added is None:
+        return ()
+    labels = check_map(context, added, "add", "log")
+    for name, _ in labels:
+        if not LABEL.fullmatch(name) or name.startswith("__"):
+            context.fault(Problem.VALUE, added, "add", f"{name!r} is no label: letters, digits and _")
+        elif name in REQUEST_LABELS:
+            context.fault(Problem.CONFLICT, added, "add", f"there is a label {name!r} already")
+    return labels
+
+
 def process_settings(context: Context, record: Record) -> ProcessSettings:
     """Return the settings of `config` (an empty record when the file has none)."""
     reader = _Reader(context, record)
@@ -209,6 +226,8 @@ def process_settings(context: Context, record: Record) -> ProcessSettings:
     log_reader = _Reader(context, log)
     return ProcessSettings(
         custom_functions=record.get("customFunctions", ""),
+        sensitive_headers=tuple(dict.fromkeys(name.lower() for name in record.get("sensitiveHeaders") or ())),
+        metric_labels=_metric_labels(context, metrics),
         admin=reader.setting("ADMIN_ADDR", "adminAddr", address, DEFAULT_ADMIN),
         stats=reader.setting("STATS_ADDR", "statsAddr", address, DEFAULT_STATS),
         readiness=reader.setting("READINESS_ADDR", "readinessAddr", address, DEFAULT_READINESS),

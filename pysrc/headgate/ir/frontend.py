@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessLog:
-    """`remove` are the keys left out of every record (at most 32)."""
+    """`remove` are the keys left out of every record (at most 32), `add` pairs of key and expression. `filter`: an
+    expression that says which requests have a record.
+    """
 
     remove: tuple[str, ...] = ()
+    add: tuple[tuple[str, str], ...] = ()
+    filter: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

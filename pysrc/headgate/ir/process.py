@@ -78,6 +78,7 @@ class ProcessSettings:
 
     A drain keeps accepting for `min_termination_ms` and closes what is left after `max_termination_ms`.
     `custom_functions` is the text with functions that expressions may call.
+    `sensitive_headers`: names of fields whose values are credentials. `metric_labels`: label and expression.
     `metrics_remove` are metric family names without prefix `gw_` and without suffix `_total`.
     """
 
@@ -97,3 +98,5 @@ class ProcessSettings:
     metrics_remove: tuple[str, ...] = ()
     histograms: str = "classic"
     custom_functions: str = ""
+    sensitive_headers: tuple[str, ...] = ()
+    metric_labels: tuple[tuple[str, str], ...] = ()

@@ -82,6 +82,7 @@ class SniSelector:
         if chosen is None:
             return ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
         connection.context = chosen
+        connection.requested_name = name  # type: ignore[attr-defined]  # for `destination.hostname`
         return None
 
 

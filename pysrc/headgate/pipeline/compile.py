@@ -34,6 +34,7 @@ from headgate.policy.health import compile_health
 from headgate.policy.retry import compile_retry
 from headgate.telemetry.families import BUCKETS, BY_NAME
 from headgate.telemetry.metrics import series_key
+from headgate_engine.context.headers import hide_header
 from headgate_engine.http1.codec import Limits
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.endpoints import Endpoint as EndpointState
@@ -41,6 +42,7 @@ from headgate_engine.link.endpoints import EndpointSet
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
 from headgate_engine.log.access import AccessLogFormat
+from headgate_engine.log.fields import LogFields
 from headgate_engine.plan.plans import BackendPlan, BindPlan, ListenerPlan, RoutePlan
 from headgate_engine.route.table import HostTable, RouteRule, RouteTable
 from headgate_engine.shared.histogram import Histogram
@@ -208,6 +210,8 @@ class Compiler:
         self._worker = running.worker
         limit = running.gateway.frontend.max_buffer_bytes
         worker = running.worker
+        for name in running.gateway.process.sensitive_headers:
+            hide_header(name)
         functions = parse_functions(running.gateway.process.custom_functions)
         self._environment = Environment(
             worker.segment, limit, running.keys.get, self._client, worker.spawn, functions
@@ -227,12 +231,25 @@ class Compiler:
         plan.forwarded = int(forwarding.x_forwarded) | int(forwarding.forwarded) << 1
         plan.trusted_hops = forwarding.trusted_hops
         plan.generation = self._running.generation
-        plan.access_log = AccessLogFormat(format=self._gateway.process.log_format, remove=frontend.access_log.remove)
+        plan.access_log = self._access_log()
+        labels = self._gateway.process.metric_labels
+        if labels:
+            plan.metric_labels = tuple((name, self._environment.program(text, "log")) for name, text in labels)
         listeners = [(listener, self.listener(listener)) for listener in bind.listeners]
         plan.listeners = HostTable([(listener.hostname or "*", compiled) for listener, compiled in listeners])
         if len(listeners) == 1 and listeners[0][0].hostname is None:
             plan.only = listeners[0][1]
         return plan
+
+    def _access_log(self) -> AccessLogFormat:
+        log, program = self._gateway.frontend.access_log, self._environment.program
+        fields = None
+        if log.add or log.filter is not None:
+            fields = LogFields(
+                None if log.filter is None else program(log.filter, "log"),
+                [(key, program(text, "log")) for key, text in log.add],
+            )
+        return AccessLogFormat(format=self._gateway.process.log_format, remove=log.remove, fields=fields)
 
     def listener(self, listener: Listener) -> ListenerPlan:
         """Return the plan of one listener with its route table."""

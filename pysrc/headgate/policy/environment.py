@@ -11,9 +11,13 @@ from headgate.expr.custom import CustomFunctions
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.policy.document_source import DocumentSource
 from headgate.policy.key_sets import KeyStore
+from headgate.telemetry.metrics import series_key
 from headgate_engine.expr.program import Program
 from headgate_engine.link.client import HttpClient
-from headgate_engine.shared.segment import Segment
+from headgate_engine.shared.counters import Counter
+from headgate_engine.shared.segment import Segment, SegmentFull
+
+FAILURES = "gw_expression_failures_total"
 
 
 @dataclass(slots=True)
@@ -30,10 +34,17 @@ class Environment:
     functions: CustomFunctions = field(default_factory=dict)
     _programs: dict[tuple[str, str], Program] = field(default_factory=dict)
 
+    def _failures(self, phase: str) -> Counter | None:
+        try:
+            return Counter(self.segment, series_key(FAILURES, {"phase": phase}))
+        except SegmentFull:
+            return None
+
     def program(self, text: str, phase: str) -> Program:
         """Return the compiled expression; equal texts of one phase are one object."""
         key = (text, phase)
         found = self._programs.get(key)
         if found is None:
             found = self._programs[key] = compile_expression(text, phase, self.functions)
+            found.failures = self._failures(phase)
         return found

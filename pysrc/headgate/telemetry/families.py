@@ -53,7 +53,13 @@ FAMILIES: tuple[Family, ...] = (
     Family("gw_upstream_connect_duration_seconds", "histogram", "Time to open a connection upstream.", "C"),
     Family("gw_gen_ai_client_token_usage", "histogram", "Tokens per LLM request, by type.", "T"),
     Family("gw_mcp_requests_total", "counter", "MCP messages by method."),
+    Family("gw_expression_failures_total", "counter", "Expressions that failed or had a value of a wrong type."),
     Family("gw_process_resident_memory_bytes", "gauge", "Resident memory by process."),
 )
+
+# Labels of everything that is counted per request.
+REQUEST_LABELS = (
+    "backend", "protocol", "method", "status", "reason", "bind", "gateway", "listener", "route", "route_rule",
+)  # fmt: skip
 
 BY_NAME = {family.name: family for family in FAMILIES}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.document.nodes import Entry
 from headgate.errors import Problem
 from headgate.expr.compile import ExpressionError, compile_expression
 
@@ -25,3 +26,13 @@ def check(context: Context, record: Record, key: str, text: str, phase: str) -> 
         context.fault(Problem.VALUE, record, key, str(error))
         return False
     return True
+
+
+def check_map(context: Context, record: Record, key: str, phase: str) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of name and expression in the map at `key`; what is wrong with one is reported at its name."""
+    entries = record.get(key) or {}
+    node = record.at(key)
+    inner = Record(node.node if isinstance(node, Entry) else record.node, f"{record.path}.{key}", {})
+    for name, text in entries.items():
+        check(context, inner, name, text, phase)
+    return tuple(entries.items())

@@ -7,7 +7,7 @@ from typing import Any, Final
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy.conditional import conditions
-from headgate.config.policy.expression import check
+from headgate.config.policy.expression import check, check_map
 from headgate.errors import Problem
 from headgate.ir.policy.transformation import Transform, Transformation
 from headgate_engine.steps.transform import TransformStep
@@ -31,13 +31,7 @@ def parse(context: Context, record: Record) -> tuple[Transformation, ...]:
 def _half(context: Context, record: Record | None, phase: str) -> Transform | None:
     if record is None:
         return None
-    maps: dict[str, tuple[tuple[str, str], ...]] = {}
-    for key in MAPS:
-        entries = record.get(key) or {}
-        inner = Record(record.at(key).node if key in record else record.node, f"{record.path}.{key}", {})  # type: ignore[union-attr]
-        for name, text in entries.items():
-            check(context, inner, name, text, phase)
-        maps[key] = tuple(entries.items())
+    maps = {key: check_map(context, record, key, phase) for key in MAPS}
     texts = {key: record.get(key) for key in TEXTS}
     for key, text in texts.items():
         if text is not None:

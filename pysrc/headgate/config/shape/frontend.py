@@ -77,8 +77,8 @@ OTLP_LOG: Final = Object(
 ACCESS_LOG: Final = Object(
     "AccessLog",
     {
-        "filter": later(maybe(CEL)),
-        "add": later(optional(STRING_MAP), {}),
+        "filter": maybe(CEL),
+        "add": optional(STRING_MAP),
         "remove": optional(LOG_KEYS),
         "otlp": later(maybe(OTLP_LOG)),
         "database": later(

@@ -105,12 +105,12 @@ BACKEND_DEFAULTS: Final = Object(
     },
 )
 LOG_FIELDS: Final = Object(
-    "LogFields", {"remove": optional(ListOf(STRING, most=32)), "add": later(optional(STRING_MAP), {})}
+    "LogFields", {"remove": optional(ListOf(STRING, most=32)), "add": optional(STRING_MAP)}
 )
 LOGGING: Final = Object(
     "Logging",
     {
-        "filter": later(maybe(CEL)),
+        "filter": deprecated(maybe(CEL)),
         "fields": deprecated(maybe(LOG_FIELDS)),
         "level": maybe(Union("LogLevel", (STRING, STRINGS))),
         "format": maybe(Choice("LogFormat", ("text", "json"))),
@@ -133,7 +133,7 @@ METRICS: Final = Object(
     "Metrics",
     {
         "remove": optional(STRINGS),
-        "fields": later(maybe(Object("MetricFields", {"add": optional(STRING_MAP)})), {}, {"add": {}}),
+        "fields": maybe(Object("MetricFields", {"add": optional(STRING_MAP)})),
     },
 )
 HBONE: Final = Object(
@@ -214,7 +214,7 @@ PROCESS: Final = Object(
         "histograms": optional(Choice("Histograms", ("classic", "native", "both"), ("native", "both"))),
         "session": maybe(Object("Session", {"key": required(SESSION_KEY)})),
         "mcp": maybe(Object("McpSettings", {"sessionTtl": maybe(DURATION)})),
-        "sensitiveHeaders": later(optional(ListOf(HEADER_NAME)), []),
+        "sensitiveHeaders": optional(ListOf(HEADER_NAME, most=64)),
         "customFunctions": optional(STRING),
         "connectionTerminationDeadline": maybe(DURATION),
         "connectionMinTerminationDeadline": maybe(DURATION),

@@ -1,0 +1,135 @@
+"""What expressions put into access logs and metrics, and what they may leave out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from typing import Any
+
+from tests.end_to_end.asking import BASE, ask, indented
+
+
+def lines(running: Any, count: int) -> list[dict[str, Any]]:
+    """The request lines of a JSON log, once there are so many."""
+    deadline = time.monotonic() + 10
+    while True:
+        found = [json.loads(line) for line in running.log().splitlines() if '"scope":"request"' in line]
+        if len(found) >= count:
+            return found
+        assert time.monotonic() < deadline, running.log()
+        time.sleep(0.05)
+
+
+LOGGED = """
+frontendPolicies:
+  accessLog:
+    filter: 'request.path != "/api/health" && response.code < 500'
+    remove: [duration, http.host]
+    add:
+      user: request.headers["x-user"]
+      http.host: request.host
+      plain: '1 + 1'
+      nested: '{"a": [1, 2.5], "b": null}'
+      claims: 'flatten({"sub": "ada", "list": [1, 2]})'
+      deep: 'flattenRecursive({"a": {"b": 1}})'
+      nothing: 'null'
+      broken: jwt.sub
+      took: 'proxy.upstreamDuration < duration("10s")'
+      port: destination.port
+      code: response.code
+      key: request.headers.redacted()["x-token"]
+      when: 'request.endTime >= request.startTime'
+      route: 'proxy.route.name + "!"'
+"""
+POLICY = "timeout: {requestTimeout: 9s}"
+
+
+def test_fields_of_the_access_log(gateway, echo) -> None:
+    settings = "logging: {format: json}\nsensitiveHeaders: [X-Token]"
+    running = gateway(BASE % (indented(POLICY), echo) + LOGGED, settings=settings)
+    ask(running, path="/api/health")
+    ask(running, path="/api/a", headers={"x-user": 'ada "l" \t', "x-token": "CANARY"})
+    ask(running, path="/api/b")
+    first, second = lines(running, 2)
+    assert first["http.path"] == "/api/a"
+    assert first["user"] == 'ada "l"'
+    assert (first["plain"], first["nested"]) == (2, {"a": [1, 2.5], "b": None})
+    assert (first["claims.sub"], first["claims.list"], first["deep.a.b"]) == ("ada", [1, 2], 1)
+    assert (first["took"], first["code"], first["when"], first["port"]) == (True, 200, True, running.port)
+    assert first["http.host"] == "a.test"
+    assert first["route"] == "web!"
+    assert first["key"] == "<redacted>"
+    for absent in ("nothing", "broken", "duration", "claims"):
+        assert absent not in first, absent
+    assert "user" not in second
+    order = list(first)
+    assert order.index("plain") < order.index("nested") < order.index("claims.sub") < order.index("route")
+    assert "CANARY" not in running.log()
+    assert running.metric('gw_expression_failures_total{phase="log"}') >= 3
+
+
+def test_fields_of_a_text_log(gateway, echo) -> None:
+    add = """
+frontendPolicies:
+  accessLog: {add: {list: '["a b", 1]', raw: 'b"\\xff\\x00"', word: '"x y"'}}
+"""
+    running = gateway(BASE % (indented(POLICY), echo) + add)
+    ask(running)
+    running.wait_log("word=")
+    line = next(line for line in running.log().splitlines() if "\trequest" in line)
+    assert line.endswith(r'list="[\"a b\",1]" raw=/wA= word="x y"'), line
+
+
+def test_the_deprecated_place_of_log_settings(gateway, echo) -> None:
+    settings = "logging: {filter: 'request.path == \"/api/x\"', fields: {add: {here: '1'}}}"
+    running = gateway(BASE % (indented(POLICY), echo), settings=settings)
+    ask(running, path="/api/y")
+    ask(running, path="/api/x")
+    running.wait_log("here=1")
+    assert "/api/y" not in running.log()
+
+
+def test_labels_of_metrics(gateway, echo) -> None:
+    settings = """
+    metrics:
+      fields:
+        add: {team: 'request.headers["x-team"]', size: 'response.code / 100'}
+    """
+    running = gateway(BASE % (indented(POLICY), echo), workers=2, settings=settings)
+    for team in ("red", "red", "blue", None, 'a"b\\c'):
+        ask(running, headers={} if team is None else {"x-team": team})
+    found = running.fetch(f"http://127.0.0.1:{running.stats}/metrics")[1]
+    assert "team=" in found, found[-2000:]
+    counts = {line.split('team="')[1].split(",size=")[0]: float(line.rsplit(" ", 1)[1])
+              for line in found.splitlines() if line.startswith("gw_requests_total{backend")}  # fmt: skip
+    assert counts == {'red"': 2, 'blue"': 1, 'unknown"': 1, 'a\\"b\\\\c"': 1}
+    assert 'size="2"' in found
+    histogram = [line for line in found.splitlines() if line.startswith("gw_request_duration_seconds_count")]
+    assert sum(float(line.rsplit(" ", 1)[1]) for line in histogram if 'team="red"' in line) == 2
+
+
+def test_what_cannot_be_logged_is_refused(tmp_path) -> None:
+    def told(text: str) -> str:
+        path = tmp_path / "config.yaml"
+        path.write_text(text)
+        command = [sys.executable, "-m", "headgate.cli.main", "-f", str(path), "--validate-only"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        return done.stdout + done.stderr
+
+    found = told("""
+gateways: {default: {port: 3000}}
+frontendPolicies:
+  accessLog: {filter: respons.code == 1, add: {a: request.body, b: 'x +', c: nosuch(1)}}
+config:
+  logging: {fields: {add: {x: '1'}}}
+  metrics: {fields: {add: {'a b': '1', status: '2', __x: '3', y: nope}}}
+""")
+    for message in (
+        "undeclared reference to 'respons'", "a body in the access log", "accessLog.add.b", "nosuch",
+        "'frontendPolicies.accessLog' is set as well", "'a b' is no label", "there is a label 'status' already",
+        "'__x' is no label", "undeclared reference to 'nope'",
+    ):  # fmt: skip
+        assert message in found, (message, found)
