@@ -19,6 +19,8 @@ cdef class DownstreamConnection(ServerStream):
     cdef readonly str peer_host
     cdef str peer_text               # `peer`, made when first asked for
     cdef readonly int peer_port
+    cdef BindPlan named_for          # the plan that `named` is a listener of
+    cdef object named                # plan.plans.ListenerPlan of the name in the TLS handshake
     cdef object transport            # for what is rarely asked; None once the connection is gone
     cdef const char* tail
     cdef Py_ssize_t tail_len

@@ -2,7 +2,7 @@ import asyncio
 
 from headgate_engine.link.contract import ServerStream
 from headgate_engine.link.worker import Worker
-from headgate_engine.plan.plans import BindSlot
+from headgate_engine.plan.plans import BindPlan, BindSlot, ListenerPlan
 
 class DownstreamConnection(ServerStream):
     """An HTTP/1.1 connection of a client; made by Worker.connection_factory()."""
@@ -29,6 +29,8 @@ class DownstreamConnection(ServerStream):
     @property
     def server_name(self) -> str | None:
         """The name that the client asked for in its TLS handshake; None without one."""
+    def named_listener(self, bind: BindPlan) -> ListenerPlan | None:
+        """The listener of the name in the TLS handshake; None where there is no TLS or none is meant."""
     @property
     def secure(self) -> bool: ...
     @property

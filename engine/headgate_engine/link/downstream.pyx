@@ -10,6 +10,7 @@ from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.link.wire cimport Wire
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.plan.plans cimport BindPlan, BindSlot
+from headgate_engine.route.table cimport HostTable
 
 from headgate_engine.errors import RemoteProtocolError
 
@@ -60,6 +61,16 @@ cdef class DownstreamConnection(ServerStream):
         """The name that the client asked for in its TLS handshake; None without one."""
         secure = None if self.transport is None else self.transport.get_extra_info("ssl_object")
         return None if secure is None else getattr(secure, "requested_name", None)
+
+    def named_listener(self, BindPlan bind):
+        """The listener of the name in the TLS handshake; None where there is no TLS or none is meant."""
+        cdef bytes name
+        if self.named_for is not bind:
+            name = (self.server_name or "").lower().encode("ascii", "replace")
+            self.named = None if self.transport is None or not bind.secure else (<HostTable>bind.listeners).find(
+                name, len(name))
+            self.named_for = bind
+        return self.named
 
     # -- asyncio.BufferedProtocol ------------------------------------------------------------------------------------
     def connection_made(self, transport):

@@ -17,7 +17,7 @@ from headgate_engine.link.forwarded cimport add_forwarded
 from headgate_engine.link.grpc_status cimport GRPC_LATER, grpc_reply, grpc_status, is_grpc
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.reasons cimport (
-    REPLY_BODY_TOO_LARGE, REPLY_INTERNAL, REPLY_INVALID_REQUEST, REPLY_LISTENER_NOT_FOUND, REPLY_METHOD_NOT_ALLOWED,
+    REPLY_BODY_TOO_LARGE, REPLY_INTERNAL, REPLY_INVALID_REQUEST, REPLY_LISTENER_NOT_FOUND, REPLY_METHOD_NOT_ALLOWED, REPLY_MISDIRECTED,
     REPLY_NO_HEALTHY_BACKENDS, REPLY_NO_VALID_BACKENDS, REPLY_REQUEST_TIMEOUT, REPLY_RESPONSE_TOO_LARGE, REPLY_ROUTE_NOT_FOUND,
     REPLY_UPGRADE_REFUSED,
     REPLY_UPSTREAM_FAILED, REPLY_UPSTREAM_PROTOCOL, REPLY_UPSTREAM_TIMEOUT)
@@ -154,6 +154,9 @@ cdef class Exchange(Sink):
     cdef int _pick_listener(self) except -1:
         cdef MessageHead head = self.ctx.head
         self.listener = self.bind.only
+        if self.listener is None and self.bind.secure:
+            # The certificate that the client was shown is of this one; _pick_route() compares it with the host.
+            self.listener = self.ctx.connection.named_listener(self.bind)
         if self.listener is None:
             self.listener = <ListenerPlan>(<HostTable>self.bind.listeners).find(
                 head.data + head.authority_off, head.authority_len)
@@ -165,7 +168,14 @@ cdef class Exchange(Sink):
 
     cdef int _pick_route(self) except -1:
         cdef MessageHead head = self.ctx.head
-        cdef RouteRule rule = (<RouteTable>self.listener.routes).match_rule(
+        cdef RouteRule rule
+        if self.bind.secure and self.bind.only is None:
+            meant = (<HostTable>self.bind.listeners).find(head.data + head.authority_off, head.authority_len)
+            if meant is not self.listener:
+                self.ctx.reply = self.worker.reply(
+                    REPLY_LISTENER_NOT_FOUND if meant is None else REPLY_MISDIRECTED)
+                return RESPOND
+        rule = (<RouteTable>self.listener.routes).match_rule(
             head.data + head.authority_off, head.authority_len, head)
         if rule is None:
             self.ctx.reply = self.worker.reply(REPLY_ROUTE_NOT_FOUND)
