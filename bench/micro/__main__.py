@@ -23,6 +23,7 @@ MODULES = (
     "json_peek",
     "token_bucket",
     "expressions",
+    "policies",
     "counters",
     "access_log",
 )

@@ -24,6 +24,8 @@ from headgate_engine.log.fields import JsonText
 from headgate_engine.log.text import json_value
 from headgate_engine.route.table import RouteTable
 
+from urllib.parse import unquote_to_bytes
+
 import json
 import math
 import time
@@ -408,9 +410,15 @@ def hide_parameter(str name):
 cdef bint _is_secret(const char* p, const char* equals, const char* stop):
     """Whether the parameter p..equals with the value equals+1..stop carries a credential."""
     cdef Py_ssize_t n = equals - p
-    cdef bytes name
+    cdef bytes name, plain
     if equals + 1 >= stop:
         return False
+    if memchr(p, 37, n) != NULL:
+        # A server reads `t%6Fken` as `token`.
+        plain = unquote_to_bytes(p[:n])
+        if b"=" in plain or b"%" in plain and plain == p[:n]:
+            return False
+        return _is_secret(plain, <const char*>plain + len(plain), <const char*>plain + len(plain) + (stop - equals))
     for name in CONFIGURED_NAMES:
         if len(name) == n and same_lower(p, name, n):
             return True

@@ -16,6 +16,9 @@ class Step:
 def run_step(step: Step, ctx: RequestContext) -> int:
     """Run a step and return its verdict, for tests and benches."""
 
+def step_nanoseconds(step: Step, make: Callable[[], RequestContext], times: int) -> float:
+    """Return the mean time of one run in ns, each on a context that `make()` gives, for benches."""
+
 class PythonStep(Step):
     """Runs `function(ctx)` inline; it returns None (continue) or one of the verdicts."""
 

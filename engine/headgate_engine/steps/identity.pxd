@@ -23,6 +23,7 @@ cdef class IdentityStep(AsyncStep):
     cdef readonly int mode
     cdef Reply missing, invalid
     cdef dict remembered
+    cdef bytes key_of(self, bytes credential)
     cdef int accept(self, RequestContext ctx, bytes credential, object value) except -1
     cdef int refuse(self, RequestContext ctx, Reply reply, bint absent) except -1
 

@@ -5,6 +5,7 @@ from headgate_engine.llm.pattern import ModelPattern
 from headgate_engine.plan.step import AsyncStep
 from headgate_engine.steps.location import CredentialLocation
 
+DIGEST_KEY: bytes
 MODES: dict[str, int]
 
 class Remembered:
@@ -60,4 +61,6 @@ class ApiKeyStep(IdentityStep):
     ) -> None: ...
 
 class BasicStep(IdentityStep):
-    """basicAuth: the name goes to ctx.basic_user, the credential leaves the request."""
+    """basicAuth: the name goes to ctx.basic_user, the credential leaves the request. Passwords are not kept: what was
+    verified is remembered by a digest that only this process can make.
+    """

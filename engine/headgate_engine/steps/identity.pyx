@@ -1,6 +1,7 @@
 """Authentication: a credential that was verified is remembered, so that the next request costs a look into a table."""
 
-from hashlib import sha256
+import secrets
+from hashlib import blake2b, sha256
 
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.link.timers cimport monotonic_ns
@@ -9,6 +10,7 @@ from headgate_engine.steps.location cimport CredentialLocation
 
 from libc.stdint cimport int64_t
 
+DIGEST_KEY = secrets.token_bytes(32)
 MODES = {"strict": STRICT, "optional": OPTIONAL, "permissive": PERMISSIVE}
 
 
@@ -39,14 +41,19 @@ cdef class IdentityStep(AsyncStep):
             if self.location.conflict:
                 return self.refuse(ctx, self.invalid, False)
             return self.refuse(ctx, self.missing, True)
-        found = self.remembered.get(credential)
+        key = self.key_of(credential)
+        found = self.remembered.get(key)
         if found is not None:
             known = <Remembered>found
             if known.until_ns > monotonic_ns():
                 self.accept(ctx, credential, known.value)
                 return CONTINUE
-            del self.remembered[credential]
+            del self.remembered[key]
         return self.judge(ctx, credential)
+
+    cdef bytes key_of(self, bytes credential):
+        """What a credential is remembered by."""
+        return credential
 
     def judge(self, RequestContext ctx, bytes credential):
         """Has an unknown credential verified."""
@@ -74,7 +81,7 @@ cdef class IdentityStep(AsyncStep):
         if seconds > 0:
             if len(self.remembered) >= MAX_REMEMBERED:
                 self.remembered.clear()
-            self.remembered[credential] = Remembered(value, monotonic_ns() + <int64_t>(seconds * 1e9))
+            self.remembered[self.key_of(credential)] = Remembered(value, monotonic_ns() + <int64_t>(seconds * 1e9))
         self.accept(ctx, credential, value)
 
     def forget(self):
@@ -152,7 +159,12 @@ cdef class ApiKeyStep(IdentityStep):
 
 
 cdef class BasicStep(IdentityStep):
-    """basicAuth: the name goes to ctx.basic_user, the credential leaves the request."""
+    """basicAuth: the name goes to ctx.basic_user, the credential leaves the request. Passwords are not kept: what was
+    verified is remembered by a digest that only this process can make.
+    """
+
+    cdef bytes key_of(self, bytes credential):
+        return blake2b(credential, key=DIGEST_KEY, digest_size=16).digest()
 
     cdef int accept(self, RequestContext ctx, bytes credential, object value) except -1:
         ctx.basic_user = value

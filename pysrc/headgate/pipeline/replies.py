@@ -54,7 +54,7 @@ POLICY_ROWS: tuple[tuple[str, Row, str], ...] = (
     ("apiKey", Row(401, identity.NO_API_KEY, "ApiKeyAuth"), "no key"),
     ("apiKey", Row(401, identity.BAD_API_KEY, "ApiKeyAuth"), "an unknown key, or several"),
     ("oidc", Row(400, "oidc failure: invalid callback", "Oidc"), "what a browser brings does not belong to a login"),
-    ("oidc", Row(401, "oidc failure: the provider's metadata cannot be fetched", "Oidc"), "nobody to send the browser to"),
+    ("oidc", Row(401, "oidc failure: the provider's metadata cannot be fetched", "Oidc"), "no provider to go to"),
     ("oidc", Row(500, "oidc failure: the token exchange failed", "Oidc"), "what the provider answers cannot be used"),
     ("basicAuth", Row(401, identity.NO_BASIC, "BasicAuth"), "no credentials; 407 where they are for a proxy"),
     ("basicAuth", Row(401, identity.BAD_BASIC, "BasicAuth"), "credentials that do not count"),

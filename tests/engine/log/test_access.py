@@ -180,9 +180,18 @@ def test_a_credential_in_the_query_does_not_show(name: str, template: str) -> No
         assert shown.startswith("/p?")
 
 
+@pytest.mark.parametrize("name", ["t%6Fken", "%74%6f%6b%65%6e", "api%5Fkey", "%61uth", "TOKE%4E", "t%256Fken"])
+def test_an_encoded_name_hides_nothing(name: str) -> None:
+    shown = pairs({"http.path": f"/p?a=1&{name}=s3cr3t&b%20c=d%".encode()})["http.path"]
+    assert shown == f"/p?a=1&{name}=<redacted>&b%20c=d%"
+
+
 @pytest.mark.parametrize(
     "path",
     [
+        "/p?%=x",
+        "/p?%zz%=x&%41=y",
+        "/p?a%3Dtoken=x",
         "/p?",
         "/p?key=value",
         "/p?token=",
