@@ -4,12 +4,7 @@ from headgate_engine.log.fields import LogFields
 
 FIELDS: tuple[str, ...]
 ORDER: tuple[str, ...]
-CREDENTIALS: tuple[str, ...]
 MAX_REMOVED: int
-REDACTED: str
-
-def hide_parameter(name: str) -> None:
-    """Let no log line of this process show the values of that query parameter: they are credentials."""
 
 class AccessLogFormat:
     """How access-log lines look. format: `text` or `json`; remove: keys left out (at most 32), else ValueError. fields:

@@ -15,16 +15,14 @@ from libc.string cimport memchr, memcpy
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext, Usage, new_context, recycle_context
 from headgate_engine.log.fields cimport LogFields
+from headgate_engine.log.redact cimport has_secret, redact
 from headgate_engine.log.text cimport append_json_value, append_text_value
 from headgate_engine.plan.plans cimport ListenerPlan, RoutePlan
 from headgate_engine.wire.buffer cimport ByteBuffer
-from headgate_engine.wire.scan cimport same_lower
 
 from headgate_engine.log.fields import JsonText
 from headgate_engine.log.text import json_value
 from headgate_engine.route.table import RouteTable
-
-from urllib.parse import unquote_to_bytes
 
 import json
 import math
@@ -59,15 +57,6 @@ ORDER = (
     "error", "reason", "duration",
 )
 
-# Query parameters that carry credentials. `key` is too common a word: only what is as long as a credential counts.
-CREDENTIALS = (
-    "access_token", "refresh_token", "id_token", "token", "auth", "authorization", "api_key", "apikey", "api-key",
-    "x-api-key", "client_secret", "client_assertion", "secret", "password", "passwd", "code", "code_verifier",
-    "assertion", "sig", "signature", "x-amz-signature", "x-amz-credential", "x-amz-security-token",
-    "x-goog-signature", "x-goog-credential", "key",
-)
-REDACTED = "<redacted>"
-
 # Positions in FIELDS.
 cdef enum:
     F_GATEWAY = 0
@@ -95,8 +84,6 @@ cdef enum:
     F_DURATION = 22
 
 cdef enum:
-    # Shortest value of the parameter `key` that is taken for a credential.
-    LONG_KEY = 16
     END_OF_LINE = 1 << 20
     # Names that are longer together are joined as Python strings.
     PAIR_SIZE = 256
@@ -119,9 +106,6 @@ cdef dict TEXT_PREFIXES = {key: _text_prefix(key) for key in ORDER}
 cdef dict JSON_PREFIXES = {key: _json_prefix(key) for key in ORDER}
 cdef list TEXT_KEYS = [TEXT_PREFIXES[key] for key in FIELDS]
 cdef list JSON_KEYS = [JSON_PREFIXES[key] for key in FIELDS]
-cdef list SECRET_NAMES = [name.encode() for name in CREDENTIALS]
-# What the configuration says of itself: names of its credential locations, lower case.
-cdef list CONFIGURED_NAMES = []
 # Places of the fields before which added ones may have to be written.
 cdef int[23] PLACE
 for _field in range(len(FIELDS)):
@@ -225,11 +209,11 @@ cdef class AccessLogFormat:
         if ctx.host_len:
             self._text(out, F_HOST, host, _without_port(host, ctx.host_len))
         query = <const char*>memchr(target, 63, ctx.target_len)
-        if query == NULL or not _has_secret(query + 1, target + ctx.target_len):
+        if query == NULL or not has_secret(query + 1, target + ctx.target_len):
             self._text(out, F_PATH, target, ctx.target_len)
         else:
             clean = ByteBuffer()
-            _redact(clean, target, query + 1, target + ctx.target_len)
+            redact(clean, target, query + 1, target + ctx.target_len)
             self._text(out, F_PATH, clean.data, clean.length)
         if head.minor_version == 20:
             self._text(out, F_VERSION, b"HTTP/2.0", 8)
@@ -398,66 +382,6 @@ cdef Py_ssize_t _without_port(const char* host, Py_ssize_t n) noexcept nogil:
         return n if end == NULL else end - host + 1
     end = <const char*>memchr(host, 58, n)
     return n if end == NULL else end - host
-
-
-def hide_parameter(str name):
-    """The values of that query parameter are credentials: no log line of this process shows them from now on."""
-    raw = name.lower().encode()
-    if raw and raw not in CONFIGURED_NAMES:
-        CONFIGURED_NAMES.append(raw)
-
-
-cdef bint _is_secret(const char* p, const char* equals, const char* stop):
-    """Whether the parameter p..equals with the value equals+1..stop carries a credential."""
-    cdef Py_ssize_t n = equals - p
-    cdef bytes name, plain
-    if equals + 1 >= stop:
-        return False
-    if memchr(p, 37, n) != NULL:
-        # A server reads `t%6Fken` as `token`.
-        plain = unquote_to_bytes(p[:n])
-        if b"=" in plain or b"%" in plain and plain == p[:n]:
-            return False
-        return _is_secret(plain, <const char*>plain + len(plain), <const char*>plain + len(plain) + (stop - equals))
-    for name in CONFIGURED_NAMES:
-        if len(name) == n and same_lower(p, name, n):
-            return True
-    for name in SECRET_NAMES:
-        if len(name) == n and same_lower(p, name, n):
-            return n != 3 or p[0] & 0xDF != 75 or stop - equals > LONG_KEY
-    return False
-
-
-cdef bint _has_secret(const char* p, const char* end):
-    cdef const char* stop
-    cdef const char* equals
-    while p < end:
-        stop = <const char*>memchr(p, 38, end - p)
-        if stop == NULL:
-            stop = end
-        equals = <const char*>memchr(p, 61, stop - p)
-        if equals != NULL and _is_secret(p, equals, stop):
-            return True
-        p = stop + 1
-    return False
-
-
-cdef int _redact(ByteBuffer out, const char* start, const char* p, const char* end) except -1:
-    """Appends start..end, a target whose query begins at p, without the values of credentials."""
-    cdef const char* stop
-    cdef const char* equals
-    cdef bytes mark = REDACTED.encode()
-    while p < end:
-        stop = <const char*>memchr(p, 38, end - p)
-        if stop == NULL:
-            stop = end
-        equals = <const char*>memchr(p, 61, stop - p)
-        if equals != NULL and _is_secret(p, equals, stop):
-            out.append(start, equals + 1 - start)
-            out.append(mark, len(mark))
-            start = stop
-        p = stop + 1
-    return out.append(start, end - start)
 
 
 class _Peer:

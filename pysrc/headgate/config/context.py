@@ -8,16 +8,18 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from headgate.config.check import Record
 from headgate.document import fields
 from headgate.document.nodes import Report, child
 from headgate.document.secret import Secret
 from headgate.errors import Problem
-from headgate.expr.custom import CustomFunctions
 from headgate.ir.policy.mirror import CopyTarget
 from headgate.ir.secret import SecretRef
+
+if TYPE_CHECKING:
+    from headgate.expr.custom import CustomFunctions
 
 MAX_FILE_BYTES: Final = 1024 * 1024
 

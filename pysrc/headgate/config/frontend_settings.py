@@ -8,7 +8,7 @@ from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy.expression import check, check_map
 from headgate.errors import Problem
-from headgate.expr.compile import ExpressionError, compile_expression
+from headgate.expr.faults import ExpressionError
 from headgate.ir.frontend import AccessLog, Frontend
 
 BODIES: Final = frozenset(("request.body", "request.bodyPrefix", "response.body", "response.bodyPrefix"))
@@ -55,6 +55,8 @@ def _log_expression(context: Context, record: Record, key: str, text: str) -> No
 
 def _no_body(context: Context, record: Record, key: str, text: str) -> None:
     """Report an expression that reads a body: bodies are not kept until the end of their request."""
+    from headgate.expr.compile import compile_expression  # see headgate.expr.faults
+
     try:
         variables = compile_expression(text, "log", context.functions).variables
     except ExpressionError:

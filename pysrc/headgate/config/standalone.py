@@ -15,7 +15,6 @@ from headgate.config.process_settings import process_settings
 from headgate.config.routes import Routes, RouteSpec
 from headgate.config.targeted import Layer, Place, TargetedPolicies, merge_gateway
 from headgate.errors import Problem
-from headgate.expr.custom import parse_functions
 from headgate.ir.backend import RouteBackend
 from headgate.ir.bind import Bind
 from headgate.ir.digest import digest
@@ -52,6 +51,10 @@ class Standalone:
     def _functions(self) -> None:
         """Read the functions that expressions may call, before any expression."""
         record = self.section("config")
+        if not record.get("customFunctions"):
+            return
+        from headgate.expr.custom import parse_functions  # see headgate.expr.faults
+
         try:
             self.context.functions = parse_functions(record.get("customFunctions", ""))
         except ValueError as error:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives import serialization
+from typing import TYPE_CHECKING
 
 from headgate.config.check import Record
 from headgate.config.context import Context
@@ -15,11 +13,16 @@ from headgate.ir.digest import digest
 from headgate.ir.secret import SecretRef
 from headgate.ir.tls import BackendTls, ClientCertificate, ServerTls
 
+if TYPE_CHECKING:
+    from cryptography import x509
+
 HTTP11 = "http/1.1"
 UNSUPPORTED_VERSIONS = ("TLS_V1_0", "TLS_V1_1")
 
 
 def _certificates(context: Context, record: Record, key: str, pem: bytes) -> list[x509.Certificate]:
+    from cryptography import x509  # 9 MB: only where there are certificates
+
     try:
         return x509.load_pem_x509_certificates(pem)
     except ValueError:
@@ -29,6 +32,9 @@ def _certificates(context: Context, record: Record, key: str, pem: bytes) -> lis
 
 def _pair(context: Context, record: Record) -> tuple[str, bytes, str, Secret] | None:
     """Read `cert` and `key` and check that they belong together."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization
+
     for name, other in (("cert", "key"), ("key", "cert")):
         if record.get(name) is None:
             context.fault(Problem.MISSING, record, "", f"tls needs {name!r} beside {other!r}")

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Final
+from functools import cache
+from typing import TYPE_CHECKING, Final
 
-from passlib.context import CryptContext
+if TYPE_CHECKING:
+    from passlib.context import CryptContext
 
 SCHEMES: Final = (
     "bcrypt", "apr_md5_crypt", "md5_crypt", "sha512_crypt", "sha256_crypt", "ldap_sha1", "des_crypt",
 )  # fmt: skip
 MAX_USERS: Final = 256
-CONTEXT: Final = CryptContext(schemes=list(SCHEMES))
 # What an unknown name is checked against, so that it takes as long as a known one with a wrong password.
 DUMMY: Final = "$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy"
+
+
+@cache
+def _hashes() -> CryptContext:
+    from passlib.context import CryptContext  # 9 MB: only where there are passwords
+
+    return CryptContext(schemes=list(SCHEMES))
 
 
 def parse_htpasswd(text: str) -> dict[str, str]:
@@ -26,7 +34,7 @@ def parse_htpasswd(text: str) -> dict[str, str]:
         digest = digest.partition(":")[0]
         if not colon or not name:
             raise ValueError(f"line {number}: not user:hash")
-        if CONTEXT.identify(digest) is None:
+        if _hashes().identify(digest) is None:
             raise ValueError(f"line {number}: not a hash of a known kind (MD5, bcrypt, crypt, SHA-1)")
         if name in users:
             raise ValueError(f"line {number}: user {name!r} is there twice")
@@ -42,7 +50,7 @@ def check_password(users: dict[str, str], name: str, password: str) -> bool:
     """Whether the password is that user's; takes long on purpose."""
     digest = users.get(name)
     try:
-        fits: bool = CONTEXT.verify(password, digest if digest is not None else DUMMY)
+        fits: bool = _hashes().verify(password, digest if digest is not None else DUMMY)
     except (ValueError, TypeError):
         return False
     return fits and digest is not None

@@ -6,8 +6,6 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-import jwt
-
 MAX_KEYS: Final = 256
 MAX_BYTES: Final = 1024 * 1024
 RSA: Final = frozenset(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"))
@@ -46,6 +44,8 @@ class KeySet:
 
 def parse_jwks(document: str | bytes) -> KeySet:
     """Return the keys of a JWKS document or a single JWK; ValueError when it is none. A bad key spoils only itself."""
+    import jwt  # 22 MB: only where there are keys
+
     if len(document) > MAX_BYTES:
         raise ValueError("the key set is too large")
     try:
@@ -66,6 +66,8 @@ def parse_jwks(document: str | bytes) -> KeySet:
 
 
 def _key(entry: Any) -> Key:
+    import jwt
+
     if not isinstance(entry, dict):
         raise ValueError("not an object")
     if entry.get("use", "sig") != "sig" or "verify" not in entry.get("key_ops", ["verify"]):

@@ -7,8 +7,6 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-import jwt
-
 from headgate.crypto.jwks import KeySet
 
 MAX_TOKEN: Final = 16 * 1024
@@ -86,6 +84,8 @@ def _depth(raw: bytes) -> int:
 
 def verify(token: bytes, keys: KeySet, checks: Checks, now: float) -> dict[str, Any]:
     """Return the claims of a token; TokenError, or UnknownKey when no key of the set fits."""
+    import jwt
+
     header = header_of(token)
     algorithm, kid = header["alg"], header.get("kid")
     key = keys.find(kid, algorithm)

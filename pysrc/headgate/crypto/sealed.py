@@ -6,9 +6,6 @@ import base64
 import secrets
 from typing import Final
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
 NONCE_BYTES: Final = 12
 
 
@@ -16,6 +13,8 @@ class Sealer:
     """`key`: 32 bytes. `purpose` is bound into every text: one made for another purpose cannot be opened."""
 
     def __init__(self, key: bytes, purpose: str) -> None:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # 9 MB: only where something is sealed
+
         self._cipher = AESGCM(key)
         self._purpose = purpose.encode()
 
@@ -27,6 +26,8 @@ class Sealer:
 
     def open(self, text: str | bytes) -> bytes | None:
         """Return the content of a text that was sealed here for this purpose, None for any other text."""
+        from cryptography.exceptions import InvalidTag
+
         raw = text.encode("ascii", "replace") if isinstance(text, str) else text
         try:
             whole = base64.b64decode(raw + b"=" * (-len(raw) % 4), altchars=b"-_", validate=True)

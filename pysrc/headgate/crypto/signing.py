@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import jwt
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
 CURVES: Final = {"ES256": "secp256r1", "ES384": "secp384r1"}
 RSA: Final = ("RS256", "RS384", "RS512", "PS256")
 LEAST_RSA_BITS: Final = 2048
@@ -17,6 +13,9 @@ BACKDATED_SECONDS: Final = 10
 
 def signing_key(pem: str, algorithm: str) -> Any:
     """Return the private key of a PEM text; ValueError, without the text, for one that does not fit the algorithm."""
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa  # 9 MB: only where tokens are signed
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
     try:
         key = load_pem_private_key(pem.encode(), password=None)
     except (ValueError, TypeError) as error:
@@ -31,5 +30,7 @@ def signing_key(pem: str, algorithm: str) -> Any:
 
 def sign(key: Any, algorithm: str, claims: dict[str, Any], *, ttl_s: int, now: float, kid: str | None = None) -> bytes:
     """Return a compact token with `iat` and `exp` added to the claims."""
+    import jwt
+
     payload = {**claims, "iat": int(now) - BACKDATED_SECONDS, "exp": int(now) + ttl_s}
     return jwt.encode(payload, key, algorithm, headers={} if kid is None else {"kid": kid}).encode()

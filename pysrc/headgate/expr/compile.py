@@ -14,6 +14,7 @@ from lark import Token, Tree
 from headgate.expr import checks, macros
 from headgate.expr.checks import Fault
 from headgate.expr.custom import CustomFunctions
+from headgate.expr.faults import ExpressionError
 from headgate.expr.functions import FUNCTIONS, GLOBAL_MACROS, GLOBAL_NAMES, METHOD_MACROS, METHOD_NAMES, NAMESPACES
 from headgate.expr.grammar import MAX_DEPTH, RESERVED, SyntaxFault, parse
 from headgate.expr.literals import integer, octets, string, unsigned
@@ -57,10 +58,6 @@ TYPE_NAMES: Final = {
 # Functions whose value differs from call to call, or that speak of the moment: never folded.
 IMPURE: Final = frozenset(("random", "uuid", "fail"))
 Part = Tree[Token]
-
-
-class ExpressionError(ValueError):
-    """An expression that cannot be used: the text has line, column and reason."""
 
 
 def compile_expression(

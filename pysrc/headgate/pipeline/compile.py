@@ -7,9 +7,9 @@ over while its key stays; the rest is built anew.
 from __future__ import annotations
 
 import ssl
+from typing import TYPE_CHECKING
 
 from headgate.backend.mcp.relay import Relay
-from headgate.expr.custom import parse_functions
 from headgate.ir.backend import HostBackend, MissingBackend, RouteBackend, ServiceBackend
 from headgate.ir.bind import Bind
 from headgate.ir.endpoint import Endpoint
@@ -46,6 +46,9 @@ from headgate_engine.log.fields import LogFields
 from headgate_engine.plan.plans import BackendPlan, BindPlan, ListenerPlan, RoutePlan
 from headgate_engine.route.table import HostTable, RouteRule, RouteTable
 from headgate_engine.shared.histogram import Histogram
+
+if TYPE_CHECKING:
+    from headgate.expr.custom import CustomFunctions
 
 # BackendPlan kinds (headgate_engine/plan/plans.pxd).
 HOST, LLM, HANDLER, INVALID = range(4)
@@ -201,6 +204,14 @@ class Running:
         await self.mcp.aclose()
 
 
+def _functions(text: str) -> CustomFunctions:
+    if not text:
+        return {}
+    from headgate.expr.custom import parse_functions  # see headgate.expr.faults
+
+    return parse_functions(text)
+
+
 class Compiler:
     """Turns the nouns of the IR into engine plans."""
 
@@ -212,7 +223,7 @@ class Compiler:
         worker = running.worker
         for name in running.gateway.process.sensitive_headers:
             hide_header(name)
-        functions = parse_functions(running.gateway.process.custom_functions)
+        functions = _functions(running.gateway.process.custom_functions)
         self._environment = Environment(
             worker.segment, limit, running.keys.get, self._client, worker.spawn, functions
         )

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from headgate.expr.compile import compile_expression
-from headgate.expr.custom import CustomFunctions
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.policy.document_source import DocumentSource
 from headgate.policy.key_sets import KeyStore
@@ -16,6 +15,9 @@ from headgate_engine.expr.program import Program
 from headgate_engine.link.client import HttpClient
 from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.segment import Segment, SegmentFull
+
+if TYPE_CHECKING:
+    from headgate.expr.custom import CustomFunctions
 
 FAILURES = "gw_expression_failures_total"
 
@@ -45,6 +47,8 @@ class Environment:
         key = (text, phase)
         found = self._programs.get(key)
         if found is None:
+            from headgate.expr.compile import compile_expression  # see headgate.expr.faults
+
             found = self._programs[key] = compile_expression(text, phase, self.functions)
             found.failures = self._failures(phase)
         return found

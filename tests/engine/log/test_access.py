@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_engine.log.access import CREDENTIALS, FIELDS, MAX_REMOVED, ORDER, AccessLogFormat
+from headgate_engine.log.access import FIELDS, MAX_REMOVED, ORDER, AccessLogFormat
+from headgate_engine.log.redact import CREDENTIALS
 
 # 2026-01-01T00:00:00.123456789Z
 NOON = 1_767_225_600_123_456_789

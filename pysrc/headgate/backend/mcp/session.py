@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
 from headgate.backend.mcp.failure import McpFailure
 from headgate.backend.mcp.targets.stdio import StdioServer
+from headgate.crypto.sealed import Sealer
 from headgate.net.tasks import spawn
 
 logger = logging.getLogger("headgate.mcp")
 
 MAX_SESSIONS = 10_000
 REAP_SECONDS = 30.0
-NONCE = 12
 
 
 class Session:
@@ -41,21 +37,16 @@ class SessionIds:
     """
 
     def __init__(self, key: bytes) -> None:
-        self._seal = AESGCM(key)
+        self._sealer = Sealer(key, "mcp session")
 
     def new(self, worker: int) -> str:
         """Return an id for a session of a worker; visible ASCII."""
-        nonce = secrets.token_bytes(NONCE)
-        sealed = self._seal.encrypt(nonce, worker.to_bytes(2) + secrets.token_bytes(16), None)
-        return base64.urlsafe_b64encode(nonce + sealed).decode().rstrip("=")
+        return self._sealer.seal(worker.to_bytes(2) + secrets.token_bytes(16))
 
     def owner(self, session_id: str) -> int | None:
         """Return the index of the worker that owns it, None when the id is none of ours."""
-        try:
-            raw = base64.urlsafe_b64decode(session_id + "=" * (-len(session_id) % 4))
-            return int.from_bytes(self._seal.decrypt(raw[:NONCE], raw[NONCE:], None)[:2])
-        except (ValueError, InvalidTag):
-            return None
+        content = self._sealer.open(session_id)
+        return None if content is None else int.from_bytes(content[:2])
 
 
 class Sessions:

@@ -6,7 +6,7 @@ from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.document.nodes import Entry
 from headgate.errors import Problem
-from headgate.expr.compile import ExpressionError, compile_expression
+from headgate.expr.faults import ExpressionError
 
 
 def checked(context: Context, record: Record, key: str, phase: str) -> str | None:
@@ -20,6 +20,8 @@ def checked(context: Context, record: Record, key: str, phase: str) -> str | Non
 
 def check(context: Context, record: Record, key: str, text: str, phase: str) -> bool:
     """Whether an expression can be used in `phase`; if not, the reason is reported at `key`."""
+    from headgate.expr.compile import compile_expression  # see headgate.expr.faults
+
     try:
         compile_expression(text, phase, context.functions)
     except ExpressionError as error:

@@ -1,0 +1,84 @@
+"""Credentials in the query of a logged target: their values are replaced. Names are compared decoded, in any case."""
+
+from headgate_engine.wire.buffer cimport ByteBuffer
+from headgate_engine.wire.scan cimport same_lower
+
+from libc.string cimport memchr
+
+from urllib.parse import unquote_to_bytes
+
+# Query parameters that carry credentials. `key` is too common a word: only what is as long as a credential counts.
+CREDENTIALS = (
+    "access_token", "refresh_token", "id_token", "token", "auth", "authorization", "api_key", "apikey", "api-key",
+    "x-api-key", "client_secret", "client_assertion", "secret", "password", "passwd", "code", "code_verifier",
+    "assertion", "sig", "signature", "x-amz-signature", "x-amz-credential", "x-amz-security-token",
+    "x-goog-signature", "x-goog-credential", "key",
+)
+REDACTED = "<redacted>"
+cdef enum:
+    # Shortest value of the parameter `key` that is taken for a credential.
+    LONG_KEY = 16
+
+cdef list SECRET_NAMES = [name.encode() for name in CREDENTIALS]
+# What the configuration says of itself: names of its credential locations, lower case.
+cdef list CONFIGURED_NAMES = []
+
+
+def hide_parameter(str name):
+    """The values of that query parameter are credentials: no log line of this process shows them from now on."""
+    raw = name.lower().encode()
+    if raw and raw not in CONFIGURED_NAMES:
+        CONFIGURED_NAMES.append(raw)
+
+
+cdef bint is_secret(const char* p, const char* equals, const char* stop) except -1:
+    """Whether the parameter p..equals with the value equals+1..stop carries a credential."""
+    cdef Py_ssize_t n = equals - p
+    cdef bytes name, plain
+    if equals + 1 >= stop:
+        return False
+    if memchr(p, 37, n) != NULL:
+        # A server reads `t%6Fken` as `token`.
+        plain = unquote_to_bytes(p[:n])
+        if b"=" in plain or b"%" in plain and plain == p[:n]:
+            return False
+        return is_secret(plain, <const char*>plain + len(plain), <const char*>plain + len(plain) + (stop - equals))
+    for name in CONFIGURED_NAMES:
+        if len(name) == n and same_lower(p, name, n):
+            return True
+    for name in SECRET_NAMES:
+        if len(name) == n and same_lower(p, name, n):
+            return n != 3 or p[0] & 0xDF != 75 or stop - equals > LONG_KEY
+    return False
+
+
+cdef bint has_secret(const char* p, const char* end) except -1:
+    cdef const char* stop
+    cdef const char* equals
+    while p < end:
+        stop = <const char*>memchr(p, 38, end - p)
+        if stop == NULL:
+            stop = end
+        equals = <const char*>memchr(p, 61, stop - p)
+        if equals != NULL and is_secret(p, equals, stop):
+            return True
+        p = stop + 1
+    return False
+
+
+cdef int redact(ByteBuffer out, const char* start, const char* p, const char* end) except -1:
+    """Appends start..end, a target whose query begins at p, without the values of credentials."""
+    cdef const char* stop
+    cdef const char* equals
+    cdef bytes mark = REDACTED.encode()
+    while p < end:
+        stop = <const char*>memchr(p, 38, end - p)
+        if stop == NULL:
+            stop = end
+        equals = <const char*>memchr(p, 61, stop - p)
+        if equals != NULL and is_secret(p, equals, stop):
+            out.append(start, equals + 1 - start)
+            out.append(mark, len(mark))
+            start = stop
+        p = stop + 1
+    return out.append(start, end - start)
