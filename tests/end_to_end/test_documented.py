@@ -1,0 +1,111 @@
+"""Every configuration on the page of policies does what its text says, on loopback ports and with an echo behind it."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from tests.end_to_end.asking import Answer, ask
+
+PAGE = (Path(__file__).parents[2] / "docs/policies.md").read_text()
+BLOCKS = dict(re.findall(r"^## (.*?)(?: \(G\))?\n.*?^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
+JSON = {"content-type": "application/json"}
+
+
+class Case(NamedTuple):
+    """A request and what comes of it: the status, and for echoed requests fields or a path that the backend saw."""
+
+    status: int
+    path: str = "/api/x"
+    headers: dict[str, str] = {}
+    method: str = "GET"
+    body: str = ""
+    answer: dict[str, str] = {}
+    seen: dict[str, list[str]] = {}
+    seen_path: str = ""
+    text: str | None = None
+
+
+CASES: dict[str, list[Case]] = {
+    "cors": [
+        Case(200, method="OPTIONS", headers={"origin": "https://x.app.example", "access-control-request-method": "POST"},
+             answer={"access-control-allow-origin": "https://x.app.example", "access-control-allow-credentials": "true",
+                     "access-control-allow-methods": "GET,POST", "access-control-max-age": "600"}),
+        Case(200, headers={"origin": "https://app.example"}, answer={"access-control-expose-headers": "x-request-id"}),
+    ],
+    "oidc": [Case(401, text="oidc failure: the provider's metadata cannot be fetched")],
+    "jwtAuth": [Case(401), Case(401, headers={"authorization": "Bearer a.b.c"})],
+    "apiKey": [Case(200, headers={"x-api-key": "team-red-key"}, seen={"x-api-key": []}),
+               Case(200, headers={"x-api-key": "foo"}), Case(401, headers={"x-api-key": "bar"}), Case(401)],
+    "basicAuth": [Case(200, headers={"authorization": "Basic YWRhOnBhc3N3b3Jk"}, seen={"authorization": []}),
+                  Case(401, answer={"www-authenticate": 'Basic realm="Team"'})],
+    "authorization": [Case(200, headers={"x-team": "red"}), Case(403), Case(403, "/internal/x", {"x-team": "red"}),
+                      Case(403, headers={"x-team": "red"}, method="POST")],
+    "localRateLimit": [Case(200, answer={"x-ratelimit-limit": "100", "x-ratelimit-remaining": "99"})],
+    "buffer": [Case(200, method="POST", body="x" * 65536), Case(413, method="POST", body="x" * 65537)],
+    "transformations": [Case(200, headers={"x-debug": "1"}, seen={"x-user": ["nobody"], "x-debug": []},
+                             seen_path="/v2/api/x", answer={"x-took": "200"})],
+    "csrf": [Case(200, method="POST", headers={"origin": "https://other.example", "sec-fetch-site": "cross-site"}),
+             Case(403, method="POST", headers={"origin": "https://evil.example", "sec-fetch-site": "cross-site"})],
+    "requestHeaderModifier, responseHeaderModifier": [
+        Case(200, headers={"x-debug": "1", "x-tenant": "blue"}, seen={"x-tenant": ["red"], "x-debug": []},
+             answer={"x-served-by": "headgate"})],
+    "urlRewrite": [Case(200, "/api/x?y=1", seen_path="/v2/x?y=1", seen={"host": ["internal.example"]}), Case(404, "/other")],
+    "requestRedirect": [Case(301, "/a?b=c", answer={"location": "https://a.test/a?b=c"})],
+    "delay": [Case(200), Case(200, headers={"x-wait": "50"}), Case(504, headers={"x-wait": "60000"}, text="request timeout")],
+    "directResponse": [Case(200, "/version", text='{"version":"1","host":"a.test"}', answer=JSON),
+                       Case(418, "/teapot", text="I am a teapot"), Case(200, "/other", seen_path="/other")],
+    "requestMirror": [Case(200, seen_path="/api/x")],
+    "timeout and retry": [Case(200, seen={"x-retry-attempt": []})],
+    "backendAuth": [Case(200, "/a?b=c", seen_path="/a?b=c&key=backend-key", seen={"x-tenant-key": ["tenant-7"]})],
+    "health and sessionAffinity": [Case(200, headers={"x-user": "ada"})],
+    "Access log and metric labels": [Case(200)],
+}  # fmt: skip
+
+
+def test_every_block_has_its_cases() -> None:
+    assert set(CASES) == set(BLOCKS)
+
+
+def check(case: Case, answer: Answer) -> None:
+    assert answer.status == case.status, (case, answer.body)
+    for name, value in case.answer.items():
+        assert answer.headers[name] == value, (name, case)
+    if case.text is not None:
+        assert answer.body.decode() == case.text
+    for name, values in case.seen.items():
+        assert answer.got(name) == values, (name, case)
+    if case.seen_path:
+        assert answer.seen["path"] == case.seen_path
+
+
+@pytest.mark.parametrize("title", CASES)
+def test_an_example_does_what_it_says(title: str, gateway: Any, echo: int) -> None:
+    text = BLOCKS[title].replace("port: 3000", "port: {port}").replace("127.0.0.1:8080", f"127.0.0.1:{echo}")
+    # Places that do not exist here: the services' workloads, and providers on the Internet.
+    text = re.sub(r"10\.0\.0\.\d", "127.0.0.1", text).replace("{80: 8080}", f"{{80: {echo}}}")
+    text = text.replace("https://idp.example", "http://127.0.0.1:1")
+    settings = ""
+    if "config:" in text:
+        # The rig writes a `config` of its own.
+        found = re.search(r"^config:\n((?:  .*\n)+)", text, re.MULTILINE)
+        assert found
+        settings, text = found[1], text.replace(found[0], "")
+    running = gateway(text, environment={"OIDC_COOKIE_SECRET": "5a" * 32}, settings=settings)
+    for case in CASES[title]:
+        check(case, ask(running, case.method, case.path, dict(case.headers), case.body))
+    if title == "Access log and metric labels":
+        deadline = time.monotonic() + 10
+        for number in range(60):
+            ask(running, path=f"/{number}")     # one in ten is logged
+        while "headers.accept-encoding=identity" not in running.log():
+            assert time.monotonic() < deadline, running.log()
+            time.sleep(0.05)
+        line = next(line for line in running.log().splitlines() if "headers.accept" in line)
+        assert "duration=" not in line
+        assert running.metric('gw_requests_total{backend') >= 60
+        json.loads(running.fetch(f"http://127.0.0.1:{running.admin}/config_dump")[1])
