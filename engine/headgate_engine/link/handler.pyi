@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
+from headgate_engine.context.request import RequestContext
 from headgate_engine.link.forward import Exchange
 from headgate_engine.link.worker import Worker
 
@@ -41,6 +42,9 @@ class HandlerCall:
     def answered(self) -> bool: ...
     @property
     def secure(self) -> bool: ...
+    @property
+    def context(self) -> RequestContext | None:
+        """The request's context; None once it is over."""
     def add_log_field(self, key: str, value: object) -> None: ...
     def reply(
         self,

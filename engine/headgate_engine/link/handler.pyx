@@ -77,6 +77,11 @@ cdef class HandlerCall:
         self.peer = ctx.peer
         self.secure = ctx.secure
 
+    @property
+    def context(self):
+        """The request's context; None once it is over."""
+        return self.exchange.context
+
     def add_log_field(self, str key, value):
         if self.exchange.context is not None:
             self.exchange.context.add_log_field(key, value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class HeaderView(Protocol):
@@ -20,6 +20,15 @@ class Stream(Protocol):
     async def end(self) -> None: ...
 
 
+class Identity(Protocol):
+    """Who asks, as policies found out; expressions read it."""
+
+    jwt: dict[str, Any] | None
+    api_key: dict[str, Any] | None
+    basic_user: str | None
+    dynamic: dict[str, Any] | None
+
+
 class Call(Protocol):
     """One request with its whole body. The task that handles it is cancelled when the client goes away."""
 
@@ -33,6 +42,8 @@ class Call(Protocol):
     def body(self) -> bytes: ...
     @property
     def headers(self) -> HeaderView: ...
+    @property
+    def context(self) -> Any: ...
     def add_log_field(self, key: str, value: object) -> None: ...
     def reply(
         self,

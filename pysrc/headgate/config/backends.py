@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
@@ -117,6 +117,8 @@ class Backends:
                 if inline is None:
                     continue
                 backend = inline
+            if own.mcp_rules is not None and not isinstance(backend, McpBackend | MissingBackend):
+                self.context.fault(Problem.CONFLICT, record, "policies", "mcpAuthorization is for MCP backends")
             if isinstance(backend, McpBackend):
                 self._refuse_for_stdio(record, backend, own)
             found.append(
@@ -138,7 +140,8 @@ class Backends:
         return self.targeted.for_service(namespace, hostname, service["port"])
 
     def _refuse_for_stdio(self, record: Record, backend: McpBackend, own: BackendOptions) -> None:
-        if isinstance(backend.target, StdioTarget) and own != NO_OPTIONS:
+        other = replace(own, mcp_rules=None) != NO_OPTIONS
+        if other and any(isinstance(target, StdioTarget) for target in backend.targets):
             self.context.fault(Problem.CONFLICT, record, "policies", "these do not apply to a stdio target")
 
     def reference(self, name: str, options: BackendOptions) -> Backend:
@@ -227,17 +230,26 @@ class Backends:
         )
 
     def mcp(self, record: Record, name: str, options: BackendOptions) -> McpBackend | None:
-        """Return the MCP backend of a record with `targets`; None when its target is not supported or at
-        fault.
-        """
-        targets = record.records("targets")
-        for index, extra in enumerate(targets[1:], 1):
-            path = f"{record.path}.targets[{index}]"
-            self.context.report.add(Problem.UNSUPPORTED, path, " (more than one target)", extra.node)
-        target = self._target(targets[0], options) if targets else None
-        if target is None:
+        """Return the MCP backend of a record with `targets`; None when one is not supported or at fault."""
+        records = record.records("targets")
+        names = [one["name"] for one in records]
+        for one in records:
+            if names.count(one["name"]) > 1:
+                self.context.fault(Problem.CONFLICT, one, "name", f"target {one['name']!r} is there twice")
+        targets = [self._target(one, options) for one in records]
+        found = tuple(target for target in targets if target is not None)
+        if not found or len(found) < len(targets):
             return None
-        return McpBackend(key=f"mcp/{name}/{target.key}", name=name, target=target)
+        prefix: Any = record.get("prefixMode") or "conditional"
+        failure: Any = record.get("failureMode") or "failClosed"
+        return McpBackend(
+            key=f"mcp/{name}/{digest(*(target.key for target in found), prefix, failure, options.mcp_rules is None)}",
+            name=name,
+            targets=found,
+            prefix_mode=prefix,
+            failure_mode=failure,
+            rules=options.mcp_rules,
+        )
 
     def _target(self, record: Record, options: BackendOptions) -> McpTarget | None:
         name = record["name"]

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from headgate.config import dump_discovery as discovery
 from headgate.config.dump_policies import backend_policies, endpoint, route_policies, target_policy
+from headgate.config.policy import authorization
 from headgate.document.secret import REDACTED
 from headgate.ir.backend import Backend, HostBackend, MissingBackend, NamedBackend, RouteBackend, ServiceBackend
 from headgate.ir.bind import Bind
@@ -15,7 +16,7 @@ from headgate.ir.frontend import AccessLog, Frontend
 from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.match import Match, PathMatch, ValueMatch
-from headgate.ir.mcp import McpBackend, StdioTarget
+from headgate.ir.mcp import McpBackend, McpTarget, StdioTarget
 from headgate.ir.model import LlmModel, LlmProvider, LlmRouter
 from headgate.ir.process import ListenAddress, ProcessSettings
 from headgate.ir.route import Route
@@ -127,24 +128,32 @@ def _bind(bind: Bind) -> Json:
     }
 
 
-def _mcp(backend: McpBackend) -> Json:
-    target = backend.target
-    spec: Json
+def _mcp_target(target: McpTarget) -> Json:
     if isinstance(target, StdioTarget):
-        spec = {
+        return {
+            "name": target.name,
             "stdio": {
                 "cmd": target.cmd,
                 "args": list(target.args),
                 "env": {name: REDACTED for name, _ in sorted(target.env)},
                 "clearEnv": target.clear_env,
-            }
+            },
         }
-    else:
-        spec = {
-            "mcp": {"host": target.endpoint.host, "port": target.endpoint.port, "path": target.path},
-            "policies": endpoint(target.endpoint) + backend_policies(target.policies),
-        }
-    return {"statefulMode": "stateful", "targets": [{"name": target.name, **spec}]}
+    return {
+        "name": target.name,
+        "mcp": {"host": target.endpoint.host, "port": target.endpoint.port, "path": target.path},
+        "policies": endpoint(target.endpoint) + backend_policies(target.policies),
+    }
+
+
+def _mcp(backend: McpBackend) -> Json:
+    return {
+        "statefulMode": "stateful",
+        "prefixMode": backend.prefix_mode,
+        "failureMode": backend.failure_mode,
+        **({} if backend.rules is None else {"mcpAuthorization": authorization.dump(backend.rules)}),
+        "targets": [_mcp_target(target) for target in backend.targets],
+    }
 
 
 def _backend(backend: Backend, namespace: str, name: str) -> Json:

@@ -65,6 +65,7 @@ class BackendOptions:
     redirect: Redirect | None = None
     health: Health | None = None
     affinity: str | None = None
+    mcp_rules: Authorization | None = None
 
     @property
     def needs_exchange(self) -> bool:
@@ -77,8 +78,12 @@ class BackendOptions:
         if stronger == NO_OPTIONS:
             return self
         found = {field.name: getattr(stronger, field.name) for field in fields(stronger)}
-        if self.authorization is not None and stronger.authorization is not None:
-            found["authorization"] = self.authorization + stronger.authorization
+        for name, mine, other in (
+            ("authorization", self.authorization, stronger.authorization),
+            ("mcp_rules", self.mcp_rules, stronger.mcp_rules),
+        ):
+            if mine is not None and other is not None:
+                found[name] = mine + other
         return replace(self, **{name: value for name, value in found.items() if value is not None})
 
     def policies(self) -> BackendPolicies:
@@ -97,6 +102,8 @@ class BackendOptions:
 
 
 NO_OPTIONS: Final = BackendOptions()
+# Policies of a route that belong to its backends.
+OF_BACKENDS: Final = ("backendTLS", "backendAuth", "mcpAuthorization")
 
 
 def backend_options(context: Context, record: Record | None) -> BackendOptions:
@@ -104,7 +111,7 @@ def backend_options(context: Context, record: Record | None) -> BackendOptions:
     if record is None or not record.values:
         return NO_OPTIONS
     http, tcp, tls = record.get("http"), record.get("tcp"), record.get("backendTLS")
-    sick, sticky = record.get("health"), record.get("sessionAffinity")
+    sick, sticky, items = (record.get(key) for key in ("health", "sessionAffinity", "mcpAuthorization"))
     rules, changes, redirect = (record.get(key) for key in ("authorization", "transformations", "requestRedirect"))
     return BackendOptions(
         tls=backend_tls(context, tls) if tls is not None else None,
@@ -119,12 +126,13 @@ def backend_options(context: Context, record: Record | None) -> BackendOptions:
         redirect=rewrite.parse_redirect(context, redirect) if redirect is not None else None,
         health=health.parse(context, sick) if sick is not None else None,
         affinity=health.parse_affinity(context, sticky) if sticky is not None else None,
+        mcp_rules=authorization.parse(context, items, "mcp") if items is not None else None,
     )
 
 
 def route_backend_options(context: Context, record: Record | None) -> BackendOptions:
     """Return the backend policies among the policies of a route; header changes there are the route's own."""
-    if record is None or not ("backendTLS" in record or "backendAuth" in record):
+    kept = {} if record is None else {key: record[key] for key in OF_BACKENDS if key in record}
+    if record is None or not kept:
         return NO_OPTIONS
-    kept = {key: record[key] for key in ("backendTLS", "backendAuth") if key in record}
     return backend_options(context, Record(record.node, record.path, kept))

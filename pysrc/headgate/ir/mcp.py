@@ -1,12 +1,14 @@
-"""MCP backends: one target, by stdio or by StreamableHTTP."""
+"""MCP backends: targets by stdio or by StreamableHTTP."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from headgate.document.secret import Secret
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
+from headgate.ir.policy.authorization import Authorization
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +39,37 @@ class StreamableHttpTarget:
 
 
 McpTarget = StdioTarget | StreamableHttpTarget
+PrefixMode = Literal["conditional", "always", "never"]
+FailureMode = Literal["failClosed", "failOpen"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpBackend:
-    """`key` names the backend in logs and ties sessions to it across reloads; it changes with the target."""
+    """`key` names the backend in logs and ties sessions to it across reloads; it changes with the targets.
+
+    `prefix_mode`: whether names carry their target: `conditional` only where there are several. `failure_mode`: whether
+    a session goes on without a target that fails. `rules`: which tools, prompts, resources
+    and tasks there are for whom.
+    """
 
     key: str
     name: str
-    target: McpTarget
+    targets: tuple[McpTarget, ...]
+    prefix_mode: PrefixMode = "conditional"
+    failure_mode: FailureMode = "failClosed"
+    rules: Authorization | None = None
+
+    @property
+    def bare(self) -> bool:
+        """Whether there is one target, whose names and URIs are the client's."""
+        return len(self.targets) == 1 and self.prefix_mode != "always"
+
+    @property
+    def plain(self) -> bool:
+        """Whether the messages of the one target pass unread."""
+        return self.bare and self.rules is None
+
+    @property
+    def prefixed(self) -> bool:
+        """Whether names of tools and prompts carry their target."""
+        return self.prefix_mode == "always" or (len(self.targets) > 1 and self.prefix_mode == "conditional")

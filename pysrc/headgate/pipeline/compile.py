@@ -228,6 +228,8 @@ class Compiler:
             worker.segment, limit, running.keys.get, self._client, worker.spawn, functions
         )
 
+        running.mcp.program = self._environment.program
+
     def _client(self, endpoint: Endpoint) -> HttpClient:
         return HttpClient(self._running.pools.get(endpoint), own_authority(endpoint))
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from headgate.backend.contract import Call
+from headgate.backend.mcp.federation.link import HttpLink, LinkFactory, StdioLink
+from headgate.backend.mcp.federation.requests import Guard, Manner
+from headgate.backend.mcp.federation.service import FederationService
 from headgate.backend.mcp.front import Front
 from headgate.backend.mcp.http_service import HttpService
 from headgate.backend.mcp.relay import Relay
@@ -13,15 +16,21 @@ from headgate.backend.mcp.stdio_service import StdioService
 from headgate.dialect.mcp.versions import METHODS
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
-from headgate.ir.mcp import McpBackend, StdioTarget
+from headgate.ir.mcp import McpBackend, McpTarget, StdioTarget
+from headgate.ir.policy.authorization import Authorization
 from headgate.net.authority import own_authority
 from headgate.net.tasks import spawn
+from headgate.pipeline.replies import FORBIDDEN, reply_of
 from headgate.telemetry.metrics import series_key
+from headgate_engine.context.request import RequestContext
+from headgate_engine.expr.program import Program
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.handler import HandlerBackend
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
+from headgate_engine.plan.step import CONTINUE_VERDICT, run_step
 from headgate_engine.shared.counters import Counter
+from headgate_engine.steps.authorization import AuthorizationStep
 
 
 class McpHandlers:
@@ -40,9 +49,10 @@ class McpHandlers:
         self._pool_of = pool_of
         self._relay = relay
         self._previous = previous
+        self.program: Callable[[str, str], Program] | None = None
         self._handlers: dict[str, HandlerBackend] = {}
         self._fronts: dict[str, Front] = {}
-        self.services: dict[str, StdioService] = {}
+        self.services: dict[str, StdioService | FederationService] = {}
 
     def get(self, backend: McpBackend) -> HandlerBackend:
         """Return the handler of a backend."""
@@ -51,22 +61,74 @@ class McpHandlers:
             front = self._front(backend)
             handler = HandlerBackend(self._worker, backend.name, front.handle)
             self._handlers[backend.key] = handler
-            self._fronts[backend.target.key] = front
+            self._fronts[backend.targets[0].key if backend.plain else backend.key] = front
         return handler
 
     def _front(self, backend: McpBackend) -> Front:
-        target = backend.target
+        if not backend.plain:
+            return Front(self._federation(backend), None, self._counter(backend.name))
+        target = backend.targets[0]
         if isinstance(target, StdioTarget):
             service = self.services.get(target.key)
             if service is None and self._previous is not None:
                 service = self._previous.services.get(target.key)
-            if service is None:
+            if not isinstance(service, StdioService):
                 sessions = Sessions(self._worker.index, self._ttl_s, self._relay.ids)
                 service = StdioService(target, sessions, self._relay)
             self.services[target.key] = service
             return Front(service, target.name, self._counter(target.name))
         client = HttpClient(self._pool_of(target.endpoint), own_authority(target.endpoint))
         return Front(HttpService(target, client), target.name, self._counter(target.name))
+
+    def _federation(self, backend: McpBackend) -> FederationService:
+        """Return the service of several targets, the running one when the backend has not changed."""
+        found = self.services.get(backend.key)
+        if found is None and self._previous is not None:
+            found = self._previous.services.get(backend.key)
+        for target in backend.targets:
+            if not isinstance(target, StdioTarget):
+                self._pool_of(target.endpoint)  # the service that goes on uses it
+        if not isinstance(found, FederationService):
+            local = any(isinstance(target, StdioTarget) for target in backend.targets)
+            found = FederationService(
+                backend.key,
+                {target.name: self._link(target) for target in backend.targets},
+                Sessions(self._worker.index, self._ttl_s, self._relay.ids),
+                self._relay,
+                Manner(
+                    prefixed=backend.prefixed, bare=backend.bare, tolerant=backend.failure_mode == "failOpen"
+                ),
+                None if local else self._relay.ids.sealer(f"mcp links {backend.name}"),
+            )
+        # Sessions go on with the rules of the newest configuration.
+        found.requests.guard = None if backend.rules is None else self._guard(backend.rules)
+        self.services[backend.key] = found
+        return found
+
+    def _guard(self, rules: Authorization) -> Guard:
+        """Return what tells whether there is a tool, prompt, resource or task for whom."""
+        assert self.program is not None
+        program = self.program
+        deny, require, allow = (
+            [program(text, "mcp") for text in texts] for texts in (rules.deny, rules.require, rules.allow)
+        )
+        step = AuthorizationStep(deny, require, allow, reply_of(FORBIDDEN))
+
+        def permits(call: Call, kind: str, target: str, name: str) -> bool:
+            context: RequestContext | None = call.context
+            if context is None:
+                return False
+            item = {"target": target, "name": name}
+            context.dynamic = {**(context.dynamic or {}), "mcp": {kind: item}}
+            return run_step(step, context) == CONTINUE_VERDICT
+
+        return permits
+
+    def _link(self, target: McpTarget) -> LinkFactory:
+        if isinstance(target, StdioTarget):
+            return lambda _state: StdioLink(target)
+        client = HttpClient(self._pool_of(target.endpoint), own_authority(target.endpoint))
+        return lambda state: HttpLink(target, client, state)
 
     def _counter(self, server: str) -> Callable[[str], None]:
         counters: dict[str, Counter] = {}

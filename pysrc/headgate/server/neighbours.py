@@ -38,8 +38,8 @@ class Neighbours:
         self._folder = folder
         self._clients: dict[int, HttpClient] = {}
         self._server: asyncio.Server | None = None
-        self._end = RelayEnd(find)
         self.relay = Relay(worker.index, ids, self._client)
+        self._end = RelayEnd(find, self.relay)
 
     async def start(self) -> None:
         """Begin to take relayed requests."""

@@ -21,7 +21,7 @@ def backends(gateway: Gateway) -> list[RouteBackend]:
 def mcp_target(gateway: Gateway) -> StdioTarget | StreamableHttpTarget:
     backend = gateway.binds[0].listeners[0].routes[0].backends[0].backend
     assert isinstance(backend, McpBackend)
-    return backend.target
+    return backend.targets[0]
 
 
 def test_equal_connections_share_an_endpoint_and_different_ones_do_not(
@@ -79,7 +79,7 @@ REFUSED = [
     ("{name: a, stdio: {cmd: ''}}", "not a command"),
     ("{name: a, stdio: {cmd: x, env: {'A=B': c}}}", "is no environment variable"),
     ("{name: a, stdio: {cmd: x}, policies: {}}", "a stdio target has no policies"),
-    ("{name: a, stdio: {cmd: x}}, {name: b, stdio: {cmd: y}}", "mcp.targets[1] (more than one target)"),
+    ("{name: a, stdio: {cmd: x}}, {name: a, stdio: {cmd: y}}", "target 'a' is there twice"),
     ("{name: a}", "one of mcp, stdio, sse, openapi is required"),
 ]
 

@@ -87,7 +87,7 @@ def test_backend_policies_of_a_target_reach_hosts_models_and_mcp_targets(
     assert host.backend.endpoint.tls is not None  # type: ignore[union-attr]
     assert llm.backend.models[0].policies.auth is not None  # type: ignore[union-attr]
     assert llm.backend.models[0].provider.endpoint.tls is not None  # type: ignore[union-attr]
-    assert mcp.backend.target.policies.auth is not None  # type: ignore[union-attr]
+    assert mcp.backend.targets[0].policies.auth is not None  # type: ignore[union-attr]
 
 
 REFUSED = [

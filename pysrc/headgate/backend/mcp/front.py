@@ -28,12 +28,12 @@ class Service(Protocol):
 
 
 class Front:
-    """Handles the requests of one backend. `target` is the log's name for what is behind it.
+    """Handles the requests of one backend. `target` is the log's name for what is behind it, None for several.
 
     `count` is called with the method of every message that has one.
     """
 
-    def __init__(self, service: Service, target: str, count: Callable[[str], None]) -> None:
+    def __init__(self, service: Service, target: str | None, count: Callable[[str], None]) -> None:
         self._service = service
         self._target = target
         self._count = count
@@ -44,7 +44,8 @@ class Front:
         try:
             session_id = call.headers.get(versions.SESSION_HEADER)
             check_session_id(session_id)
-            call.add_log_field("mcp.target", self._target)
+            if self._target is not None:
+                call.add_log_field("mcp.target", self._target)
             if call.method == "POST":
                 message = read_post(call)
                 raw_id = message.raw_id

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from enum import Enum
 
 from headgate.backend.contract import Call, HttpClient, Response, Stream
@@ -79,16 +79,7 @@ class HttpService:
         await self._forward(call, self._headers(call, JSON), None)
 
     def _headers(self, call: Call, accept: str, message: Message | None = None) -> list[tuple[str, str]]:
-        policies = self._target.policies
-        headers = [(name, value) for name, value in call.headers.items() if name.lower() not in NOT_FORWARDED]
-        headers.append(("accept", accept))
-        if message is not None:
-            headers.append(("content-type", JSON))
-            headers += mirrored.of(message)
-        auth = None if policies.auth is None else policies.auth.fixed_header
-        if auth is not None:
-            headers.append((auth.location.name, auth.location.prefix + auth.key.secret.reveal()))
-        return edited(headers, policies.request_headers)
+        return target_headers(self._target, call.headers.items(), accept, message)
 
     async def _forward(self, call: Call, headers: list[tuple[str, str]], message: Message | None) -> None:
         """Call the server and give the client its answer. The target's time-out does not cover a stream's body."""
@@ -145,6 +136,26 @@ class HttpService:
                 text = error_message(message.raw_id, INTERNAL_ERROR, "upstream stream broke off")
                 await stream.send(encode_event(text, "message"))
         await stream.end()
+
+
+def is_forwarded(name: str) -> bool:
+    """Tell whether a client's field goes to a target."""
+    return name not in NOT_FORWARDED and not name.startswith("x-gw-relay-")
+
+
+def target_headers(
+    target: StreamableHttpTarget, fields: Iterable[tuple[str, str]], accept: str, message: Message | None
+) -> list[tuple[str, str]]:
+    """Return what a target is sent: the client's `fields` that are meant for it, what the body says, credentials."""
+    headers = [(name, value) for name, value in fields if is_forwarded(name.lower())]
+    headers.append(("accept", accept))
+    if message is not None:
+        headers.append(("content-type", JSON))
+        headers += mirrored.of(message)
+    auth = None if target.policies.auth is None else target.policies.auth.fixed_header
+    if auth is not None:
+        headers.append((auth.location.name, auth.location.prefix + auth.key.secret.reveal()))
+    return edited(headers, target.policies.request_headers)
 
 
 def shape_of(method: str, message: Message | None, response: Response) -> Shape:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Awaitable, Callable
 
-from headgate.backend.contract import Call, HttpClient
+from headgate.backend.contract import Call, HttpClient, Identity
 from headgate.backend.mcp.failure import session_not_found
 from headgate.backend.mcp.session import SessionIds
 
 BACKEND_HEADER = "x-gw-relay-backend"
+IDENTITY_HEADER = "x-gw-relay-identity"
+
+
+def identity_of(call: Call) -> list[object]:
+    """Return what policies found out of who asks, for expressions at the other worker."""
+    context: Identity | None = call.context
+    return [None, None, None] if context is None else [context.jwt, context.api_key, context.basic_user]
 
 
 def socket_path(folder: str, index: int) -> str:
@@ -25,13 +33,22 @@ class Relay:
         self.index = index
         self.ids = ids
         self._client_of = client_of
+        self._sealer = ids.sealer("relayed identity")
+
+    def restore(self, call: Call) -> None:
+        """Give a relayed request the identity that it had where it came in."""
+        content = self._sealer.open(call.headers.get(IDENTITY_HEADER) or "")
+        context: Identity | None = call.context
+        if content is not None and context is not None:
+            context.jwt, context.api_key, context.basic_user = json.loads(content)
 
     async def forward(self, call: Call, owner: int, backend_key: str) -> None:
         """Have the owner answer; without one the session is gone."""
         headers = [item for item in call.headers.items() if not item[0].lower().startswith("x-gw-relay-")]
         headers.append((BACKEND_HEADER, backend_key.encode().hex()))
+        headers.append((IDENTITY_HEADER, self._sealer.seal(json.dumps(identity_of(call)).encode())))
         try:
-            response = await self._client_of(owner).request(call.method, "/", headers, call.body or None)
+            response = await self._client_of(owner).request(call.method, call.target, headers, call.body or None)
         except OSError:
             raise session_not_found() from None
         try:
@@ -47,8 +64,9 @@ class Relay:
 class RelayEnd:
     """The receiving side: finds the backend and lets it answer."""
 
-    def __init__(self, find: Callable[[str], Callable[[Call], Awaitable[None]] | None]) -> None:
+    def __init__(self, find: Callable[[str], Callable[[Call], Awaitable[None]] | None], relay: Relay) -> None:
         self._find = find
+        self._relay = relay
 
     async def handle(self, call: Call) -> None:
         """Answer one relayed request."""
@@ -57,4 +75,5 @@ class RelayEnd:
         if handle is None:
             call.reply(404, [("content-type", "text/plain")], b"mcp: session not found", reason="MCP")
         else:
+            self._relay.restore(call)
             await handle(call)

@@ -8,9 +8,9 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 from headgate.backend.mcp.failure import McpFailure
-from headgate.backend.mcp.targets.stdio import StdioServer
 from headgate.crypto.sealed import Sealer
 from headgate.net.tasks import spawn
 
@@ -18,12 +18,21 @@ logger = logging.getLogger("headgate.mcp")
 
 MAX_SESSIONS = 10_000
 REAP_SECONDS = 30.0
+MAX_BURIED = 10_000
+
+
+class Held(Protocol):
+    """What a session holds: a process, or links to several targets."""
+
+    @property
+    def dead(self) -> bool: ...
+    async def stop(self) -> None: ...
 
 
 class Session:
-    """One client's session with its own process."""
+    """One client's session. `server`: a process of its own, or the links of a federated session."""
 
-    def __init__(self, session_id: str, server: StdioServer, now: float) -> None:
+    def __init__(self, session_id: str, server: Any, now: float) -> None:
         self.id = session_id
         self.server = server
         self.used = now
@@ -37,7 +46,12 @@ class SessionIds:
     """
 
     def __init__(self, key: bytes) -> None:
+        self._key = key
         self._sealer = Sealer(key, "mcp session")
+
+    def sealer(self, purpose: str) -> Sealer:
+        """Return what seals other ids with the same key."""
+        return Sealer(self._key, purpose)
 
     def new(self, worker: int) -> str:
         """Return an id for a session of a worker; visible ASCII."""
@@ -69,6 +83,7 @@ class Sessions:
         self._cap = cap
         self._starting = 0
         self._by_id: dict[str, Session] = {}
+        self._buried: dict[str, None] = {}
         self._reaper: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
@@ -95,9 +110,13 @@ class Sessions:
             session.busy -= 1
             session.used = self._clock()
 
-    def add(self, server: StdioServer) -> Session:
-        """Register a session."""
-        session = Session(self.ids.new(self._worker), server, self._clock())
+    def add(self, server: Held) -> Session:
+        """Register a session of this worker."""
+        return self.adopt(self.ids.new(self._worker), server)
+
+    def adopt(self, session_id: str, server: Held) -> Session:
+        """Register a session under an id that says itself what there is to know of it."""
+        session = Session(session_id, server, self._clock())
         self._by_id[session.id] = session
         if self._reaper is None:
             self._reaper = spawn("mcp reaper", self._reap())
@@ -119,7 +138,17 @@ class Sessions:
         await session.server.stop()
         return True
 
-    def forget(self, server: StdioServer) -> None:
+    def bury(self, session_id: str) -> None:
+        """Remember that a session was ended: its id could bring it back."""
+        self._buried[session_id] = None
+        while len(self._buried) > MAX_BURIED:
+            del self._buried[next(iter(self._buried))]
+
+    def buried(self, session_id: str) -> bool:
+        """Tell whether a session was ended here."""
+        return session_id in self._buried
+
+    def forget(self, server: Held) -> None:
         """Drop the sessions of a process that has ended."""
         for session_id in [key for key, session in self._by_id.items() if session.server is server]:
             del self._by_id[session_id]

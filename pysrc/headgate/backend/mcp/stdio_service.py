@@ -101,7 +101,8 @@ class StdioService:
 async def send(session: Session, message: Message) -> Exchange | None:
     """Pass a message on; raises McpFailure."""
     try:
-        return await session.server.send(message)
+        exchange: Exchange | None = await session.server.send(message)
+        return exchange
     except TargetFailure as error:
         raise McpFailure(500, f"failed to send message: {error}", INTERNAL_ERROR) from error
 

@@ -10,15 +10,15 @@ from headgate.config.policy.expression import check
 from headgate.ir.policy.authorization import Authorization
 
 
-def parse(context: Context, record: Record) -> Authorization:
+def parse(context: Context, record: Record, phase: str = "route") -> Authorization:
     """Return the rules; a plain text allows."""
     found: dict[str, list[str]] = {"allow": [], "deny": [], "require": []}
     for index, rule in enumerate(record.get("rules") or ()):
         if isinstance(rule, Record):
             for kind, texts in found.items():
-                if kind in rule and check(context, rule, kind, rule[kind], "route"):
+                if kind in rule and check(context, rule, kind, rule[kind], phase):
                     texts.append(rule[kind])
-        elif check(context, Record(record.node, f"{record.path}.rules[{index}]", {}), "", rule, "route"):
+        elif check(context, Record(record.node, f"{record.path}.rules[{index}]", {}), "", rule, phase):
             found["allow"].append(rule)
     return Authorization(**{kind: tuple(texts) for kind, texts in found.items()})
 

@@ -67,7 +67,7 @@ BACKEND_POLICIES: Final = extend(
         "health": maybe(HEALTH),
         "extAuthz": later(maybe(EXT_AUTHZ)),
         "authorization": maybe(RULES),
-        "mcpAuthorization": later(maybe(RULES)),
+        "mcpAuthorization": maybe(RULES),
         "mcpGuardrails": later(maybe(MCP_GUARDRAILS)),
         "a2a": later(maybe(nothing("A2a"))),
         "inferenceRouting": later(
@@ -143,8 +143,8 @@ MCP_TARGET: Final = Object(
 MCP_FIELDS: Final = {
     "targets": required(ListOf(MCP_TARGET, least=1, most=128)),
     "statefulMode": optional(Choice("McpStatefulMode", ("stateful", "stateless"), ("stateless",))),
-    "prefixMode": maybe(Choice("McpPrefixMode", ("conditional", "always", "never"), ("always",))),
-    "failureMode": maybe(Choice("McpFailureMode", ("failClosed", "failOpen"), ("failOpen",))),
+    "prefixMode": maybe(Choice("McpPrefixMode", ("conditional", "always", "never"))),
+    "failureMode": maybe(Choice("McpFailureMode", ("failClosed", "failOpen"))),
     "dnsRebindingProtection": later(optional(BOOL), False),
 }
 MCP_BACKEND: Final = Object("McpBackend", MCP_FIELDS)

@@ -79,7 +79,7 @@ ROUTE_POLICIES: Final = extend(
         "requestRedirect": maybe(REDIRECT),
         "urlRewrite": maybe(REWRITE),
         "requestMirror": maybe(MIRROR),
-        "mcpAuthorization": later(maybe(RULES)),
+        "mcpAuthorization": maybe(RULES),
         "mcpGuardrails": later(maybe(MCP_GUARDRAILS)),
         "mcpAuthentication": later(maybe(MCP_AUTHENTICATION)),
         "a2a": later(maybe(nothing("A2aRoute"))),

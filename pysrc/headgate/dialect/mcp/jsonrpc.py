@@ -74,6 +74,11 @@ class Message:
                 return found if isinstance(found, str) else None
 
     @property
+    def uri(self) -> str | None:
+        """`params.uri`."""
+        return self._peek.uri
+
+    @property
     def protocol_version(self) -> str | None:
         """`params.protocolVersion`, as `initialize` has it."""
         return self._peek.protocol_version

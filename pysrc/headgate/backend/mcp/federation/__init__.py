@@ -1,0 +1,1 @@
+"""Several MCP servers behind one endpoint."""

@@ -1,0 +1,269 @@
+"""Requests of a client to several servers: whose each is, what it is called there, and what all of them say."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headgate.backend.contract import Call
+from headgate.backend.mcp.failure import McpFailure, TargetFailure
+from headgate.backend.mcp.federation.answering import Answering, response_to
+from headgate.backend.mcp.federation.group import LinkGroup, Outcome
+from headgate.backend.mcp.federation.link import Fields
+from headgate.dialect.mcp import merge, naming
+from headgate.dialect.mcp.edit import replaced
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Message, parse
+from headgate.dialect.mcp.methods import INITIALIZE
+from headgate.dialect.mcp.naming import UnknownName
+
+# Method: member of the result, member that names an item, and what an item is called in errors.
+LISTS: Final = {
+    "tools/list": ("tools", "name", "tools"),
+    "prompts/list": ("prompts", "name", "prompts"),
+    "resources/list": ("resources", "uri", "resources"),
+    "resources/templates/list": ("resourceTemplates", "uriTemplate", "resources"),
+}
+EMPTY: Final = {"ping": None, "logging/setLevel": "logging"}
+NAMED: Final = {"tools/call": ("tool", "tools/list"), "prompts/get": ("prompt", "prompts/list")}
+BY_URI: Final = frozenset(("resources/read", "resources/subscribe", "resources/unsubscribe"))
+BY_TASK: Final = frozenset(("tasks/get", "tasks/cancel", "tasks/result"))
+COMPLETE: Final = "completion/complete"
+# What a method is about, for rules.
+KINDS: Final = {
+    **{method: kind for method, (kind, _) in NAMED.items()},
+    **dict.fromkeys(BY_URI, "resource"),
+    **dict.fromkeys(BY_TASK, "task"),
+}
+ITEMS: Final = {"tools": "tool", "prompts": "prompt", "resources": "resource", "resourceTemplates": "resource"}
+Guard = Callable[[Call, str, str, str], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """`prefixed`: names carry their target; without, a name belongs to the one target that has it. `bare`: there is one
+    target, whose names and URIs are the client's. `tolerant`: targets that fail are passed over.
+    """
+
+    prefixed: bool
+    bare: bool = False
+    tolerant: bool = False
+
+
+class Requests:
+    """`guard(call, kind, target, name)` tells what there is for whom; kinds: tool, prompt, resource, task."""
+
+    def __init__(self, manner: Manner) -> None:
+        self._prefixed, self._bare, self._open = manner.prefixed, manner.bare, manner.tolerant
+        self.guard: Guard | None = None
+
+    async def respond(self, call: Call, group: LinkGroup, message: Message, answering: Answering) -> bytes:
+        """Return the response to a request."""
+        method = message.method or ""
+        fields = fields_of(call)
+        if method in LISTS:
+            return await self._list(call, group, message, fields, answering)
+        if method in EMPTY:
+            return await self._empty(group, message, fields, answering)
+        if method == INITIALIZE:
+            raise McpFailure(400, "the session is initialized already", INVALID_PARAMS)
+        kind = KINDS.get(method, "")
+        try:
+            kind, target, plain, path = await self._addressed(group, message, fields)
+            if not self._allowed(call, kind, target, plain):
+                raise UnknownName(message.name or plain)
+        except UnknownName as error:
+            raise McpFailure(400, f"Unknown {kind or 'name'}: {error}", INVALID_PARAMS) from None
+        inner = message if self._bare else parse(replaced(message.text, path, plain))
+        call.add_log_field("mcp.target", target)
+        outcome = await group.ask(target, inner, fields, answering.emit)
+        if outcome.failure is not None:
+            raise self._failed(target, outcome.failure)
+        return outcome.text if self._bare else inbound_result(method, target, outcome)
+
+    def _allowed(self, call: Call, kind: str, target: str, name: str) -> bool:
+        return self.guard is None or self.guard(call, kind, target, name)
+
+    async def _addressed(
+        self, group: LinkGroup, message: Message, fields: Fields
+    ) -> tuple[str, str, str, tuple[str, ...]]:
+        """Return what kind of thing a request is about, whose it is, what it is called there, and the member of the
+        message that says so; UnknownName.
+        """
+        method, name = message.method or "", message.name or ""
+        if method in NAMED:
+            kind, listing = NAMED[method]
+            return kind, *await self._owner(group, listing, name, fields), ("params", "name")
+        if method in BY_URI:
+            return "resource", *self._by(naming.split_uri, group, name), ("params", "uri")
+        if method in BY_TASK:
+            return "task", *self._by(naming.split_task, group, name), ("params", "taskId")
+        if method == COMPLETE:
+            ref = message.decoded_params().get("ref")
+            ref = ref if isinstance(ref, dict) else {}
+            if isinstance(ref.get("name"), str):
+                owner = await self._owner(group, "prompts/list", ref["name"], fields)
+                return "prompt", *owner, ("params", "ref", "name")
+            if isinstance(ref.get("uri"), str):
+                return "resource", *self._by(naming.split_uri, group, ref["uri"]), ("params", "ref", "uri")
+            raise McpFailure(400, "invalid request parameters: ref has neither name nor uri", INVALID_PARAMS)
+        raise McpFailure(500, f"unsupported method: {method[:80]}", INTERNAL_ERROR)
+
+    def _by(self, split: Callable[[str], tuple[str, str]], group: LinkGroup, name: str) -> tuple[str, str]:
+        """Return the target of a URI or task and its name there; UnknownName."""
+        if self._bare:
+            return next(iter(group.links)), name
+        target, plain = split(name)
+        if target not in group.links:
+            raise UnknownName(name)
+        return target, plain
+
+    async def _owner(self, group: LinkGroup, listing: str, name: str, fields: Fields) -> tuple[str, str]:
+        """Return the target of a tool or prompt and its name there; UnknownName."""
+        if self._bare or self._prefixed:
+            return self._by(naming.split_name, group, name)
+        owner = group.owners.get((listing, name))
+        if owner is not None:
+            return owner, name
+        lists = await self._lists(group, probe(listing), fields, nobody)
+        group.owners.clear()
+        owners: dict[tuple[str, str], list[str]] = {}
+        for target, items in lists.items():
+            for item in items:
+                owners.setdefault((listing, str(item.get("name"))), []).append(target)
+        group.owners.update({key: found[0] for key, found in owners.items() if len(found) == 1})
+        if len(owners.get((listing, name), [])) > 1:
+            raise McpFailure(400, f"{name} is served by multiple targets", INVALID_PARAMS)
+        if (listing, name) not in group.owners:
+            raise UnknownName(name)
+        return group.owners[listing, name], name
+
+    async def _lists(
+        self, group: LinkGroup, message: Message, fields: Fields, emit: Callable[[bytes], Awaitable[None]]
+    ) -> dict[str, list[dict[str, Any]]]:
+        """Return the items of every target that has such a list."""
+        key, _, capability = LISTS[message.method or ""]
+        asked = [name for name, link in group.links.items() if has(link.capabilities, capability)]
+        outcomes = await asyncio.gather(*(group.listed(name, message, key, fields, emit) for name in asked))
+        found: dict[str, list[dict[str, Any]]] = {}
+        failures: list[tuple[str, Outcome]] = []
+        for name, outcome in zip(asked, outcomes, strict=True):
+            if outcome.result is not None:
+                found[name] = outcome.result[key]
+            elif not outcome.unknown_method:
+                failures.append((name, outcome))
+        if failures and (not self._open or not found):
+            raise self._broken(*failures[0])
+        return found
+
+    async def _list(
+        self, call: Call, group: LinkGroup, message: Message, fields: Fields, answering: Answering
+    ) -> bytes:
+        key, name, _ = LISTS[message.method or ""]
+        lists = await self._lists(group, without_cursor(message), fields, answering.emit)
+        if name == "name" and not self._prefixed:
+            lists = merge.without_doubles(lists, name) if len(group.links) > 1 else lists
+        items = []
+        for target, found in lists.items():
+            for item in found:
+                text = item.get(name)
+                if isinstance(text, str) and self._allowed(call, ITEMS[key], target, text):
+                    items.append(self._apps(call, target, {**item, name: self._shown(name, target, text)}))
+        return response_to(message, {key: items})
+
+    def _shown(self, kind: str, target: str, text: str) -> str:
+        if self._bare or (kind == "name" and not self._prefixed):
+            return text
+        return naming.with_target(target, text) if kind == "name" else naming.uri_with_target(target, text)
+
+    def _apps(self, call: Call, target: str, item: dict[str, Any]) -> dict[str, Any]:
+        """Return a tool with the URI of its user interface as the client may use it (MCP Apps)."""
+        meta = item.get("_meta")
+        if not isinstance(meta, dict):
+            return item
+        meta = self._ui(call, target, dict(meta), "ui/resourceUri")
+        if isinstance(meta.get("ui"), dict):
+            meta["ui"] = self._ui(call, target, dict(meta["ui"]), "resourceUri")
+            if not meta["ui"]:
+                del meta["ui"]
+        if not meta:
+            return {key: value for key, value in item.items() if key != "_meta"}
+        return {**item, "_meta": meta}
+
+    def _ui(self, call: Call, target: str, holder: dict[str, Any], key: str) -> dict[str, Any]:
+        uri = holder.get(key)
+        if isinstance(uri, str) and naming.UI.match(uri):
+            if self._allowed(call, "resource", target, uri):
+                holder[key] = self._shown("uri", target, uri)
+            else:
+                del holder[key]
+        return holder
+
+    async def _empty(self, group: LinkGroup, message: Message, fields: Fields, answering: Answering) -> bytes:
+        capability = EMPTY[message.method or ""]
+        asked = [name for name, link in group.links.items() if has(link.capabilities, capability)]
+        outcomes = await group.ask_all(asked, message, fields, answering.emit)
+        failures = [(name, one) for name, one in outcomes.items() if not one.good and not one.unknown_method]
+        if failures and (not self._open or len(failures) == len(asked)):
+            raise self._broken(*failures[0])
+        return response_to(message, {})
+
+    def _broken(self, target: str, outcome: Outcome) -> McpFailure:
+        if outcome.error is not None:
+            code = int(outcome.error.get("code", INTERNAL_ERROR))
+            return McpFailure(200, f"{target}: {outcome.error.get('message')}", code, outcome.error.get("data"))
+        assert outcome.failure is not None
+        return self._failed(target, outcome.failure)
+
+    def _failed(self, target: str, failure: TargetFailure) -> McpFailure:
+        return McpFailure(500, f"failed to send message: {target}: {failure}", INTERNAL_ERROR)
+
+
+async def nobody(_text: bytes) -> None:
+    """Let a message go that the client did not ask for."""
+
+
+def fields_of(call: Call) -> Fields:
+    """Return the client's fields; links take out what is not for targets."""
+    return call.headers.items()
+
+
+def has(capabilities: dict[str, Any] | None, name: str | None) -> bool:
+    """Tell whether a target can be asked: it said so, or nothing is known of it."""
+    return name is None or capabilities is None or name in capabilities
+
+
+def probe(method: str) -> Message:
+    """Return a request of the gateway's own."""
+    return parse(json.dumps({"jsonrpc": "2.0", "id": "gw_list", "method": method}).encode())
+
+
+def without_cursor(message: Message) -> Message:
+    """Return a list request from its beginning: all pages of all targets are one page here."""
+    params = message.decoded_params()
+    if "cursor" in params:
+        raise McpFailure(400, "invalid request parameters: no such cursor", INVALID_PARAMS)
+    return message
+
+
+def inbound_result(method: str, target: str, outcome: Outcome) -> bytes:
+    """Return a target's response as the client gets it: URIs of what was read, ids of tasks lead back."""
+    result = outcome.result
+    if result is None:
+        return outcome.text
+    if method == "resources/read" and isinstance(result.get("contents"), list):
+        contents = [
+            {**one, "uri": naming.uri_with_target(target, one["uri"])}
+            if isinstance(one, dict) and isinstance(one.get("uri"), str)
+            else one
+            for one in result["contents"]
+        ]
+        return replaced(outcome.text, ("result", "contents"), contents)
+    if isinstance(result.get("taskId"), str):
+        return replaced(outcome.text, ("result", "taskId"), naming.task_with_target(target, result["taskId"]))
+    if isinstance(result.get("task"), dict) and isinstance(result["task"].get("taskId"), str):
+        task = naming.task_with_target(target, result["task"]["taskId"])
+        return replaced(outcome.text, ("result", "task", "taskId"), task)
+    return outcome.text

@@ -1,0 +1,217 @@
+"""StreamableHTTP in front of several servers: one session of the client, one of each target behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Coroutine
+from typing import Any, Final
+
+from headgate import __version__
+from headgate.backend.contract import Call
+from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_found
+from headgate.backend.mcp.federation.answering import Answering, merged, response_to
+from headgate.backend.mcp.federation.group import LinkGroup, Outcome
+from headgate.backend.mcp.federation.link import LinkFactory, Refused
+from headgate.backend.mcp.federation.requests import Manner, Requests, fields_of, nobody
+from headgate.backend.mcp.front import STREAM_HEADERS, needs_session
+from headgate.backend.mcp.relay import Relay
+from headgate.backend.mcp.session import Session, Sessions
+from headgate.crypto.sealed import Sealer
+from headgate.dialect.mcp import merge, naming
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Kind, Message, error_message, parse
+from headgate.dialect.mcp.versions import SESSION_HEADER
+from headgate_engine.sse.encode import encode_event
+
+KEEPALIVE_SECONDS: Final = 15.0
+INFO: Final = {"name": "headgate", "title": "Headgate", "version": __version__}
+
+
+class FederationService:
+    """`links`: how to reach each target, in order. `sealer`: for ids of sessions that live at remote targets alone;
+    None when one target is a child process.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        links: dict[str, LinkFactory],
+        sessions: Sessions,
+        relay: Relay,
+        manner: Manner,
+        sealer: Sealer | None,
+    ) -> None:
+        self.key = key
+        self.sessions = sessions
+        self.requests = Requests(manner)
+        self._links = links
+        self._relay = relay
+        self._manner = manner
+        self._sealer = sealer
+
+    # -- the three methods ---------------------------------------------------------------------------------------------
+    async def post(self, call: Call, message: Message, session_id: str | None) -> None:
+        """Pass a message on to whom it is for."""
+        if session_id is None:
+            if needs_session(message):
+                raise McpFailure(400, "a session id is required; initialize first")
+            await self._initialize(call, message)
+            return
+        session = await self._session(call, session_id)
+        if session is None:
+            return
+        with self.sessions.in_use(session):
+            if message.kind is Kind.REQUEST:
+                answering = Answering(call, [])
+                work = self.requests.respond(call, session.server, message, answering)
+                await self._answered(call, answering, message, work)
+            else:
+                await self._pass_on(call, session.server, message)
+                call.reply(202)
+
+    async def get(self, call: Call, session_id: str | None) -> None:
+        """Stream what the targets say unasked."""
+        if session_id is None:
+            raise McpFailure(400, "a session id is required")
+        session = await self._session(call, session_id)
+        if session is None:
+            return
+        group: LinkGroup = session.server
+        with self.sessions.in_use(session):
+            streams = await group.streams(fields_of(call))
+            if not streams:
+                call.reply(405, [("allow", "POST, DELETE")], reason="MCP")
+                return
+            await merged(call.stream(200, STREAM_HEADERS), group, streams)
+
+    async def delete(self, call: Call, session_id: str | None) -> None:
+        """End the session here and at the targets."""
+        if session_id is None:
+            raise McpFailure(400, "a session id is required")
+        with contextlib.suppress(McpFailure):
+            session = await self._session(call, session_id)
+            if session is None:
+                return
+            await self.sessions.remove(session_id)
+            if self._sealer is not None:
+                self.sessions.bury(session_id)
+        call.reply(200)
+
+    # -- sessions ------------------------------------------------------------------------------------------------------
+    async def _session(self, call: Call, session_id: str) -> Session | None:
+        """Return the session; None when another worker has answered."""
+        session = self.sessions.find(session_id)
+        if session is not None:
+            return session
+        if self._sealer is not None:
+            session = self._resumed(session_id)
+        else:
+            owner = self.sessions.ids.owner(session_id)
+            if owner is not None and owner != self._relay.index:
+                await self._relay.forward(call, owner, self.key)
+                return None
+        if session is None:
+            raise session_not_found()
+        return session
+
+    def _resumed(self, session_id: str) -> Session | None:
+        """Return a session that another worker or process began; its id says where its targets stand."""
+        assert self._sealer is not None
+        content = self._sealer.open(session_id)
+        if content is None or self.sessions.buried(session_id):
+            return None
+        states: dict[str, str | None] = {one["t"]: one.get("s") for one in json.loads(content)["s"]}
+        if not set(states) <= set(self._links):
+            return None
+        group = LinkGroup({name: self._links[name](state) for name, state in states.items()}, self._manner.bare)
+        return self.sessions.adopt(session_id, group)
+
+    async def _initialize(self, call: Call, message: Message) -> None:
+        with self.sessions.room():
+            group = LinkGroup({name: make(None) for name, make in self._links.items()}, self._manner.bare)
+            kept = False
+            try:
+                outcomes = await group.ask_all(list(group.links), message, fields_of(call), nobody)
+                good = {name: outcome.result for name, outcome in outcomes.items() if outcome.result is not None}
+                bad = [(name, outcome) for name, outcome in outcomes.items() if not outcome.good]
+                if bad and (not self._manner.tolerant or not good):
+                    self._refuse(call, message, *bad[0])
+                    return
+                for name, _ in bad:
+                    call.add_log_field("mcp.error.message", f"target {name} is passed over")
+                    await group.links.pop(name).close()
+                result = next(iter(good.values()))
+                if not self._manner.bare:
+                    result = merge.initialize(good, message.protocol_version, INFO)
+                session = self._begun(group)
+                kept = True
+            finally:
+                if not kept:
+                    await group.stop()
+        stream = call.stream(200, [*STREAM_HEADERS, (SESSION_HEADER, session.id)])
+        await stream.send(encode_event(response_to(message, result), "message"))
+        await stream.end()
+
+    def _begun(self, group: LinkGroup) -> Session:
+        if self._sealer is None:
+            return self.sessions.add(group)
+        states = [{"t": name, "s": link.state} for name, link in group.links.items()]
+        return self.sessions.adopt(self._sealer.seal(json.dumps({"t": "mcp", "s": states}).encode()), group)
+
+    def _refuse(self, call: Call, message: Message, target: str, outcome: Outcome) -> None:
+        """Answer an `initialize` that a target does not take: its own words where it said some."""
+        call.add_log_field("mcp.target", target)
+        failure = outcome.failure
+        if isinstance(failure, Refused):
+            kept = [(k, v) for k, v in failure.fields if k.lower() in ("content-type", "www-authenticate")]
+            call.reply(failure.status, kept, failure.body, reason="MCP")
+            return
+        if outcome.error is not None:
+            text = error_message(
+                message.raw_id,
+                int(outcome.error.get("code", INTERNAL_ERROR)),
+                f"{target}: {outcome.error.get('message')}",
+                outcome.error.get("data"),
+            )
+            call.reply(200, [("content-type", "application/json")], text, reason="MCP")
+            return
+        raise McpFailure(500, f"failed to start session: {target}: {failure}", INTERNAL_ERROR)
+
+    # -- notifications and responses -----------------------------------------------------------------------------------
+    async def _pass_on(self, call: Call, group: LinkGroup, message: Message) -> None:
+        fields = fields_of(call)
+        if message.kind is Kind.RESPONSE:
+            place = naming.split_request_id(message.raw_id)
+            if place is None or place[0] not in group.links:
+                raise McpFailure(400, "the response is to no request of a target")
+            answer = parse(message.with_id(place[1]))
+            await self._told([group.links[place[0]].notify(answer, fields)])
+            return
+        await self._told([link.notify(message, fields) for link in group.links.values()])
+
+    async def _told(self, calls: list[Awaitable[None]]) -> None:
+        failures = [one for one in await asyncio.gather(*calls, return_exceptions=True) if one is not None]
+        for failure in failures:
+            if not isinstance(failure, TargetFailure):
+                raise failure
+        if failures and not self._manner.tolerant:
+            raise McpFailure(500, f"failed to send message: {failures[0]}", INTERNAL_ERROR)
+
+    # -- requests ------------------------------------------------------------------------------------------------------
+    async def _answered(
+        self, call: Call, answering: Answering, message: Message, work: Coroutine[Any, Any, bytes]
+    ) -> None:
+        """Answer with what the work gives; its failures are statuses before the answer begins, errors after it."""
+
+        async def guarded() -> bytes:
+            try:
+                return await work
+            except McpFailure as failure:
+                if not answering.begun:
+                    raise
+                call.add_log_field("mcp.error.message", failure.message)
+                code = INTERNAL_ERROR if failure.code is None else failure.code
+                return error_message(message.raw_id, code, failure.message, failure.data)
+
+        await answering.until(guarded())

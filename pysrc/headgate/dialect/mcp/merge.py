@@ -1,0 +1,69 @@
+"""Results of several servers as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+PREAMBLE: Final = "This server speaks for several others; what each of them says about itself follows."
+# Members of `capabilities` that say something, each with its flags.
+FLAGS: Final = {"tools": ("listChanged",), "prompts": ("listChanged",), "resources": ("listChanged", "subscribe")}
+PLAIN: Final = ("logging", "completions")
+
+
+def initialize(
+    results: Mapping[str, Mapping[str, Any]], wanted: str | None, info: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return one `initialize` result for those of the targets, in their order.
+
+    The version is the lowest of all; a capability is there when one target has it.
+    """
+    versions = [str(result.get("protocolVersion")) for result in results.values()]
+    found: dict[str, Any] = {
+        "protocolVersion": min([*versions, wanted] if wanted is not None else versions),
+        "capabilities": capabilities([result.get("capabilities") for result in results.values()]),
+        "serverInfo": dict(info),
+    }
+    said = [(name, result.get("instructions")) for name, result in results.items()]
+    parts = [f"[{name}]\n{text}" for name, text in said if isinstance(text, str) and text]
+    if parts:
+        found["instructions"] = "\n\n".join((PREAMBLE, *parts))
+    return found
+
+
+def capabilities(given: list[Any]) -> dict[str, Any]:
+    """Return what at least one of the targets can do."""
+    known = [one for one in given if isinstance(one, dict)]
+    found: dict[str, Any] = {}
+    for name, flags in FLAGS.items():
+        having = [one[name] for one in known if isinstance(one.get(name), dict)]
+        if having:
+            found[name] = {flag: True for flag in flags if any(one.get(flag) is True for one in having)}
+    for name in PLAIN:
+        if any(isinstance(one.get(name), dict) for one in known):
+            found[name] = {}
+    for name in ("experimental", "extensions"):
+        merged = _settings([one[name] for one in known if isinstance(one.get(name), dict)])
+        if merged:
+            found[name] = merged
+    return found
+
+
+def _settings(given: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the union; settings on which targets differ are left empty."""
+    found: dict[str, Any] = {}
+    for one in given:
+        for key, value in one.items():
+            found[key] = value if found.get(key, value) == value else {}
+    return found
+
+
+def without_doubles(lists: Mapping[str, list[dict[str, Any]]], key: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the lists of the targets without the items whose name more than one of them has."""
+    owners: dict[object, set[str]] = {}
+    for target, items in lists.items():
+        for item in items:
+            owners.setdefault(item.get(key), set()).add(target)
+    return {
+        target: [item for item in items if len(owners[item.get(key)]) == 1] for target, items in lists.items()
+    }
