@@ -19,8 +19,9 @@ SECRET = "a secret/with+signs"
 
 
 class FakeProvider:
-    """`claims`: put over those of the next ID tokens (None removes one). `answer`: (status, body) of the token endpoint
-    instead of its own. `metadata`: put over the discovery document. `grants`: forms that came to the token endpoint.
+    """`claims`: put over those of the next ID tokens (None removes one, a function is called for each). `answer`: (status,
+    body) of the token endpoint instead of its own. `metadata`: put over the discovery document. `grants`: forms that came
+    to the token endpoint.
     """
 
     def __init__(self, client_id: str = "app") -> None:
@@ -97,8 +98,9 @@ class FakeProvider:
             if base64.urlsafe_b64encode(digest).decode().rstrip("=") != challenge:
                 return 400, b'{"error":"invalid_grant"}'
         now = time.time()
-        claims = {"iss": self.issuer, "aud": self.client_id, "sub": "ada", "exp": now + 600, "nonce": nonce, **self.claims}
-        claims = {key: value for key, value in claims.items() if value is not None}
+        claims: dict[str, Any] = {"iss": self.issuer, "aud": self.client_id, "sub": "ada", "exp": now + 600, "nonce": nonce}
+        claims |= self.claims
+        claims = {key: value() if callable(value) else value for key, value in claims.items() if value is not None}
         token = jwt.encode(claims, self.key, self.algorithm, headers={"kid": "k"})
         found = {"id_token": token, "access_token": "x", "token_type": "Bearer"}
         if self.refresh:

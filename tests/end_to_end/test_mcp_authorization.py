@@ -23,7 +23,7 @@ RULES = """
       - {deny: 'has(mcp.tool) && mcp.tool.name == "exit"'}
       - {require: 'request.headers["x-team"] == "red"'}
 """.replace("JWKS", JWKS).lstrip("\n")
-ADMIN = {"authorization": f"Bearer {token(groups=['admin'])}"}
+ADMIN = {"authorization": f"Bearer {token(groups=['admin'], exp=4_000_000_000)}"}
 
 
 class Client(Raw):

@@ -195,7 +195,7 @@ BAD_TOKENS: dict[str, tuple[dict[str, Any], int, str]] = {
     "several audiences": ({"aud": ["app", "other"]}, 500, "the ID token is not valid"),
     "several audiences, another party": ({"aud": ["app", "o"], "azp": "o"}, 500, "the ID token is not valid"),
     "expired": ({"exp": 1000}, 500, "the ID token is not valid"),
-    "just expired": ({"exp": time.time() - 5}, 500, "the ID token has expired"),
+    "just expired": ({"exp": lambda: time.time() - 5}, 500, "the ID token has expired"),
     "no expiry": ({"exp": None}, 500, "the ID token is not valid"),
     "no subject": ({"sub": None}, 500, "the ID token is not valid"),
     "too large": ({"groups": ["x" * 40] * 80}, 500, "the session does not fit into a cookie"),
@@ -311,14 +311,14 @@ def test_logins_that_are_begun_and_never_finished_do_not_pile_up(site, provider:
 
 def test_a_session_is_renewed_before_it_ends(site, provider: FakeProvider) -> None:
     provider.refresh = True
-    provider.claims = {"exp": time.time() + 8}
+    provider.claims = {"exp": lambda: time.time() + 16}
     running = site(OIDC % provider.issuer + SHOWN, workers=2)
     with Browser() as browser:
         browser.log_in(running, provider)
         old = browser.cookies[browser.names("gw_oidc_s_")[0]]
         assert browser.get(running.url).status_code == 200
         provider.claims = {}
-        time.sleep(6.3)
+        time.sleep(12.5)
         answers = [httpx.get(running.url, headers={"cookie": f"{browser.names('gw_oidc_s_')[0]}={old}"}) for _ in range(8)]
         assert {answer.status_code for answer in answers} == {200}
         refreshes = [form for form in provider.grants if form["grant_type"] == "refresh_token"]
@@ -334,16 +334,16 @@ def test_a_session_is_renewed_before_it_ends(site, provider: FakeProvider) -> No
 
 def test_a_session_goes_on_when_it_cannot_be_renewed_and_ends_in_time(site, provider: FakeProvider) -> None:
     provider.refresh = True
-    provider.claims = {"exp": time.time() + 6}
+    provider.claims = {"exp": lambda: time.time() + 12}
     running = site(OIDC % provider.issuer)
     with Browser() as browser:
         browser.log_in(running, provider)
         cookie = {"cookie": f"{browser.names('gw_oidc_s_')[0]}={browser.cookies[browser.names('gw_oidc_s_')[0]]}"}
         provider.claims = {"sub": "eve"}          # another user's token renews nothing
-        time.sleep(4.7)
+        time.sleep(9.4)
         answer = httpx.get(running.url, headers=cookie)
         assert (answer.status_code, "set-cookie" in answer.headers) == (200, False)
-        time.sleep(1.6)
+        time.sleep(3.0)
         assert httpx.get(running.url, headers=cookie).status_code == 302
 
 
