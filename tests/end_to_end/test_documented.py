@@ -38,6 +38,12 @@ CASES: dict[str, list[Case]] = {
         Case(200, headers={"origin": "https://app.example"}, answer={"access-control-expose-headers": "x-request-id"}),
     ],
     "oidc": [Case(401, text="oidc failure: the provider's metadata cannot be fetched")],
+    "mcpAuthentication": [
+        Case(401, "/mcp", method="POST", body="{}", answer={
+            "www-authenticate": 'Bearer resource_metadata="https://gateway.example/.well-known/oauth-protected-resource/mcp"'}),
+        Case(200, "/.well-known/oauth-protected-resource/mcp", answer=JSON),
+        Case(500, "/.well-known/oauth-authorization-server/mcp", text=""),
+    ],
     "jwtAuth": [Case(401), Case(401, headers={"authorization": "Bearer a.b.c"})],
     "apiKey": [Case(200, headers={"x-api-key": "team-red-key"}, seen={"x-api-key": []}),
                Case(200, headers={"x-api-key": "foo"}), Case(401, headers={"x-api-key": "bar"}), Case(401)],

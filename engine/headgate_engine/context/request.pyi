@@ -61,6 +61,9 @@ class RequestContext:
     @property
     def request(self) -> MessageHead: ...
     @property
+    def secure(self) -> bool:
+        """Whether the client's connection is TLS."""
+    @property
     def method(self) -> str: ...
     @property
     def target(self) -> str: ...

@@ -30,6 +30,9 @@ cdef class IdentityStep(AsyncStep):
 cdef class JwtStep(IdentityStep):
     pass
 
+cdef class ChallengeStep(JwtStep):
+    cdef object challenge
+
 cdef class ApiKeyStep(IdentityStep):
     cdef dict keys
 

@@ -45,6 +45,20 @@ class IdentityStep(AsyncStep):
 class JwtStep(IdentityStep):
     """jwtAuth: the claims go to ctx.jwt, the token leaves the request."""
 
+class ChallengeStep(JwtStep):
+    """JWT whose refusal says where the client finds its way: challenge(ctx) gives the Reply to every bad or missing
+    token.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        location: CredentialLocation,
+        mode: str,
+        verify: Callable[[RequestContext, bytes], Awaitable[Reply | None] | Reply | None],
+        challenge: Callable[[RequestContext], Reply],
+    ) -> None: ...
+
 class ApiKeyStep(IdentityStep):
     """apiKey: keys maps SHA-256 digests to metadata and the models that the key may use (None: all), so that no
     comparison tells how much of a guess was right.

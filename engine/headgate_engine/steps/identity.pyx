@@ -130,6 +130,22 @@ cdef class JwtStep(IdentityStep):
         return 0
 
 
+cdef class ChallengeStep(JwtStep):
+    """JWT whose refusal says where the client finds its way: challenge(ctx) gives the Reply to every bad or missing
+    token.
+    """
+
+    def __init__(self, str name, CredentialLocation location not None, str mode, verify, challenge):
+        IdentityStep.__init__(self, name, location, mode, verify, None, None)
+        self.challenge = challenge
+
+    cdef int refuse(self, RequestContext ctx, Reply reply, bint absent) except -1:
+        if self.mode == PERMISSIVE or absent and self.mode == OPTIONAL:
+            return CONTINUE
+        ctx.reply = self.challenge(ctx)
+        return RESPOND
+
+
 cdef class ApiKeyStep(IdentityStep):
     """apiKey: keys maps SHA-256 digests to metadata and the models that the key may use (None: all), so that no
     comparison tells how much of a guess was right.

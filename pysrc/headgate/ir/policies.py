@@ -12,6 +12,7 @@ from headgate.ir.policy.csrf import Csrf
 from headgate.ir.policy.delay import Delay
 from headgate.ir.policy.health import Health
 from headgate.ir.policy.identity import ApiKeyAuth, BasicAuth, JwtAuth
+from headgate.ir.policy.mcp_authentication import McpAuthentication
 from headgate.ir.policy.mirror import Mirror
 from headgate.ir.policy.oidc import Oidc
 from headgate.ir.policy.retry import Retry
@@ -91,6 +92,7 @@ class GatewayPolicies:
 class RoutePolicies(GatewayPolicies):
     """`local_rate_limits` is checked in order; a request must pass all."""
 
+    mcp_auth: McpAuthentication | None = None
     retry: Retry | None = None
     buffer: Buffer | None = None
     timeout: Timeout | None = None

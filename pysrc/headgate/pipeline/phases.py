@@ -1,7 +1,8 @@
 """The pipeline as data: what happens to a request, in which order, and why there.
 
 Read top to bottom for requests; response halves run in the order of RESPONSE. The trace, the configuration dump and
-the documentation read this table; steps.py builds the steps of it that are `built`.
+the documentation (`python -m headgate.pipeline.phases > docs/pipeline.md`) read this table; steps.py builds the steps
+of it that are `built`.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ PHASES: tuple[Phase, ...] = (
             Entry("cors", True),
             Entry("oidc", True),
             Entry("jwtAuth", True),
-            Entry("mcpAuthentication", False, "before authorization (specification, Inbound 3)"),
+            Entry("mcpAuthentication", True, "before authorization (specification, Inbound 3)"),
             Entry("basicAuth", True),
             Entry("apiKey", True),
             Entry("extAuthz", False),
@@ -93,3 +94,22 @@ RESPONSE: tuple[Entry, ...] = (
     Entry("transformations (route, backend, gateway)", True),
     Entry("collected headers (rate limit)", True, "overwrite fields of the same name"),
 )
+
+
+def page() -> str:
+    """Return docs/pipeline.md."""
+    lines = ["# What happens to a request, in which order", "", "Made from the tables in `headgate.pipeline.phases`."]
+    for phase in PHASES:
+        lines += ["", f"## {phase.name} phase, once per {phase.per}", "", "| | | |", "|---|---|---|"]
+        lines += [_row(number, entry) for number, entry in enumerate(phase.entries, start=1)]
+    lines += ["", "## response", "", "| | | |", "|---|---|---|"]
+    lines += [_row(number, entry) for number, entry in enumerate(RESPONSE, start=1)]
+    return "\n".join(lines) + "\n"
+
+
+def _row(number: int, entry: Entry) -> str:
+    return f"| {number} | {entry.policy} | {entry.why if entry.built else 'not built yet'} |"
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -21,6 +21,7 @@ from headgate.policy import (
     delay,
     direct_response,
     identity,
+    mcp_authentication,
     mirror,
     oidc,
     rewrite,
@@ -49,6 +50,8 @@ def _identity_steps(policies: GatewayPolicies, env: Environment, phase: str) -> 
         found.append(oidc.compile_oidc(policies.oidc, env))
     if policies.jwt is not None:
         found.append(identity.compile_jwt(policies.jwt, env))
+    if isinstance(policies, RoutePolicies) and policies.mcp_auth is not None:
+        found += mcp_authentication.compile_mcp_authentication(policies.mcp_auth, env)
     if policies.basic is not None:
         found.append(identity.compile_basic(policies.basic, env))
     if policies.api_key is not None:

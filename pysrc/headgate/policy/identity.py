@@ -6,7 +6,7 @@ import asyncio
 import base64
 import json
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from headgate.crypto.htpasswd import check_password, parse_htpasswd
@@ -17,7 +17,7 @@ from headgate.policy.key_sets import KeyStore
 from headgate.policy.location import compile_location
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.llm.pattern import ModelPattern
-from headgate_engine.steps.identity import ApiKeyStep, BasicStep, JwtStep
+from headgate_engine.steps.identity import ApiKeyStep, BasicStep, ChallengeStep, JwtStep
 
 UNAUTHORIZED = b'{"error":"unauthorized","error_description":"JWT token required"}'
 JSON = (b"content-type", b"application/json")
@@ -38,16 +38,26 @@ def _jwt_reply(error: str) -> Reply:
 
 
 class JwtPolicy:
-    """The tokens of one policy: its providers with their keys, and the step that remembers what was verified."""
+    """The tokens of one policy: its providers with their keys, and the step that remembers what was verified.
 
-    def __init__(self, auth: JwtAuth, env: Environment) -> None:
+    `challenge` makes the answer to a request without a good token, where that is not always the same.
+    """
+
+    def __init__(
+        self, auth: JwtAuth, env: Environment, challenge: Callable[[RequestContext], Reply] | None = None
+    ) -> None:
         self.providers: list[tuple[Checks, KeyStore]] = []
         for one in auth.providers:
             store = env.key_store(one.keys)
             store.on_change.append(self._changed)
             self.providers.append((Checks(one.issuer, one.audiences, frozenset(one.required)), store))
         location = compile_location(auth.location, env)
-        self.step = JwtStep("jwtAuth", location, auth.mode, self.check, _jwt_reply(""), _jwt_reply("invalid token"))
+        self.step: JwtStep
+        if challenge is None:
+            missing, invalid = _jwt_reply(""), _jwt_reply("invalid token")
+            self.step = JwtStep("jwtAuth", location, auth.mode, self.check, missing, invalid)
+        else:
+            self.step = ChallengeStep("mcpAuthentication", location, auth.mode, self.check, challenge)
 
     def _changed(self) -> None:
         self.step.forget()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from headgate.config.load import TextSource, load
 from headgate.errors import ConfigErrors
-from headgate.pipeline.phases import PHASES
+from headgate.pipeline.phases import PHASES, page
 
 # A policy of the table that a route may carry, with a value the schema admits.
 NOT_BUILT = {
@@ -29,3 +31,8 @@ def test_a_policy_that_is_not_built_is_refused_never_ignored(policy: str) -> Non
     with pytest.raises(ConfigErrors) as found:
         load(TextSource(text))
     assert f"not supported yet: routes[0].policies.{policy}" in str(found.value)
+
+
+def test_the_committed_page_of_the_pipeline_is_current() -> None:
+    committed = Path(__file__).parents[3] / "docs/pipeline.md"
+    assert committed.read_text() == page(), "run: python -m headgate.pipeline.phases > docs/pipeline.md"

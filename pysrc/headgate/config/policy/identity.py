@@ -49,17 +49,23 @@ def _provider(context: Context, record: Record) -> JwtProvider | None:
     audiences = tuple(record.get("audiences") or ())
     if len(audiences) > MAX_AUDIENCES:
         context.fault(Problem.VALUE, record, "audiences", f"more than {MAX_AUDIENCES} audiences")
-    options = record.get("jwtValidationOptions")
-    required = options.get("requiredClaims") if options is not None else None
-    required = ("exp",) if required is None else tuple(required)
-    for name in required:
-        if name not in CLAIMS:
-            message = f"{name!r} is none of {', '.join(sorted(CLAIMS))}"
-            context.fault(Problem.VALUE, options or record, "requiredClaims", message)
+    required = checked_claims(context, record)
     keys = key_source(context, record, "jwks")
     if keys is None:
         return None
     return JwtProvider(issuer=record["issuer"], keys=keys, audiences=audiences, required=required)
+
+
+def checked_claims(context: Context, record: Record) -> tuple[str, ...]:
+    """Return the claims that a token must have."""
+    options = record.get("jwtValidationOptions")
+    required = options.get("requiredClaims") if options is not None else None
+    found = ("exp",) if required is None else tuple(required)
+    for name in found:
+        if name not in CLAIMS:
+            message = f"{name!r} is none of {', '.join(sorted(CLAIMS))}"
+            context.fault(Problem.VALUE, options or record, "requiredClaims", message)
+    return found
 
 
 def key_source(context: Context, record: Record, key: str) -> DocumentSource | None:

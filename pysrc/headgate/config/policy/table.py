@@ -21,6 +21,7 @@ from headgate.config.policy import (
     headers,
     identity,
     local_rate_limit,
+    mcp_authentication,
     mirror,
     oidc,
     retry,
@@ -62,6 +63,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     Kind("cors", "cors", _record(cors.parse), cors.dump, gateway=True),
     Kind("oidc", "oidc", _record(oidc.parse), oidc.dump, gateway=True),
     Kind("jwtAuth", "jwt", _record(identity.parse_jwt), identity.dump_jwt, gateway=True),
+    Kind("mcpAuthentication", "mcp_auth", _record(mcp_authentication.parse), mcp_authentication.dump),
     Kind("basicAuth", "basic", _record(identity.parse_basic), identity.dump_basic, gateway=True),
     Kind("apiKey", "api_key", _record(identity.parse_api_key), identity.dump_api_key, gateway=True),
     Kind(

@@ -116,7 +116,7 @@ MCP_AUTHENTICATION: Final = Object(
     "McpAuthentication",
     {
         "issuer": required(STRING),
-        "audiences": required(STRINGS),
+        "audiences": maybe(STRINGS),
         "provider": maybe(
             Object("McpIdp", {kind: optional(nothing(f"Idp_{kind}")) for kind in IDP_KINDS}, IDP_KINDS)
         ),

@@ -81,7 +81,7 @@ ROUTE_POLICIES: Final = extend(
         "requestMirror": maybe(MIRROR),
         "mcpAuthorization": maybe(RULES),
         "mcpGuardrails": later(maybe(MCP_GUARDRAILS)),
-        "mcpAuthentication": later(maybe(MCP_AUTHENTICATION)),
+        "mcpAuthentication": maybe(MCP_AUTHENTICATION),
         "a2a": later(maybe(nothing("A2aRoute"))),
         "ai": later(maybe(AI_POLICY), {}),
         "backendTunnel": later(maybe(TUNNEL)),

@@ -1,0 +1,379 @@
+"""MCP servers as OAuth resources: documents, challenges, registration, tokens, and the official client's whole way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urljoin, urlsplit
+
+import httpx
+import pytest
+from tests.end_to_end.test_identity import JWKS, RSA_KEY, token
+
+ROOT = Path(__file__).resolve().parents[2]
+PROVIDER = ROOT / "build" / "node" / "node_modules" / "oidc-provider" / "lib" / "index.js"
+ACCEPT = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+    "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}  # fmt: skip
+CONFIG = """
+gateways:
+  default: {port: {port}}
+mcp:
+  targets:
+  - name: sample
+    stdio: {cmd: "PYTHON", args: ["-m", "headgate.sample.mcp_server"]}
+  policies:
+    mcpAuthentication:
+      issuer: ISSUER
+      audiences: [api, "api://second"]
+      jwks: 'JWKS'
+      PROVIDER
+      resourceMetadata:
+        resource: http://gw.test/mcp
+        scopesSupported: [read, write]
+        bearerMethodsSupported: [header]
+    MORE
+""".replace("PYTHON", sys.executable)
+SUFFIXES = ("", "/mcp")
+
+
+class Idp:
+    """An identity provider of any kind: documents at any path, registrations recorded."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.registered: list[tuple[str, dict[str, str], bytes]] = []
+        self.broken = False
+        idp = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                idp.asked.append(self.path)
+                self.reply(500 if idp.broken else 200, json.dumps(idp.document()).encode())
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["content-length"]))
+                idp.registered.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
+                self.reply(201, b'{"client_id":"made-by-the-idp"}')
+
+            def reply(self, status: int, body: bytes) -> None:
+                self.send_response(status)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                return
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.origin = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "issuer": self.origin, "authorization_endpoint": f"{self.origin}/authorize",
+            "token_endpoint": f"{self.origin}/token", "registration_endpoint": f"{self.origin}/register",
+            "code_challenge_methods_supported": ["S256"],
+        }  # fmt: skip
+
+
+@pytest.fixture
+def idp() -> Iterator[Idp]:
+    found = Idp()
+    yield found
+    found.server.shutdown()
+    found.server.server_close()
+
+
+@pytest.fixture
+def protected(gateway: Callable[..., Any]) -> Callable[..., Any]:
+    def start(issuer: str = "https://idp.test", provider: str = "", more: str = "", jwks: str | None = None) -> Any:
+        text = CONFIG.replace("ISSUER", issuer).replace("MORE", more)
+        text = text.replace("PROVIDER", provider).replace("jwks: 'JWKS'", f"jwks: '{JWKS}'" if jwks is None else jwks)
+        return gateway(text, 2)
+
+    return start
+
+
+def call(running: Any, **headers: str) -> httpx.Response:
+    return httpx.post(f"{running.url}/mcp", json=INITIALIZE, headers={**ACCEPT, **headers}, timeout=10)
+
+
+def test_without_a_good_token_the_way_is_told(protected: Callable[..., Any]) -> None:
+    running = protected()
+    body = {"error": "unauthorized", "error_description": "JWT token required"}
+    for headers in ({}, {"authorization": "Bearer x.y.z"}, {"authorization": f"Bearer {token(exp=1)}"},
+                    {"authorization": f"Bearer {token(aud='web')}"}, {"authorization": "Basic eDp5"}):  # fmt: skip
+        answer = call(running, **headers)
+        assert (answer.status_code, answer.json()) == (401, body), headers
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.headers["www-authenticate"] == (
+            'Bearer resource_metadata="http://gw.test/.well-known/oauth-protected-resource/mcp"'
+        )
+    for audience in ("api", ["x", "api://second"]):
+        assert call(running, authorization=f"Bearer {token(aud=audience)}").status_code == 200
+    text = running.log()
+    assert "reason=JwtAuth" in text
+    assert "jwt.sub=ada" in text
+
+
+def test_modes_and_rules_behind_them(protected: Callable[..., Any]) -> None:
+    running = protected(provider="mode: optional", more="authorization: {rules: ['jwt.sub == \"ada\"']}")
+    assert call(running).status_code == 403
+    assert call(running, authorization="Bearer x").status_code == 401
+    assert call(running, authorization=f"Bearer {token()}").status_code == 200
+    assert call(running, authorization=f"Bearer {token(sub='eve')}").status_code == 403
+
+
+def test_the_protected_resource_document(protected: Callable[..., Any]) -> None:
+    for provider, servers in (("", ["https://idp.test"]), ("provider: {okta: {}}", None)):
+        running = protected(provider=provider)
+        for suffix in SUFFIXES:
+            url = f"{running.url}/.well-known/oauth-protected-resource{suffix}"
+            answer = httpx.get(url)
+            assert answer.status_code == 200
+            assert answer.headers["access-control-allow-origin"] == "*"
+            assert list(answer.json().items()) == [
+                ("resource", "http://gw.test/mcp"),
+                ("authorization_servers", servers or [f"{running.url}{suffix}"]),
+                ("mcp_protocol_version", "2025-06-18"),
+                ("resource_type", "mcp-server"),
+                ("bearer_methods_supported", ["header"]),
+                ("scopes_supported", ["read", "write"]),
+            ]
+        shown = httpx.get(url, headers={"x-forwarded-proto": "https", "host": "public.test"}).json()
+        assert shown["authorization_servers"] == (servers or ["https://public.test/mcp"])
+    assert httpx.get(f"{running.url}/.well-known/oauth-protected-resourcex").status_code == 401
+    assert httpx.get(f"{running.url}/.well-known/other").status_code == 401
+    assert httpx.get(f"{running.url}/mcp/.well-known/oauth-protected-resource").status_code == 401
+
+
+def test_server_metadata_and_registration_through_the_gateway(protected: Callable[..., Any], idp: Idp) -> None:
+    issuer = f"{idp.origin}/oauth2/default"
+    running = protected(issuer, "provider: {okta: {}}")
+    for suffix in SUFFIXES:
+        url = f"{running.url}/.well-known/oauth-authorization-server{suffix}"
+        answer = httpx.get(url)
+        assert answer.headers["access-control-allow-origin"] == "*"
+        assert answer.json() == {
+            **idp.document(),
+            "issuer": f"{running.url}{suffix}",
+            "authorization_endpoint": f"{idp.origin}/authorize?audience=api",
+            "registration_endpoint": f"{url}/client-registration",
+        }
+    assert idp.asked in (["/oauth2/default/.well-known/openid-configuration"] * n for n in (1, 2)), "kept for a while"
+    wanted = {"client_name": "c", "redirect_uris": ["http://127.0.0.1/cb"], "token_endpoint_auth_method": "none"}
+    answer = httpx.post(f"{url}/client-registration", json=wanted, headers={"authorization": "Bearer CANARY", "cookie": "CANARY=1"})
+    assert (answer.status_code, answer.json()) == (201, {"client_id": "made-by-the-idp"})
+    assert answer.headers["access-control-allow-origin"] == "*"
+    [(path, fields, body)] = idp.registered
+    assert (path, json.loads(body), fields["content-type"]) == ("/oauth2/v1/clients", wanted, "application/json")
+    assert "CANARY" not in str(fields)
+    assert httpx.post(f"{url}/client-registration", content=b"x" * 70_000).status_code == 413
+    assert len(idp.registered) == 1
+
+
+def test_one_client_for_everybody(protected: Callable[..., Any], idp: Idp) -> None:
+    running = protected(f"{idp.origin}/realms/r", "provider: {keycloak: {}}\n      clientId: ours")
+    url = f"{running.url}/.well-known/oauth-authorization-server/mcp/client-registration"
+    for body, uris in ((b'{"redirect_uris":["http://x/y"],"client_id":"mine"}', ["http://x/y"]), (b"", []), (b"[", []), (b"[1]", [])):
+        answer = httpx.post(url, content=body)
+        assert (answer.status_code, answer.json()) == (201, {
+            "client_id": "ours", "client_id_issued_at": 0, "token_endpoint_auth_method": "none",
+            "grant_types": ["authorization_code"], "response_types": ["code"], "redirect_uris": uris,
+        })  # fmt: skip
+    assert idp.registered == []
+
+
+def test_token_requests_of_entra_go_through_the_gateway(protected: Callable[..., Any], idp: Idp) -> None:
+    more = "provider: {entra: {}}\n      clientId: ours\n      clientSecret: CANARY-secret"
+    running = protected(f"{idp.origin}/tenant/v2.0", more)
+    url = f"{running.url}/.well-known/oauth-authorization-server/mcp"
+    found = httpx.get(url).json()
+    assert (found["authorization_endpoint"], found["token_endpoint"]) == (f"{url}/authorize", f"{url}/token")
+    answer = httpx.get(f"{url}/authorize?client_id=ours&resource=http%3A%2F%2Fx&scope=a+b&state=%26")
+    assert answer.status_code == 302
+    assert answer.headers["location"] == f"{idp.origin}/tenant/oauth2/v2.0/authorize?client_id=ours&scope=a+b&state=%26"
+    assert (httpx.get(f"{url}/token").status_code, httpx.get(f"{url}/token").headers["allow"]) == (405, "POST")
+    form = {"grant_type": "authorization_code", "client_id": "ours", "code": "c", "resource": "http://x"}
+    answer = httpx.post(f"{url}/token", data=form)
+    assert (answer.status_code, answer.json()) == (201, {"client_id": "made-by-the-idp"})
+    assert "access-control-allow-origin" not in answer.headers
+    httpx.post(f"{url}/token", data=form, headers={"authorization": "Basic b3duOm93bg=="})
+    first, second = idp.registered
+    assert first[0] == "/tenant/oauth2/v2.0/token"
+    assert parse_qs(first[2].decode()) == {
+        "grant_type": ["authorization_code"], "client_id": ["ours"], "code": ["c"], "client_secret": ["CANARY-secret"],
+    }  # fmt: skip
+    assert b"client_secret" not in second[2]
+    assert second[1]["authorization"] == "Basic b3duOm93bg=="
+    dump = httpx.get(f"http://127.0.0.1:{running.admin}/config_dump").text
+    assert "CANARY" not in running.log() + dump
+
+
+def test_a_provider_that_is_away(protected: Callable[..., Any], idp: Idp) -> None:
+    running = protected(f"{idp.origin}/application/o/x/", "provider: {authentik: {}}")
+    url = f"{running.url}/.well-known/oauth-authorization-server/mcp"
+    idp.broken = True
+    answer = httpx.get(url)
+    assert (answer.status_code, answer.content) == (500, b"")
+    idp.broken = False
+    deadline = time.monotonic() + 10
+    while httpx.get(url).status_code != 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    time.sleep(1.1)
+    for _ in range(16):
+        assert httpx.get(url).status_code == 200, "both workers have it"
+    idp.broken = True
+    assert httpx.get(url).json()["registration_endpoint"] == f"{url}/client-registration"
+    assert httpx.post(f"{url}/client-registration", json={}).status_code == 500, "it takes no registrations: set clientId"
+    assert "registrations go nowhere" in running.log()
+
+
+def test_keys_are_found_by_the_kind_of_provider(protected: Callable[..., Any], idp: Idp) -> None:
+    import jwt
+
+    public = {**jwt.algorithms.RSAAlgorithm.to_jwk(RSA_KEY.public_key(), as_dict=True), "kid": "r1"}
+    idp.document = lambda: {"keys": [public]}  # type: ignore[method-assign]
+    issuer = f"{idp.origin}/realms/r"
+    running = protected(issuer, "provider: {keycloak: {}}", jwks="")
+    deadline = time.monotonic() + 10
+    while call(running, authorization=f"Bearer {token(iss=issuer)}").status_code != 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert "/realms/r/protocol/openid-connect/certs" in idp.asked
+
+
+def test_the_token_reaches_no_target(protected: Callable[..., Any], gateway: Callable[..., Any], upstream: Any) -> None:
+    seen: list[bytes] = []
+
+    def script(connection: Any) -> None:
+        while data := connection.recv(65536):
+            seen.append(data)
+            body = b'{"jsonrpc":"2.0","id":1,"result":{}}'
+            connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 36\r\n\r\n" + body)
+
+    target = f'mcp: {{host: "http://127.0.0.1:{upstream(script)}/mcp"}}'
+    text = CONFIG.replace("ISSUER", "https://idp.test").replace("MORE", "").replace("PROVIDER", "").replace("JWKS", JWKS)
+    text = re.sub(r"stdio: .*", target, text)
+    running = gateway(text)
+    assert call(running, authorization=f"Bearer {token()}").status_code == 200
+    assert b"authorization" not in b"".join(seen).lower()
+
+
+def test_what_is_not_built_is_refused(tmp_path: Path) -> None:
+    from headgate.config.load import LoadErrors, TextSource, load
+
+    text = CONFIG.replace("ISSUER", "https://idp.test").replace("JWKS", JWKS).replace("MORE", "").replace("{port}", "1")
+    for change, message in (("provider: {entra: {}}", "names no tenant"), ("clientSecret: x", "only together with clientId"),
+                            ("jwtValidationOptions: {requiredClaims: [nope]}", "is none of")):  # fmt: skip
+        with pytest.raises(LoadErrors, match=message):
+            load(TextSource(text.replace("PROVIDER", change)))
+    warned = load(TextSource(text.replace(f"jwks: '{JWKS}'", "").replace("PROVIDER", "provider: {okta: {}}"))).warnings
+    assert any("set jwks to https://idp.test/v1/keys" in one for one in warned)
+
+
+# -- the official client, a real authorization server ------------------------------------------------------------------------
+class Memory:
+    """Where the official client keeps what it has."""
+
+    def __init__(self) -> None:
+        self.tokens: Any = None
+        self.client: Any = None
+
+    async def get_tokens(self) -> Any:
+        return self.tokens
+
+    async def set_tokens(self, tokens: Any) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> Any:
+        return self.client
+
+    async def set_client_info(self, client_info: Any) -> None:
+        self.client = client_info
+
+
+def consent(location: str) -> dict[str, str]:
+    """What a user does: follow, sign in, agree; the parameters of the redirect back."""
+    with httpx.Client(timeout=10) as browser:
+        answer = browser.get(location)
+        for _ in range(20):
+            if answer.status_code in (302, 303):
+                location = urljoin(str(answer.url), answer.headers["location"])
+                if location.startswith("http://localhost:9/"):
+                    return {key: values[0] for key, values in parse_qs(urlsplit(location).query).items()}
+                answer = browser.get(location)
+            else:
+                action = re.search(r'action="([^"]+)"', answer.text)
+                assert action, answer.text
+                fields = dict(re.findall(r'name="(prompt)" value="(\w+)"', answer.text))
+                if 'name="login"' in answer.text:
+                    fields |= {"login": "ada", "password": "x"}
+                answer = browser.post(urljoin(str(answer.url), action[1]), data=fields)
+    raise AssertionError("the login does not end")
+
+
+@pytest.mark.node
+@pytest.mark.timeout(120)
+@pytest.mark.skipif(shutil.which("node") is None or not PROVIDER.exists(), reason="run `make node-peers`")
+def test_the_official_client_finds_its_way(gateway: Callable[..., Any]) -> None:
+    import httpx2
+    from mcp import ClientSession
+    from mcp.client.auth import OAuthClientProvider
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
+
+    running = gateway("gateways:\n  default: {port: {port}}\n", 2)
+    resource = f"{running.url}/mcp"
+    command = ["node", str(ROOT / "tests" / "peers" / "oauth_server.mjs"), str(PROVIDER), resource]
+    peer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert peer.stdout is not None
+        issuer = peer.stdout.readline().strip()
+        text = CONFIG.replace("ISSUER", issuer).replace("jwks: 'JWKS'", f"jwks: {{url: '{issuer}/jwks'}}")
+        text = text.replace('[api, "api://second"]', f'["{resource}"]').replace("http://gw.test/mcp", resource)
+        text = text.replace("scopesSupported: [read, write]", "scopesSupported: [mcp]").replace("PROVIDER", "")
+        running.write(text.replace("MORE", "authorization: {rules: ['jwt.sub == \"ada\"']}"))
+        running.wait_log("generation=2")
+        found: dict[str, str] = {}
+
+        async def redirect(location: str) -> None:
+            found.update(await asyncio.to_thread(consent, location))
+
+        async def back() -> AuthorizationCodeResult:
+            return AuthorizationCodeResult(code=found["code"], state=found.get("state"), iss=found.get("iss"))
+
+        async def run() -> list[str]:
+            metadata = OAuthClientMetadata(
+                redirect_uris=["http://localhost:9/cb"], client_name="test", token_endpoint_auth_method="none", scope="mcp"
+            )
+            auth = OAuthClientProvider(resource, metadata, Memory(), redirect, back)
+            async with (
+                httpx2.AsyncClient(auth=auth, timeout=20) as http,
+                streamable_http_client(resource, http_client=http) as (read, write, *_),
+                ClientSession(read, write) as session,
+            ):
+                await session.initialize()
+                return [tool.name for tool in (await session.list_tools()).tools]
+
+        assert asyncio.run(run()) == ["echo", "add", "slow"]
+        assert "iss" in found, "this server names itself in its answers (RFC 9207)"
+        running.wait_log("jwt.sub=ada")
+    finally:
+        peer.terminate()
+        peer.wait()
