@@ -8,6 +8,7 @@ from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.program cimport Program
 from headgate_engine.link.retry_after cimport retry_after_ns
 from headgate_engine.link.timers cimport monotonic_ns
+from headgate_engine.plan.chance cimport random_below
 from headgate_engine.shared.lock cimport acquire, release
 from headgate_engine.shared.segment cimport SLOT_ENDPOINT, Segment
 
@@ -16,7 +17,6 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 import hashlib
-import random
 
 from headgate_engine.expr.values import EvaluationError
 
@@ -25,19 +25,6 @@ cdef double ALPHA = 0.3
 cdef int64_t DEFAULT_EJECTION_NS = 3000000000
 # Tries to draw an endpoint that is in use before all are looked at.
 cdef int DRAWS = 4
-
-cdef uint64_t _random_state = random.SystemRandom().getrandbits(64) | 1
-
-
-cdef inline uint64_t next_random() noexcept nogil:
-    # xorshift64*: balance needs speed and spread, not secrecy.
-    global _random_state
-    cdef uint64_t x = _random_state
-    x ^= x >> 12
-    x ^= x << 25
-    x ^= x >> 27
-    _random_state = x
-    return x * <uint64_t>2685821657736338717
 
 
 cdef inline uint64_t mix(uint64_t h) noexcept nogil:
@@ -186,7 +173,7 @@ cdef class EndpointSet:
 
     cdef Endpoint sample(self):
         """One at random, by capacity."""
-        cdef uint64_t ticket = <uint64_t>(((next_random() >> 32) * self.total_capacity) >> 32)
+        cdef uint64_t ticket = random_below(self.total_capacity)
         cdef Py_ssize_t low = 0
         cdef Py_ssize_t high = len(self.endpoints) - 1
         cdef Py_ssize_t middle
@@ -208,7 +195,7 @@ cdef class EndpointSet:
             found = self.sample()
             if found is not avoid and not found.ejected(now_ns):
                 return found
-        start = <Py_ssize_t>(next_random() % <uint64_t>count)
+        start = <Py_ssize_t>random_below(<uint64_t>count)
         for index in range(count):
             found = <Endpoint>self.endpoints[(start + index) % count]
             if found is not avoid and not found.ejected(now_ns):

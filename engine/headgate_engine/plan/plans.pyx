@@ -3,23 +3,9 @@
 from libc.stdlib cimport free, malloc
 
 from headgate_engine.http1.codec cimport Limits
+from headgate_engine.plan.chance cimport random_below
 
 from libc.stdint cimport int64_t, uint64_t
-
-import random
-
-# xorshift64* state: weights need speed and spread, not secrecy.
-cdef uint64_t _random_state = random.SystemRandom().getrandbits(64) | 1
-
-
-cdef inline uint64_t _next_random() noexcept nogil:
-    global _random_state
-    cdef uint64_t x = _random_state
-    x ^= x >> 12
-    x ^= x << 25
-    x ^= x >> 27
-    _random_state = x
-    return x * <uint64_t>2685821657736338717
 
 
 cdef class ResponseHold:
@@ -82,8 +68,7 @@ cdef class RoutePlan:
         if self.total_weight == 0:
             return None
         if len(self.backends) > 1:
-            # Multiply-shift instead of modulo: no bias worth naming and no division.
-            ticket = <uint64_t>((<unsigned long long>(_next_random() >> 32) * self.total_weight) >> 32)
+            ticket = random_below(self.total_weight)
             while self.cumulative[index] <= ticket:
                 index += 1
         return <BackendPlan>self.backends[index]

@@ -1,0 +1,28 @@
+"""Random numbers for weights and balance; see chance.pxd."""
+
+from libc.stdint cimport uint64_t
+
+import random
+
+cdef uint64_t _state = random.SystemRandom().getrandbits(64) | 1
+
+
+cdef uint64_t next_random() noexcept nogil:
+    global _state
+    cdef uint64_t x = _state
+    x ^= x >> 12
+    x ^= x << 25
+    x ^= x >> 27
+    _state = x
+    return x * <uint64_t>2685821657736338717
+
+
+cdef uint64_t random_below(uint64_t bound) noexcept nogil:
+    return <uint64_t>(((next_random() >> 32) * bound) >> 32)
+
+
+def draw_below(uint64_t bound):
+    """Python face of random_below(), for tests. ValueError for a bound of 0 or of 2**32 and more."""
+    if not 0 < bound < (<uint64_t>1 << 32):
+        raise ValueError(f"bound {bound}")
+    return random_below(bound)
