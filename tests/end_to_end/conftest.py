@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 from tests.end_to_end.asking import BASE, Echo, indented
+from tests.end_to_end.processes import children_of
 
 ROOT = Path(__file__).resolve().parents[2]
 READY_SECONDS = 20.0
@@ -104,10 +105,7 @@ class Gateway:
             time.sleep(0.02)
 
     def worker_pids(self) -> list[int]:
-        found = subprocess.run(
-            ["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True, check=False
-        )
-        return [int(word) for word in found.stdout.split()]
+        return children_of(self.process.pid)
 
     def metric(self, start: str) -> float:
         """Sum of the samples whose line begins with `start`."""

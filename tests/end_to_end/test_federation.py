@@ -18,6 +18,7 @@ import httpx
 import pytest
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
+from tests.end_to_end.processes import children_of, command_line
 
 ASKING = Path(__file__).resolve().parents[1] / "peers" / "asking_server.py"
 ACCEPT = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
@@ -258,10 +259,8 @@ def test_a_target_that_fails_at_the_start(gateway: Callable[..., Any]) -> None:
 
 
 def children(running: Any, word: str) -> list[int]:
-    found = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
-    workers = set(running.worker_pids())
-    rows = [line.split(None, 2) for line in found.splitlines()[1:]]
-    return [int(pid) for pid, parent, args in rows if int(parent) in workers and word in args]
+    """Processes below a worker with `word` in their command line (from /proc: `ps` cuts lines at the width of the terminal)."""
+    return [pid for worker in running.worker_pids() for pid in children_of(worker) if word in command_line(pid)]
 
 
 def test_a_server_that_ends_is_started_again_unseen(pair: Any) -> None:
@@ -279,6 +278,7 @@ def test_a_server_that_ends_is_started_again_unseen(pair: Any) -> None:
 
 def test_nothing_is_left_behind(pair: Any) -> None:
     raw = Raw(pair)
+    assert raw.opened.status_code == 200, raw.opened.text
     assert len(children(pair, "asking_server")) == 2
     assert raw.http.delete("/mcp").status_code == 200
     deadline = time.monotonic() + 10

@@ -6,13 +6,13 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 
 import pytest
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
+from tests.end_to_end.processes import children_of
 
 STDIO = """
 gateways:
@@ -126,13 +126,8 @@ def test_what_is_no_proper_message_is_refused(gateway, message, headers, status:
     assert text in body
 
 
-def children(pid: int) -> list[int]:
-    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
-    return [int(word) for word in found.stdout.split()]
-
-
 def servers(running) -> list[int]:
-    return [child for worker in running.worker_pids() for child in children(worker)]
+    return [child for worker in running.worker_pids() for child in children_of(worker)]
 
 
 def wait_for(condition, seconds: float = 8.0) -> None:

@@ -126,13 +126,14 @@ def test_ports_come_and_go_with_a_reload(gateway) -> None:
 
 
 class Load:
-    """Keep-alive clients that count answers and losses."""
+    """Clients that count answers and losses, with one connection each or one for each request."""
 
-    def __init__(self, port: int, clients: int) -> None:
+    def __init__(self, port: int, clients: int, *, keep_alive: bool = True) -> None:
         self.answers = 0
         self.losses: list[str] = []
         self.refused = 0
         self._port = port
+        self._headers = {} if keep_alive else {"connection": "close"}
         self._stop = threading.Event()
         self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(clients)]
         for thread in self._threads:
@@ -149,7 +150,7 @@ class Load:
                 self.refused += 1
                 return
             try:
-                connection.request("GET", "/hello")
+                connection.request("GET", "/hello", headers=self._headers)
                 answer = connection.getresponse()
                 body = answer.read()
                 if answer.status != 200 or b"hello" not in body:
@@ -189,6 +190,20 @@ def test_a_hundred_reloads_and_a_drain_under_load_lose_no_request(gateway, sampl
     load.stop()
     assert not load.losses, load.losses[:5]
     assert load.answers > 500
+
+
+@pytest.mark.parametrize("after", ["the first answer", "many"])
+def test_a_drain_answers_every_new_connection_or_refuses_it(gateway, after: str) -> None:
+    for _ in range(3):
+        running = gateway(DIRECT.replace("BODY", "hello"), workers=2)
+        load = Load(running.port, 16, keep_alive=False)
+        deadline = time.monotonic() + 20
+        while load.answers < (1 if after == "the first answer" else 500) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        assert running.stop() == 0
+        load.stop()
+        assert not load.losses, load.losses[:5]
+        assert load.refused == 16
 
 
 def test_requests_in_flight_finish_in_a_drain(gateway, sample) -> None:

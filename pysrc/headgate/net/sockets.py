@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import socket
+import struct
 
 BACKLOG = 4096
+SO_ATTACH_FILTER = 26  # asm-generic/socket.h
+# Classic BPF over the TCP header, (code, jump if true, jump if false, operand): drop what has SYN set, pass the rest.
+NO_SYN = (
+    (0x30, 0, 0, 13),  # load byte 13: the flags
+    (0x45, 0, 1, 0x02),  # is SYN set?
+    (0x06, 0, 0, 0),  # drop
+    (0x06, 0, 0, 0xFFFFFFFF),  # pass whole
+)
 
 
 def open_socket(host: str, port: int, *, shared: bool) -> socket.socket:
@@ -30,6 +41,19 @@ def open_socket(host: str, port: int, *, shared: bool) -> socket.socket:
         sock.close()
         raise
     return sock
+
+
+def refuse_handshakes(sock: socket.socket) -> bool:
+    """Let a listening TCP socket begin no new handshake; those begun end well. False where the kernel cannot do it.
+
+    A handshake that ends between the last `accept` and `close` would be reset with its first request already on the
+    way. With this before, a client whose SYN is dropped sends it again, and finds the port closed: it has lost nothing.
+    """
+    program = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in NO_SYN))
+    with contextlib.suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("@HP", len(NO_SYN), ctypes.addressof(program)))
+        return True
+    return False
 
 
 def taken(host: str, port: int) -> bool:

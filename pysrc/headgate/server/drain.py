@@ -24,8 +24,9 @@ async def drain(worker: Worker, acceptors: list[Acceptor], min_s: float, max_s: 
     worker.begin_drain()
     if min_s > 0:
         await asyncio.sleep(min(min_s, max_s))
-    for acceptor in acceptors:
-        await acceptor.stop()
+    await asyncio.gather(*(acceptor.stop() for acceptor in acceptors))
+    # What was accepted last becomes a connection in a later turn of the loop, and must be counted.
+    await asyncio.sleep(POLL_SECONDS)
     while worker.connection_count():
         elapsed = time.monotonic() - started
         if elapsed >= max_s:

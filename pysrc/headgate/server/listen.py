@@ -7,7 +7,10 @@ import socket
 import ssl
 from collections.abc import Callable
 
-from headgate.net.sockets import BACKLOG
+from headgate.net.sockets import BACKLOG, refuse_handshakes
+
+# What a client on the far side of the world needs to end a handshake that it has begun.
+HALF_OPEN_SECONDS = 0.3
 
 Factory = Callable[[], asyncio.BaseProtocol]
 
@@ -44,8 +47,10 @@ class Acceptor:
             old.close()
 
     async def stop(self) -> None:
-        """Stop accepting; connections that already wait in the queue are still taken."""
+        """Stop accepting; connections whose handshake has begun are still taken."""
         loop = asyncio.get_running_loop()
+        if refuse_handshakes(self._sock):
+            await asyncio.sleep(HALF_OPEN_SECONDS)
         if self._server is not None:
             self._server.close()
             self._server = None

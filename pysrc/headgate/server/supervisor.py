@@ -32,6 +32,8 @@ from headgate_engine.shared.segment import Segment
 logger = logging.getLogger("headgate.supervisor")
 
 # How much longer than the drain deadline a worker may take before it is killed.
+# How long a drain waits for a change of configuration that is under way.
+SETTLE_SECONDS = 5.0
 KILL_MARGIN_SECONDS = 2.0
 SESSION_KEY_BYTES = 32
 
@@ -77,7 +79,8 @@ class Supervisor:
             self._hire(self.gateway)
             for member in self._members:
                 member.listen()
-            await self._install(self.gateway)
+            async with self._reload_lock:
+                await self._install(self.gateway)
             await self._admin.start(self.gateway.process)
         except (ReloadFailed, OSError) as error:
             self._dismiss()
@@ -273,6 +276,10 @@ class Supervisor:
     async def _drain(self) -> None:
         settings = self.gateway.process
         longest = max(settings.max_termination_ms, settings.min_termination_ms)
+        # A configuration on its way is brought in first: a worker that is told to drain before it accepts would leave
+        # what waits at its port unanswered. Kept from now on, so that no other begins.
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._reload_lock.acquire(), SETTLE_SECONDS)
         for member in self._members:
             member.send(Drain(settings.min_termination_ms, longest))
         # Workers hold their own descriptors: with ours closed, a port ends when its last worker stops accepting.

@@ -160,7 +160,7 @@ class WorkerProcess:
                 await self._acceptors[key].change_tls(context, handshake_s)
         self._tls_keys = keys
         for key in self._acceptors.keys() - running.binds.keys():
-            await self._acceptors.pop(key).stop()
+            spawn("stop accepting", self._acceptors.pop(key).stop())
             self._sockets.pop(key, None)
 
     def _find_relayed(self, key: str) -> Callable[[Call], Awaitable[None]] | None:

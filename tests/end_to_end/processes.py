@@ -1,0 +1,26 @@
+"""Processes as /proc shows them: `ps` cuts command lines at the width of a terminal that is not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes, also ended ones not yet waited for, whose parent is `pid` now."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            stat = path.read_text()
+        except OSError:         # it ended meanwhile
+            continue
+        if int(stat.rpartition(")")[2].split()[1]) == pid:
+            found.append(int(path.parent.name))
+    return sorted(found)
+
+
+def command_line(pid: int) -> str:
+    """Arguments with spaces between; empty for a process that ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
