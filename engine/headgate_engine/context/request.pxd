@@ -36,7 +36,7 @@ cdef class RequestContext:
     cdef object exchange                 # link.forward.Exchange: resume() goes on after a step that suspended
     cdef object waiting                  # asyncio.Task of a step that suspended; cancelled when the client goes
     cdef object rule                     # route.table.RouteRule that matched: prefix rewrites need its path
-    cdef readonly bint secure            # the client's connection is TLS
+    cdef public bint secure              # the client's connection is TLS
     # -- who asks: set by authentication steps, read by expressions, authorization and credentials -------------------------
     cdef public dict jwt                        # verified claims; None: no token was verified
     cdef public bytes jwt_token                 # the token those claims came in

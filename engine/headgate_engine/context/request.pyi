@@ -46,6 +46,7 @@ class RequestContext:
     jwt: verified claims, jwt_token: the token they came in. api_key: metadata of the presented key,
     api_key_text: the key. basic_user: name that basic authentication proved. metadata: what transformations
     set. dynamic: what external services said, by name (`extauthz`, `extproc`). All None until a step sets them.
+    secure: the client's connection is TLS.
     """
 
     jwt: dict[str, object] | None
@@ -56,13 +57,11 @@ class RequestContext:
     basic_user: str | None
     metadata: dict[str, object] | None
     dynamic: dict[str, object] | None
+    secure: bool
     body_limit: int
     response_body: bytes | None
     @property
     def request(self) -> MessageHead: ...
-    @property
-    def secure(self) -> bool:
-        """Whether the client's connection is TLS."""
     @property
     def method(self) -> str: ...
     @property

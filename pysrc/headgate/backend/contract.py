@@ -27,6 +27,10 @@ class Identity(Protocol):
     api_key: dict[str, Any] | None
     basic_user: str | None
     dynamic: dict[str, Any] | None
+    secure: bool
+
+    @property
+    def request(self) -> Any: ...
 
 
 class Call(Protocol):
@@ -38,6 +42,10 @@ class Call(Protocol):
     def target(self) -> str: ...
     @property
     def path(self) -> str: ...
+    @property
+    def authority(self) -> str: ...
+    @property
+    def secure(self) -> bool: ...
     @property
     def body(self) -> bytes: ...
     @property

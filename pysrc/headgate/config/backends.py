@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.policy import grpc_options
+from headgate.config.policy.mcp_guardrails import Draft
 from headgate.config.policy_values import NO_OPTIONS, BackendOptions, backend_options
 from headgate.config.services import Services
 from headgate.config.targeted import Inherited, TargetedPolicies
@@ -26,8 +28,10 @@ from headgate.ir.backend import (
 from headgate.ir.digest import digest
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.mcp import McpBackend, McpTarget, StdioTarget, StreamableHttpTarget
+from headgate.ir.mcp_guardrails import DEFAULT_TIMEOUT_MS, GuardrailProcessor
 from headgate.ir.policies import NO_BACKEND_POLICIES
 from headgate.ir.policy.mirror import CopyTarget
+from headgate.ir.remote_service import RemoteService
 from headgate.ir.tls import BackendTls
 
 TARGET_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -51,6 +55,7 @@ class Backends:
         self.services = Services(context)
         self._endpoints: dict[tuple[Target, BackendOptions], Endpoint] = {}
         self._hosts: dict[tuple[str, str], HostBackend] = {}
+        self._processors: dict[int, tuple[Draft, GuardrailProcessor | None]] = {}
 
     def declare(self, records: list[Record]) -> None:
         """Note the `backends[]` of the file; a route may name them before or after."""
@@ -61,7 +66,10 @@ class Backends:
             elif name in self.named:
                 self.context.fault(Problem.CONFLICT, record, "name", f"backend {name!r} is declared twice")
             else:
-                self.named[name] = _Named(record, backend_options(self.context, record.get("policies")))
+                options = backend_options(self.context, record.get("policies"))
+                if record.get("mcp") is None:
+                    self._refuse_for_others(record, options)
+                self.named[name] = _Named(record, options)
 
     def for_dump(self) -> tuple[NamedBackend, ...]:
         """Return the named backends with the policies they have of themselves."""
@@ -117,8 +125,8 @@ class Backends:
                 if inline is None:
                     continue
                 backend = inline
-            if own.mcp_rules is not None and not isinstance(backend, McpBackend | MissingBackend):
-                self.context.fault(Problem.CONFLICT, record, "policies", "mcpAuthorization is for MCP backends")
+            if not isinstance(backend, McpBackend | MissingBackend):
+                self._refuse_for_others(record, own)
             if isinstance(backend, McpBackend):
                 self._refuse_for_stdio(record, backend, own)
             found.append(
@@ -130,6 +138,11 @@ class Backends:
                     policies=NO_BACKEND_POLICIES if isinstance(backend, McpBackend) else options.policies(),
                 )
             )
+        if inherited.route.guardrails is not None and not any(
+            isinstance(one.backend, McpBackend | MissingBackend) for one in found
+        ):
+            for record in records[:1]:
+                self.context.fault(Problem.CONFLICT, record, "", "mcpGuardrails of the route is for MCP backends")
         return tuple(found)
 
     def _service_options(self, record: Record) -> BackendOptions:
@@ -139,8 +152,13 @@ class Backends:
         namespace, _, hostname = service["name"].partition("/")
         return self.targeted.for_service(namespace, hostname, service["port"])
 
+    def _refuse_for_others(self, record: Record, own: BackendOptions) -> None:
+        for key, value in (("mcpAuthorization", own.mcp_rules), ("mcpGuardrails", own.guardrails)):
+            if value is not None:
+                self.context.fault(Problem.CONFLICT, record, "policies", f"{key} is for MCP backends")
+
     def _refuse_for_stdio(self, record: Record, backend: McpBackend, own: BackendOptions) -> None:
-        other = replace(own, mcp_rules=None) != NO_OPTIONS
+        other = replace(own, mcp_rules=None, guardrails=None) != NO_OPTIONS
         if other and any(isinstance(target, StdioTarget) for target in backend.targets):
             self.context.fault(Problem.CONFLICT, record, "policies", "these do not apply to a stdio target")
 
@@ -249,6 +267,59 @@ class Backends:
             prefix_mode=prefix,
             failure_mode=failure,
             rules=options.mcp_rules,
+            guardrails=self._guardrails(options.guardrails or ()),
+        )
+
+    def _guardrails(self, drafts: tuple[Draft, ...]) -> tuple[GuardrailProcessor, ...]:
+        """Return the processors with their servers; what is wrong with one is reported once."""
+        found = []
+        for draft in drafts:
+            key = id(draft.record)
+            if key not in self._processors:
+                service = self._asked(draft.record)
+                made = None
+                if service is not None:
+                    timeout_ms = service.policies.request_timeout_ms or DEFAULT_TIMEOUT_MS
+                    made = replace(draft.processor, service=service, timeout_ms=timeout_ms)
+                self._processors[key] = (draft, made)
+            _, processor = self._processors[key]
+            if processor is not None:
+                found.append(processor)
+        return tuple(found)
+
+    def _asked(self, record: Record) -> RemoteService | None:
+        """Return the gRPC service that a record names; None after a report."""
+        named, service = record.get("backend"), record.get("service")
+        host: Target | None = record.get("host") or record.get("url")
+        options = self._service_options(record)
+        if named is not None:
+            plain = named.removeprefix("/")
+            entry = self.named.get(plain)
+            if entry is None or entry.record.get("host") is None:
+                self.context.fault(Problem.REFERENCE, record, "backend", f"no host backend is named {named!r}")
+                return None
+            host, options = entry.record["host"], self.targeted.for_backend(plain).under(entry.options)
+        options = options.under(backend_options(self.context, record.get("policies")))
+        tls = grpc_options.tls_of(self.context, record, options.tls, host)
+        grpc_options.check(self.context, record, options)
+        options = replace(options, tls=tls)
+        if service is not None:
+            found = self.service(service["name"], service["port"], options)
+            if not isinstance(found, ServiceBackend):
+                self.context.fault(Problem.REFERENCE, record, "service", f"no service is {service['name']!r}")
+                return None
+            places = tuple((one.endpoint, one.capacity) for one in found.endpoints)
+            return RemoteService(
+                kind="service", name=service["name"], port=service["port"], places=places, policies=options.policies()
+            )
+        if host is None:
+            return None
+        endpoint = self.endpoint(host, options)
+        return RemoteService(
+            kind="host" if named is None else "backend",
+            name=endpoint.address if named is None else named,
+            places=((endpoint, 1),),
+            policies=options.policies(),
         )
 
     def _target(self, record: Record, options: BackendOptions) -> McpTarget | None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from headgate.config import dump_discovery as discovery
 from headgate.config.dump_policies import backend_policies, endpoint, route_policies, target_policy
-from headgate.config.policy import authorization
+from headgate.config.policy import authorization, mcp_guardrails
 from headgate.document.secret import REDACTED
 from headgate.ir.backend import Backend, HostBackend, MissingBackend, NamedBackend, RouteBackend, ServiceBackend
 from headgate.ir.bind import Bind
@@ -152,6 +152,7 @@ def _mcp(backend: McpBackend) -> Json:
         "prefixMode": backend.prefix_mode,
         "failureMode": backend.failure_mode,
         **({} if backend.rules is None else {"mcpAuthorization": authorization.dump(backend.rules)}),
+        **({} if not backend.guardrails else {"mcpGuardrails": mcp_guardrails.dump(backend.guardrails)}),
         "targets": [_mcp_target(target) for target in backend.targets],
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headgate.config.policy import authorization, backend_auth, headers, health, rewrite, table, transformation
+from headgate.config.policy_values import OF_BACKENDS
 from headgate.document.fields import show_milliseconds
 from headgate.document.secret import REDACTED
 from headgate.ir.endpoint import Endpoint, Keepalives
@@ -100,7 +101,7 @@ def target_policy(policy: TargetedPolicy) -> Json:
     if policy.target_kind == "gateway":
         target.setdefault("listenerName", None)
     found: Json = {"key": policy.key, "name": name, "target": {policy.target_kind: target}}
-    if policy.target_kind == "backend" or policy.kind in ("backendTLS", "backendAuth", "mcpAuthorization"):
+    if policy.target_kind == "backend" or policy.kind in OF_BACKENDS:
         values = {kind: value for entry in backend_policies(policy.backend) for kind, value in entry.items()}
         return {**found, "policy": {"backend": {policy.kind: values.get(policy.kind, {})}}}
     entries = gateway_policies(policy.gateway) if policy.phase == "gateway" else route_policies(policy.route)

@@ -7,7 +7,16 @@ from typing import Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
-from headgate.config.policy import authorization, backend_auth, headers, health, rewrite, table, transformation
+from headgate.config.policy import (
+    authorization,
+    backend_auth,
+    headers,
+    health,
+    mcp_guardrails,
+    rewrite,
+    table,
+    transformation,
+)
 from headgate.config.process_settings import keepalives
 from headgate.config.tls_material import backend_tls
 from headgate.ir.endpoint import Keepalives
@@ -66,6 +75,7 @@ class BackendOptions:
     health: Health | None = None
     affinity: str | None = None
     mcp_rules: Authorization | None = None
+    guardrails: tuple[mcp_guardrails.Draft, ...] | None = None
 
     @property
     def needs_exchange(self) -> bool:
@@ -103,7 +113,7 @@ class BackendOptions:
 
 NO_OPTIONS: Final = BackendOptions()
 # Policies of a route that belong to its backends.
-OF_BACKENDS: Final = ("backendTLS", "backendAuth", "mcpAuthorization")
+OF_BACKENDS: Final = ("backendTLS", "backendAuth", "mcpAuthorization", "mcpGuardrails")
 
 
 def backend_options(context: Context, record: Record | None) -> BackendOptions:
@@ -112,6 +122,7 @@ def backend_options(context: Context, record: Record | None) -> BackendOptions:
         return NO_OPTIONS
     http, tcp, tls = record.get("http"), record.get("tcp"), record.get("backendTLS")
     sick, sticky, items = (record.get(key) for key in ("health", "sessionAffinity", "mcpAuthorization"))
+    checks = record.get("mcpGuardrails")
     rules, changes, redirect = (record.get(key) for key in ("authorization", "transformations", "requestRedirect"))
     return BackendOptions(
         tls=backend_tls(context, tls) if tls is not None else None,
@@ -127,6 +138,7 @@ def backend_options(context: Context, record: Record | None) -> BackendOptions:
         health=health.parse(context, sick) if sick is not None else None,
         affinity=health.parse_affinity(context, sticky) if sticky is not None else None,
         mcp_rules=authorization.parse(context, items, "mcp") if items is not None else None,
+        guardrails=mcp_guardrails.parse(context, checks) if checks is not None else None,
     )
 
 

@@ -156,6 +156,8 @@ class Standalone:
         listeners, _ = self._section_listeners("llm", record, LLM_PORT, ("port", "tls"))
         models = Models(self.context, self.backends, record)
         spec = self.routes.make(record, ("llm:request", INTERNAL, None))
+        if spec.inline.options.guardrails is not None:
+            self.context.fault(Problem.CONFLICT, record, "policies", "mcpGuardrails is for MCP backends")
         spec.factory = lambda options: (
             RouteBackend(backend=models.router(client_side.max_buffer_bytes, options)),
         )

@@ -229,6 +229,24 @@ def url(text: str) -> Target:
     )
 
 
+def host_url(text: str) -> Target:
+    """Parse `http(s)://host[:port]`: a URL without a path."""
+    found = url(text)
+    if found.path not in (None, "/"):
+        raise ValueError("this URL cannot have a path")
+    return Target(found.host, found.port, scheme=found.scheme)
+
+
+GRPC_METHOD_PATTERN: Final = r"^/[A-Za-z_][A-Za-z0-9_.]*/[A-Za-z_][A-Za-z0-9_]*$"
+
+
+def grpc_method(text: str) -> str:
+    """Return the full path of a gRPC method: `/package.Service/Method`."""
+    if not re.fullmatch(GRPC_METHOD_PATTERN.strip("^$"), text):
+        raise ValueError("a gRPC method is /package.Service/Method")
+    return text
+
+
 def server_name(text: str) -> str:
     """Return a name or address to verify a certificate against, in lower case and without brackets."""
     return _host(f"[{text}]" if ":" in text and not text.startswith("[") else text)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from headgate.document.secret import Secret
 from headgate.ir.endpoint import Endpoint
+from headgate.ir.mcp_guardrails import GuardrailProcessor
 from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
 from headgate.ir.policy.authorization import Authorization
 
@@ -49,7 +50,7 @@ class McpBackend:
 
     `prefix_mode`: whether names carry their target: `conditional` only where there are several. `failure_mode`: whether
     a session goes on without a target that fails. `rules`: which tools, prompts, resources
-    and tasks there are for whom.
+    and tasks there are for whom. `guardrails`: policy servers, in their order.
     """
 
     key: str
@@ -58,6 +59,7 @@ class McpBackend:
     prefix_mode: PrefixMode = "conditional"
     failure_mode: FailureMode = "failClosed"
     rules: Authorization | None = None
+    guardrails: tuple[GuardrailProcessor, ...] = ()
 
     @property
     def bare(self) -> bool:
@@ -67,7 +69,7 @@ class McpBackend:
     @property
     def plain(self) -> bool:
         """Whether the messages of the one target pass unread."""
-        return self.bare and self.rules is None
+        return self.bare and self.rules is None and not self.guardrails
 
     @property
     def prefixed(self) -> bool:

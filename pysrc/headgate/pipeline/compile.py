@@ -25,6 +25,7 @@ from headgate.net.dial import Dialer
 from headgate.net.dns import Resolver
 from headgate.net.tls import SniSelector
 from headgate.pipeline import steps
+from headgate.pipeline.channels import Channels
 from headgate.pipeline.keys import KeyStores
 from headgate.pipeline.llm import compile_models
 from headgate.pipeline.mcp import McpHandlers
@@ -153,6 +154,8 @@ class Running:
         self.mcp: McpHandlers = McpHandlers(
             worker, gateway, self.pools.get, relay, None if previous is None else previous.mcp
         )
+        self.channels: Channels = Channels(gateway, None if previous is None else previous.channels)
+        self.mcp.channels = self.channels
         self.keys: KeyStores = KeyStores(worker, self.pools.get, None if previous is None else previous.keys)
         self.endpoints: Endpoints = Endpoints(worker, None if previous is None else previous.endpoints)
         self.binds: dict[str, BindPlan] = {}
@@ -194,6 +197,7 @@ class Running:
                 self.worker.drop_bind(key)
             previous.pools.close_unused(self.pools)
             previous.mcp.close_unused(self.mcp)
+            previous.channels.close_unused(self.channels)
             previous.keys.close_unused(self.keys)
 
     async def aclose(self) -> None:
@@ -202,6 +206,7 @@ class Running:
         for pool in self.pools.by_key.values():
             pool.close()
         await self.mcp.aclose()
+        self.channels.close()
 
 
 def _functions(text: str) -> CustomFunctions:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from headgate.backend.contract import Call
 from headgate.backend.mcp.federation.link import HttpLink, LinkFactory, StdioLink
@@ -14,12 +16,14 @@ from headgate.backend.mcp.relay import Relay
 from headgate.backend.mcp.session import Sessions
 from headgate.backend.mcp.stdio_service import StdioService
 from headgate.dialect.mcp.versions import METHODS
+from headgate.ir.digest import digest
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
 from headgate.ir.mcp import McpBackend, McpTarget, StdioTarget
 from headgate.ir.policy.authorization import Authorization
 from headgate.net.authority import own_authority
 from headgate.net.tasks import spawn
+from headgate.pipeline.channels import Channels
 from headgate.pipeline.replies import FORBIDDEN, reply_of
 from headgate.telemetry.metrics import series_key
 from headgate_engine.context.request import RequestContext
@@ -31,6 +35,9 @@ from headgate_engine.link.worker import Worker
 from headgate_engine.plan.step import CONTINUE_VERDICT, run_step
 from headgate_engine.shared.counters import Counter
 from headgate_engine.steps.authorization import AuthorizationStep
+
+if TYPE_CHECKING:
+    from headgate.backend.mcp.guardrails.chain import Guardrails
 
 
 class McpHandlers:
@@ -50,12 +57,17 @@ class McpHandlers:
         self._relay = relay
         self._previous = previous
         self.program: Callable[[str, str], Program] | None = None
+        self.channels: Channels | None = None
+        self._backends: dict[str, McpBackend] = {}
         self._handlers: dict[str, HandlerBackend] = {}
         self._fronts: dict[str, Front] = {}
         self.services: dict[str, StdioService | FederationService] = {}
 
     def get(self, backend: McpBackend) -> HandlerBackend:
         """Return the handler of a backend."""
+        if self._backends.setdefault(backend.key, backend) != backend:
+            # Routes may give one backend rules and policy servers of their own.
+            backend = replace(backend, key=f"{backend.key}/{digest(backend.rules, backend.guardrails)}")
         handler = self._handlers.get(backend.key)
         if handler is None:
             front = self._front(backend)
@@ -100,10 +112,22 @@ class McpHandlers:
                 ),
                 None if local else self._relay.ids.sealer(f"mcp links {backend.name}"),
             )
-        # Sessions go on with the rules of the newest configuration.
-        found.requests.guard = None if backend.rules is None else self._guard(backend.rules)
+        # Sessions go on with the rules and policy servers of the newest configuration.
+        # Where policy servers are asked no message passes unread.
+        open_to_all = everything if backend.guardrails else None
+        found.requests.guard = open_to_all if backend.rules is None else self._guard(backend.rules)
+        found.requests.guardrails = self._guardrails(backend)
         self.services[backend.key] = found
         return found
+
+    def _guardrails(self, backend: McpBackend) -> Guardrails | None:
+        if not backend.guardrails:
+            return None
+        from headgate.pipeline.guardrails import compile_guardrails  # protobuf and gRPC: 8 MB
+
+        assert self.channels is not None
+        assert self.program is not None
+        return compile_guardrails(backend.guardrails, self.channels, self.program, self._worker.segment)
 
     def _guard(self, rules: Authorization) -> Guard:
         """Return what tells whether there is a tool, prompt, resource or task for whom."""
@@ -161,3 +185,8 @@ class McpHandlers:
         """End every session."""
         for service in self.services.values():
             await service.sessions.aclose()
+
+
+def everything(_call: Call, _kind: str, _target: str, _name: str) -> bool:
+    """Say that there is everything for everybody."""
+    return True

@@ -46,6 +46,8 @@ SAMPLES: dict[str, tuple[Any, ...]] = {
     "Hostname": ("a.test", "*.b.test"),
     "Regex": ("/a.*", "[a-z]+"),
     "HostPort": ("127.0.0.1:9000", "a.test:80"),
+    "HostUrl": ("http://a.test:90", "https://a.test/"),
+    "GrpcMethod": ("/a.v1.B/C",),
     "Url": ("http://a.test/v1",),
     "Path": ("/a", "/b/c"),
     "UpstreamPath": ("/v2",),

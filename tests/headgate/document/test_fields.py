@@ -42,6 +42,8 @@ GOOD: list[tuple[Callable[[str], object], str, object]] = [
     (fields.target, "http://h:81/", Target("h", 81, scheme="http")),
     (fields.url, "https://H:1/v1", Target("h", 1, scheme="https", path="/v1")),
     (fields.url, "http://[::1]", Target("::1", 80, scheme="http")),
+    (fields.host_url, "https://h/", Target("h", 443, scheme="https")),
+    (fields.grpc_method, "/a.v1.B/C", "/a.v1.B/C"),
     (fields.server_name, "A.test", "a.test"),
     (fields.server_name, "::1", "::1"),
 ]
@@ -89,6 +91,7 @@ def test_no_parser_raises_anything_but_value_error(text: str) -> None:
     for parse in (
         fields.duration_ns, fields.byte_size, fields.header_name, fields.header_value, fields.hostname,
         fields.pattern, fields.cel, fields.secret, fields.target, fields.url, fields.server_name,
+        fields.host_url, fields.grpc_method,
     ):  # fmt: skip
         try:
             parse(text)
@@ -105,3 +108,15 @@ def test_whole_nanoseconds_survive(value: int) -> None:
 def test_ports_have_bounds(number: int) -> None:
     with pytest.raises(ValueError):
         fields.port(number)
+
+
+@pytest.mark.parametrize("text", ["", "a.B/C", "/B", "/a.B/", "/a b/C", "/a/b/C", "/a.B/C\n"])
+def test_grpc_methods_are_full_paths(text: str) -> None:
+    with pytest.raises(ValueError, match="a gRPC method is"):
+        fields.grpc_method(text)
+
+
+@pytest.mark.parametrize("text", ["http://h/v1", "http://h?x", "h:1", "ftp://h"])
+def test_host_urls_have_no_path(text: str) -> None:
+    with pytest.raises(ValueError):
+        fields.host_url(text)

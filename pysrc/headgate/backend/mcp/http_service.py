@@ -46,6 +46,12 @@ NOT_RETURNED = frozenset(("content-length", "transfer-encoding", "connection", "
 STREAM, JSON = "text/event-stream", "application/json"
 
 
+class Given(str):
+    """A field's value that the gateway itself gives: targets get it also under names that clients cannot use."""
+
+    __slots__ = ()
+
+
 class Shape(Enum):
     """How an answer is passed on: event by event, as one event, or as it is."""
 
@@ -147,13 +153,14 @@ def target_headers(
     target: StreamableHttpTarget, fields: Iterable[tuple[str, str]], accept: str, message: Message | None
 ) -> list[tuple[str, str]]:
     """Return what a target is sent: the client's `fields` that are meant for it, what the body says, credentials."""
-    headers = [(name, value) for name, value in fields if is_forwarded(name.lower())]
+    headers = [(name, str(value)) for name, value in fields if isinstance(value, Given) or is_forwarded(name.lower())]
     headers.append(("accept", accept))
     if message is not None:
         headers.append(("content-type", JSON))
         headers += mirrored.of(message)
     auth = None if target.policies.auth is None else target.policies.auth.fixed_header
     if auth is not None:
+        headers = [field for field in headers if field[0].lower() != auth.location.name.lower()]
         headers.append((auth.location.name, auth.location.prefix + auth.key.secret.reveal()))
     return edited(headers, target.policies.request_headers)
 

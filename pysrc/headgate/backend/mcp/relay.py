@@ -16,9 +16,10 @@ IDENTITY_HEADER = "x-gw-relay-identity"
 
 
 def identity_of(call: Call) -> list[object]:
-    """Return what policies found out of who asks, for expressions at the other worker."""
+    """Return what policies found out of who asks and what was asked for, for expressions at the other worker."""
     context: Identity | None = call.context
-    return [None, None, None] if context is None else [context.jwt, context.api_key, context.basic_user]
+    found: list[object] = [None] * 3 if context is None else [context.jwt, context.api_key, context.basic_user]
+    return [*found, call.authority, call.secure]
 
 
 def socket_path(folder: str, index: int) -> str:
@@ -40,7 +41,8 @@ class Relay:
         content = self._sealer.open(call.headers.get(IDENTITY_HEADER) or "")
         context: Identity | None = call.context
         if content is not None and context is not None:
-            context.jwt, context.api_key, context.basic_user = json.loads(content)
+            context.jwt, context.api_key, context.basic_user, authority, context.secure = json.loads(content)
+            context.request.set_request(call.method, call.target, authority)
 
     async def forward(self, call: Call, owner: int, backend_key: str) -> None:
         """Have the owner answer; without one the session is gone."""

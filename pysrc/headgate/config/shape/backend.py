@@ -68,7 +68,7 @@ BACKEND_POLICIES: Final = extend(
         "extAuthz": later(maybe(EXT_AUTHZ)),
         "authorization": maybe(RULES),
         "mcpAuthorization": maybe(RULES),
-        "mcpGuardrails": later(maybe(MCP_GUARDRAILS)),
+        "mcpGuardrails": maybe(MCP_GUARDRAILS),
         "a2a": later(maybe(nothing("A2a"))),
         "inferenceRouting": later(
             maybe(

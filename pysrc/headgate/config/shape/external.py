@@ -9,11 +9,14 @@ from headgate.config.shape.scalars import (
     CEL,
     CEL_MAP,
     DURATION_NS,
+    GRPC_METHOD,
+    HEADER_MATCH_NAME,
     STRING,
     STRING_MAP,
     STRINGS,
     TARGET_FIELDS,
     TARGET_KEYS,
+    TARGET_URL,
     UINT16,
     UINT32,
     UINT64,
@@ -198,9 +201,11 @@ REMOTE_LIMIT_POLICY: Final = Union(
     (Case(conditional("RemoteRateLimit", REMOTE_LIMIT), has=("conditional",)), REMOTE_LIMIT),
 )
 
+GUARDRAIL_KEYS: Final = (*TARGET_KEYS, "url")
+HEADER_NAMES: Final = ListOf(HEADER_MATCH_NAME, most=64)
 GUARDRAIL: Final = extend(
     "McpGuardrail",
-    Object("McpGuardrailTarget", TARGET_FIELDS, TARGET_KEYS),
+    Object("McpGuardrailTarget", {**TARGET_FIELDS, "url": optional(TARGET_URL)}, GUARDRAIL_KEYS),
     {
         "kind": required(Choice("GuardrailKind", ("remote",))),
         "methods": optional(MapOf(Choice("GuardrailPhase", ("off", "request", "response", "full")))),
@@ -208,8 +213,14 @@ GUARDRAIL: Final = extend(
         "failureMode": optional(FAIL),
         "metadata": optional(CEL_MAP),
         "requestHeaders": optional(
-            Object("HeaderFilter", {"allowed": optional(STRINGS), "disallowed": optional(STRINGS)})
+            Object("HeaderFilter", {"allowed": optional(HEADER_NAMES), "disallowed": optional(HEADER_NAMES)})
+        ),
+        "grpc": optional(
+            Object(
+                "GuardrailMethods",
+                {"checkRequest": optional(GRPC_METHOD), "checkResponse": optional(GRPC_METHOD)},
+            )
         ),
     },
 )
-MCP_GUARDRAILS: Final = Object("McpGuardrails", {"processors": required(ListOf(GUARDRAIL))})
+MCP_GUARDRAILS: Final = Object("McpGuardrails", {"processors": required(ListOf(GUARDRAIL, least=1, most=16))})

@@ -80,7 +80,7 @@ ROUTE_POLICIES: Final = extend(
         "urlRewrite": maybe(REWRITE),
         "requestMirror": maybe(MIRROR),
         "mcpAuthorization": maybe(RULES),
-        "mcpGuardrails": later(maybe(MCP_GUARDRAILS)),
+        "mcpGuardrails": maybe(MCP_GUARDRAILS),
         "mcpAuthentication": maybe(MCP_AUTHENTICATION),
         "a2a": later(maybe(nothing("A2aRoute"))),
         "ai": later(maybe(AI_POLICY), {}),

@@ -59,6 +59,8 @@ HEADER_VALUE: Final = Scalar("HeaderValue", (str,), fields.header_value)
 HOSTNAME: Final = Scalar("Hostname", (str,), fields.hostname)
 REGEX: Final = Scalar("Regex", (str,), fields.pattern)
 TARGET: Final = Scalar("HostPort", (str,), fields.target)
+TARGET_URL: Final = Scalar("HostUrl", (str,), fields.host_url)
+GRPC_METHOD: Final = Scalar("GrpcMethod", (str,), fields.grpc_method, {"pattern": fields.GRPC_METHOD_PATTERN})
 URL: Final = Scalar("Url", (str,), fields.url)
 SECRET: Final = Scalar("SecretText", (str,), fields.secret, {"writeOnly": True}, secret=True)
 # A secret that goes nowhere yet: nothing is known about its form.

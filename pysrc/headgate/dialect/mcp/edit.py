@@ -33,6 +33,19 @@ def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
             at = _skip(text, at + 1)
 
 
+def raw_member(text: bytes, key: str) -> bytes | None:
+    """Return the bytes of a member of the JSON text, None when there is none; of members that stand twice the last."""
+    plain = text.decode()
+    found = None
+    try:
+        for name, start, stop in _members(plain, _skip(plain, 0)):
+            if name == key:
+                found = plain[start:stop]
+    except (ValueError, IndexError):
+        return None
+    return None if found is None else found.encode()
+
+
 def replaced(text: bytes, path: tuple[str, ...], value: object) -> bytes:
     """Return the JSON text with another value at a path of object members; as it is when there is no such member.
 

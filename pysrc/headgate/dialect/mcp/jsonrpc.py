@@ -59,6 +59,11 @@ class Message:
         start, stop = self.id_span
         return self.text[:start] + raw_id + self.text[stop:]
 
+    def with_params(self, params: bytes) -> bytes:
+        """Return the message, which has params, with others; nothing else changes."""
+        start, stop = self._peek.params_span()
+        return self.text[:start] + params + self.text[stop:]
+
     @property
     def name(self) -> str | None:
         """What the message is about, by NAME_SOURCE; None when its method has no such thing."""

@@ -6,18 +6,21 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headgate.backend.contract import Call
 from headgate.backend.mcp.failure import McpFailure, TargetFailure
 from headgate.backend.mcp.federation.answering import Answering, response_to
-from headgate.backend.mcp.federation.group import LinkGroup, Outcome
+from headgate.backend.mcp.federation.group import LinkGroup, Outcome, outcome_of
 from headgate.backend.mcp.federation.link import Fields
 from headgate.dialect.mcp import merge, naming
 from headgate.dialect.mcp.edit import replaced
-from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Message, parse
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Message, error_message, parse
 from headgate.dialect.mcp.methods import INITIALIZE
 from headgate.dialect.mcp.naming import UnknownName
+
+if TYPE_CHECKING:  # protobuf and gRPC: 8 MB
+    from headgate.backend.mcp.guardrails.chain import Check, Guardrails
 
 # Method: member of the result, member that names an item, and what an item is called in errors.
 LISTS: Final = {
@@ -53,34 +56,55 @@ class Manner:
 
 
 class Requests:
-    """`guard(call, kind, target, name)` tells what there is for whom; kinds: tool, prompt, resource, task."""
+    """`guard(call, kind, target, name)` tells what there is for whom; kinds: tool, prompt, resource, task.
+
+    `guardrails`: the policy servers that are asked about requests and results.
+    """
 
     def __init__(self, manner: Manner) -> None:
         self._prefixed, self._bare, self._open = manner.prefixed, manner.bare, manner.tolerant
         self.guard: Guard | None = None
+        self.guardrails: Guardrails | None = None
+
+    def check(self, call: Call, message: Message, fields: Fields) -> Check | None:
+        """Return what asks policy servers about one request, None where there are none."""
+        return None if self.guardrails is None else self.guardrails.check(call, message, fields)
 
     async def respond(self, call: Call, group: LinkGroup, message: Message, answering: Answering) -> bytes:
         """Return the response to a request."""
         method = message.method or ""
         fields = fields_of(call)
-        if method in LISTS:
-            return await self._list(call, group, message, fields, answering)
-        if method in EMPTY:
-            return await self._empty(group, message, fields, answering)
+        check = self.check(call, message, fields)
+        if method in LISTS or method in EMPTY:
+            asked = LISTS[method][2] if method in LISTS else EMPTY[method]
+            targets = [name for name, link in group.links.items() if has(link.capabilities, asked)]
+            if check is not None:
+                await check.request(targets, None)
+            if method in LISTS:
+                text = await self._list(call, group, message, fields, answering)
+            else:
+                text = await self._empty(group, message, fields, answering)
+            return text if check is None else await checked(call, check, message, targets, text)
         if method == INITIALIZE:
             raise McpFailure(400, "the session is initialized already", INVALID_PARAMS)
         kind = KINDS.get(method, "")
         try:
             kind, target, plain, path = await self._addressed(group, message, fields)
+            call.add_log_field("mcp.target", target)
+            inner = message if self._bare else parse(replaced(message.text, path, plain))
+            if check is not None:
+                check.about(kind, target, plain)
+                params = await check.request([target], inner.params or None)
+                inner = inner if params is None else parse(inner.with_params(params))
             if not self._allowed(call, kind, target, plain):
                 raise UnknownName(message.name or plain)
         except UnknownName as error:
             raise McpFailure(400, f"Unknown {kind or 'name'}: {error}", INVALID_PARAMS) from None
-        inner = message if self._bare else parse(replaced(message.text, path, plain))
-        call.add_log_field("mcp.target", target)
         outcome = await group.ask(target, inner, fields, answering.emit)
         if outcome.failure is not None:
             raise self._failed(target, outcome.failure)
+        if check is not None and outcome.result is not None:
+            outcome = outcome_of(await checked(call, check, message, [target], outcome.text))
         return outcome.text if self._bare else inbound_result(method, target, outcome)
 
     def _allowed(self, call: Call, kind: str, target: str, name: str) -> bool:
@@ -219,6 +243,16 @@ class Requests:
 
     def _failed(self, target: str, failure: TargetFailure) -> McpFailure:
         return McpFailure(500, f"failed to send message: {target}: {failure}", INTERNAL_ERROR)
+
+
+async def checked(call: Call, check: Check, message: Message, targets: list[str], text: bytes) -> bytes:
+    """Return a response as policy servers leave it; a refusal is an error in its place."""
+    try:
+        return await check.response(targets, text)
+    except McpFailure as failure:
+        call.add_log_field("mcp.error.message", failure.message)
+        code = INTERNAL_ERROR if failure.code is None else failure.code
+        return error_message(message.raw_id, code, failure.message, failure.data)
 
 
 async def nobody(_text: bytes) -> None:

@@ -132,7 +132,11 @@ class FederationService:
             group = LinkGroup({name: make(None) for name, make in self._links.items()}, self._manner.bare)
             kept = False
             try:
-                outcomes = await group.ask_all(list(group.links), message, fields_of(call), nobody)
+                fields = fields_of(call)
+                check = self.requests.check(call, message, fields)
+                if check is not None:
+                    await check.request(list(group.links), None)
+                outcomes = await group.ask_all(list(group.links), message, fields, nobody)
                 good = {name: outcome.result for name, outcome in outcomes.items() if outcome.result is not None}
                 bad = [(name, outcome) for name, outcome in outcomes.items() if not outcome.good]
                 if bad and (not self._manner.tolerant or not good):
@@ -144,13 +148,16 @@ class FederationService:
                 result = next(iter(good.values()))
                 if not self._manner.bare:
                     result = merge.initialize(good, message.protocol_version, INFO)
+                text = response_to(message, result)
+                if check is not None:
+                    text = await check.response(list(group.links), text)
                 session = self._begun(group)
                 kept = True
             finally:
                 if not kept:
                     await group.stop()
         stream = call.stream(200, [*STREAM_HEADERS, (SESSION_HEADER, session.id)])
-        await stream.send(encode_event(response_to(message, result), "message"))
+        await stream.send(encode_event(text, "message"))
         await stream.end()
 
     def _begun(self, group: LinkGroup) -> Session:

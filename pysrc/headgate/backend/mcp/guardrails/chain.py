@@ -1,0 +1,194 @@
+"""The policy servers of a backend, asked one after the other about a request and its result."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, Protocol
+
+from headgate.backend.contract import Call
+from headgate.backend.mcp.failure import McpFailure
+from headgate.backend.mcp.guardrails.header_fields import Fields, change
+from headgate.backend.mcp.guardrails.processor import Asked, Decision, GrpcError, Processor, Violation
+from headgate.dialect.mcp.edit import raw_member
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Message, NotAMessage, parse
+
+logger = logging.getLogger("headgate.mcp")
+
+VARIABLE: Final = "mcpGuardrails"
+# What a changed text must have: member and type, by method.
+PARAMS: Final[dict[str, tuple[tuple[str, type], ...]]] = {
+    "tools/call": (("name", str),),
+    "prompts/get": (("name", str),),
+    "resources/read": (("uri", str),),
+}
+MAPS: Final = ("arguments", "_meta")
+RESULTS: Final[dict[str, tuple[str, type]]] = {
+    "completion/complete": ("completion", dict),
+    "initialize": ("protocolVersion", str),
+    "prompts/get": ("messages", list),
+    "prompts/list": ("prompts", list),
+    "resources/list": ("resources", list),
+    "resources/read": ("contents", list),
+    "resources/templates/list": ("resourceTemplates", list),
+    "tools/call": ("content", list),
+    "tools/list": ("tools", list),
+}
+# Results that stand for what is not known yet.
+UNFINISHED: Final = ("task", "inputRequests")
+
+
+class Meter(Protocol):
+    """Counts what policy servers do."""
+
+    def observe(self, phase: str, action: str, seconds: float) -> None: ...
+
+
+class Guardrails:
+    """`processors` in their order; `clock`: seconds, for the meter."""
+
+    def __init__(self, processors: Sequence[Processor], meter: Meter, clock: Callable[[], float]) -> None:
+        self.processors = tuple(processors)
+        self.meter = meter
+        self.clock = clock
+
+    def check(self, call: Call, message: Message, fields: Fields) -> Check:
+        """Return what goes along with one request: it keeps to these processors, whatever a reload brings."""
+        return Check(self, call, message.method or "", fields)
+
+
+class Check:
+    """One request. Header changes are made to `fields`, which go to the targets."""
+
+    def __init__(self, chain: Guardrails, call: Call, method: str, fields: Fields) -> None:
+        self._chain = chain
+        self._call = call
+        self._method = method
+        self._fields = fields
+
+    def about(self, kind: str, target: str, name: str) -> None:
+        """Say what the request is about, for expressions: a tool, prompt, resource or task."""
+        context = self._call.context
+        if context is not None and kind:
+            context.dynamic = {**(context.dynamic or {}), "mcp": {kind: {"target": target, "name": name}}}
+
+    async def request(self, targets: Sequence[str], params: bytes | None) -> bytes | None:
+        """Return other params for the target, None when they stay; raises McpFailure when one refuses.
+
+        `params`: JSON, None where the request is for all targets: then nothing of it can be changed.
+        """
+        changed = None
+        for processor in self._chain.processors:
+            if not processor.checks_request(self._method):
+                continue
+            asked = Asked(self._call, targets, self._method, params)
+
+            def readable(decision: Decision, asked: Asked = asked) -> None:
+                if decision.mutated is not None and asked.body is not None:
+                    check_params(self._method, decision.mutated)
+
+            decision = await self._decided(processor, "Request", processor.check_request(asked), readable)
+            if decision is None:
+                continue
+            change(self._fields, decision.sets, decision.removes)
+            self._note(decision.metadata)
+            if decision.mutated is not None and params is not None:
+                changed = params = decision.mutated
+        return changed
+
+    async def response(self, targets: Sequence[str], text: bytes) -> bytes:
+        """Return a response as the client may have it; errors are as they were. Raises McpFailure when one refuses."""
+        result = raw_member(text, "result")
+        if result is None:
+            return text
+        before = result
+
+        def readable(decision: Decision) -> None:
+            if decision.mutated is not None:
+                check_result(self._method, decision.mutated)
+
+        for processor in self._chain.processors:
+            if processor.checks_response(self._method):
+                asked = Asked(self._call, targets, self._method, result)
+                decision = await self._decided(processor, "Response", processor.check_response(asked), readable)
+                if decision is not None and decision.mutated is not None:
+                    result = decision.mutated
+        if result is before:
+            return text
+        return b'{"jsonrpc":"2.0","id":' + (parse(text).raw_id or b"null") + b',"result":' + result + b"}"
+
+    async def _decided(
+        self,
+        processor: Processor,
+        phase: str,
+        question: Awaitable[Decision],
+        readable: Callable[[Decision], None],
+    ) -> Decision | None:
+        """Return what a server decided, None when it failed and that does not matter; raises McpFailure."""
+        chain, name = self._chain, f"check{phase}"
+        begun = chain.clock()
+        try:
+            decision = await question
+            readable(decision)
+        except (GrpcError, Violation) as error:
+            violation = isinstance(error, Violation)
+            what = f"protocol violation: {error}" if violation else f"{name} failed: {error}"
+            action = "FailOpen" if processor.fail_open else "Reject"
+            chain.meter.observe(phase, action, chain.clock() - begun)
+            extra = {"server": processor.name, "method": self._method, "failure": str(error)}
+            logger.warning("policy server failed", extra=extra)
+            if processor.fail_open:
+                return None
+            raise self._failure(INTERNAL_ERROR, f"{VARIABLE} {what}") from None
+        rejection = decision.rejection
+        action = "Reject" if rejection is not None else "Allow" if decision.mutated is None else "Mask"
+        chain.meter.observe(phase, action, chain.clock() - begun)
+        if rejection is not None:
+            raise self._failure(rejection.code, rejection.reason, rejection.data)
+        return decision
+
+    def _failure(self, code: int, message: str, data: object = None) -> McpFailure:
+        self._call.add_log_field("mcp.error.code", code)
+        return McpFailure(200, message, code, data)
+
+    def _note(self, metadata: dict[str, Any]) -> None:
+        """Keep what a server told, for expressions."""
+        context = self._call.context
+        if metadata and context is not None:
+            known = context.dynamic or {}
+            context.dynamic = {**known, VARIABLE: {**(known.get(VARIABLE) or {}), **metadata}}
+
+
+def check_params(method: str, text: bytes) -> None:
+    """Raise Violation for what cannot be the params of a method."""
+    params = _object(text, "params", b'"method":"%s","params":' % method.encode())
+    for name, kind in PARAMS.get(method, ()):
+        if not isinstance(params.get(name), kind):
+            raise Violation(f"the changed params of {method} have no {name}")
+    for name in MAPS:
+        if name in params and not isinstance(params[name], dict):
+            raise Violation(f"{name} of the changed params is not an object")
+
+
+def check_result(method: str, text: bytes) -> None:
+    """Raise Violation for what cannot be the result of a method."""
+    result = _object(text, "result", b'"result":')
+    wanted = RESULTS.get(method)
+    if wanted is None or any(name in result for name in UNFINISHED):
+        return
+    name, kind = wanted
+    if not isinstance(result.get(name), kind):
+        raise Violation(f"the changed result of {method} has no {name}")
+
+
+def _object(text: bytes, what: str, head: bytes) -> dict[str, Any]:
+    """Return an object that can stand behind `head` in a message; Violation for all else."""
+    try:
+        parse(b'{"jsonrpc":"2.0","id":0,' + head + text + b"}")
+        found = json.loads(text)
+    except (NotAMessage, ValueError) as error:
+        raise Violation(f"the changed {what} cannot be used: {error}") from None
+    if not isinstance(found, dict):
+        raise Violation(f"the changed {what} is not an object")
+    return found

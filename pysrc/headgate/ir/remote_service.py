@@ -1,0 +1,23 @@
+"""A service that policies ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from headgate.ir.endpoint import Endpoint
+from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteService:
+    """A host, a port of a service, or a named backend: places with their shares.
+
+    Of `policies` header changes of requests, a fixed credential and the time-out hold for its calls.
+    """
+
+    kind: Literal["host", "service", "backend"]
+    name: str
+    port: int = 0
+    places: tuple[tuple[Endpoint, int], ...] = ()
+    policies: BackendPolicies = NO_BACKEND_POLICIES

@@ -1,0 +1,257 @@
+"""gRPC calls (the gRPC over HTTP/2 protocol): one message there and one back, or streams of them.
+
+On `h2` and asyncio's transports instead of grpcio: names are looked up, connections opened and TLS set up as for every
+other backend (`insecure`, client keys from memory and Unix sockets among it, which grpcio cannot), it starts no
+threads, and takes a quarter of the memory (3.4 MB and 1 thread, 14.8 MB and 8 threads), for 160 to 245 us a call
+instead of 130 to 150.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Final
+
+from headgate import __version__
+from headgate.net.grpc_stream import GrpcStream
+from headgate.net.grpc_wire import MAX_TEXT, PREFIX, GrpcError, Status, failure_of, framed, message_of
+from headgate.net.http2 import Http2Connection
+from headgate.net.http2_exchange import Headers, Http2Error
+from headgate.net.tasks import spawn
+
+# What other gRPC clients take (GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH).
+MAX_MESSAGE: Final = 4 * 1024 * 1024
+# Short at first: whoever fails closed waits for a restarted server. The rest as gRPC's connection back-off.
+LEAST_PAUSE_S, MOST_PAUSE_S, GROWTH, JITTER = 0.1, 5.0, 1.6, 0.2
+SETTINGS_S: Final = 5.0
+AGENT: Final = f"grpc-python-headgate/{__version__}".encode()
+Dial = Callable[[Callable[[], asyncio.BaseProtocol]], Awaitable[None]]
+
+__all__ = ["MAX_MESSAGE", "GrpcChannel", "GrpcClient", "GrpcError", "GrpcStream", "Status"]
+
+
+class GrpcChannel:
+    """Calls to one server over one connection, opened at the first call and again, not too often, when it is lost.
+
+    `dial(factory)` opens a transport (net.dial.Dialer.connect); `secure`: that is TLS.
+    """
+
+    def __init__(self, authority: str, dial: Dial, *, secure: bool) -> None:
+        self._dial = dial
+        self._head: Headers = [
+            (b":method", b"POST"),
+            (b":scheme", b"https" if secure else b"http"),
+            (b":authority", authority.encode()),
+        ]
+        self._connection: Http2Connection | None = None
+        self._connecting: asyncio.Task[None] | None = None
+        self._pause = LEAST_PAUSE_S
+        self._not_before = 0.0
+        self._why = ""
+        self._gone = False
+        self._calls = 0
+
+    async def unary(
+        self,
+        path: str,
+        message: bytes,
+        *,
+        timeout_s: float,
+        metadata: Sequence[tuple[str, str]] = (),
+        limit: int = MAX_MESSAGE,
+    ) -> bytes:
+        """Call `/package.Service/Method` and return the message that comes back, of at most `limit` bytes; GrpcError.
+
+        `timeout_s` covers all of it, the connecting too, and is told to the server. Names in `metadata` are in lower
+        case. A call that no server has begun to serve is sent once more.
+        """
+        connection: Http2Connection | None = None
+        self._calls += 1
+        try:
+            async with asyncio.timeout(timeout_s) as deadline:
+                for again in (True, False):
+                    connection = await self._connected()
+                    headers = self._headers(path, deadline.when(), metadata)
+                    try:
+                        answer = await connection.exchange(headers, framed(message), limit + PREFIX)
+                    except Http2Error as error:
+                        if error.unsent and again:
+                            continue
+                        raise failure_of(error) from error
+                    return message_of(answer, limit)
+        except TimeoutError:
+            if connection is not None:
+                # A connection through a middlebox that has forgotten it, or to a frozen server, looks like this.
+                connection.probe()
+            raise GrpcError(Status.DEADLINE_EXCEEDED, f"no answer in {timeout_s:g} s") from None
+        finally:
+            self._released()
+        raise AssertionError
+
+    async def open(
+        self,
+        path: str,
+        *,
+        timeout_s: float | None = None,
+        metadata: Sequence[tuple[str, str]] = (),
+        limit: int = MAX_MESSAGE,
+    ) -> GrpcStream:
+        """Begin a call with streams of messages, each of at most `limit` bytes; GrpcError.
+
+        `timeout_s` covers all of the call; None: it lasts as long as both sides like.
+        """
+        when = None if timeout_s is None else asyncio.get_running_loop().time() + timeout_s
+        self._calls += 1
+        try:
+            async with asyncio.timeout_at(when):
+                for again in (True, False):
+                    connection = await self._connected()
+                    try:
+                        stream = await connection.open(self._headers(path, when, metadata))
+                    except Http2Error as error:
+                        if error.unsent and again:
+                            continue
+                        raise failure_of(error) from error
+                    self._calls += 1
+                    return GrpcStream(stream, limit, when, self._released)
+        except TimeoutError:
+            raise GrpcError(Status.DEADLINE_EXCEEDED, "no connection in time", unsent=True) from None
+        finally:
+            self._released()
+        raise AssertionError
+
+    def close(self) -> None:
+        """Keep no connection from here on: those under way end as they would, a later one opens its own."""
+        self._gone = True
+        if self._connection is not None:
+            self._connection.close()
+
+    def _released(self) -> None:
+        self._calls -= 1
+        if self._gone and self._calls == 0 and self._connection is not None:
+            self._connection.close()
+
+    def _headers(self, path: str, when: float | None, metadata: Sequence[tuple[str, str]]) -> Headers:
+        timeout: Headers = []
+        if when is not None:
+            # At most 8 digits (PROTOCOL-HTTP2, TimeoutValue).
+            left = min(max(1, int((when - asyncio.get_running_loop().time()) * 1000)), 99_999_999)
+            timeout = [(b"grpc-timeout", b"%dm" % left)]
+        return [
+            *self._head,
+            (b":path", path.encode()),
+            (b"te", b"trailers"),
+            (b"content-type", b"application/grpc"),
+            (b"user-agent", AGENT),
+            *timeout,
+            (b"grpc-accept-encoding", b"identity,gzip"),
+            *((name.encode("latin-1"), value.encode("utf-8", "surrogateescape")) for name, value in metadata),
+        ]
+
+    async def _connected(self) -> Http2Connection:
+        """Return a connection; raises GrpcError when there is none, at once if one was tried a moment ago."""
+        if self._connection is not None and self._connection.usable:
+            return self._connection
+        if self._connecting is None:
+            if asyncio.get_running_loop().time() < self._not_before:
+                raise GrpcError(Status.UNAVAILABLE, self._why, unsent=True)
+            self._connecting = spawn("grpc connect", self._connect())
+        # All calls that wait share one attempt, and none of them may end it for the others.
+        await asyncio.shield(self._connecting)
+        if self._connection is None:
+            raise GrpcError(Status.UNAVAILABLE, self._why, unsent=True)
+        return self._connection
+
+    async def _connect(self) -> None:
+        made: list[Http2Connection] = []
+
+        def make() -> Http2Connection:
+            made.append(Http2Connection(self._lost))
+            return made[-1]
+
+        try:
+            await self._dial(make)
+            async with asyncio.timeout(SETTINGS_S):
+                await asyncio.shield(made[-1].ready)
+        except (OSError, TimeoutError) as error:
+            for one in made:
+                one.close()
+            loop = asyncio.get_running_loop()
+            self._why = f"cannot connect: {error or 'timed out'}"[:MAX_TEXT]
+            self._not_before = loop.time() + self._pause * random.uniform(1 - JITTER, 1 + JITTER)
+            self._pause = min(self._pause * GROWTH, MOST_PAUSE_S)
+        else:
+            self._connection = made[-1]
+            self._pause = LEAST_PAUSE_S
+            if self._gone and self._calls == 0:
+                made[-1].close()
+        finally:
+            self._connecting = None
+
+    def _lost(self, connection: Http2Connection) -> None:
+        if self._connection is connection:
+            self._connection = None
+
+
+class GrpcClient:
+    """Calls to one service at several places, each with its share; a place that cannot be reached is passed over."""
+
+    def __init__(self, places: Sequence[tuple[GrpcChannel, int]]) -> None:
+        self._channels = [channel for channel, _ in places]
+        self._weights = [float(share) for _, share in places]
+        if not any(self._weights):
+            self._weights = [1.0] * len(self._weights)
+
+    async def unary(
+        self,
+        path: str,
+        message: bytes,
+        *,
+        timeout_s: float,
+        metadata: Sequence[tuple[str, str]] = (),
+        limit: int = MAX_MESSAGE,
+    ) -> bytes:
+        """Call one of the places as GrpcChannel.unary() does."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + timeout_s
+        error = GrpcError(Status.UNAVAILABLE, "there is no endpoint", unsent=True)
+        for channel in self._order():
+            remaining = end - loop.time()
+            if remaining <= 0:
+                break
+            try:
+                return await channel.unary(path, message, timeout_s=remaining, metadata=metadata, limit=limit)
+            except GrpcError as found:
+                if not found.unsent:
+                    raise
+                error = found
+        raise error
+
+    async def open(
+        self,
+        path: str,
+        *,
+        timeout_s: float | None = None,
+        metadata: Sequence[tuple[str, str]] = (),
+        limit: int = MAX_MESSAGE,
+    ) -> GrpcStream:
+        """Begin a call to one of the places as GrpcChannel.open() does."""
+        error = GrpcError(Status.UNAVAILABLE, "there is no endpoint", unsent=True)
+        for channel in self._order():
+            try:
+                return await channel.open(path, timeout_s=timeout_s, metadata=metadata, limit=limit)
+            except GrpcError as found:
+                if not found.unsent:
+                    raise
+                error = found
+        raise error
+
+    def _order(self) -> Iterator[GrpcChannel]:
+        """Yield the places by chance, those with a greater share rather first."""
+        left = list(range(len(self._channels)))
+        while left:
+            weights = [self._weights[index] for index in left]
+            [index] = random.choices(left, weights) if any(weights) else random.choices(left)
+            left.remove(index)
+            yield self._channels[index]
