@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test node-peers lint types stubs wheel wheel-check bench fuzz soak debug-test schema clean help
+.PHONY: run test node-peers conformance-suite conformance lint types stubs wheel wheel-check bench fuzz soak debug-test schema clean help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -33,6 +33,13 @@ test: $(VENV)/.test-deps  ## all tests
 node-peers:      ## MCP programs from npm for tests/end_to_end/test_peers.py (needs Node.js)
 	@command -v npm >/dev/null || { echo 'npm is not installed (package npm)' >&2; exit 1; }
 	npm install --no-audit --no-fund --silent --prefix build/node @modelcontextprotocol/inspector@2 @modelcontextprotocol/server-everything oidc-provider@9
+
+conformance-suite: ## the official MCP conformance suite, and the Node.js it needs, for tests/end_to_end/test_conformance.py
+	@command -v npm >/dev/null || { echo 'npm is not installed (package npm)' >&2; exit 1; }
+	npm install --no-audit --no-fund --silent --prefix build/conformance @modelcontextprotocol/conformance@0.2.0-alpha.12 node@24
+
+conformance: conformance-suite $(VENV)/.test-deps ## run the conformance suite through the gateway; HEADGATE_REGOLD=1 writes docs/conformance.md
+	$(BIN)/python -m pytest tests/end_to_end/test_conformance.py
 
 lint: $(VENV)/.test-deps  ## ruff and cython-lint
 	$(BIN)/ruff check engine pysrc tests bench ci fuzz setup.py

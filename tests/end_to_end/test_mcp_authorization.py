@@ -70,7 +70,9 @@ def test_calls_are_refused_as_if_there_were_nothing(running: Any) -> None:
     for method, params, message in refused:
         for _ in range(2):
             answer = plain.post({"id": 1, "method": method, "params": params})
-            assert (answer.status_code, answer.json()["error"]) == (400, {"code": -32602, "message": message}), method
+            error = answer.json()["error"]
+            assert (answer.status_code, error["code"], error["message"]) == (400, -32602, message), method
+            assert error.get("data") in (None, {"uri": params.get("uri")}), "what was asked for, and nothing else"
     for _ in range(4):
         assert admin.text("b_only-b") == "b: only-b"
         assert plain.ask("resources/read", uri="a+note://a/1")["result"]["contents"][0]["text"] == "a reads note://a/1"

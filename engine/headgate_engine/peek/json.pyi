@@ -125,6 +125,15 @@ class RpcPeek(ObjectPeek):
     @property
     def protocol_version(self) -> str | None:
         """`params.protocolVersion`."""
+    @property
+    def task_id(self) -> str | None:
+        """`params.taskId`."""
+    @property
+    def meta_version(self) -> str | None:
+        """`params._meta["io.modelcontextprotocol/protocolVersion"]`."""
+    @property
+    def has_client_capabilities(self) -> bool:
+        """Whether `params._meta["io.modelcontextprotocol/clientCapabilities"]` is an object."""
     def peek(self, text: bytes) -> None:
         """Scan `text`; PeekError when it is not JSON."""
     def method_of(self, text: bytes) -> str | None:

@@ -81,6 +81,10 @@ cdef enum:
     R_NAME
     R_URI
     R_VERSION
+    R_TASK
+    R_META
+    R_META_VERSION
+    R_META_CAPABILITIES
 
 RPC_FIELDS = {
     R_JSONRPC: ("jsonrpc",),
@@ -92,6 +96,10 @@ RPC_FIELDS = {
     R_NAME: ("params", "name"),
     R_URI: ("params", "uri"),
     R_VERSION: ("params", "protocolVersion"),
+    R_TASK: ("params", "taskId"),
+    R_META: ("params", "_meta"),
+    R_META_VERSION: ("params", "_meta", "io.modelcontextprotocol/protocolVersion"),
+    R_META_CAPABILITIES: ("params", "_meta", "io.modelcontextprotocol/clientCapabilities"),
 }
 
 cdef Field chat_fields[FIELDS]
@@ -284,7 +292,7 @@ cdef class UsagePeek(ObjectPeek):
 cdef class RpcPeek(ObjectPeek):
     def __cinit__(self):
         self.fields = rpc_fields
-        self.count = R_VERSION + 1
+        self.count = R_META_CAPABILITIES + 1
 
     cdef void _read(self) noexcept:
         cdef Found* found = self.found
@@ -298,6 +306,7 @@ cdef class RpcPeek(ObjectPeek):
         self.params_start, self.params_stop = found[R_PARAMS].start, found[R_PARAMS].stop
         self.has_result = found[R_RESULT].seen > 0
         self.has_error = found[R_ERROR].seen > 0
+        self.has_client_capabilities = found[R_META_CAPABILITIES].kind == J_OBJECT
 
     cdef bytes method_bytes(self):
         """The decoded method, None when it is no string."""
@@ -322,6 +331,14 @@ cdef class RpcPeek(ObjectPeek):
     @property
     def protocol_version(self):
         return self._text_of(R_VERSION)
+
+    @property
+    def task_id(self):
+        return self._text_of(R_TASK)
+
+    @property
+    def meta_version(self):
+        return self._text_of(R_META_VERSION)
 
     def peek(self, bytes text not None):
         """Scans `text`. PeekError when it is not JSON."""

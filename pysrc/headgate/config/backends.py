@@ -267,6 +267,8 @@ class Backends:
             prefix_mode=prefix,
             failure_mode=failure,
             rules=options.mcp_rules,
+            stateless=record.get("statefulMode") == "stateless",
+            local_only=record.get("dnsRebindingProtection", False),
             guardrails=self._guardrails(options.guardrails or ()),
         )
 

@@ -148,9 +148,10 @@ def _mcp_target(target: McpTarget) -> Json:
 
 def _mcp(backend: McpBackend) -> Json:
     return {
-        "statefulMode": "stateful",
+        "statefulMode": "stateless" if backend.stateless else "stateful",
         "prefixMode": backend.prefix_mode,
         "failureMode": backend.failure_mode,
+        **({"dnsRebindingProtection": True} if backend.local_only else {}),
         **({} if backend.rules is None else {"mcpAuthorization": authorization.dump(backend.rules)}),
         **({} if not backend.guardrails else {"mcpGuardrails": mcp_guardrails.dump(backend.guardrails)}),
         "targets": [_mcp_target(target) for target in backend.targets],

@@ -50,7 +50,8 @@ class McpBackend:
 
     `prefix_mode`: whether names carry their target: `conditional` only where there are several. `failure_mode`: whether
     a session goes on without a target that fails. `rules`: which tools, prompts, resources
-    and tasks there are for whom. `guardrails`: policy servers, in their order.
+    and tasks there are for whom. `guardrails`: policy servers, in their order. `stateless`: no client has a session.
+    `local_only`: requests are taken from programs and pages of this machine alone (DNS rebinding).
     """
 
     key: str
@@ -60,6 +61,8 @@ class McpBackend:
     failure_mode: FailureMode = "failClosed"
     rules: Authorization | None = None
     guardrails: tuple[GuardrailProcessor, ...] = ()
+    stateless: bool = False
+    local_only: bool = False
 
     @property
     def bare(self) -> bool:

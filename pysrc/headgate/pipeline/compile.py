@@ -200,6 +200,10 @@ class Running:
             previous.channels.close_unused(self.channels)
             previous.keys.close_unused(self.keys)
 
+    def begin_drain(self) -> None:
+        """End what would last as long as its clients."""
+        self.mcp.begin_drain()
+
     async def aclose(self) -> None:
         """End sessions and child processes at shutdown."""
         self.keys.close()

@@ -7,10 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headgate.backend.contract import Call
-from headgate.backend.mcp.federation.link import HttpLink, LinkFactory, StdioLink
-from headgate.backend.mcp.federation.requests import Guard, Manner
-from headgate.backend.mcp.federation.service import FederationService
-from headgate.backend.mcp.front import Front
+from headgate.backend.mcp.federation.bridged import BridgedService
+from headgate.backend.mcp.federation.link import HttpLink, Link, LinkFactory, StdioLink
+from headgate.backend.mcp.federation.modern_link import EitherLink
+from headgate.backend.mcp.federation.origin import Origin
+from headgate.backend.mcp.federation.requests import Guard, Manner, Requests
+from headgate.backend.mcp.federation.service import INFO, FederationService
+from headgate.backend.mcp.federation.stateless import StatelessService
+from headgate.backend.mcp.front import Front, Manners, Service
 from headgate.backend.mcp.http_service import HttpService
 from headgate.backend.mcp.relay import Relay
 from headgate.backend.mcp.session import Sessions
@@ -39,6 +43,9 @@ from headgate_engine.steps.authorization import AuthorizationStep
 if TYPE_CHECKING:
     from headgate.backend.mcp.guardrails.chain import Guardrails
 
+# Before the ids of sessions that the gateway holds for the one server of a backend, which has none.
+BRIDGED = "gwb."
+
 
 class McpHandlers:
     """The MCP backends of one configuration in one worker."""
@@ -62,6 +69,7 @@ class McpHandlers:
         self._handlers: dict[str, HandlerBackend] = {}
         self._fronts: dict[str, Front] = {}
         self.services: dict[str, StdioService | FederationService] = {}
+        self.sessionless: dict[str, StatelessService] = {}
 
     def get(self, backend: McpBackend) -> HandlerBackend:
         """Return the handler of a backend."""
@@ -77,20 +85,65 @@ class McpHandlers:
         return handler
 
     def _front(self, backend: McpBackend) -> Front:
-        if not backend.plain:
-            return Front(self._federation(backend), None, self._counter(backend.name))
+        manners = Manners(stateless=backend.stateless, local_only=backend.local_only)
         target = backend.targets[0]
+        if not backend.plain:
+            federation = self._federation(backend)
+            sessionless = self._sessionless(backend, federation.requests, None)
+            name = target.name if backend.bare else None
+            return Front(federation, sessionless, name, self._counter(backend.name), manners)
+        service: Service
+        straight: HttpService | None = None
         if isinstance(target, StdioTarget):
-            service = self.services.get(target.key)
-            if service is None and self._previous is not None:
-                service = self._previous.services.get(target.key)
-            if not isinstance(service, StdioService):
-                sessions = Sessions(self._worker.index, self._ttl_s, self._relay.ids)
-                service = StdioService(target, sessions, self._relay)
-            self.services[target.key] = service
-            return Front(service, target.name, self._counter(target.name))
-        client = HttpClient(self._pool_of(target.endpoint), own_authority(target.endpoint))
-        return Front(HttpService(target, client), target.name, self._counter(target.name))
+            service = BridgedService(self._stdio(target), self._federation(backend))
+        else:
+            client = HttpClient(self._pool_of(target.endpoint), own_authority(target.endpoint))
+            straight = HttpService(target, client)
+            service = BridgedService(straight, self._federation(backend))
+        sessionless = self._sessionless(backend, Requests(Manner(prefixed=False, bare=True)), straight)
+        return Front(service, sessionless, target.name, self._counter(target.name), manners)
+
+    def _stdio(self, target: StdioTarget) -> StdioService:
+        """Return the service of one process for each session, the running one when the command has not changed."""
+        service = self.services.get(target.key)
+        if service is None and self._previous is not None:
+            service = self._previous.services.get(target.key)
+        if not isinstance(service, StdioService):
+            sessions = Sessions(self._worker.index, self._ttl_s, self._relay.ids)
+            service = StdioService(target, sessions, self._relay)
+        self.services[target.key] = service
+        return service
+
+    def _sessionless(
+        self, backend: McpBackend, requests: Requests, straight: HttpService | None
+    ) -> StatelessService:
+        """Return what serves clients without a session; what is known of unchanged targets stays known."""
+        found = self.sessionless.get(backend.key)
+        if found is None and self._previous is not None:
+            found = self._previous.sessionless.get(backend.key)
+        makes = {target.name: self._maker(target) for target in backend.targets}
+        if found is None:
+            origins = {
+                target.name: Origin(target.name, makes[target.name], isinstance(target, StdioTarget), self._ttl_s)
+                for target in backend.targets
+            }
+            found = StatelessService(origins, self._manner(backend), INFO)
+        found.renew(makes, requests, straight)
+        self.sessionless[backend.key] = found
+        return found
+
+    def _either(self, target: McpTarget) -> LinkFactory:
+        factory = self._link(target)
+        return lambda state: EitherLink(factory, state)
+
+    def _maker(self, target: McpTarget) -> Callable[[], Link]:
+        factory = self._link(target)
+        return lambda: factory(None)
+
+    @staticmethod
+    def _manner(backend: McpBackend) -> Manner:
+        tolerant = backend.failure_mode == "failOpen"
+        return Manner(prefixed=backend.prefixed, bare=backend.bare, tolerant=tolerant)
 
     def _federation(self, backend: McpBackend) -> FederationService:
         """Return the service of several targets, the running one when the backend has not changed."""
@@ -101,15 +154,16 @@ class McpHandlers:
             if not isinstance(target, StdioTarget):
                 self._pool_of(target.endpoint)  # the service that goes on uses it
         if not isinstance(found, FederationService):
+            sessions = Sessions(self._worker.index, self._ttl_s, self._relay.ids)
+            if backend.plain:
+                sessions.mark = BRIDGED
             local = any(isinstance(target, StdioTarget) for target in backend.targets)
             found = FederationService(
-                backend.key,
-                {target.name: self._link(target) for target in backend.targets},
-                Sessions(self._worker.index, self._ttl_s, self._relay.ids),
+                backend.targets[0].key if backend.plain else backend.key,
+                {target.name: self._either(target) for target in backend.targets},
+                sessions,
                 self._relay,
-                Manner(
-                    prefixed=backend.prefixed, bare=backend.bare, tolerant=backend.failure_mode == "failOpen"
-                ),
+                self._manner(backend),
                 None if local else self._relay.ids.sealer(f"mcp links {backend.name}"),
             )
         # Sessions go on with the rules and policy servers of the newest configuration.
@@ -179,12 +233,22 @@ class McpHandlers:
         for key, service in self.services.items():
             if current.services.get(key) is not service:
                 spawn("mcp close", service.sessions.aclose())
+        for key, sessionless in self.sessionless.items():
+            if current.sessionless.get(key) is not sessionless:
+                spawn("mcp close", sessionless.aclose())
         current._previous = None
+
+    def begin_drain(self) -> None:
+        """Have the clients that listen told that it is over here; nothing else of them would ever end."""
+        for sessionless in self.sessionless.values():
+            sessionless.end_subscriptions()
 
     async def aclose(self) -> None:
         """End every session."""
         for service in self.services.values():
             await service.sessions.aclose()
+        for sessionless in self.sessionless.values():
+            await sessionless.aclose()
 
 
 def everything(_call: Call, _kind: str, _target: str, _name: str) -> bool:

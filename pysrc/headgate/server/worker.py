@@ -179,6 +179,8 @@ class WorkerProcess:
         return values
 
     async def _drain(self, message: Drain) -> None:
+        if self._running is not None:
+            self._running.begin_drain()
         await drain(self._worker, list(self._acceptors.values()), message.min_ms / 1000, message.max_ms / 1000)
         self._end()
 

@@ -325,3 +325,27 @@ def test_an_rpc_peek_says_what_a_full_parse_says(text: str) -> None:
         again = full(raw[start:stop])
         assert ([again.value] if again else []) == parsed.at((name,))
     assert peek.duplicate is parsed.duplicate(RPC_FIELDS.values())
+
+
+@pytest.mark.parametrize(
+    ("params", "version", "capabilities"),
+    [
+        ('{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}',
+         "2026-07-28", True),
+        ('{"_meta":{"io.modelcontextprotocol/protocolVersion":5,"io.modelcontextprotocol/clientCapabilities":[]}}', None, False),
+        ('{"_meta":{"io.modelcontextprotocol\\/protocolVersion":"v"}}', "v", False),
+        ('{"_meta":5}', None, False),
+        ('{"io.modelcontextprotocol/protocolVersion":"v"}', None, False),
+        ("{}", None, False),
+    ],
+)  # fmt: skip
+def test_a_request_says_its_revision(params: str, version: str | None, capabilities: bool) -> None:
+    peek = RpcPeek()
+    peek.peek(f'{{"jsonrpc":"2.0","id":1,"method":"x","params":{params}}}'.encode())
+    assert (peek.meta_version, peek.has_client_capabilities) == (version, capabilities)
+
+
+def test_a_task_is_told_by_its_id() -> None:
+    peek = RpcPeek()
+    peek.peek(b'{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"taskId":"a\\u0062"}}')
+    assert peek.task_id == "ab"

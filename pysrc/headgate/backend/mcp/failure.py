@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from headgate.dialect.mcp.jsonrpc import error_message
+from typing import Final
+
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, error_message
 
 Headers = list[tuple[str, str]]
+# What a target's refusal tells besides its body.
+RELAYED: Final = ("content-type", "retry-after", "www-authenticate")
 
 
 class McpFailure(Exception):
@@ -23,6 +27,28 @@ class McpFailure(Exception):
             return self.status, [("content-type", "text/plain")], f"mcp: {self.message}".encode()
         body = error_message(raw_id, self.code, self.message, self.data)
         return self.status, [("content-type", "application/json")], body
+
+    def in_stream(self, raw_id: bytes | None) -> bytes:
+        """Return the message for a client whose answer has begun."""
+        return error_message(raw_id, INTERNAL_ERROR if self.code is None else self.code, self.message, self.data)
+
+
+class Relayed(McpFailure):
+    """A target's own refusal, which the client gets as it is. `in_answer`: its body is a response to the request."""
+
+    def __init__(self, status: int, headers: Headers, body: bytes, in_answer: bool = False) -> None:
+        super().__init__(status, f"the target answered with status {status}")
+        self._headers = [(name, value) for name, value in headers if name.lower() in RELAYED]
+        self._body = body
+        self._in_answer = in_answer
+
+    def answer(self, raw_id: bytes | None) -> tuple[int, Headers, bytes]:
+        """Return what the target said."""
+        return self.status, self._headers, self._body
+
+    def in_stream(self, raw_id: bytes | None) -> bytes:
+        """Return the target's own response, where it gave one."""
+        return self._body if self._in_answer else super().in_stream(raw_id)
 
 
 class TargetFailure(Exception):

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from headgate.backend.contract import Call
 from headgate.backend.mcp.failure import McpFailure
-from headgate.dialect.mcp import versions
-from headgate.dialect.mcp.jsonrpc import HEADER_MISMATCH, UNSUPPORTED_VERSION, Kind, Message, NotAMessage, parse
+from headgate.dialect.mcp import modern, rebinding, versions
+from headgate.dialect.mcp.jsonrpc import (
+    HEADER_MISMATCH,
+    INVALID_REQUEST,
+    UNSUPPORTED_VERSION,
+    Kind,
+    Message,
+    NotAMessage,
+    parse,
+)
 from headgate.dialect.mcp.methods import INITIALIZE
 from headgate.dialect.mcp.mirrored import mismatch, version_mismatch
 
@@ -19,6 +28,10 @@ STREAM_HEADERS = [
 ]
 
 
+# An id may hold the sessions of 128 targets.
+MAX_SESSION_ID = 16_384
+
+
 class Service(Protocol):
     """What stands behind the front: one per transport of targets."""
 
@@ -27,21 +40,51 @@ class Service(Protocol):
     async def delete(self, call: Call, session_id: str | None) -> None: ...
 
 
+class Sessionless(Protocol):
+    """What serves messages without a session. `unread`: it passes on methods that nobody here knows."""
+
+    @property
+    def unread(self) -> bool: ...
+    async def post(self, call: Call, message: Message) -> None: ...
+    async def revisions(self) -> list[str]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manners:
+    """`stateless`: no client has a session. `local_only`: requests come from this machine's own pages and programs
+    (DNS rebinding).
+    """
+
+    stateless: bool = False
+    local_only: bool = False
+
+
 class Front:
     """Handles the requests of one backend. `target` is the log's name for what is behind it, None for several.
 
-    `count` is called with the method of every message that has one.
+    `count` is called with the method of every message that has one. Clients of revision 2026-07-28 have no sessions.
     """
 
-    def __init__(self, service: Service, target: str | None, count: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        service: Service,
+        sessionless: Sessionless,
+        target: str | None,
+        count: Callable[[str], None],
+        manners: Manners,
+    ) -> None:
         self._service = service
+        self._sessionless = sessionless
         self._target = target
         self._count = count
+        self._manners = manners
 
     async def handle(self, call: Call) -> None:
         """Answer one request."""
         raw_id = None
         try:
+            if self._manners.local_only:
+                check_local(call)
             session_id = call.headers.get(versions.SESSION_HEADER)
             check_session_id(session_id)
             if self._target is not None:
@@ -49,14 +92,19 @@ class Front:
             if call.method == "POST":
                 message = read_post(call)
                 raw_id = message.raw_id
+                await self._check(call, message)
                 if message.method is not None:
                     call.add_log_field("mcp.method.name", message.method)
                     self._count(message.method)
-                await self._service.post(call, message, session_id)
+                await self._post(call, message, session_id)
+            elif self._manners.stateless:
+                call.reply(405, [("allow", "POST")], reason="MCP")
             elif call.method == "GET":
+                check_sessions(call)
                 check_get(call)
                 await self._service.get(call, session_id)
             elif call.method == "DELETE":
+                check_sessions(call)
                 await self._service.delete(call, session_id)
             else:
                 call.reply(405, [("allow", "GET, POST, DELETE")], reason="MCP")
@@ -65,11 +113,42 @@ class Front:
             call.add_log_field("mcp.error.message", failure.message)
             call.reply(status, headers, body, reason="MCP")
 
+    async def _check(self, call: Call, message: Message) -> None:
+        """Raise for fields that do not fit the message or one another."""
+        try:
+            check_version(call, message)
+        except McpFailure as failure:
+            if isinstance(failure.data, dict):
+                failure.data = {**failure.data, "supported": await self._sessionless.revisions()}
+            raise
+        check_post(call, message, not self._sessionless.unread)
+
+    async def _post(self, call: Call, message: Message, session_id: str | None) -> None:
+        if not versions.is_modern(call.headers.get(versions.HEADER)):
+            if not self._manners.stateless:
+                await self._service.post(call, message, session_id)
+                return
+        elif session_id is not None:
+            raise McpFailure(400, "this protocol revision has no sessions", INVALID_REQUEST)
+        await self._sessionless.post(call, message)
+
+
+def check_local(call: Call) -> None:
+    """Raise 403 for a request that a foreign page could have sent with a name that it made to mean this machine."""
+    if not rebinding.is_local(call.authority, call.headers.items()):
+        raise McpFailure(403, "host or origin is not local")
+
+
+def check_sessions(call: Call) -> None:
+    """Raise 400 for a request about sessions in a revision that has none."""
+    if versions.is_modern(call.headers.get(versions.HEADER)):
+        raise McpFailure(400, "this protocol revision has neither sessions nor event streams of them")
+
 
 def check_session_id(session_id: str | None) -> None:
     """Raise 400 for an id that can be none (visible ASCII only)."""
     if session_id is not None and (
-        not session_id or len(session_id) > 1024 or not all("!" <= c <= "~" for c in session_id)
+        not session_id or len(session_id) > MAX_SESSION_ID or not all("!" <= c <= "~" for c in session_id)
     ):
         raise McpFailure(400, "malformed session id")
 
@@ -92,13 +171,20 @@ def read_post(call: Call) -> Message:
         message = parse(call.body)
     except NotAMessage as error:
         raise McpFailure(400, str(error), error.code) from None
-    check_version(call, message)
-    if version_mismatch(message, call.headers.get(versions.HEADER)):
+    return message
+
+
+def check_post(call: Call, message: Message, known: bool) -> None:
+    """Raise for fields that contradict the message, or that its revision wants. `known`: unknown ones are refused."""
+    version, fields = call.headers.get(versions.HEADER), call.headers.items()
+    fault = modern.fault(message, version, fields, known)
+    if fault is not None:
+        raise McpFailure(fault.status, fault.message, fault.code)
+    if version_mismatch(message, version):
         raise McpFailure(400, "initialize asks for another protocol version than the header", HEADER_MISMATCH)
-    contradiction = mismatch(message, call.headers.items())
+    contradiction = mismatch(message, fields)
     if contradiction is not None:
         raise McpFailure(400, contradiction, HEADER_MISMATCH)
-    return message
 
 
 def check_version(call: Call, message: Message | None) -> None:
@@ -106,6 +192,8 @@ def check_version(call: Call, message: Message | None) -> None:
     version = call.headers.get(versions.HEADER)
     if version is None or version in versions.KNOWN:
         return
+    if not version.isprintable() or not version.isascii():
+        raise McpFailure(400, f"{versions.HEADER} is not printable")
     data = None
     if message is None or message.method != INITIALIZE:
         data = {"supported": list(versions.KNOWN), "requested": version[:64]}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from enum import Enum
 
 from headgate.backend.contract import Call, HttpClient, Response, Stream
@@ -73,6 +73,19 @@ class HttpService:
         headers = self._headers(call, f"{JSON}, {STREAM}", message)
         await self._forward(call, headers, message)
 
+    async def open(self, call: Call, message: Message, refused: Callable[[int, bytes], bool]) -> bool:
+        """Forward `initialize`; False, and no answer, when `refused(status, body)` says that the server has no
+        sessions.
+        """
+        return await self._forward(call, self._headers(call, f"{JSON}, {STREAM}", message), message, refused)
+
+    async def post_modern(self, call: Call, message: Message, refused: Callable[[int, bytes], bool]) -> bool:
+        """Forward a message of revision 2026-07-28; False, and no answer, when `refused(status, body)` says that the
+        server does not know that revision.
+        """
+        headers = self._headers(call, f"{JSON}, {STREAM}", message)
+        return await self._forward(call, headers, message, refused)
+
     async def get(self, call: Call, session_id: str | None) -> None:
         """Forward the event stream; a server without one says 405 itself."""
         del session_id
@@ -87,7 +100,13 @@ class HttpService:
     def _headers(self, call: Call, accept: str, message: Message | None = None) -> list[tuple[str, str]]:
         return target_headers(self._target, call.headers.items(), accept, message)
 
-    async def _forward(self, call: Call, headers: list[tuple[str, str]], message: Message | None) -> None:
+    async def _forward(
+        self,
+        call: Call,
+        headers: list[tuple[str, str]],
+        message: Message | None,
+        refused: Callable[[int, bytes], bool] | None = None,
+    ) -> bool:
         """Call the server and give the client its answer. The target's time-out does not cover a stream's body."""
         timeout_ms = self._target.policies.request_timeout_ms
         response: Response | None = None
@@ -98,6 +117,8 @@ class HttpService:
                 shape = shape_of(call.method, message, response)
                 if shape is not Shape.STREAM:
                     body = await read(response)
+            if refused is not None and refused(response.status, body):
+                return False
             if shape is Shape.STREAM:
                 await self._stream(call, response, message)
             elif shape is Shape.EVENT and body:
@@ -107,6 +128,7 @@ class HttpService:
             else:
                 returned = [(name, value) for name, value in response.headers if name.lower() not in NOT_RETURNED]
                 call.reply(response.status, edited(returned, self._target.policies.response_headers), body)
+            return True
         except TimeoutError:
             raise McpFailure(504, "upstream call timeout", INTERNAL_ERROR) from None
         finally:

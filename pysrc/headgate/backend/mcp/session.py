@@ -65,7 +65,7 @@ class SessionIds:
 
 class Sessions:
     """The sessions of one backend in one worker. `ttl_s`: idle time after which one is ended; `cap`: how many there
-    may be.
+    may be. `mark` stands before the ids made here, so that others can be told from them at a glance.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class Sessions:
         clock: Callable[[], float] = time.monotonic,
         cap: int = MAX_SESSIONS,
     ) -> None:
+        self.mark = ""
         self._worker = worker
         self.ids = ids
         self._ttl_s = ttl_s
@@ -112,7 +113,13 @@ class Sessions:
 
     def add(self, server: Held) -> Session:
         """Register a session of this worker."""
-        return self.adopt(self.ids.new(self._worker), server)
+        return self.adopt(self.mark + self.ids.new(self._worker), server)
+
+    def owner(self, session_id: str) -> int | None:
+        """Return the index of the worker that made an id, None when it was none of these."""
+        if not session_id.startswith(self.mark):
+            return None
+        return self.ids.owner(session_id[len(self.mark) :])
 
     def adopt(self, session_id: str, server: Held) -> Session:
         """Register a session under an id that says itself what there is to know of it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 
 from headgate.backend.contract import Call, Stream
 from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_found
@@ -34,7 +35,7 @@ class StdioService:
         if session_id is None:
             if needs_session(message):
                 raise McpFailure(400, "a session id is required; initialize first")
-            await self._initialize(call, message)
+            await self.open(call, message, None)
             return
         session = await self._session(call, session_id)
         if session is None:
@@ -53,8 +54,10 @@ class StdioService:
             raise session_not_found()
         return session
 
-    async def _initialize(self, call: Call, message: Message) -> None:
-        """Start a process and a session, which stays only when the process agrees to it."""
+    async def open(self, call: Call, message: Message, refused: Callable[[int, bytes], bool] | None) -> bool:
+        """Start a process and a session, which stays only when the process agrees to it. False, and no answer, when
+        `refused(200, answer)` says that the server has no sessions.
+        """
         with self.sessions.room():
             server = StdioServer(self._target, lambda: self.sessions.forget(server))
             try:
@@ -69,7 +72,11 @@ class StdioService:
         try:
             with self.sessions.in_use(session):
                 exchange = await send(session, message)
-                await answer(call, session, exchange, [(SESSION_HEADER, session.id)])
+                first = None if refused is None or exchange is None else await soon(exchange.inbox)
+                if refused is not None and first is not None and refused(200, first):
+                    return False
+                await answer(call, session, exchange, [(SESSION_HEADER, session.id)], first)
+                return True
         finally:
             # Also when the client has gone: one that has its answer may come back.
             if exchange is None or not exchange.answered or exchange.failed:
@@ -107,13 +114,33 @@ async def send(session: Session, message: Message) -> Exchange | None:
         raise McpFailure(500, f"failed to send message: {error}", INTERNAL_ERROR) from error
 
 
-async def answer(call: Call, session: Session, exchange: Exchange | None, headers: list[tuple[str, str]]) -> None:
-    """Answer a message that has been passed on: a request with a stream that ends with its response."""
+async def soon(inbox: Inbox) -> bytes | None:
+    """Return the first message, None when it takes long."""
+    try:
+        async with asyncio.timeout(KEEPALIVE_SECONDS):
+            return await inbox.get()
+    except TimeoutError:
+        return None
+
+
+async def answer(
+    call: Call,
+    session: Session,
+    exchange: Exchange | None,
+    headers: list[tuple[str, str]],
+    first: bytes | None = None,
+) -> None:
+    """Answer a message that has been passed on: a request with a stream that ends with its response. `first` is what
+    has been read of it.
+    """
     if exchange is None:
         call.reply(202)
         return
     try:
-        await pump(call.stream(200, [*STREAM_HEADERS, *headers]), exchange.inbox)
+        stream = call.stream(200, [*STREAM_HEADERS, *headers])
+        if first is not None:
+            await stream.send(encode_event(first, "message"))
+        await pump(stream, exchange.inbox)
     finally:
         if not exchange.answered:
             session.server.give_up(exchange)

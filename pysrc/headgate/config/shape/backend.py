@@ -142,10 +142,10 @@ MCP_TARGET: Final = Object(
 )
 MCP_FIELDS: Final = {
     "targets": required(ListOf(MCP_TARGET, least=1, most=128)),
-    "statefulMode": optional(Choice("McpStatefulMode", ("stateful", "stateless"), ("stateless",))),
+    "statefulMode": optional(Choice("McpStatefulMode", ("stateful", "stateless"))),
     "prefixMode": maybe(Choice("McpPrefixMode", ("conditional", "always", "never"))),
     "failureMode": maybe(Choice("McpFailureMode", ("failClosed", "failOpen"))),
-    "dnsRebindingProtection": later(optional(BOOL), False),
+    "dnsRebindingProtection": optional(BOOL),
 }
 MCP_BACKEND: Final = Object("McpBackend", MCP_FIELDS)
 

@@ -17,6 +17,7 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 HEADER_MISMATCH = -32020
+MISSING_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
 
 # Kinds of JSON values as RpcPeek tells them (peek/json.pxd).
@@ -72,11 +73,9 @@ class Message:
                 return self._peek.name
             case "uri":
                 return self._peek.uri
-            case None:
-                return None
-            case member:
-                found = self.decoded_params().get(member)
-                return found if isinstance(found, str) else None
+            case "taskId":
+                return self._peek.task_id
+        return None
 
     @property
     def uri(self) -> str | None:
@@ -87,6 +86,16 @@ class Message:
     def protocol_version(self) -> str | None:
         """`params.protocolVersion`, as `initialize` has it."""
         return self._peek.protocol_version
+
+    @property
+    def meta_version(self) -> str | None:
+        """The revision that `params._meta` names; None when it names none."""
+        return self._peek.meta_version
+
+    @property
+    def has_client_capabilities(self) -> bool:
+        """Whether `params._meta` tells what the client can do."""
+        return self._peek.has_client_capabilities
 
     def decoded_params(self) -> dict[str, Any]:
         """Return the params as objects, {} when there are none. For small messages: this builds all of them."""
@@ -169,6 +178,14 @@ def same_id(raw_id: bytes | None, value: object) -> bool:
     except ValueError:
         return False
     return isinstance(found, str) == isinstance(value, str) and bool(found == value)
+
+
+def subscription_id(message: Message) -> object:
+    """Return the id of the `subscriptions/listen` that a notification is for, None when it says none."""
+    if b'io.modelcontextprotocol/subscriptionId"' not in message.params:
+        return None
+    meta = message.decoded_params().get("_meta")
+    return meta.get("io.modelcontextprotocol/subscriptionId") if isinstance(meta, dict) else None
 
 
 def progress_token(message: Message) -> object:

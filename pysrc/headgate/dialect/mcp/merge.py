@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from headgate.dialect.mcp.modern import SERVER_INFO
+
 PREAMBLE: Final = "This server speaks for several others; what each of them says about itself follows."
 # Members of `capabilities` that say something, each with its flags.
 FLAGS: Final = {"tools": ("listChanged",), "prompts": ("listChanged",), "resources": ("listChanged", "subscribe")}
@@ -24,11 +26,32 @@ def initialize(
         "capabilities": capabilities([result.get("capabilities") for result in results.values()]),
         "serverInfo": dict(info),
     }
+    text = instructions(results)
+    if text is not None:
+        found["instructions"] = text
+    return found
+
+
+def discover(
+    results: Mapping[str, Mapping[str, Any]], revisions: list[str], info: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return one `server/discover` result for those of the targets, in their order."""
+    found: dict[str, Any] = {
+        "resultType": "complete",
+        "supportedVersions": revisions,
+        "capabilities": capabilities([result.get("capabilities") for result in results.values()]),
+    }
+    text = instructions(results)
+    if text is not None:
+        found["instructions"] = text
+    return {**found, "ttlMs": 0, "cacheScope": "private", "_meta": {SERVER_INFO: dict(info)}}
+
+
+def instructions(results: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """Return what the targets say of themselves, each under its name; None when none of them says anything."""
     said = [(name, result.get("instructions")) for name, result in results.items()]
     parts = [f"[{name}]\n{text}" for name, text in said if isinstance(text, str) and text]
-    if parts:
-        found["instructions"] = "\n\n".join((PREAMBLE, *parts))
-    return found
+    return "\n\n".join((PREAMBLE, *parts)) if parts else None
 
 
 def capabilities(given: list[Any]) -> dict[str, Any]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 INITIALIZE = "initialize"
+INITIALIZED = "notifications/initialized"
+DISCOVER = "server/discover"
+LISTEN = "subscriptions/listen"
 CANCELLED = "notifications/cancelled"
 PROGRESS = "notifications/progress"
 
@@ -19,14 +22,21 @@ REQUESTS = frozenset(
         "resources/subscribe",
         "resources/templates/list",
         "resources/unsubscribe",
+        "server/discover",
+        "subscriptions/listen",
         "tasks/cancel",
         "tasks/get",
         "tasks/list",
         "tasks/result",
+        "tasks/update",
         "tools/call",
         "tools/list",
     )
 )
+
+# Those that revision 2026-07-28 took away, and those of tasks that became an extension without them.
+REMOVED = frozenset(("initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"))
+MODERN_REQUESTS = REQUESTS - REMOVED - {"tasks/list", "tasks/result"}
 
 # Those that clients send.
 NOTIFICATIONS = frozenset(
@@ -49,5 +59,6 @@ NAME_SOURCE = {
     "resources/unsubscribe": "uri",
     "tasks/cancel": "taskId",
     "tasks/get": "taskId",
+    "tasks/update": "taskId",
     "tools/call": "name",
 }

@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Coroutine
 from typing import Any, Final
 
 from headgate.backend.contract import Call, Stream
-from headgate.backend.mcp.failure import TargetFailure
-from headgate.backend.mcp.federation.group import LinkGroup
-from headgate.backend.mcp.federation.link import Fields
+from headgate.backend.mcp.failure import McpFailure, Relayed, TargetFailure
+from headgate.backend.mcp.federation.group import LinkGroup, Outcome
+from headgate.backend.mcp.federation.link import Fields, Refused
 from headgate.backend.mcp.front import STREAM_HEADERS
-from headgate.dialect.mcp.jsonrpc import Message
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Message, error_message
 from headgate.net.tasks import spawn
 from headgate_engine.sse.encode import encode_comment, encode_event
 
@@ -61,6 +61,39 @@ class Answering:
                 await asyncio.sleep(KEEPALIVE_SECONDS)
                 async with self._lock:
                     await self._begin().send(encode_comment())
+
+
+async def answered(call: Call, answering: Answering, message: Message, work: Coroutine[Any, Any, bytes]) -> None:
+    """Answer with what the work gives; its failures are statuses before the answer begins, errors after it."""
+
+    async def guarded() -> bytes:
+        try:
+            return await work
+        except McpFailure as failure:
+            if not answering.begun:
+                raise
+            call.add_log_field("mcp.error.message", failure.message)
+            return failure.in_stream(message.raw_id)
+
+    await answering.until(guarded())
+
+
+def refuse(call: Call, message: Message, target: str, outcome: Outcome) -> None:
+    """Answer an `initialize` that a target does not take: its own words where it said some."""
+    call.add_log_field("mcp.target", target)
+    failure = outcome.failure
+    if isinstance(failure, Refused):
+        raise Relayed(failure.status, failure.fields, failure.body)
+    if outcome.error is not None:
+        text = error_message(
+            message.raw_id,
+            int(outcome.error.get("code", INTERNAL_ERROR)),
+            f"{target}: {outcome.error.get('message')}",
+            outcome.error.get("data"),
+        )
+        call.reply(200, [("content-type", "application/json")], text, reason="MCP")
+        return
+    raise McpFailure(500, f"failed to start session: {target}: {failure}", INTERNAL_ERROR)
 
 
 async def merged(stream: Stream, group: LinkGroup, streams: dict[str, AsyncIterator[bytes]]) -> None:

@@ -38,7 +38,9 @@ class Refused(TargetFailure):
 
 
 class Link(Protocol):
-    """`request` yields the messages that belong to a request, its response last; TargetFailure when there is none."""
+    """`request` yields the messages that belong to a request, its response last; TargetFailure when there is none.
+    `pinned`: the session lives in this worker.
+    """
 
     name: str
     capabilities: dict[str, Any] | None
@@ -47,6 +49,8 @@ class Link(Protocol):
     async def notify(self, message: Message, fields: Fields) -> None: ...
     async def events(self, fields: Fields) -> AsyncIterator[bytes] | None: ...
     async def close(self) -> None: ...
+    @property
+    def pinned(self) -> bool: ...
     @property
     def state(self) -> str | None: ...
 
@@ -64,8 +68,20 @@ def note_capabilities(link: Link, text: bytes) -> None:
         link.capabilities = found if isinstance(found, dict) else {}
 
 
+def version_of(text: bytes) -> str | None:
+    """Return the revision that a server agreed to in its answer to `initialize`."""
+    try:
+        result = json.loads(text).get("result")
+    except ValueError:
+        return None
+    found = result.get("protocolVersion") if isinstance(result, dict) else None
+    return found if isinstance(found, str) else None
+
+
 class StdioLink:
     """A child process of this session. One that has ended is started and initialized again, not too often."""
+
+    pinned = True
 
     def __init__(self, target: StdioTarget) -> None:
         self.name = target.name
@@ -159,6 +175,8 @@ class StdioLink:
 class HttpLink:
     """A session at a remote server. One that the server has forgotten is opened again, unseen."""
 
+    pinned = False
+
     def __init__(self, target: StreamableHttpTarget, client: HttpClient, session: str | None = None) -> None:
         self.name = target.name
         self.capabilities: dict[str, Any] | None = None
@@ -177,8 +195,9 @@ class HttpLink:
         own = [(name, value) for name, value in fields if name.lower() != SESSION_HEADER]
         if self._session is not None and (message is None or message.method != INITIALIZE):
             own.append((SESSION_HEADER, self._session))
-        if self._version is not None and not any(name.lower() == HEADER for name, _ in own):
-            own.append((HEADER, self._version))
+        if self._version is not None:
+            # What this server has agreed to; the client got the lowest revision of all.
+            own = [*((name, value) for name, value in own if name.lower() != HEADER), (HEADER, self._version)]
         return target_headers(self._target, own, accept, message)
 
     async def _call(self, method: str, fields: Fields, message: Message | None, accept: str) -> Response:
@@ -231,6 +250,7 @@ class HttpLink:
                         break
             if opening:
                 note_capabilities(self, last)
+                self._version = version_of(last)
         finally:
             with contextlib.suppress(OSError):
                 await response.aclose()

@@ -12,11 +12,12 @@ from headgate.backend.contract import Call
 from headgate.backend.mcp.failure import McpFailure, TargetFailure
 from headgate.backend.mcp.federation.answering import Answering, response_to
 from headgate.backend.mcp.federation.group import LinkGroup, Outcome, outcome_of
-from headgate.backend.mcp.federation.link import Fields
+from headgate.backend.mcp.federation.link import Fields, Refused
 from headgate.dialect.mcp import merge, naming
 from headgate.dialect.mcp.edit import replaced
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Message, error_message, parse
 from headgate.dialect.mcp.methods import INITIALIZE
+from headgate.dialect.mcp.modern import LOG_LEVEL, REQUEST_META
 from headgate.dialect.mcp.naming import UnknownName
 
 if TYPE_CHECKING:  # protobuf and gRPC: 8 MB
@@ -32,7 +33,7 @@ LISTS: Final = {
 EMPTY: Final = {"ping": None, "logging/setLevel": "logging"}
 NAMED: Final = {"tools/call": ("tool", "tools/list"), "prompts/get": ("prompt", "prompts/list")}
 BY_URI: Final = frozenset(("resources/read", "resources/subscribe", "resources/unsubscribe"))
-BY_TASK: Final = frozenset(("tasks/get", "tasks/cancel", "tasks/result"))
+BY_TASK: Final = frozenset(("tasks/get", "tasks/cancel", "tasks/result", "tasks/update"))
 COMPLETE: Final = "completion/complete"
 # What a method is about, for rules.
 KINDS: Final = {
@@ -99,9 +100,12 @@ class Requests:
             if not self._allowed(call, kind, target, plain):
                 raise UnknownName(message.name or plain)
         except UnknownName as error:
-            raise McpFailure(400, f"Unknown {kind or 'name'}: {error}", INVALID_PARAMS) from None
+            data = {"uri": message.uri} if method in BY_URI and message.uri is not None else None
+            raise McpFailure(400, f"Unknown {kind or 'name'}: {error}", INVALID_PARAMS, data) from None
         outcome = await group.ask(target, inner, fields, answering.emit)
         if outcome.failure is not None:
+            if isinstance(outcome.failure, Refused) and not self._bare:
+                outcome.failure.body = inbound_error(method, target, outcome.failure.body)
             raise self._failed(target, outcome.failure)
         if check is not None and outcome.result is not None:
             outcome = outcome_of(await checked(call, check, message, [target], outcome.text))
@@ -119,7 +123,7 @@ class Requests:
         method, name = message.method or "", message.name or ""
         if method in NAMED:
             kind, listing = NAMED[method]
-            return kind, *await self._owner(group, listing, name, fields), ("params", "name")
+            return kind, *await self._owner(group, listing, name, message, fields), ("params", "name")
         if method in BY_URI:
             return "resource", *self._by(naming.split_uri, group, name), ("params", "uri")
         if method in BY_TASK:
@@ -128,7 +132,7 @@ class Requests:
             ref = message.decoded_params().get("ref")
             ref = ref if isinstance(ref, dict) else {}
             if isinstance(ref.get("name"), str):
-                owner = await self._owner(group, "prompts/list", ref["name"], fields)
+                owner = await self._owner(group, "prompts/list", ref["name"], message, fields)
                 return "prompt", *owner, ("params", "ref", "name")
             if isinstance(ref.get("uri"), str):
                 return "resource", *self._by(naming.split_uri, group, ref["uri"]), ("params", "ref", "uri")
@@ -144,14 +148,16 @@ class Requests:
             raise UnknownName(name)
         return target, plain
 
-    async def _owner(self, group: LinkGroup, listing: str, name: str, fields: Fields) -> tuple[str, str]:
-        """Return the target of a tool or prompt and its name there; UnknownName."""
+    async def _owner(
+        self, group: LinkGroup, listing: str, name: str, message: Message, fields: Fields
+    ) -> tuple[str, str]:
+        """Return the target of a tool or prompt and its name there; UnknownName. `message` is what asks for it."""
         if self._bare or self._prefixed:
             return self._by(naming.split_name, group, name)
         owner = group.owners.get((listing, name))
         if owner is not None:
             return owner, name
-        lists = await self._lists(group, probe(listing), fields, nobody)
+        lists = await self._lists(group, probe(listing, message), fields, nobody)
         group.owners.clear()
         owners: dict[tuple[str, str], list[str]] = {}
         for target, items in lists.items():
@@ -186,6 +192,8 @@ class Requests:
         self, call: Call, group: LinkGroup, message: Message, fields: Fields, answering: Answering
     ) -> bytes:
         key, name, _ = LISTS[message.method or ""]
+        if self._bare:
+            return await self._page(call, group, message, fields, answering)
         lists = await self._lists(group, without_cursor(message), fields, answering.emit)
         if name == "name" and not self._prefixed:
             lists = merge.without_doubles(lists, name) if len(group.links) > 1 else lists
@@ -196,6 +204,28 @@ class Requests:
                 if isinstance(text, str) and self._allowed(call, ITEMS[key], target, text):
                     items.append(self._apps(call, target, {**item, name: self._shown(name, target, text)}))
         return response_to(message, {key: items})
+
+    async def _page(
+        self, call: Call, group: LinkGroup, message: Message, fields: Fields, answering: Answering
+    ) -> bytes:
+        """Return one target's own page without what the client may not see; nothing else of it changes."""
+        key, name, _ = LISTS[message.method or ""]
+        [target] = group.links
+        outcome = await group.ask(target, message, fields, answering.emit)
+        if outcome.failure is not None:
+            raise self._failed(target, outcome.failure)
+        found = (outcome.result or {}).get(key)
+        if not isinstance(found, list):
+            return outcome.text
+        items = [
+            self._apps(call, target, item)
+            for item in found
+            if isinstance(item, dict)
+            and isinstance(item.get(name), str)
+            and self._allowed(call, ITEMS[key], target, item[name])
+        ]
+        text = replaced(outcome.text, ("result", "cacheScope"), "private")
+        return replaced(text, ("result", key), items)
 
     def _shown(self, kind: str, target: str, text: str) -> str:
         if self._bare or (kind == "name" and not self._prefixed):
@@ -242,7 +272,9 @@ class Requests:
         return self._failed(target, outcome.failure)
 
     def _failed(self, target: str, failure: TargetFailure) -> McpFailure:
-        return McpFailure(500, f"failed to send message: {target}: {failure}", INTERNAL_ERROR)
+        found = McpFailure(500, f"failed to send message: {target}: {failure}", INTERNAL_ERROR)
+        found.__cause__ = failure
+        return found
 
 
 async def checked(call: Call, check: Check, message: Message, targets: list[str], text: bytes) -> bytes:
@@ -269,9 +301,13 @@ def has(capabilities: dict[str, Any] | None, name: str | None) -> bool:
     return name is None or capabilities is None or name in capabilities
 
 
-def probe(method: str) -> Message:
-    """Return a request of the gateway's own."""
-    return parse(json.dumps({"jsonrpc": "2.0", "id": "gw_list", "method": method}).encode())
+def probe(method: str, message: Message) -> Message:
+    """Return a request of the gateway's own, in the revision of a client's."""
+    asked: dict[str, Any] = {"jsonrpc": "2.0", "id": "gw_list", "method": method}
+    if message.meta_version is not None:
+        meta = message.decoded_params().get("_meta", {})
+        asked["params"] = {"_meta": {key: meta[key] for key in REQUEST_META if key in meta and key != LOG_LEVEL}}
+    return parse(json.dumps(asked).encode())
 
 
 def without_cursor(message: Message) -> Message:
@@ -282,11 +318,23 @@ def without_cursor(message: Message) -> Message:
     return message
 
 
+def inbound_error(method: str, target: str, text: bytes) -> bytes:
+    """Return a target's error as the client gets it: the URI that it could not read leads back."""
+    if method not in BY_URI:
+        return text
+    try:
+        uri = json.loads(text)["error"]["data"]["uri"]
+    except (ValueError, KeyError, TypeError):
+        return text
+    shown = naming.uri_with_target(target, uri) if isinstance(uri, str) else uri
+    return replaced(text, ("error", "data", "uri"), shown)
+
+
 def inbound_result(method: str, target: str, outcome: Outcome) -> bytes:
     """Return a target's response as the client gets it: URIs of what was read, ids of tasks lead back."""
     result = outcome.result
     if result is None:
-        return outcome.text
+        return inbound_error(method, target, outcome.text)
     if method == "resources/read" and isinstance(result.get("contents"), list):
         contents = [
             {**one, "uri": naming.uri_with_target(target, one["uri"])}

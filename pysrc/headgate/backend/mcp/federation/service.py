@@ -5,22 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Coroutine
-from typing import Any, Final
+from collections.abc import Awaitable
+from typing import Final
 
 from headgate import __version__
 from headgate.backend.contract import Call
 from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_found
-from headgate.backend.mcp.federation.answering import Answering, merged, response_to
-from headgate.backend.mcp.federation.group import LinkGroup, Outcome
-from headgate.backend.mcp.federation.link import LinkFactory, Refused
+from headgate.backend.mcp.federation.answering import Answering, answered, merged, refuse, response_to
+from headgate.backend.mcp.federation.group import LinkGroup
+from headgate.backend.mcp.federation.link import LinkFactory
 from headgate.backend.mcp.federation.requests import Manner, Requests, fields_of, nobody
 from headgate.backend.mcp.front import STREAM_HEADERS, needs_session
 from headgate.backend.mcp.relay import Relay
 from headgate.backend.mcp.session import Session, Sessions
 from headgate.crypto.sealed import Sealer
 from headgate.dialect.mcp import merge, naming
-from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Kind, Message, error_message, parse
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Kind, Message, parse
 from headgate.dialect.mcp.versions import SESSION_HEADER
 from headgate_engine.sse.encode import encode_event
 
@@ -65,7 +65,7 @@ class FederationService:
             if message.kind is Kind.REQUEST:
                 answering = Answering(call, [])
                 work = self.requests.respond(call, session.server, message, answering)
-                await self._answered(call, answering, message, work)
+                await answered(call, answering, message, work)
             else:
                 await self._pass_on(call, session.server, message)
                 call.reply(202)
@@ -104,13 +104,12 @@ class FederationService:
         session = self.sessions.find(session_id)
         if session is not None:
             return session
-        if self._sealer is not None:
+        owner = self.sessions.owner(session_id)
+        if owner is not None and owner != self._relay.index:
+            await self._relay.forward(call, owner, self.key)
+            return None
+        if owner is None and self._sealer is not None:
             session = self._resumed(session_id)
-        else:
-            owner = self.sessions.ids.owner(session_id)
-            if owner is not None and owner != self._relay.index:
-                await self._relay.forward(call, owner, self.key)
-                return None
         if session is None:
             raise session_not_found()
         return session
@@ -140,7 +139,7 @@ class FederationService:
                 good = {name: outcome.result for name, outcome in outcomes.items() if outcome.result is not None}
                 bad = [(name, outcome) for name, outcome in outcomes.items() if not outcome.good]
                 if bad and (not self._manner.tolerant or not good):
-                    self._refuse(call, message, *bad[0])
+                    refuse(call, message, *bad[0])
                     return
                 for name, _ in bad:
                     call.add_log_field("mcp.error.message", f"target {name} is passed over")
@@ -161,29 +160,10 @@ class FederationService:
         await stream.end()
 
     def _begun(self, group: LinkGroup) -> Session:
-        if self._sealer is None:
+        if self._sealer is None or any(link.pinned for link in group.links.values()):
             return self.sessions.add(group)
         states = [{"t": name, "s": link.state} for name, link in group.links.items()]
         return self.sessions.adopt(self._sealer.seal(json.dumps({"t": "mcp", "s": states}).encode()), group)
-
-    def _refuse(self, call: Call, message: Message, target: str, outcome: Outcome) -> None:
-        """Answer an `initialize` that a target does not take: its own words where it said some."""
-        call.add_log_field("mcp.target", target)
-        failure = outcome.failure
-        if isinstance(failure, Refused):
-            kept = [(k, v) for k, v in failure.fields if k.lower() in ("content-type", "www-authenticate")]
-            call.reply(failure.status, kept, failure.body, reason="MCP")
-            return
-        if outcome.error is not None:
-            text = error_message(
-                message.raw_id,
-                int(outcome.error.get("code", INTERNAL_ERROR)),
-                f"{target}: {outcome.error.get('message')}",
-                outcome.error.get("data"),
-            )
-            call.reply(200, [("content-type", "application/json")], text, reason="MCP")
-            return
-        raise McpFailure(500, f"failed to start session: {target}: {failure}", INTERNAL_ERROR)
 
     # -- notifications and responses -----------------------------------------------------------------------------------
     async def _pass_on(self, call: Call, group: LinkGroup, message: Message) -> None:
@@ -204,21 +184,3 @@ class FederationService:
                 raise failure
         if failures and not self._manner.tolerant:
             raise McpFailure(500, f"failed to send message: {failures[0]}", INTERNAL_ERROR)
-
-    # -- requests ------------------------------------------------------------------------------------------------------
-    async def _answered(
-        self, call: Call, answering: Answering, message: Message, work: Coroutine[Any, Any, bytes]
-    ) -> None:
-        """Answer with what the work gives; its failures are statuses before the answer begins, errors after it."""
-
-        async def guarded() -> bytes:
-            try:
-                return await work
-            except McpFailure as failure:
-                if not answering.begun:
-                    raise
-                call.add_log_field("mcp.error.message", failure.message)
-                code = INTERNAL_ERROR if failure.code is None else failure.code
-                return error_message(message.raw_id, code, failure.message, failure.data)
-
-        await answering.until(guarded())

@@ -28,8 +28,9 @@ from headgate.dialect.mcp.jsonrpc import (
     parse,
     progress_token,
     same_id,
+    subscription_id,
 )
-from headgate.dialect.mcp.methods import CANCELLED, PROGRESS
+from headgate.dialect.mcp.methods import CANCELLED, LISTEN, PROGRESS
 from headgate.ir.mcp import StdioTarget
 from headgate.net.tasks import spawn
 
@@ -233,10 +234,16 @@ class StdioServer:
 
     def _owner(self, message: Message) -> Exchange | None:
         """Return the request a notification or server request belongs to: by its token, or the only one there is."""
+        listening = subscription_id(message)
+        if listening is not None:
+            return self._pending.get(listening) if isinstance(listening, int) else None
         token = progress_token(message) if message.method == PROGRESS else None
         if token is not None:
             return next((exchange for exchange in self._pending.values() if exchange.token == token), None)
-        return next(iter(self._pending.values())) if len(self._pending) == 1 else None
+        # Subscriptions last; what is for them says so.
+        waiting = (exchange for exchange in self._pending.values() if exchange.message.method != LISTEN)
+        first = next(waiting, None)
+        return first if next(waiting, None) is None else None
 
     def events(self) -> Inbox:
         """Return where arrives what the server says unasked, with what it said before; an earlier one ends."""

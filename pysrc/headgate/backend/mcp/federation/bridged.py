@@ -1,0 +1,45 @@
+"""One target whose messages pass as they are, unless it turns out that it has no sessions and the client wants one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from headgate.backend.contract import Call
+from headgate.backend.mcp.federation.service import FederationService
+from headgate.backend.mcp.front import Service, needs_session
+from headgate.dialect.mcp import bridging
+from headgate.dialect.mcp.jsonrpc import Message
+
+
+class Plain(Service, Protocol):
+    """A service that passes messages on as they are."""
+
+    async def open(self, call: Call, message: Message, refused: Callable[[int, bytes], bool]) -> bool: ...
+
+
+class BridgedService:
+    """`plain` serves a target with sessions, `bridge` one of revision 2026-07-28 (ModernLink)."""
+
+    def __init__(self, plain: Plain, bridge: FederationService) -> None:
+        self._plain = plain
+        self._bridge = bridge
+
+    def _of(self, session_id: str | None) -> Service:
+        ours = session_id is not None and session_id.startswith(self._bridge.sessions.mark)
+        return self._bridge if ours else self._plain
+
+    async def post(self, call: Call, message: Message, session_id: str | None) -> None:
+        """Pass a message on; `initialize` shows which revision the target speaks."""
+        if session_id is not None or needs_session(message):
+            await self._of(session_id).post(call, message, session_id)
+        elif not await self._plain.open(call, message, bridging.has_no_sessions):
+            await self._bridge.post(call, message, None)
+
+    async def get(self, call: Call, session_id: str | None) -> None:
+        """Stream what the target says unasked."""
+        await self._of(session_id).get(call, session_id)
+
+    async def delete(self, call: Call, session_id: str | None) -> None:
+        """End the session."""
+        await self._of(session_id).delete(call, session_id)

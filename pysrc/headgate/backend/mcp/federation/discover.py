@@ -1,0 +1,87 @@
+"""`server/discover` over the targets of a backend: the revisions that all of them speak, what each of them can do."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from headgate.backend.mcp.failure import McpFailure, Relayed
+from headgate.backend.mcp.federation.group import LinkGroup, Outcome, outcome_of
+from headgate.backend.mcp.federation.link import Fields, Refused
+from headgate.dialect.mcp import merge, modern, versions
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Message
+from headgate.dialect.mcp.methods import DISCOVER
+
+
+async def nobody(_text: bytes) -> None:
+    """Let a message go that the client did not ask for."""
+
+
+async def discover(
+    group: LinkGroup, message: Message, fields: Fields, tolerant: bool, info: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the result for several targets; raises McpFailure.
+
+    A client that gets "method not found" begins a session, as it would with the server itself. That is the answer
+    where one of the targets wants a session: the others get one that is the gateway's (ModernLink), and nothing is
+    lost.
+    """
+    outcomes = await group.ask_all(list(group.links), message, fields, nobody)
+    results = {name: outcome.result for name, outcome in outcomes.items() if outcome.result is not None}
+    legacy = [name for name, outcome in outcomes.items() if _wants_session(outcome)]
+    failed = [name for name in outcomes if name not in results and name not in legacy]
+    if failed and (not tolerant or len(failed) == len(outcomes)):
+        raise failure_of(failed[0], outcomes[failed[0]])
+    spoken = {name: _versions(result) for name, result in results.items()}
+    found = [one for one in versions.KNOWN if all(one in known for known in spoken.values())]
+    if legacy or not found:
+        raise not_found(DISCOVER)
+    return merge.discover(results, found, info)
+
+
+def _versions(result: dict[str, Any]) -> set[str]:
+    known = result.get("supportedVersions")
+    return {one for one in known if isinstance(one, str)} if isinstance(known, list) else set()
+
+
+def _wants_session(outcome: Outcome) -> bool:
+    if outcome.error is not None:
+        return outcome.unknown_method or modern.is_legacy_error(outcome.error)
+    failure = outcome.failure
+    if not isinstance(failure, Refused):
+        return False
+    if failure.status in (404, 405):
+        return True
+    if modern.is_legacy_refusal(failure.status, failure.body):
+        return True
+    error = outcome_of(failure.body).error
+    return error is not None and error.get("code") == METHOD_NOT_FOUND
+
+
+def not_found(method: str) -> McpFailure:
+    """Return the refusal of a method that is none of revision 2026-07-28."""
+    return McpFailure(404, f"method not found: {method[:80]}", METHOD_NOT_FOUND)
+
+
+def failure_of(target: str, outcome: Outcome) -> McpFailure:
+    """Return what the client gets when a target does not answer a request of revision 2026-07-28."""
+    if outcome.error is not None:
+        error = outcome.error
+        code = error.get("code")
+        code = code if isinstance(code, int) else INTERNAL_ERROR
+        return McpFailure(
+            modern.STATUSES.get(code, 200), f"{target}: {error.get('message')}", code, error.get("data")
+        )
+    failure = outcome.failure
+    if isinstance(failure, Refused):
+        return relayed(failure)
+    return McpFailure(503, f"failed to send message: {target}: {failure}", INTERNAL_ERROR)
+
+
+def relayed(failure: Refused) -> Relayed:
+    """Return a target's refusal as the client gets it."""
+    try:
+        in_answer = "jsonrpc" in json.loads(failure.body)
+    except (ValueError, TypeError):
+        in_answer = False
+    return Relayed(failure.status, failure.fields, failure.body, in_answer)

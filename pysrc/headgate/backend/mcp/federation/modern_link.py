@@ -1,0 +1,337 @@
+"""A server of revision 2026-07-28 as a client with a session sees it: the session is the gateway's own.
+
+What the client said in `initialize` goes with each request. What the server wants to know of the client becomes a
+request to the client, and the request it came of is sent again with the answer. Subscriptions become a
+`subscriptions/listen` as long as the client reads its event stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any, Final
+
+from headgate.backend.mcp.failure import TargetFailure
+from headgate.backend.mcp.federation.group import outcome_of
+from headgate.backend.mcp.federation.link import Fields, Link, LinkFactory, Refused, is_response
+from headgate.dialect.mcp import bridging, modern, versions
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Kind, Message, error_message, parse, same_id
+from headgate.dialect.mcp.methods import CANCELLED, INITIALIZE, LISTEN, MODERN_REQUESTS
+from headgate.net.tasks import spawn
+
+logger = logging.getLogger("headgate.mcp")
+
+# How often a server may come back with questions about one request.
+MAX_ROUNDS: Final = 32
+MAX_QUESTIONS: Final = 64
+LEAST_PAUSE, MOST_PAUSE = 1.0, 30.0
+
+
+class ModernLink:
+    """`inner` takes requests of revision 2026-07-28. The session stays with its worker: answers of the client must find
+    the request that waits for them.
+    """
+
+    pinned = True
+
+    def __init__(self, inner: Link) -> None:
+        self.name = inner.name
+        self.capabilities: dict[str, Any] | None = None
+        self._inner = inner
+        self._client = bridging.Client()
+        self._level: str | None = None
+        self._subscribed: dict[str, None] = {}
+        self._changed = asyncio.Event()
+        self._closed = False
+        self._numbers = itertools.count(1)
+        self._asked: dict[bytes, asyncio.Future[Message]] = {}
+        self._running: dict[object, tuple[Message, asyncio.Event]] = {}
+
+    @property
+    def state(self) -> str | None:
+        """Nothing outlives the worker."""
+        return None
+
+    # -- requests ------------------------------------------------------------------------------------------------------
+    async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
+        """Yield what comes of a request."""
+        method = message.method or ""
+        if method == INITIALIZE:
+            yield await self._initialize(message, fields)
+        elif method == "ping":
+            yield bridging.result(message, {})
+        elif method == "logging/setLevel":
+            level = message.decoded_params().get("level")
+            self._level = level if isinstance(level, str) else None
+            yield bridging.result(message, {})
+        elif method in ("resources/subscribe", "resources/unsubscribe"):
+            self._subscribe(message.uri or "", method == "resources/subscribe")
+            yield bridging.result(message, {})
+        elif method not in MODERN_REQUESTS or method == LISTEN:
+            yield error_message(message.raw_id, METHOD_NOT_FOUND, f"method not found: {method[:80]}")
+        else:
+            cancelled = asyncio.Event()
+            key = object()
+            self._running[key] = (message, cancelled)
+            try:
+                async with contextlib.aclosing(self._rounds(message, fields, cancelled)) as texts:
+                    async for text in texts:
+                        yield text
+            finally:
+                del self._running[key]
+
+    async def _initialize(self, message: Message, fields: Fields) -> bytes:
+        params = message.decoded_params()
+        self._client = bridging.Client.of_initialize(params)
+        last = b""
+        asked = parse(bridging.worded(modern.discover_request(), self._client.meta(None)))
+        async with contextlib.aclosing(self._inner.request(asked, bridging.fields_for(fields))) as texts:
+            async for text in texts:
+                last = text
+        outcome = outcome_of(last) if last else None
+        if outcome is None or outcome.result is None:
+            reason = "there was no answer" if outcome is None else str((outcome.error or {}).get("message"))
+            raise TargetFailure(f"server/discover: {reason}")
+        found = bridging.initialize_result(outcome.result, message.protocol_version, self.name)
+        self.capabilities = found["capabilities"]
+        return bridging.result(message, found)
+
+    async def _rounds(
+        self, message: Message, fields: Fields, cancelled: asyncio.Event
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield what comes of a request, with the questions of the server in between, and the response last."""
+        asked = bridging.worded(message, self._client.meta(self._level))
+        own = bridging.fields_for(fields)
+        for _ in range(MAX_ROUNDS):
+            last = b""
+            request = parse(asked)
+            answer = answered(self._inner.request(request, own), request)
+            async with contextlib.aclosing(until(answer, cancelled)) as texts:
+                async for text in texts:
+                    if is_response(text, request):
+                        last = text
+                    else:
+                        yield text
+            if not last:
+                raise TargetFailure("the request was cancelled" if cancelled.is_set() else "there was no answer")
+            wanted = bridging.input_required(last)
+            if wanted is None:
+                yield bridging.legacy_response(last)
+                return
+            questions = list(wanted.requests.items())[:MAX_QUESTIONS]
+            answers: dict[str, Any] = {}
+            for key, question in questions:
+                raw_id = b"%d" % next(self._numbers)
+                reply = self._asked[raw_id] = asyncio.get_running_loop().create_future()
+                try:
+                    yield bridging.question(raw_id, question)
+                    found = outcome_of((await either(reply, cancelled)).text)
+                finally:
+                    del self._asked[raw_id]
+                if found.result is None:
+                    error = found.error or {}
+                    yield error_message(
+                        message.raw_id, _code(error), str(error.get("message", "the client gave no answer"))
+                    )
+                    return
+                answers[key] = found.result
+            asked = bridging.again(message, self._client.meta(self._level), answers, wanted.state)
+        raise TargetFailure("the server asks without end")
+
+    async def notify(self, message: Message, fields: Fields) -> None:
+        """Take an answer of the client, or that it cancels a request; nothing else means anything to the server."""
+        del fields
+        if message.kind is Kind.RESPONSE:
+            waiting = self._asked.get(message.raw_id or b"")
+            if waiting is not None and not waiting.done():
+                waiting.set_result(message)
+        elif message.method == CANCELLED:
+            wanted = message.decoded_params().get("requestId")
+            for request, cancelled in self._running.values():
+                if same_id(request.raw_id, wanted):
+                    cancelled.set()
+
+    # -- subscriptions -------------------------------------------------------------------------------------------------
+    def _subscribe(self, uri: str, on: bool) -> None:
+        if on:
+            self._subscribed[uri] = None
+        else:
+            self._subscribed.pop(uri, None)
+        self._changed.set()
+
+    async def events(self, fields: Fields) -> AsyncIterator[bytes] | None:
+        """Return what the server says of the lists and of the resources that the client subscribed to."""
+        return self._listened(bridging.fields_for(fields))
+
+    async def _listened(self, fields: Fields) -> AsyncGenerator[bytes, None]:
+        pause = LEAST_PAUSE
+        while not self._closed:
+            self._changed.clear()
+            wanted = bridging.listen_filter(self.capabilities, list(self._subscribed))
+            if not wanted:
+                await self._changed.wait()
+                continue
+            listen = bridging.listen_request(b'"gw_listen"', wanted, self._client.meta(self._level))
+            try:
+                async with contextlib.aclosing(until(self._inner.request(listen, fields), self._changed)) as texts:
+                    async for text in texts:
+                        note = bridging.unasked(text)
+                        if note is not None:
+                            pause = LEAST_PAUSE
+                            yield note
+            except TargetFailure as error:
+                logger.info("no subscription", extra={"target": self.name, "error": str(error)})
+            if not self._changed.is_set():
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await self._changed.wait()
+                pause = min(pause * 2, MOST_PAUSE)
+
+    async def close(self) -> None:
+        """End what is under way."""
+        self._closed = True
+        self._changed.set()
+        for _, cancelled in self._running.values():
+            cancelled.set()
+        await self._inner.close()
+
+
+async def until(texts: AsyncGenerator[bytes, None], stop: asyncio.Event) -> AsyncGenerator[bytes, None]:
+    """Yield what comes until it ends or `stop` is set."""
+    stopped = spawn("mcp until", stop.wait())
+    try:
+        while not stop.is_set():
+            following = spawn("mcp next", _next(texts))
+            try:
+                await asyncio.wait((following, stopped), return_when=asyncio.FIRST_COMPLETED)
+                if not following.done() or not (found := following.result()):
+                    return
+            finally:
+                if not following.done():
+                    following.cancel()
+                    await asyncio.gather(following, return_exceptions=True)
+            if isinstance(found, TargetFailure):
+                raise found
+            yield found
+    finally:
+        stopped.cancel()
+        await texts.aclose()
+
+
+async def _next(texts: AsyncGenerator[bytes, None]) -> bytes | TargetFailure:
+    """Return what comes next, b"" at the end."""
+    try:
+        return await anext(texts, b"")
+    except TargetFailure as error:
+        return error
+
+
+async def answered(texts: AsyncGenerator[bytes, None], request: Message) -> AsyncGenerator[bytes, None]:
+    """Yield what comes of a request; an error that the server gave a status of its own is an answer like others."""
+    try:
+        async with contextlib.aclosing(texts):
+            async for text in texts:
+                yield text
+    except Refused as error:
+        if not is_response(error.body, request):
+            raise
+        yield error.body
+
+
+async def either(answer: asyncio.Future[Message], stop: asyncio.Event) -> Message:
+    """Return what the client answers; TargetFailure when `stop` is set before."""
+    stopped = spawn("mcp until", stop.wait())
+    try:
+        await asyncio.wait((answer, stopped), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopped.cancel()
+    if not answer.done():
+        raise TargetFailure("the request was cancelled")
+    return answer.result()
+
+
+def _code(error: dict[str, Any]) -> int:
+    code = error.get("code")
+    return code if isinstance(code, int) else INTERNAL_ERROR
+
+
+class EitherLink:
+    """A target whose revision shows when it is asked to begin a session. `make(state)` opens it."""
+
+    def __init__(self, make: LinkFactory, state: str | None) -> None:
+        self._link: Link = make(state)
+        self.name = self._link.name
+
+    @property
+    def capabilities(self) -> dict[str, Any] | None:
+        """What the server said of itself."""
+        return self._link.capabilities
+
+    @capabilities.setter
+    def capabilities(self, found: dict[str, Any] | None) -> None:
+        self._link.capabilities = found
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the session lives in this worker."""
+        return self._link.pinned
+
+    @property
+    def state(self) -> str | None:
+        """What another worker needs to go on."""
+        return self._link.state
+
+    async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
+        """Yield what comes of a request; `initialize` decides which words the server understands."""
+        if message.method == INITIALIZE and not isinstance(self._link, ModernLink):
+            async for text in self._opened(message, fields):
+                yield text
+            return
+        async with contextlib.aclosing(self._link.request(message, fields)) as texts:
+            async for text in texts:
+                yield text
+
+    async def _opened(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
+        refused: Refused | None = None
+        refusal = b""
+        try:
+            async with contextlib.aclosing(self._link.request(message, fields)) as texts:
+                async for text in texts:
+                    if is_response(text, message) and bridging.has_no_sessions(200, text):
+                        refusal = text
+                        break
+                    yield text
+            if not refusal:
+                return
+        except Refused as error:
+            if not bridging.has_no_sessions(error.status, error.body):
+                raise
+            refused = error
+        link = ModernLink(self._link)
+        try:
+            async with contextlib.aclosing(link.request(message, fields)) as texts:
+                async for text in texts:
+                    yield text
+        except TargetFailure:
+            # It is no server of the other revision either: its own words say more.
+            if refused is not None:
+                raise refused from None
+            yield refusal
+            return
+        logger.info("server has no sessions", extra={"target": self.name, "revision": versions.MODERN})
+        self._link = link
+
+    async def notify(self, message: Message, fields: Fields) -> None:
+        """Pass a notification or a response on."""
+        await self._link.notify(message, fields)
+
+    async def events(self, fields: Fields) -> AsyncIterator[bytes] | None:
+        """Return what the server says unasked."""
+        return await self._link.events(fields)
+
+    async def close(self) -> None:
+        """End it."""
+        await self._link.close()

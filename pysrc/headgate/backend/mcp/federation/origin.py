@@ -1,0 +1,351 @@
+"""A target for clients without a session: which revision it speaks, and how it is asked in the one or the other.
+
+A server of revision 2026-07-28 gets the client's request as it is: a remote one by a request, a local one by a process
+that all such clients share. A server with sessions gets one for each request: opened before it, ended after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import logging
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import Any, Final
+
+from headgate import __version__
+from headgate.backend.mcp.failure import TargetFailure
+from headgate.backend.mcp.federation.link import INITIALIZED, Fields, Link, Refused
+from headgate.dialect.mcp import modern, versions
+from headgate.dialect.mcp.edit import replaced
+from headgate.dialect.mcp.jsonrpc import (
+    METHOD_NOT_FOUND,
+    Kind,
+    Message,
+    NotAMessage,
+    error_message,
+    parse,
+    progress_token,
+)
+from headgate.dialect.mcp.methods import DISCOVER, INITIALIZE, PROGRESS
+from headgate.net.tasks import spawn
+
+logger = logging.getLogger("headgate.mcp")
+
+# How long a server is taken for one with sessions before it is asked again; servers are updated.
+LEGACY_SECONDS: Final = 300.0
+# A local server that does not answer a request it does not know.
+PROBE_SECONDS: Final = 20.0
+REVISIONS_SECONDS: Final = 5.0
+# Processes that live for one request each.
+MAX_PROCESSES: Final = 64
+DIRECT_REQUEST: Final = (
+    "the server sent a request of its own; in this revision it returns a result of type input_required"
+)
+
+
+class Origin:
+    """`make` opens the target; `local`: it is a process of ours. `idle_s`: how long a shared process may be idle."""
+
+    def __init__(self, name: str, make: Callable[[], Link], local: bool, idle_s: float) -> None:
+        self.name = name
+        self.make = make
+        self.local = local
+        self.processes = 0
+        self._idle_s = idle_s
+        self._legacy_until = 0.0
+        self._revisions: list[str] = []
+        self._revisions_until = 0.0
+        self._resident: Resident | None = None
+        self._opening = asyncio.Lock()
+
+    def link(self, is_modern: bool, version: str | None) -> RequestLink:
+        """Return the target for one request, of a client of revision 2026-07-28 or of an earlier one."""
+        return RequestLink(self, is_modern, version)
+
+    @property
+    def legacy(self) -> bool:
+        """Whether the target was found to have sessions, not long ago."""
+        return time.monotonic() < self._legacy_until
+
+    def note_legacy(self) -> None:
+        """Remember that the target does not know revision 2026-07-28."""
+        logger.info("server has sessions", extra={"target": self.name})
+        self._legacy_until = time.monotonic() + LEGACY_SECONDS
+
+    def forget_legacy(self) -> None:
+        """Ask again which revision the target knows: it may have been something in between that refused it."""
+        self._legacy_until = 0.0
+
+    async def native(self) -> Link | None:
+        """Return what takes requests of revision 2026-07-28, None when nothing does; raises TargetFailure."""
+        if self.legacy:
+            return None
+        if not self.local:
+            return self.make()
+        async with self._opening:
+            if self._resident is None or self._resident.closed:
+                found = Resident(self.make(), self._idle_s)
+                try:
+                    known = await found.speaks_modern()
+                except BaseException:
+                    await found.close()
+                    raise
+                if not known:
+                    self.note_legacy()
+                    await found.close()
+                    return None
+                self._resident = found
+            return self._resident
+
+    async def revisions(self) -> list[str]:
+        """Return the revisions that the target speaks, asked for once in a while."""
+        if self._revisions and time.monotonic() < self._revisions_until:
+            return self._revisions
+        found = list(versions.KNOWN)
+        link = self.link(True, None)
+        last = b""
+        try:
+            async with asyncio.timeout(REVISIONS_SECONDS):
+                asked = link.request(modern.discover_request(), [(versions.HEADER, versions.MODERN)])
+                async with contextlib.aclosing(asked) as texts:
+                    async for text in texts:
+                        last = text
+            found = modern.revisions_of(last) or list(versions.LEGACY)
+        except (TargetFailure, TimeoutError):
+            logger.warning("server does not tell its revisions", extra={"target": self.name})
+        finally:
+            await link.close()
+        self._revisions, self._revisions_until = found, time.monotonic() + LEGACY_SECONDS
+        return found
+
+    async def aclose(self) -> None:
+        """End the shared process."""
+        if self._resident is not None:
+            await self._resident.close()
+
+
+class RequestLink:
+    """A target while one request is served."""
+
+    pinned = True
+
+    def __init__(self, origin: Origin, is_modern: bool, version: str | None) -> None:
+        self.name = origin.name
+        self.capabilities: dict[str, Any] | None = None
+        self._origin = origin
+        self._modern = is_modern
+        self._version = version if version in versions.LEGACY else versions.LEGACY[-1]
+        self._session: Link | None = None
+        self._opening = asyncio.Lock()
+
+    @property
+    def state(self) -> str | None:
+        """Nothing outlives the request."""
+        return None
+
+    @property
+    def opened(self) -> bool:
+        """Whether the target has a session for this request."""
+        return self._session is not None
+
+    async def native(self) -> Link | None:
+        """Return what takes the request as it is, None when the target wants a session."""
+        return await self._origin.native() if self._modern else None
+
+    async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
+        """Yield what comes of a request; requests of the server are refused."""
+        native = await self.native()
+        if native is not None:
+            try:
+                async with contextlib.aclosing(native.request(message, fields)) as texts:
+                    async for text in texts:
+                        if _request_id(text) is not None:
+                            raise TargetFailure(DIRECT_REQUEST)
+                        yield text
+                return
+            except Refused as error:
+                if not modern.is_legacy_refusal(error.status, error.body):
+                    raise
+                self._origin.note_legacy()
+        if message.method == DISCOVER:
+            yield error_message(message.raw_id, METHOD_NOT_FOUND, f"method not found: {DISCOVER}")
+            return
+        session = await self.session(fields) if message.method != INITIALIZE else self._open()
+        own = self._fields(fields)
+        message = modern.legacy_words(message)
+        async with contextlib.aclosing(session.request(message, own)) as texts:
+            async for text in texts:
+                asked = _request_id(text)
+                if asked is None:
+                    yield text
+                else:
+                    # Nobody could bring the answer back: the server must not wait for it.
+                    answer = error_message(asked, METHOD_NOT_FOUND, "the client cannot be asked: it has no session")
+                    await session.notify(parse(answer), own)
+
+    async def notify(self, message: Message, fields: Fields) -> None:
+        """Pass a notification on to a server that may have a use for it."""
+        native = await self.native()
+        if native is None:
+            await (await self.session(fields)).notify(message, self._fields(fields))
+        elif not self._origin.local:
+            # A process is shared: what one client says must not reach requests of another.
+            await native.notify(message, fields)
+
+    async def events(self, fields: Fields) -> AsyncIterator[bytes] | None:
+        """Return what a server with sessions says unasked."""
+        return await (await self.session(fields)).events(self._fields(fields))
+
+    async def close(self) -> None:
+        """End the server's session, if one was needed."""
+        session, self._session = self._session, None
+        if session is not None:
+            self._origin.processes -= 1
+            await session.close()
+
+    # -- servers with sessions -----------------------------------------------------------------------------------------
+    def _open(self) -> Link:
+        if self._session is None:
+            if self._origin.local and self._origin.processes >= MAX_PROCESSES:
+                raise TargetFailure("too many processes are running")
+            self._origin.processes += 1
+            self._session = self._origin.make()
+        return self._session
+
+    def _fields(self, fields: Fields) -> Fields:
+        """Return the client's fields in the words of the session's revision."""
+        kept = [(name, value) for name, value in fields if name.lower() != versions.HEADER]
+        return [*kept, (versions.HEADER, self._version)]
+
+    async def session(self, fields: Fields) -> Link:
+        """Return the target's session of this request, opened; raises TargetFailure."""
+        async with self._opening:
+            if self._session is not None:
+                return self._session
+            link = self._open()
+            opened = False
+            try:
+                await self._handshake(link, fields)
+                opened = True
+            finally:
+                if not opened:
+                    self._origin.forget_legacy()
+                    await self.close()
+            return link
+
+    async def _handshake(self, link: Link, fields: Fields) -> None:
+        opening = modern.synthetic_initialize(self._version, "headgate", __version__)
+        last = b""
+        async with contextlib.aclosing(link.request(opening, self._fields(fields))) as texts:
+            async for text in texts:
+                last = text
+        self._version = _agreed(last)
+        self.capabilities = link.capabilities
+        await link.notify(parse(INITIALIZED), self._fields(fields))
+
+
+class Resident:
+    """One process for all clients without a session. Closed after an idle time; a new one takes its place then."""
+
+    pinned = True
+
+    def __init__(self, link: Link, idle_s: float) -> None:
+        self.name = link.name
+        self.capabilities: dict[str, Any] | None = None
+        self.closed = False
+        self._link = link
+        self._idle_s = idle_s
+        self._busy = 0
+        self._numbers = itertools.count(1)
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def state(self) -> str | None:
+        """Nothing outlives the process."""
+        return None
+
+    async def speaks_modern(self) -> bool:
+        """Start the process and tell whether it knows revision 2026-07-28; raises TargetFailure."""
+        last = b""
+        try:
+            async with asyncio.timeout(PROBE_SECONDS):
+                async with contextlib.aclosing(self.request(modern.discover_request(), [])) as texts:
+                    async for text in texts:
+                        last = text
+        except TimeoutError:
+            return False
+        return versions.MODERN in modern.revisions_of(last)
+
+    async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
+        """Yield what comes of a request. Its progress has a token of ours: clients choose the same ones."""
+        token = progress_token(message)
+        if token is not None:
+            own = f"gw-{next(self._numbers)}"
+            message = parse(replaced(message.text, ("params", "_meta", "progressToken"), own))
+        self._busy += 1
+        self._stop_timer()
+        try:
+            async with contextlib.aclosing(self._link.request(message, fields)) as texts:
+                async for text in texts:
+                    yield text if token is None else _with_token(text, token)
+        finally:
+            self._busy -= 1
+            if not self._busy and not self.closed:
+                self._timer = asyncio.get_running_loop().call_later(self._idle_s, self._on_idle)
+
+    async def notify(self, message: Message, fields: Fields) -> None:
+        """Drop it: it would concern other clients."""
+
+    async def events(self, fields: Fields) -> AsyncIterator[bytes] | None:
+        """Return nothing: revision 2026-07-28 has subscriptions."""
+        return None
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _on_idle(self) -> None:
+        if not self._busy:
+            spawn(f"mcp idle {self.name}", self.close())
+
+    async def close(self) -> None:
+        """End the process."""
+        self.closed = True
+        self._stop_timer()
+        await self._link.close()
+
+
+def _with_token(text: bytes, token: object) -> bytes:
+    try:
+        message = parse(text)
+    except NotAMessage:
+        return text
+    return replaced(text, ("params", "progressToken"), token) if message.method == PROGRESS else text
+
+
+def _request_id(text: bytes) -> bytes | None:
+    """Return the id of a request that a server sends, None for any other message."""
+    try:
+        message = parse(text)
+    except NotAMessage:
+        return None
+    return message.raw_id if message.kind is Kind.REQUEST else None
+
+
+def _agreed(text: bytes) -> str:
+    """Return the revision of an answer to `initialize`; TargetFailure for a refusal."""
+    try:
+        found = json.loads(text or b"{}")
+    except ValueError:
+        found = {}
+    result = found.get("result") if isinstance(found, dict) else None
+    version = result.get("protocolVersion") if isinstance(result, dict) else None
+    if not isinstance(version, str):
+        error = found.get("error") if isinstance(found, dict) else None
+        reason = error.get("message") if isinstance(error, dict) else "there was no answer"
+        raise TargetFailure(f"the server does not begin a session: {reason}")
+    return version

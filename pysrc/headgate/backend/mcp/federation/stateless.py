@@ -1,0 +1,202 @@
+"""POST without a session: clients of revision 2026-07-28, and all clients of a backend that is configured so.
+
+Links to the targets are made for the request and end with it; only those that are asked are opened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+from headgate.backend.contract import Call
+from headgate.backend.mcp.failure import McpFailure, Relayed
+from headgate.backend.mcp.federation.answering import Answering, answered, refuse, response_to
+from headgate.backend.mcp.federation.discover import discover, failure_of, not_found, relayed
+from headgate.backend.mcp.federation.group import LinkGroup
+from headgate.backend.mcp.federation.link import Link, Refused
+from headgate.backend.mcp.federation.listen import Subscription
+from headgate.backend.mcp.federation.origin import Origin
+from headgate.backend.mcp.federation.requests import Manner, Requests, fields_of, nobody
+from headgate.backend.mcp.front import STREAM_HEADERS
+from headgate.backend.mcp.http_service import HttpService
+from headgate.dialect.mcp import merge, modern, versions
+from headgate.dialect.mcp.edit import replaced
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Kind, Message, parse
+from headgate.dialect.mcp.methods import CANCELLED, DISCOVER, INITIALIZE, INITIALIZED, LISTEN, MODERN_REQUESTS
+from headgate.net.tasks import spawn
+from headgate_engine.sse.encode import encode_event
+
+# Notifications that mean something within a session only.
+SESSION_ONLY: Final = frozenset((INITIALIZED, CANCELLED, "notifications/roots/list_changed"))
+
+
+class StatelessService:
+    """`origins` by target, in order. `info`: what the gateway says of itself where it speaks for several targets."""
+
+    def __init__(self, origins: dict[str, Origin], manner: Manner, info: dict[str, Any]) -> None:
+        self.requests = Requests(manner)
+        self.straight: HttpService | None = None
+        self._origins = origins
+        self._manner = manner
+        self._info = info
+        self._subscriptions: set[Subscription] = set()
+
+    def renew(
+        self, makes: dict[str, Callable[[], Link]], requests: Requests, straight: HttpService | None
+    ) -> None:
+        """Go on with the newest configuration: how targets are opened, and the rules, which `requests` has.
+
+        `straight`: the one target's own service, to which messages of revision 2026-07-28 pass as they are; None where
+        they must be looked at.
+        """
+        for name, make in makes.items():
+            self._origins[name].make = make
+        self.requests = requests
+        self.straight = straight
+
+    @property
+    def unread(self) -> bool:
+        """Whether messages pass to the one target without a look at what they are about."""
+        return self._manner.bare and self.requests.guard is None
+
+    async def post(self, call: Call, message: Message) -> None:
+        """Serve one message."""
+        if message.kind is Kind.RESPONSE:
+            raise McpFailure(400, "the response is to no request of a target")
+        version = call.headers.get(versions.HEADER)
+        is_modern = versions.is_modern(version)
+        if is_modern and self.straight is not None and self.unread:
+            [origin] = self._origins.values()
+            if not origin.legacy:
+                if await self.straight.post_modern(call, message, modern.is_legacy_refusal):
+                    return
+                origin.note_legacy()
+        links = {name: origin.link(is_modern, version) for name, origin in self._origins.items()}
+        group = LinkGroup(dict(links), self._manner.bare)
+        try:
+            if message.kind is Kind.NOTIFICATION:
+                await self._notify(call, group, message)
+            elif message.method == INITIALIZE:
+                await self._initialize(call, group, message)
+            elif message.method == LISTEN:
+                await self._listen(call, group, message)
+            else:
+                answering = Answering(call, [])
+                work = self._respond(call, group, message, answering, is_modern)
+                await answered(call, answering, message, work)
+        finally:
+            # The client does not wait for it, and its leaving does not stop it.
+            spawn("mcp teardown", group.stop())
+
+    async def _notify(self, call: Call, group: LinkGroup, message: Message) -> None:
+        if message.method not in SESSION_ONLY:
+            links = group.links.values()
+            calls = [link.notify(message, fields_of(call)) for link in links]
+            for failure in await asyncio.gather(*calls, return_exceptions=True):
+                if isinstance(failure, BaseException) and not self._manner.tolerant:
+                    raise McpFailure(503, f"failed to send message: {failure}", INTERNAL_ERROR) from failure
+        call.reply(202)
+
+    # -- requests ------------------------------------------------------------------------------------------------------
+    async def _respond(
+        self, call: Call, group: LinkGroup, message: Message, answering: Answering, is_modern: bool
+    ) -> bytes:
+        """Return the response; raises McpFailure."""
+        try:
+            text = await self._text(call, group, message, answering)
+        except McpFailure as failure:
+            if isinstance(failure.__cause__, Refused):
+                raise relayed(failure.__cause__) from None
+            if is_modern and failure.status == 500:
+                # 500 is what a session's client gets; here nothing has happened, and the client may try again.
+                raise McpFailure(503, failure.message, failure.code, failure.data) from failure
+            raise
+        if not is_modern:
+            return text
+        status = _status(text)
+        if status != 200 and not answering.begun:
+            raise Relayed(status, [("content-type", "application/json")], text, in_answer=True)
+        return modern.completed(message.method or "", text)
+
+    async def _text(self, call: Call, group: LinkGroup, message: Message, answering: Answering) -> bytes:
+        fields = fields_of(call)
+        if message.method == DISCOVER and not group.bare:
+            found = await discover(group, message, fields, self._manner.tolerant, self._info)
+            return response_to(message, found)
+        if self.unread or (group.bare and message.method == DISCOVER):
+            [target] = group.links
+            outcome = await group.ask(target, message, fields, answering.emit)
+            if outcome.failure is not None:
+                raise failure_of(target, outcome)
+            return outcome.text
+        if message.method not in MODERN_REQUESTS and versions.is_modern(call.headers.get(versions.HEADER)):
+            raise not_found(message.method or "")
+        return await self.requests.respond(call, group, message, answering)
+
+    async def _initialize(self, call: Call, group: LinkGroup, message: Message) -> None:
+        """Answer with what the targets say of themselves; what they began for it ends with the answer."""
+        params = modern.stripped_capabilities(message.decoded_params())
+        asked = parse(replaced(message.text, ("params", "capabilities"), params.get("capabilities")))
+        fields = fields_of(call)
+        check = self.requests.check(call, message, fields)
+        if check is not None:
+            await check.request(list(group.links), None)
+        outcomes = await group.ask_all(list(group.links), asked, fields, nobody)
+        good = {name: outcome.result for name, outcome in outcomes.items() if outcome.result is not None}
+        bad = [(name, outcome) for name, outcome in outcomes.items() if not outcome.good]
+        if bad and (not self._manner.tolerant or not good):
+            refuse(call, message, *bad[0])
+            return
+        result = next(iter(good.values()))
+        if not self._manner.bare:
+            result = merge.initialize(good, message.protocol_version, self._info)
+            # There is no stream on which a change could be told.
+            result["capabilities"].get("resources", {}).pop("subscribe", None)
+        text = response_to(message, result)
+        if check is not None:
+            text = await check.response(list(group.links), text)
+        stream = call.stream(200, STREAM_HEADERS)
+        await stream.send(encode_event(text, "message"))
+        await stream.end()
+
+    async def _listen(self, call: Call, group: LinkGroup, message: Message) -> None:
+        def allowed(kind: str, target: str, name: str) -> bool:
+            guard = self.requests.guard
+            return guard is None or guard(call, kind, target, name)
+
+        found = Subscription(group, message, self._manner.tolerant, allowed)
+        self._subscriptions.add(found)
+        try:
+            await found.run(call, fields_of(call))
+        finally:
+            self._subscriptions.discard(found)
+
+    async def revisions(self) -> list[str]:
+        """Return the revisions that clients may choose from."""
+        if not self._manner.bare:
+            return list(versions.KNOWN)
+        [origin] = self._origins.values()
+        return await origin.revisions()
+
+    def end_subscriptions(self) -> None:
+        """End subscriptions, each with a word to its client."""
+        for subscription in self._subscriptions:
+            subscription.end()
+
+    async def aclose(self) -> None:
+        """End subscriptions and shared processes."""
+        self.end_subscriptions()
+        await asyncio.gather(*(origin.aclose() for origin in self._origins.values()))
+
+
+def _status(text: bytes) -> int:
+    """Return the HTTP status of a response, which is no success for some errors."""
+    if b'"error"' not in text:
+        return 200
+    found = json.loads(text).get("error")
+    code = found.get("code") if isinstance(found, dict) else None
+    return modern.STATUSES.get(code, 200) if isinstance(code, int) else 200
+
+

@@ -1,0 +1,211 @@
+"""Messages between a client with a session and a server of revision 2026-07-28, each in the other's words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from headgate.dialect.mcp import modern, versions
+from headgate.dialect.mcp.edit import replaced, with_members, without_members
+from headgate.dialect.mcp.jsonrpc import METHOD_NOT_FOUND, UNSUPPORTED_VERSION, Kind, Message, NotAMessage, parse
+from headgate.dialect.mcp.methods import LISTEN
+
+Json = dict[str, Any]
+# What a server may ask for in a result.
+QUESTIONS: Final = frozenset(("elicitation/create", "sampling/createMessage", "roots/list"))
+# Members of results that clients with sessions do not know.
+MODERN_MEMBERS: Final = ("resultType", "ttlMs", "cacheScope")
+# Of capabilities: tasks are another thing in the earlier revisions.
+OTHER: Final = ("tasks",)
+TASKS_EXTENSION: Final = modern.NAMESPACE + "tasks"
+CHANGES: Final = {"tools": "toolsListChanged", "prompts": "promptsListChanged", "resources": "resourcesListChanged"}
+UPDATES: Final = frozenset(
+    (
+        "notifications/tools/list_changed",
+        "notifications/prompts/list_changed",
+        "notifications/resources/list_changed",
+        "notifications/resources/updated",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """What a client said of itself when its session began."""
+
+    capabilities: Json = field(default_factory=dict)
+    info: Json | None = None
+
+    @classmethod
+    def of_initialize(cls, params: Json) -> Client:
+        """Return the client of an `initialize`."""
+        given, info = params.get("capabilities"), params.get("clientInfo")
+        kept = {key: value for key, value in given.items() if key not in OTHER} if isinstance(given, dict) else {}
+        extensions = kept.get("extensions")
+        if isinstance(extensions, dict):
+            kept["extensions"] = {key: value for key, value in extensions.items() if key != TASKS_EXTENSION}
+        return cls(kept, info if isinstance(info, dict) else None)
+
+    def meta(self, level: str | None) -> Json:
+        """Return what goes with every request."""
+        found: Json = {modern.PROTOCOL_VERSION: versions.MODERN, modern.CLIENT_CAPABILITIES: self.capabilities}
+        if self.info is not None:
+            found[modern.CLIENT_INFO] = self.info
+        if level is not None:
+            found[modern.LOG_LEVEL] = level
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a server wants to know before it answers; `state` is to be brought back."""
+
+    requests: dict[str, Json]
+    state: object
+
+
+# -- to the server -----------------------------------------------------------------------------------------------------
+def fields_for(fields: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return a client's fields without its session, in the words of revision 2026-07-28."""
+    own = (versions.HEADER, versions.SESSION_HEADER, "last-event-id")
+    return [*((name, value) for name, value in fields if name.lower() not in own), (versions.HEADER, versions.MODERN)]
+
+
+def worded(message: Message, meta: Json, **more: object) -> bytes:
+    """Return a request with `meta` and other params; its arguments stay byte for byte."""
+    if not message.params:
+        text = message.text.rstrip()
+        return text[:-1] + b',"params":' + _json({"_meta": meta, **more}) + b"}"
+    params = message.decoded_params()
+    given = params.get("_meta")
+    whole = {**given, **meta} if isinstance(given, dict) else meta
+    text = message.text
+    added: Json = {}
+    for key, value in {"_meta": whole, **more}.items():
+        if key in params:
+            text = replaced(text, ("params", key), value)
+        else:
+            added[key] = value
+    return with_members(text, ("params",), added)
+
+
+def again(message: Message, meta: Json, answers: Json, state: object) -> bytes:
+    """Return a request with what the server wanted to know."""
+    more: Json = {"inputResponses": answers} if answers else {}
+    if state is not None:
+        more["requestState"] = state
+    return worded(message, meta, **more)
+
+
+def listen_filter(capabilities: Json | None, uris: list[str]) -> Json:
+    """Return what there is to listen to: every list that the server says it tells changes of, and resources."""
+    found: Json = {}
+    for key, name in CHANGES.items():
+        said = (capabilities or {}).get(key)
+        if capabilities is None or (isinstance(said, dict) and said.get("listChanged") is True):
+            found[name] = True
+    if uris:
+        found["resourceSubscriptions"] = uris
+    return found
+
+
+def listen_request(raw_id: bytes, wanted: Json, meta: Json) -> Message:
+    """Return a `subscriptions/listen`."""
+    params = {"notifications": wanted, "_meta": meta}
+    text = _json({"jsonrpc": "2.0", "id": 0, "method": LISTEN, "params": params})
+    return parse(parse(text).with_id(raw_id))
+
+
+# -- to the client -----------------------------------------------------------------------------------------------------
+def result(message: Message, found: Json) -> bytes:
+    """Return a response with this result."""
+    return b'{"jsonrpc":"2.0","id":' + (message.raw_id or b"null") + b',"result":' + _json(found) + b"}"
+
+
+def initialize_result(discovered: Json, wanted: str | None, name: str) -> Json:
+    """Return the result of `initialize` for what a server said in `server/discover`."""
+    given = discovered.get("capabilities")
+    capabilities = {key: value for key, value in given.items() if key not in OTHER} if isinstance(given, dict) else {}
+    extensions = capabilities.get("extensions")
+    if isinstance(extensions, dict):
+        capabilities["extensions"] = {key: value for key, value in extensions.items() if key != TASKS_EXTENSION}
+    meta = discovered.get("_meta")
+    info = meta.get(modern.SERVER_INFO) if isinstance(meta, dict) else None
+    found: Json = {
+        "protocolVersion": wanted if wanted in versions.LEGACY else versions.LEGACY[-1],
+        "capabilities": {"logging": {}, **capabilities},
+        "serverInfo": info if isinstance(info, dict) else {"name": name, "version": "0"},
+    }
+    if isinstance(discovered.get("instructions"), str):
+        found["instructions"] = discovered["instructions"]
+    return found
+
+
+def input_required(text: bytes) -> Wanted | None:
+    """Return what a response wants to know of the client, None for one that is whole."""
+    if b"input_required" not in text:
+        return None
+    found = json.loads(text).get("result")
+    if not isinstance(found, dict) or found.get("resultType") != "input_required":
+        return None
+    requests = found.get("inputRequests")
+    kept = {
+        key: one
+        for key, one in (requests if isinstance(requests, dict) else {}).items()
+        if isinstance(one, dict) and one.get("method") in QUESTIONS
+    }
+    return Wanted(kept, found.get("requestState"))
+
+
+def question(raw_id: bytes, asked: Json) -> bytes:
+    """Return what a server wants to know as a request to the client."""
+    text = _json({"jsonrpc": "2.0", "id": 0, "method": asked["method"], "params": asked.get("params") or {}})
+    return parse(text).with_id(raw_id)
+
+
+def legacy_response(text: bytes) -> bytes:
+    """Return a response without what only clients of revision 2026-07-28 understand."""
+    if not any(f'"{member}"'.encode() in text for member in MODERN_MEMBERS):
+        return text
+    return without_members(text, ("result",), MODERN_MEMBERS)
+
+
+def unasked(text: bytes) -> bytes | None:
+    """Return a notification of a subscription without its mark, None for what is none."""
+    try:
+        message = parse(text)
+    except NotAMessage:
+        return None
+    if message.kind is not Kind.NOTIFICATION or message.method not in UPDATES:
+        return None
+    params = message.decoded_params()
+    meta = params.pop("_meta", None)
+    kept = {key: value for key, value in meta.items() if key != modern.SUBSCRIPTION} if isinstance(meta, dict) else {}
+    if kept:
+        params["_meta"] = kept
+    note: Json = {"jsonrpc": "2.0", "method": message.method}
+    return _json({**note, "params": params} if params else note)
+
+
+def has_no_sessions(status: int, body: bytes) -> bool:
+    """Tell whether an answer to `initialize` shows a server that knows revision 2026-07-28 alone."""
+    if status not in (200, 400, 404):
+        return False
+    try:
+        error = json.loads(body).get("error")
+    except (ValueError, AttributeError):
+        return False
+    if not isinstance(error, dict):
+        return False
+    if error.get("code") == UNSUPPORTED_VERSION:
+        data = error.get("data")
+        supported = data.get("supported") if isinstance(data, dict) else None
+        return isinstance(supported, list) and bool(supported) and not set(map(str, supported)) & set(versions.LEGACY)
+    # Those that look for `_meta` or for its fields before they look at the method have no session to offer either.
+    return error.get("code") == METHOD_NOT_FOUND or error.get("code") in modern.MODERN_CODES
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

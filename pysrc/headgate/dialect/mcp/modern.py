@@ -1,0 +1,188 @@
+"""Revision 2026-07-28: no sessions. Each request says in `_meta` what `initialize` used to, and in its fields what a
+proxy needs to know; results say whether they are whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headgate.dialect.mcp import mirrored, versions
+from headgate.dialect.mcp.edit import replaced, with_members
+from headgate.dialect.mcp.jsonrpc import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    MISSING_CAPABILITY,
+    UNSUPPORTED_VERSION,
+    Kind,
+    Message,
+    parse,
+)
+from headgate.dialect.mcp.methods import DISCOVER, INITIALIZE, MODERN_REQUESTS, NAME_SOURCE, REMOVED
+
+NAMESPACE: Final = "io.modelcontextprotocol/"
+PROTOCOL_VERSION: Final = NAMESPACE + "protocolVersion"
+CLIENT_CAPABILITIES: Final = NAMESPACE + "clientCapabilities"
+CLIENT_INFO: Final = NAMESPACE + "clientInfo"
+SERVER_INFO: Final = NAMESPACE + "serverInfo"
+LOG_LEVEL: Final = NAMESPACE + "logLevel"
+REQUEST_META: Final = frozenset((PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL))
+SUBSCRIPTION: Final = NAMESPACE + "subscriptionId"
+
+# Results that clients and proxies may keep; without a hint they must not.
+CACHEABLE: Final = frozenset(
+    (
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+    )
+)
+UNCACHED: Final[dict[str, object]] = {"ttlMs": 0, "cacheScope": "private"}
+COMPLETE: Final[dict[str, object]] = {"resultType": "complete"}
+# Statuses of errors over HTTP; other ones go with 200, as results do.
+STATUSES: Final = {
+    METHOD_NOT_FOUND: 404,
+    HEADER_MISMATCH: 400,
+    MISSING_CAPABILITY: 400,
+    UNSUPPORTED_VERSION: 400,
+}
+# Codes that only a server of this revision answers with.
+MODERN_CODES: Final = frozenset((HEADER_MISMATCH, MISSING_CAPABILITY, INVALID_PARAMS))
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a request is refused, as its HTTP status and JSON-RPC code."""
+
+    status: int
+    code: int
+    message: str
+
+
+def fault(message: Message, header: str | None, fields: Iterable[tuple[str, str]], known: bool) -> Fault | None:
+    """Return what is wrong with a POST whose version field says `header`; None when nothing is.
+
+    `known`: methods that are not in the tables are refused. Order as in the specification's transport section: the
+    method before `_meta`, `_meta` before the mirrored fields.
+    """
+    if not versions.is_modern(header):
+        if message.meta_version is None or (header is None and not versions.is_modern(message.meta_version)):
+            return None
+        return Fault(400, HEADER_MISMATCH, f"{versions.HEADER} does not match the body")
+    found = _request_fault(message, header, known) if message.kind is Kind.REQUEST else None
+    return found or _missing_field(message, fields)
+
+
+def _request_fault(message: Message, header: str | None, known: bool) -> Fault | None:
+    method = message.method or ""
+    if method in REMOVED or (known and method not in MODERN_REQUESTS):
+        return Fault(404, METHOD_NOT_FOUND, f"method not found: {method[:80]}")
+    if message.meta_version is None:
+        if method not in MODERN_REQUESTS:
+            return None
+        return Fault(400, INVALID_PARAMS, f"invalid request parameters: _meta has no {PROTOCOL_VERSION}")
+    if message.meta_version != header:
+        return Fault(400, HEADER_MISMATCH, f"{versions.HEADER} does not match the body")
+    if not message.has_client_capabilities and method in MODERN_REQUESTS:
+        return Fault(400, INVALID_PARAMS, f"invalid request parameters: _meta has no {CLIENT_CAPABILITIES}")
+    if method in NAME_SOURCE and message.name is None:
+        return Fault(400, INVALID_PARAMS, f"invalid request parameters: there is no {NAME_SOURCE[method]}")
+    return None
+
+
+def _missing_field(message: Message, fields: Iterable[tuple[str, str]]) -> Fault | None:
+    if message.method is None:
+        return None
+    present = {name.lower() for name, _ in fields}
+    wanted = [mirrored.METHOD_HEADER] + ([mirrored.NAME_HEADER] if message.name is not None else [])
+    for name in wanted:
+        if name not in present:
+            return Fault(400, HEADER_MISMATCH, f"{name} is missing")
+    return None
+
+
+def completed(method: str, text: bytes) -> bytes:
+    """Return a response with what this revision wants in every result, where the server did not say it."""
+    more = {**COMPLETE, **UNCACHED} if method in CACHEABLE else COMPLETE
+    return with_members(text, ("result",), more)
+
+
+def legacy_words(message: Message) -> Message:
+    """Return a request without what only servers of this revision understand in `_meta`."""
+    if NAMESPACE.encode() not in message.params:
+        return message
+    meta = message.decoded_params().get("_meta")
+    if not isinstance(meta, dict):
+        return message
+    kept = {key: value for key, value in meta.items() if key not in REQUEST_META}
+    return parse(replaced(message.text, ("params", "_meta"), kept))
+
+
+def discover_request() -> Message:
+    """Return a `server/discover` of the gateway's own."""
+    meta = {PROTOCOL_VERSION: versions.MODERN, CLIENT_CAPABILITIES: {}}
+    asked = {"jsonrpc": "2.0", "id": "gw_discover", "method": DISCOVER, "params": {"_meta": meta}}
+    return parse(json.dumps(asked).encode())
+
+
+def revisions_of(text: bytes) -> list[str]:
+    """Return the revisions that an answer to `server/discover` names, none for a refusal."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return []
+    result = found.get("result") if isinstance(found, dict) else None
+    supported = result.get("supportedVersions") if isinstance(result, dict) else None
+    return [one for one in supported if isinstance(one, str)] if isinstance(supported, list) else []
+
+
+def synthetic_initialize(version: str, name: str, build: str) -> Message:
+    """Return the handshake of the gateway's own with a server that has sessions, for a client that has none.
+
+    It promises nothing: a server that asked the client something would wait for ever.
+    """
+    info = {"name": name, "version": build}
+    params = {"protocolVersion": version, "capabilities": {}, "clientInfo": info}
+    return parse(json.dumps({"jsonrpc": "2.0", "id": 0, "method": INITIALIZE, "params": params}).encode())
+
+
+def is_legacy_refusal(status: int, body: bytes) -> bool:
+    """Tell whether an answer to a request of this revision shows that the server does not know it.
+
+    Servers with sessions refuse a request without one with 400, 404 or 405 and a body of their own; servers of this
+    revision use its codes, or "method not found".
+    """
+    if status not in (400, 404, 405, 406):
+        return False
+    try:
+        error = json.loads(body).get("error")
+    except (ValueError, AttributeError):
+        return True
+    return not isinstance(error, dict) or is_legacy_error(error)
+
+
+def is_legacy_error(error: dict[str, Any]) -> bool:
+    """Tell whether a JSON-RPC error shows that the server does not know this revision."""
+    code = error.get("code")
+    if code == UNSUPPORTED_VERSION:
+        data = error.get("data")
+        supported = data.get("supported") if isinstance(data, dict) else None
+        return isinstance(supported, list) and not any(
+            isinstance(one, str) and versions.is_modern(one) for one in supported
+        )
+    return code not in MODERN_CODES and code != METHOD_NOT_FOUND
+
+
+def stripped_capabilities(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the params of `initialize` without what a client without a session cannot do: be asked."""
+    given = params.get("capabilities")
+    if not isinstance(given, dict):
+        return params
+    kept = {key: value for key, value in given.items() if key not in ("roots", "sampling", "elicitation", "tasks")}
+    return {**params, "capabilities": kept}

@@ -1,0 +1,160 @@
+"""Runs of the official MCP conformance suite: against a server of ours, and through the gateway in front of it.
+
+What passes directly must pass through the gateway, check by check; EXCEPTIONS says where it cannot and why.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = ROOT / "build" / "conformance" / "node_modules"
+NODE = MODULES / "node" / "bin" / "node"
+SUITE = MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+RESULTS = ROOT / "docs" / "conformance.md"
+VERSION = "0.2.0-alpha.12"
+OLD = ("2025-03-26", "2025-06-18", "2025-11-25")
+NEW = "2026-07-28"
+# Every way is tried with the last revision that has sessions; with all of them only where the words are the gateway's.
+LAST_TWO = (OLD[-1], NEW)
+FOLDER = re.compile(r"server-(.+)-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d+Z")
+# The suite waits half a second for some things; a busy machine may need another try.
+TRIES = 3
+
+NO_SESSION = "the server asks the client, and there is no session on which the answer could come back"
+EVENT_IDS = "a server that hangs up and is asked again by event id: streams that the gateway makes have no event ids"
+URIS = "URIs carry the name of their target where there are several"
+FIELDS = "the server behind standard input sees no fields, and the gateway does not know which arguments they repeat"
+SESSIONS = "a server with sessions has no `server/discover`: the client is told so, and begins a session"
+INPUT = "a server with sessions asks the client instead of returning `input_required`; a client without one cannot be asked"
+NONE = "there are no sessions, so what is said of them does not apply"
+SESSION_SCENARIOS = ("server-initialize", "server-session-lifecycle", "server-sse-multiple-streams")
+URI_SCENARIOS = ("resources-read-text", "resources-read-binary", "resources-templates-read")
+ASKING = ("tools-call-sampling", "tools-call-elicitation", "elicitation-sep1034-defaults", "elicitation-sep1330-enums")
+INPUT_SCENARIOS = tuple(
+    f"input-required-result-{name}"
+    for name in (
+        "basic-elicitation", "basic-sampling", "basic-list-roots", "request-state", "multiple-input-requests",
+        "multi-round", "non-tool-request", "result-type", "tampered-state", "capability-check",
+        "missing-input-response", "ignore-extra-params",
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Way:
+    """How the suite reaches the server. `target`: None for directly; `words` of the server; `more` of `mcp`."""
+
+    name: str
+    shown: str
+    target: str | None = None
+    words: tuple[str, ...] = ()
+    more: str = ""
+    revisions: tuple[str, ...] = (*OLD, NEW)
+    exceptions: dict[str, str] = field(default_factory=dict)
+    workers: int = 2
+
+
+HTTP = "mcp: {host: \"127.0.0.1:{server}\"}"
+COMMAND = [sys.executable, "-m", "tests.peers.conformant"]
+SAMPLE = f'  - name: other\n    stdio: {{cmd: {json.dumps(sys.executable)}, args: ["-m", "headgate.sample.mcp_server"]}}\n'
+
+
+def stdio(*words: str) -> str:
+    """Return the target of a child process."""
+    script = f"cd {ROOT} && exec {' '.join([*COMMAND, *words])}"
+    return f"stdio: {{cmd: /bin/sh, args: [-c, {json.dumps(script)}]}}"
+
+
+WAYS = (
+    Way("direct", "directly"),
+    Way("http", "StreamableHTTP", HTTP),
+    Way("stdio", "standard input and output", stdio(), exceptions={"http-custom-header-server-validation": FIELDS, "server-sse-polling": EVENT_IDS},
+        revisions=LAST_TWO, workers=1),  # each worker has its process, and a change in one is none in the other
+    Way("rules", "StreamableHTTP with authorization", HTTP, more="  policies: {mcpAuthorization: {rules: ['true']}}\n",
+        revisions=LAST_TWO,
+        exceptions={"server-sse-polling": EVENT_IDS}),
+    Way("several", "with a second target, `prefixMode: never`", HTTP, more="  prefixMode: never\n",
+        revisions=LAST_TWO,
+        exceptions={"server-sse-polling": EVENT_IDS, **dict.fromkeys(URI_SCENARIOS, URIS),
+                    "resources-subscribe": URIS, "resources-unsubscribe": URIS,
+                    "server-stateless": SESSIONS, "dns-rebinding-protection": SESSIONS}),
+    Way("stateless", "`statefulMode: stateless`", HTTP, more="  statefulMode: stateless\n",
+        revisions=LAST_TWO,
+        exceptions={**dict.fromkeys(ASKING, NO_SESSION), **dict.fromkeys(SESSION_SCENARIOS, NONE),
+                    "server-sse-polling": EVENT_IDS}),
+    Way("new-server", "clients with sessions, server without", HTTP, ("--only", "new"), revisions=OLD,
+        exceptions={"server-sse-polling": EVENT_IDS}),
+    Way("new-process", "clients with sessions, process without", stdio("--only", "new"), ("--only", "new"),
+        revisions=OLD[-1:], exceptions={"server-sse-polling": EVENT_IDS}),
+    Way("old-server", "clients without sessions, server with", HTTP, ("--only", "old"), revisions=(NEW,),
+        exceptions={"server-stateless": SESSIONS, "dns-rebinding-protection": SESSIONS,
+                    "http-custom-header-server-validation": FIELDS, **dict.fromkeys(INPUT_SCENARIOS, INPUT)}),
+)  # fmt: skip
+Checks = dict[str, list[tuple[str, str]]]
+
+
+def run(url: str, revision: str, folder: Path, scenario: str | None = None) -> Checks:
+    """Return the checks of each scenario: name and status, sorted."""
+    only = ["--scenario", scenario] if scenario else ["--suite", "all"]
+    done = subprocess.run(
+        [str(NODE), str(SUITE), "server", "--url", url, *only, "--spec-version", revision, "-o", str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    found: Checks = {}
+    for path in folder.iterdir():
+        name = FOLDER.fullmatch(path.name)
+        assert name is not None, path.name
+        checks = json.loads((path / "checks.json").read_text())
+        found[name[1]] = sorted((check["id"], check["status"]) for check in checks)
+    assert found, done.stdout + done.stderr
+    return found
+
+
+def passed(checks: list[tuple[str, str]]) -> bool:
+    """Tell whether nothing failed."""
+    return all(status != "FAILURE" for _, status in checks)
+
+
+def worse(direct: list[tuple[str, str]], through: list[tuple[str, str]]) -> list[str]:
+    """Return the checks that were fine directly and are not through the gateway."""
+    fine = {name for name, _ in direct} - {name for name, status in direct if status != "SUCCESS"}
+    good = {name for name, _ in through} - {name for name, status in through if status != "SUCCESS"}
+    return sorted(fine - good)
+
+
+def table(results: dict[tuple[str, str], Checks]) -> str:
+    """Return the list of results as a page."""
+    lines = [
+        "# MCP conformance",
+        "",
+        f"`@modelcontextprotocol/conformance` {VERSION}, its server scenarios: against the server in `tests/peers/conformant`, and",
+        "through the gateway in front of it. `make conformance` runs it; `tests/end_to_end/test_conformance.py` compares every",
+        "check of every scenario with the direct run and with this page. x: passes; a letter: it cannot, for the reason below.",
+        "",
+    ]
+    reasons: dict[str, str] = {}
+    for revision in (*OLD, NEW):
+        ways = [way for way in WAYS if revision in way.revisions]
+        lines += [f"## {revision}", "", "| scenario | " + " | ".join(way.shown for way in ways) + " |"]
+        lines.append("|---" * (len(ways) + 1) + "|")
+        for scenario in sorted(results["direct", revision]):
+            cells = []
+            for way in ways:
+                checks = results[way.name, revision].get(scenario, [])
+                if scenario in way.exceptions and worse(results["direct", revision][scenario], checks):
+                    cells.append(reasons.setdefault(way.exceptions[scenario], chr(ord("a") + len(reasons))))
+                else:
+                    cells.append("x" if checks and passed(checks) else "fails")
+            lines.append(f"| {scenario} | " + " | ".join(cells) + " |")
+        lines.append("")
+    lines += ["## Reasons", "", *(f"- {letter}: {reason}." for reason, letter in reasons.items())]
+    return "\n".join(lines) + "\n"
