@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
+import sys
+import urllib.request
 
 import pytest
 
@@ -111,3 +115,102 @@ def test_metrics_are_well_formed(running) -> None:
     assert running.metric("gw_workers") == 2
     assert running.metric("gw_build_info") == 1
     assert running.metric("gw_request_duration_seconds_count") == 1
+
+
+def test_the_tasks_of_all_processes_are_shown(running) -> None:
+    status, text = admin(running, "/debug/tasks")
+    assert status == 200
+    document = json.loads(text)
+    assert text == json.dumps(document, separators=(",", ":")), "compact"
+    assert set(document) == {"admin", "workload"}
+    assert any("Supervisor.run" in tree for tree in document["admin"])
+    for index in range(2):
+        assert any(tree.startswith(f"worker {index} task control\n  WorkerProcess._obey ") for tree in document["workload"])
+    assert admin(running, "/debug/tasks", "POST")[0] == 405
+
+
+def test_a_worker_that_does_not_answer_does_not_spoil_the_list(running) -> None:
+    stopped = running.worker_pids()[0]
+    os.kill(stopped, signal.SIGSTOP)
+    try:
+        request = urllib.request.Request(f"http://127.0.0.1:{running.admin}/debug/tasks")
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            document = json.loads(answer.read())
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+    assert "failed to dump workload tasks" in document["workload"]
+    assert any("task control" in tree for tree in document["workload"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"origin": "http://evil.example"}, 403),
+        ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}, 403),
+        ({"host": "evil.example"}, 421),
+        ({"origin": "http://localhost:3000"}, 200),
+    ],
+)
+def test_pages_of_other_sites_are_kept_out(running, fields: dict[str, str], status: int) -> None:
+    assert admin(running, "/logging?level=debug", "POST", headers=fields)[0] == status
+    expected = "debug" if status == 200 else "info"
+    assert admin(running, "/logging")[1] == f"current log level is {expected}\n"
+
+
+def test_levels_add_up_and_reset(running) -> None:
+    def level(query: str) -> set[str]:
+        status, text = admin(running, f"/logging?{query}", "POST")
+        assert status == 200
+        return set(text.removeprefix("current log level is ").strip().split(","))
+
+    assert level("level=headgate.mcp=warn") == {"headgate.mcp=warn", "info"}
+    assert level("level=headgate.http=debug,headgate.mcp=error") == {"headgate.mcp=error", "headgate.http=debug", "info"}
+    assert level("level=") == {"headgate.mcp=error", "headgate.http=debug", "info"}
+    assert level("reset=&level=warn") == {"warn"}
+    assert level("reset") == {"info"}
+    for bad in ("headgate.mcp:warn", "warn,", "headgate.mcp", "=warn", "headgate.mcp=loud"):
+        assert admin(running, f"/logging?level={bad}", "POST")[0] == 400
+    assert level("") == {"info"}
+
+
+def headgate(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "headgate.cli.main", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_a_file_is_compared_with_what_runs(running, tmp_path) -> None:
+    url = f"http://127.0.0.1:{running.admin}"
+    new = tmp_path / "new.yaml"
+    new.write_text(running.path.read_text())
+    same = headgate("-f", str(new), "--diff", url)
+    assert (same.returncode, same.stdout) == (0, "no differences\n")
+    new.write_text(running.path.read_text().replace("body: x", "body: y").replace("name: a", "name: b"))
+    changed = headgate("-f", str(new), "--diff", url)
+    assert changed.returncode == 3
+    assert [line[0] for line in changed.stdout.splitlines()] == ["-", "+"]
+    assert "routes.default/b" in changed.stdout
+    assert '"name": "a"' in admin(running, "/config_dump")[1], "nothing was changed"
+
+
+def test_what_cannot_be_compared_is_an_error(running, tmp_path) -> None:
+    new = tmp_path / "new.yaml"
+    new.write_text("gateways: {default: {port: none}}\nroutes: [{nam: a}]\n")
+    broken = headgate("-f", str(new), "--diff", f"http://127.0.0.1:{running.admin}")
+    assert broken.returncode == 1
+    new.write_text("gateways: {default: {port: 3000}}\n")
+    for url in ("http://127.0.0.1:1", "ftp://x", f"http://127.0.0.1:{running.stats}"):
+        done = headgate("-f", str(new), "--diff", url)
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"headgate: no configuration from {url}: ")
+        assert "Traceback" not in done.stderr
+    assert headgate("--diff").returncode == 2
+
+
+def test_all_errors_of_a_file_are_told_at_once(tmp_path) -> None:
+    new = tmp_path / "new.yaml"
+    new.write_text("gateways:\n  default: {port: none}\nroutes:\n- nam: a\n- policies: {timeout: {requestTimeout: x}}\n")
+    done = headgate("-f", str(new), "--validate-only")
+    assert done.returncode == 1
+    for place in ("gateways.default.port", "routes[0]", "routes[1].policies.timeout"):
+        assert place in done.stderr
+    assert {f"{new}:{line})" in done.stderr for line in (2, 4, 5)} == {True}

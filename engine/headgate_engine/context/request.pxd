@@ -69,6 +69,8 @@ cdef class RequestContext:
     cdef tuple token_buckets             # limit.bucket.TokenBucket that the usage is charged to
     # -- rare log fields: list of (key, value) --------------------------------------------------------------------------
     cdef list log_fields
+    # -- who watches (/debug/trace); None: nobody ---------------------------------------------------------------------------
+    cdef readonly object trace           # its recorder
     # -- suspended step runner -----------------------------------------------------------------------------------------
     cdef int next_step
 

@@ -63,6 +63,9 @@ class RequestContext:
     @property
     def request(self) -> MessageHead: ...
     @property
+    def trace(self) -> object | None:
+        """Who records what happens to this request; None: nobody watches it."""
+    @property
     def method(self) -> str: ...
     @property
     def target(self) -> str: ...

@@ -128,6 +128,7 @@ cdef void recycle_context(RequestContext ctx) noexcept:
     ctx.body = None
     ctx.response_body = None
     ctx.exchange = None
+    ctx.trace = None
     ctx.waiting = None
     ctx.rule = None
     ctx.jwt = None

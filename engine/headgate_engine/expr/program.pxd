@@ -14,6 +14,9 @@ cdef class Program:
     cdef public Counter failures            # evaluations that failed; None: nobody counts
     cdef int failed(self) except -1
 
+    cdef object value_for(self, RequestContext ctx)
+    # test() of a request that is traced: the trace shows the value.
+    cdef int watched_test(self, RequestContext ctx) except -2
     cpdef object evaluate(self, RequestContext ctx)
     # 1 true, 0 false, -1 an error or no bool.
     cpdef int test(self, RequestContext ctx) except -2

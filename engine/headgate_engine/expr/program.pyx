@@ -26,6 +26,18 @@ cdef class Program:
         return frame
 
     cpdef object evaluate(self, RequestContext ctx):
+        if ctx is None or ctx.trace is None:
+            return self.value_for(ctx)
+        started = ctx.trace.clock()
+        try:
+            value = self.value_for(ctx)
+        except EvaluationError as error:
+            ctx.trace.cel(self, started, None, str(error))
+            raise
+        ctx.trace.cel(self, started, value, None)
+        return value
+
+    cdef object value_for(self, RequestContext ctx):
         cdef Frame frame = self.frame
         self.frame = None                # an expression that is evaluated inside itself would need another
         if frame is None:
@@ -52,6 +64,8 @@ cdef class Program:
     cpdef int test(self, RequestContext ctx) except -2:
         cdef Frame frame = self.frame
         cdef int found
+        if ctx is not None and ctx.trace is not None:
+            return self.watched_test(ctx)
         self.frame = None
         if frame is None:
             frame = self._new_frame()
@@ -68,6 +82,16 @@ cdef class Program:
         frame.ctx = None
         self.frame = frame
         return found
+
+    cdef int watched_test(self, RequestContext ctx) except -2:
+        try:
+            value = self.evaluate(ctx)
+        except EvaluationError:
+            return -1
+        if type(value) is bool:
+            return 1 if value else 0
+        self.failed()
+        return -1
 
     cpdef bytes header_value(self, RequestContext ctx):
         try:

@@ -1,9 +1,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable
+from contextvars import ContextVar
 
 from headgate_engine.link.contract import Sink
 from headgate_engine.link.pool import Pool
 
+CALLER: ContextVar[object | None]
 IDEMPOTENT: frozenset[str]
 
 class CallError(OSError):

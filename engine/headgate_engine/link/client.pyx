@@ -2,6 +2,7 @@
 
 import asyncio
 import collections
+import contextvars
 
 from libc.stdint cimport int64_t
 
@@ -17,6 +18,10 @@ cdef enum:
 
 # RFC 9110 section 9.2.2.
 IDEMPOTENT = frozenset(("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"))
+
+
+# The recorder of the traced request on whose behalf this task runs (link.traced); None: nobody watches.
+CALLER = contextvars.ContextVar("caller", default=None)
 
 
 class CallError(OSError):
@@ -37,13 +42,30 @@ cdef class HttpClient:
         self.pool = pool
         self.authority = authority.encode("ascii")
 
-    async def request(self, str method, str target, headers=(), bytes body=None):
+    def request(self, str method, str target, headers=(), bytes body=None):
         """Sends a request and returns its Response once the head has come; raises CallError.
 
         headers: pairs of str, without host, length and connection fields. body None: no body.
         An idempotent request on a kept connection that turns out closed before a byte of the answer is sent once more
         on a fresh one (RFC 9112 section 9.3.1); others are not: a tool must not run twice.
         """
+        trace = CALLER.get()
+        if trace is None:
+            return self._request(method, target, headers, body)
+        return self._traced(trace, method, target, headers, body)
+
+    async def _traced(self, trace, method, target, headers, body):
+        where = self.pool.endpoint.decode("utf-8", "replace")
+        started = trace.nested_started(where)
+        try:
+            response = await self._request(method, target, headers, body)
+        except BaseException as error:
+            trace.nested_ended(started, None, str(error) or type(error).__name__)
+            raise
+        trace.nested_ended(started, response.status, None)
+        return response
+
+    async def _request(self, str method, str target, headers, bytes body):
         cdef ClientCall call = ClientCall(self.pool, self._head(method, target, headers), body)
         call.start(False)
         try:

@@ -7,6 +7,7 @@ from headgate_engine.link.contract cimport ServerStream, Sink, WRITE_FAILED
 from headgate_engine.link.forward cimport Exchange, new_exchange
 from headgate_engine.link.record cimport record_connection, record_refusal
 from headgate_engine.link.timers cimport monotonic_ns
+from headgate_engine.link.traced cimport watched
 from headgate_engine.link.wire cimport Wire
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.plan.plans cimport BindPlan, BindSlot
@@ -282,6 +283,8 @@ cdef class DownstreamConnection(ServerStream):
         exchange = new_exchange(
             self.worker, self, self.codec.take_head(), max(self.last_read_ns, self.idle_since_ns))
         exchange.ctx.connection = self
+        if self.worker.watchers is not None:
+            exchange = watched(exchange, self.plan)
         self.sink = exchange
         return exchange.start(self.plan)
 

@@ -33,6 +33,7 @@ cdef class Worker:
     cdef public object spawn        # spawn(name, coroutine) -> task
     cdef public int64_t accepted, refused, requests
     cdef RequestMeters meters
+    cdef public object watchers     # who wants to trace a request (link.traced); None: nobody
     # True for bytes in the scratch buffer: they stay until control returns to the loop, so a write may borrow them.
     cdef bint owns(self, const char* p) noexcept
     cdef Reply reply(self, int which)

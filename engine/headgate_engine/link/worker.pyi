@@ -1,12 +1,18 @@
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Protocol, type_check_only
 
-from headgate_engine.context.request import Reply
+from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.plan.plans import BindPlan
 from headgate_engine.shared.segment import Segment
 
 LOG_DELAY: float
+
+@type_check_only
+class Watchers(Protocol):
+    """Who waits for a request to trace; `take` gives the recorder of a request that somebody wants."""
+
+    def take(self, ctx: RequestContext) -> object | None: ...
 
 class Worker:
     """What all connections of one worker process share.
@@ -19,6 +25,7 @@ class Worker:
     accepted: int
     refused: int
     requests: int
+    watchers: Watchers | None
     spawn: Callable[[str, Coroutine[Any, Any, None]], asyncio.Task[None]]
     def __init__(
         self,

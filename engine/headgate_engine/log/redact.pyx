@@ -31,6 +31,18 @@ def hide_parameter(str name):
         CONFIGURED_NAMES.append(raw)
 
 
+def redacted(str target):
+    """A target without the values of credentials in its query."""
+    cdef ByteBuffer out
+    cdef bytes raw = target.encode("utf-8", "surrogateescape")
+    cdef Py_ssize_t query = raw.find(b"?")
+    if query < 0:
+        return target
+    out = ByteBuffer()
+    redact(out, raw, <const char*>raw + query + 1, <const char*>raw + len(raw))
+    return out.take().decode("utf-8", "surrogateescape")
+
+
 cdef bint is_secret(const char* p, const char* equals, const char* stop) except -1:
     """Whether the parameter p..equals with the value equals+1..stop carries a credential."""
     cdef Py_ssize_t n = equals - p

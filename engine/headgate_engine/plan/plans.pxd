@@ -35,6 +35,7 @@ cdef class BackendPlan:
     cdef public object handler               # async callable (BACKEND_HANDLER)
     cdef public Reply failure                # BACKEND_INVALID
     cdef public int64_t max_body             # bytes buffered before dispatch (LLM, handler)
+    cdef public object origin                # what it was made from, for the trace; None: nothing to show
 
 cdef class RoutePlan:
     cdef readonly str name, namespace, rule_name
@@ -46,6 +47,7 @@ cdef class RoutePlan:
     cdef public RetryPlan retry              # None: a failed attempt is the answer
     cdef public int64_t request_timeout_ns, backend_timeout_ns   # 0: none
     cdef public tuple backends               # BackendPlan
+    cdef public object origin                # as in BackendPlan
     cdef uint64_t* cumulative                # running sums of weights, one per backend
     cdef uint64_t total_weight
     cdef BackendPlan choose(self)
@@ -57,6 +59,7 @@ cdef class ListenerPlan:
     cdef public tuple response_transforms
     cdef public ResponseHold hold
     cdef public object routes                # route.table.RouteTable
+    cdef public object origin                # as in BackendPlan
 
 cdef enum ForwardedBits:
     FORWARDED_X = 1          # x-forwarded-for, -proto, -host
@@ -77,6 +80,7 @@ cdef class BindPlan:
     cdef public int forwarded                # ForwardedBits
     cdef public int trusted_hops
     cdef public int64_t generation
+    cdef public bint unwatched               # its requests are not traced: what they carry was seen at its front
     cdef public object access_log            # log.access.AccessLogFormat, None: off
     cdef public tuple metric_labels          # (name, expr.program.Program) beside the fixed ones; None: none
 

@@ -34,6 +34,7 @@ class BackendPlan:
     handler: HandlerBackend
     failure: Reply
     max_body: int
+    origin: object | None
     def __init__(self, name: str, protocol: str, kind: int) -> None: ...
     @property
     def name(self) -> str: ...
@@ -54,6 +55,7 @@ class RoutePlan:
     request_timeout_ns: int
     backend_timeout_ns: int
     backends: tuple[BackendPlan, ...]
+    origin: object | None
     def __init__(
         self,
         name: str,
@@ -79,6 +81,7 @@ class ListenerPlan:
     response_transforms: tuple[Step, ...]
     hold: ResponseHold | None
     routes: RouteTable
+    origin: object | None
     def __init__(self, name: str, gateway: str, gateway_namespace: str, routes: RouteTable) -> None: ...
     @property
     def name(self) -> str: ...
@@ -103,6 +106,7 @@ class BindPlan:
     forwarded: int
     trusted_hops: int
     generation: int
+    unwatched: bool
     access_log: AccessLogFormat | None
     metric_labels: tuple[tuple[str, Program], ...] | None
     def __init__(self, key: str, limits: Limits) -> None: ...

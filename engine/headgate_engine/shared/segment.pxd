@@ -12,6 +12,7 @@ cdef enum SlotKind:
     SLOT_HISTOGRAM = 3
     SLOT_BUCKET = 4
     SLOT_ENDPOINT = 5
+    SLOT_CLAIMS = 6
 
 cdef struct SegmentHeader:
     uint64_t magic               # stored last by create()

@@ -10,3 +10,6 @@ class AuthorizationStep(Step):
     def __init__(
         self, deny: Iterable[Program], require: Iterable[Program], allow: Iterable[Program], refused: Reply
     ) -> None: ...
+    @property
+    def rules(self) -> tuple[tuple[str, str], ...]:
+        """(mode, expression) of every rule, in the order of evaluation."""

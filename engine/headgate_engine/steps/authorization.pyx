@@ -18,6 +18,12 @@ cdef class AuthorizationStep(Step):
         self.allow = tuple(allow)
         self.refused = refused
 
+    @property
+    def rules(self):
+        """(mode, expression) of every rule, in the order of evaluation."""
+        return tuple((mode, program.text) for mode, group in (
+            ("deny", self.deny), ("require", self.require), ("allow", self.allow)) for program in group)
+
     cdef bint permits(self, RequestContext ctx) except -1:
         for program in self.deny:
             if (<Program>program).test(ctx) != 0:

@@ -111,8 +111,10 @@ def resident_self() -> int | None:
         return None
 
 
-def report(pid: int, workers: list[int], numbers: list[dict[str, object]]) -> dict[str, object]:
-    """Return the whole document for the supervisor `pid` and its workers."""
+def report(
+    pid: int, workers: list[int], numbers: list[dict[str, object]], heap: dict[str, int] | None = None
+) -> dict[str, object]:
+    """Return the whole document for the supervisor `pid` and its workers. `heap`: sums of what is sampled."""
     return {
         "captured_at_unix_ms": int(time.time() * 1000),
         "capture_mode": "FramePointer",
@@ -122,7 +124,7 @@ def report(pid: int, workers: list[int], numbers: list[dict[str, object]]) -> di
             "allocations": sys.getallocatedblocks(),
             "frees": None,
         },
-        "pprof": None,
+        "pprof": heap,
         "allocator": allocator(),
         "cgroup": cgroup(),
         "smaps": smaps(pid),

@@ -7,6 +7,7 @@ import os
 
 from headgate import __version__
 from headgate.admin import memory
+from headgate.admin.debug import debug_rows
 from headgate.admin.running import Running
 from headgate.admin.web import Answer, Request, Row
 from headgate.config.dump import Runtime, dump
@@ -27,6 +28,8 @@ code{font-size:.95em}</style>
 <li><a href="/config_dump"><code>GET /config_dump</code></a> the configuration that runs</li>
 <li><a href="/logging"><code>GET, POST /logging?level=</code></a> log level of the whole process tree</li>
 <li><a href="/memory"><code>GET /memory</code></a> memory of all processes</li>
+<li><a href="/debug/tasks"><code>GET /debug/tasks</code></a> what every process waits for</li>
+<li><code>POST /debug/trace?expression=</code> the next request, step by step</li>
 <li><code>POST /quitquitquit</code> drain and exit</li>
 </ul></html>
 """
@@ -52,14 +55,15 @@ def admin_rows(running: Running) -> tuple[Row, ...]:
             return Answer(200, f"current log level is {running.process.levels}\n".encode())
         level = request.query.get("level", "")
         try:
-            current = running.process.set_levels(level, "reset" in request.query)
+            current = await running.process.set_levels(level, "reset" in request.query)
         except BadDirective:
             return Answer(400, f"Invalid level provided: {level}\n{USAGE}".encode())
         return Answer(200, f"current log level is {current}\n".encode())
 
     async def memory_report(_request: Request) -> Answer:
         numbers = await running.process.worker_numbers()
-        document = memory.report(os.getpid(), running.process.worker_pids(), numbers)
+        heap = await running.process.heap_totals()
+        document = memory.report(os.getpid(), running.process.worker_pids(), numbers, heap)
         return Answer(200, json.dumps(document, indent=2).encode() + b"\n", JSON)
 
     async def quit_(_request: Request) -> Answer:
@@ -67,10 +71,11 @@ def admin_rows(running: Running) -> tuple[Row, ...]:
         return Answer(200, b"shutdown now\n")
 
     return (
-        Row("GET", "/", index),
+        Row("GET", "/", index, page=True),
         Row("GET", "/config_dump", config_dump),
         Row("GET", "/logging", logging),
         Row("POST", "/logging", logging),
+        *debug_rows(running),
         Row("GET", "/memory", memory_report),
         Row("POST", "/quitquitquit", quit_),
     )
@@ -115,6 +120,7 @@ def process_samples(running: Running) -> list[Sample]:
     samples = [
         Sample("gw_build_info", label_text({"tag": __version__}), "gauge", 1),
         Sample("gw_workers", "", "gauge", len(workers)),
+        Sample("gw_trace_watchers", "", "gauge", running.process.trace_watchers()),
     ]
     for role, pid in [("supervisor", os.getpid()), *((f"worker-{i}", pid) for i, pid in enumerate(workers))]:
         size = memory.resident(pid)

@@ -28,7 +28,7 @@ class AdminServers:
             ipaddress.ip_address(host).is_loopback for host in settings.admin.hosts
         )
         servers = (
-            ("admin", settings.admin, WebServer(admin_rows(self._running), check_host=loopback)),
+            ("admin", settings.admin, WebServer(admin_rows(self._running), guarded=True, check_host=loopback)),
             ("stats", settings.stats, WebServer(stats_rows(self._running))),
             ("readiness", settings.readiness, WebServer(readiness_rows(self._running))),
         )
@@ -42,6 +42,11 @@ class AdminServers:
                 raise OSError(f"{name} server: cannot listen on {address.text}: {error.strerror or error}") from error
             self._servers.append(server)
         self._running.pending.clear()
+
+    def stop_accepting(self) -> None:
+        """Close the ports; what is open goes on."""
+        for server in self._servers:
+            server.stop_accepting()
 
     async def stop(self) -> None:
         """Stop accepting and end what is open."""

@@ -1,25 +1,32 @@
-"""A small HTTP/1.1 server for the operator's ports, on h11: keep-alive, no streaming."""
+"""A small HTTP/1.1 server for the operator's ports, on h11."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 import h11
 
+from headgate.admin import origins
 from headgate.net.sockets import open_socket
+from headgate.net.tasks import spawn
 
 logger = logging.getLogger("headgate.admin")
 
 HEAD_SECONDS = 2.0
 IDLE_SECONDS = 60.0
 READ_SIZE = 8192
+# An expression of 16384 characters, percent-encoded.
+MAX_HEAD = 64 * 1024
 MAX_BODY = 64 * 1024
+# A client that takes nothing for this long does not get the rest of its answer.
+WRITE_SECONDS = 60.0
+# Between two tries to find out whether a client that has closed its side still reads.
+PROBE_SECONDS = 0.02
 
 
 class Request(NamedTuple):
@@ -41,22 +48,40 @@ class Answer(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
 
 
-Handler = Callable[[Request], Awaitable[Answer]]
+class Stream(NamedTuple):
+    """An answer whose body comes in pieces; the connection closes behind it.
+
+    `probe`: bytes without a meaning, which show when a client has gone. The iterator is closed in any case.
+    """
+
+    pieces: AsyncGenerator[bytes, None]
+    content_type: str
+    headers: tuple[tuple[str, str], ...] = ()
+    probe: bytes = b""
+
+
+Handler = Callable[[Request], Awaitable[Answer | Stream]]
 
 
 class Row(NamedTuple):
-    """One endpoint."""
+    """One endpoint. `page`: what links elsewhere may lead to."""
 
     method: str
     path: str
     handler: Handler
+    page: bool = False
 
 
 class WebServer:
-    """Serves a table of endpoints. `check_host` refuses names that DNS rebinding could point at this port."""
+    """Serves a table of endpoints.
 
-    def __init__(self, rows: tuple[Row, ...], check_host: bool = False) -> None:
+    `guarded`: foreign pages are kept out (admin/origins). `check_host`: so are names that DNS rebinding could point at
+    this port; only for addresses of the machine itself, others may have any name.
+    """
+
+    def __init__(self, rows: tuple[Row, ...], guarded: bool = False, check_host: bool = False) -> None:
         self._rows = rows
+        self._guarded = guarded
         self._check_host = check_host
         self._servers: list[asyncio.Server] = []
         self._connections: set[asyncio.StreamWriter] = set()
@@ -76,10 +101,14 @@ class WebServer:
         """What is listened on, for the log."""
         return [str(sock.getsockname()) for server in self._servers for sock in server.sockets]
 
-    async def close(self) -> None:
-        """Stop accepting; answers under way are finished."""
+    def stop_accepting(self) -> None:
+        """Close the ports; what is open goes on."""
         for server in self._servers:
             server.close()
+
+    async def close(self) -> None:
+        """Stop accepting; answers under way are finished."""
+        self.stop_accepting()
         # Readers see the end of their input; an answer under way is written first.
         for writer in list(self._connections):
             writer.close()
@@ -90,12 +119,16 @@ class WebServer:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connections.add(writer)
-        connection = h11.Connection(h11.SERVER, max_incomplete_event_size=READ_SIZE)
+        connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
         try:
             first = True
             while await self._turn(connection, reader, writer, HEAD_SECONDS if first else IDLE_SECONDS):
                 first = False
-        except (TimeoutError, ConnectionError, h11.RemoteProtocolError):
+        except h11.RemoteProtocolError as error:
+            if connection.our_state is h11.IDLE:
+                head = h11.Response(status_code=error.error_status_hint, headers=[("connection", "close")])
+                writer.write(connection.send(head) or b"")
+        except (TimeoutError, ConnectionError):
             pass
         except Exception:  # task boundary: one operator's request must not end the server
             logger.exception("admin request failed")
@@ -114,6 +147,9 @@ class WebServer:
         if request is None:
             return False
         answer = await self._answer(request)
+        if isinstance(answer, Stream):
+            await self._stream(connection, answer, reader, writer)
+            return False
         headers = [("content-length", str(len(answer.body))), *answer.headers]
         if answer.content_type:
             headers.append(("content-type", answer.content_type))
@@ -121,29 +157,88 @@ class WebServer:
         if request.method != "HEAD":
             writer.write(connection.send(h11.Data(data=answer.body)) or b"")
         writer.write(connection.send(h11.EndOfMessage()) or b"")
-        await writer.drain()
+        async with asyncio.timeout(WRITE_SECONDS):
+            await writer.drain()
         if connection.our_state is not h11.DONE or connection.their_state is not h11.DONE:
             return False
         connection.start_next_cycle()
         return True
 
-    async def _call(self, row: Row, request: Request) -> Answer:
+    async def _stream(
+        self, connection: h11.Connection, answer: Stream, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        headers = [("content-type", answer.content_type), ("connection", "close"), *answer.headers]
+        writer.write(connection.send(h11.Response(status_code=200, headers=headers)) or b"")
+        gone = spawn("admin client leaves", _gone(reader, writer, connection, answer.probe))
+        body = spawn("admin stream", _send_pieces(connection, answer.pieces, writer))
+        try:
+            await asyncio.wait((gone, body), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (gone, body):
+                task.cancel()
+            await asyncio.gather(gone, body, return_exceptions=True)
+
+    async def _call(self, row: Row, request: Request) -> Answer | Stream:
         try:
             return await row.handler(request)
         except Exception as error:  # task boundary: the operator sees that it failed, the server goes on
             logger.exception("admin endpoint failed", extra={"path": row.path})
             return Answer(500, f"{type(error).__name__}\n".encode())
 
-    async def _answer(self, request: Request) -> Answer:
-        if self._check_host and not is_local_name(request.host):
-            return Answer(421, b"the admin server answers to localhost and addresses only\n")
+    async def _answer(self, request: Request) -> Answer | Stream:
         rows = [row for row in self._rows if row.path == request.path]
+        if self._check_host and not origins.is_local_name(request.host):
+            return Answer(421, b"the admin server answers to localhost and addresses only\n")
+        if self._guarded:
+            allowed = origins.preflight(request.method, request.headers)
+            if allowed is not None:
+                return Answer(200, content_type="", headers=allowed)
+            if origins.is_foreign(request.headers, request.host, any(row.page for row in rows)):
+                return Answer(403, b"the admin server does not serve pages of other sites\n")
+        answer = await self._dispatch(rows, request)
+        if self._guarded:
+            answer = answer._replace(headers=(*answer.headers, *origins.cors(request.headers)))
+        return answer
+
+    async def _dispatch(self, rows: list[Row], request: Request) -> Answer | Stream:
         if not rows:
             return Answer(404, content_type="")
+        # Nobody traces or measures for the sake of a head.
+        head = request.method == "HEAD" and not request.path.startswith("/debug/")
         for row in rows:
-            if row.method in (request.method, "GET" if request.method == "HEAD" else ""):
+            if row.method == ("GET" if head else request.method):
                 return await self._call(row, request)
         return Answer(405, content_type="", headers=(("allow", ", ".join(row.method for row in rows)),))
+
+
+async def _send_pieces(
+    connection: h11.Connection, pieces: AsyncGenerator[bytes, None], writer: asyncio.StreamWriter
+) -> None:
+    async with contextlib.aclosing(pieces):
+        with contextlib.suppress(OSError):      # the client is gone; also TimeoutError
+            async for piece in pieces:
+                writer.write(connection.send(h11.Data(data=piece)) or b"")
+                async with asyncio.timeout(WRITE_SECONDS):
+                    await writer.drain()
+            writer.write(connection.send(h11.EndOfMessage()) or b"")
+            await writer.drain()
+
+
+async def _gone(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: h11.Connection, probe: bytes
+) -> None:
+    """Return when the client has left. One that closed only its own side may go on reading."""
+    with contextlib.suppress(OSError):
+        while await reader.read(READ_SIZE):
+            pass                    # nothing is expected before the answer ends
+        while probe and not writer.transport.is_closing():
+            # The first write after the end brings the reset that the second one meets.
+            writer.write(connection.send(h11.Data(data=probe)) or b"")
+            await asyncio.sleep(PROBE_SECONDS)
+            await writer.drain()
+            writer.write(connection.send(h11.Data(data=probe)) or b"")
+            await writer.drain()
+            await asyncio.sleep(1.0)
 
 
 async def _read_request(connection: h11.Connection, reader: asyncio.StreamReader) -> Request | None:
@@ -170,16 +265,3 @@ async def _read_request(connection: h11.Connection, reader: asyncio.StreamReader
     query = {name: values[-1] for name, values in parse_qs(url.query, keep_blank_values=True).items()}
     headers = {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers}
     return Request(head.method.decode("ascii"), url.path, query, headers.get("host", ""), headers)
-
-
-def is_local_name(host: str) -> bool:
-    """Tell whether a Host header is `localhost` or an address: what no foreign DNS name can make a browser send."""
-    name = host.rsplit(":", 1)[0] if not host.endswith("]") and host.count(":") != 0 else host
-    name = name.strip("[]")
-    if name.lower() == "localhost" or not host:
-        return True
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True

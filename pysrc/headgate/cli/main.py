@@ -32,6 +32,14 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("-f", "--file", metavar="PATH", help="configuration file, YAML or JSON; - is standard input")
     found.add_argument("-c", "--config", metavar="TEXT", help="configuration given inline")
     found.add_argument("--validate-only", action="store_true", help="check the configuration and exit")
+    found.add_argument(
+        "--diff",
+        metavar="URL",
+        nargs="?",
+        const="http://127.0.0.1:15000",
+        help="check the configuration, print what it would change at the gateway with this admin address, and exit: "
+        "0 nothing, 3 something (default: %(const)s)",
+    )
     found.add_argument("-V", dest="short_version", action="store_true", help="print the version")
     found.add_argument("--version", action="store_true", help="print what this build is, as JSON")
     return found
@@ -52,6 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         source = TextSource(options.config)
     elif options.file is not None:
         source = FileSource(options.file)
+    elif options.diff is not None:
+        print("headgate: --diff needs a configuration: pass --config or --file", file=sys.stderr)
+        return 2
     elif options.validate_only:
         print("No local configuration")
         return 0
@@ -61,6 +72,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except OSError as error:
             print(f"headgate: {error}", file=sys.stderr)
             return 1
+    if options.diff is not None:
+        from headgate.cli import difference
+
+        return difference.run(source, options.diff)
     if options.validate_only:
         return _validate(source)
     from headgate.server.supervisor import serve

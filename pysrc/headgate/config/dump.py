@@ -227,7 +227,8 @@ def _access_log(log: AccessLog) -> Json:
     return found
 
 
-def _frontend(frontend: Frontend) -> list[Json]:
+def frontend_policies(frontend: Frontend) -> Json:
+    """Return the policies of ports by kind."""
     http: Json = {
         "maxBufferSize": frontend.max_buffer_bytes,
         "http1IdleTimeout": duration(frontend.http1_idle_timeout_ms),
@@ -236,15 +237,18 @@ def _frontend(frontend: Frontend) -> list[Json]:
         http["http1MaxHeaders"] = frontend.http1_max_headers
     if frontend.max_connection_duration_ms is not None:
         http["maxConnectionDuration"] = duration(frontend.max_connection_duration_ms)
-    kinds = {
+    return {
         "accessLog": _access_log(frontend.access_log),
         "http": http,
         "tls": {"handshakeTimeout": duration(frontend.tls_handshake_timeout_ms)},
     }
+
+
+def _frontend(frontend: Frontend) -> list[Json]:
     target = {"gateway": {"gatewayName": "default", "gatewayNamespace": "default", "listenerName": None}}
     return [
         {"key": f"frontend/{kind}", "name": None, "target": target, "policy": {"frontend": {kind: value}}}
-        for kind, value in kinds.items()
+        for kind, value in frontend_policies(frontend).items()
     ]
 
 

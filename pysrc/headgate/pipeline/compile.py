@@ -297,6 +297,7 @@ class Compiler:
             listener.gateway_namespace,
             RouteTable(rules, scheme="https" if listener.tls is not None else "http"),
         )
+        found.origin = listener
         policies = listener.policies
         found.request_steps = tuple(steps.gateway_request_steps(policies, self._environment))
         found.response_transforms = steps.response_transforms(policies, self._environment)
@@ -313,6 +314,7 @@ class Compiler:
             backends,
             tuple(entry.weight for entry in route.backends),
         )
+        plan.origin = route
         plan.request_steps = steps.route_request_steps(route.policies, self._environment)
         plan.response_steps = steps.route_response_steps(route.policies)
         plan.response_transforms = steps.response_transforms(route.policies, self._environment)
@@ -371,6 +373,7 @@ class Compiler:
             case MissingBackend():
                 plan = BackendPlan(backend.name, "http", INVALID)
                 plan.failure = reply_of(Row(500, backend.reason, "Internal"))
+        plan.origin = entry
         plan.request_steps = steps.backend_request_steps(entry.policies, self._environment)
         plan.response_steps = steps.backend_response_steps(entry.policies)
         plan.response_transforms = steps.response_transforms(entry.policies, self._environment)

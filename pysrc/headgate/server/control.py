@@ -57,17 +57,57 @@ class Drain:
 
 @dataclass(frozen=True, slots=True)
 class SetLevels:
-    """Use these log directives and this line format (text or json)."""
+    """Use these log directives and this line format (text or json). Answered by Done("levels", number)."""
 
+    number: int
     directives: str
     form: str
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """Report numbers: answered by Told with the same `number`."""
+class Watch:
+    """Trace the next request for which `expression` (None: any) holds. The pipe's end comes with the packet.
+
+    Answered by Done("watch", number). `body_limit`: bytes of a body that the trace shows.
+    """
 
     number: int
+    expression: str | None
+    body_limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unwatch:
+    """A watcher was served elsewhere, or is gone."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Report something: answered by Told with the same `number`. `what`: see server/reports.py.
+
+    What may be long goes as JSON into a memory file that comes with the packet.
+    """
+
+    number: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """Let that process trace you; 0 takes it back. Answered by Told."""
+
+    number: int
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class SampleHeap:
+    """Sample allocations, one for each `rate` bytes on average; 0: no more. Answered by Told."""
+
+    number: int
+    rate: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +134,9 @@ class Told:
     values: dict[str, Any] = field(default_factory=dict)
 
 
-Message = Prepare | Commit | Discard | Drain | SetLevels | Ask | Hello | Done | Told
+Message = (
+    Prepare | Commit | Discard | Drain | SetLevels | Watch | Unwatch | Ask | Permit | SampleHeap | Hello | Done | Told
+)
 
 
 def channel_pair() -> tuple[socket.socket, socket.socket]:

@@ -13,12 +13,26 @@ import time
 from collections.abc import Callable
 
 from headgate.server import control
-from headgate.server.control import Ask, Commit, Discard, Done, Hello, Prepare, Told
+from headgate.server.control import (
+    Ask,
+    Commit,
+    Discard,
+    Done,
+    Hello,
+    Permit,
+    Prepare,
+    SampleHeap,
+    SetLevels,
+    Told,
+    Watch,
+)
 
 logger = logging.getLogger("headgate.supervisor")
 
 PREPARE_SECONDS = 60.0
 ASK_SECONDS = 2.0
+# The first expression loads the compiler.
+WATCH_SECONDS = 10.0
 # A worker that dies within this time of its start is restarted with growing delay.
 EARLY_SECONDS = 5.0
 FIRST_DELAY = 0.1
@@ -152,16 +166,62 @@ class Member:
         self.send(Discard(generation))
         self.given &= set(self.sockets)
 
+    async def watch(self, message: Watch, descriptor: int) -> tuple[str, ...]:
+        """Have the worker trace a request into a pipe; return what is wrong with the expression. ConnectionError."""
+        self.send(message, [descriptor])
+        answer = await self._answer(("watch", message.number), WATCH_SECONDS)
+        assert isinstance(answer, Done)
+        return answer.errors
+
     async def numbers(self) -> dict[str, object]:
         """Return what the worker reports of itself; empty when it does not answer in time."""
-        self._asked += 1
-        self.send(Ask(self._asked))
         try:
-            answer = await self._answer(("told", self._asked), ASK_SECONDS)
+            return await self.ask("numbers", ASK_SECONDS)
         except (ConnectionError, TimeoutError):
             return {}
+
+    async def set_levels(self, directives: str, form: str) -> None:
+        """Have the worker use these log directives; one that is not ready, or does not answer in time, later."""
+        self._asked += 1
+        self.send(SetLevels(self._asked, directives, form))
+        if not self.ready:
+            return
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            await self._answer(("levels", self._asked), ASK_SECONDS)
+
+    async def ask(self, what: str, seconds: float, descriptor: int | None = None) -> dict[str, object]:
+        """Return the answer to a question (server/reports.py); ConnectionError, TimeoutError."""
+        self._asked += 1
+        number = self._asked
+        self.send(Ask(number, what), None if descriptor is None else [descriptor])
+        answer = await self._answer(("told", number), seconds)
         assert isinstance(answer, Told)
         return answer.values
+
+    async def permit(self, pid: int) -> None:
+        """Have the worker let that process trace it; one that does not answer in time is traced or not."""
+        self._asked += 1
+        await self._order(Permit(self._asked, pid), self._asked)
+
+    async def sample_heap(self, rate: int) -> None:
+        """Have the worker sample its allocations; 0: no more."""
+        self._asked += 1
+        await self._order(SampleHeap(self._asked, rate), self._asked)
+
+    async def _order(self, message: control.Message, number: int) -> None:
+        self.send(message)
+        if self.ready:
+            with contextlib.suppress(ConnectionError, TimeoutError):
+                await self._answer(("told", number), ASK_SECONDS)
+
+    async def ask_long(self, what: str, seconds: float) -> bytes:
+        """Return an answer that may be longer than a packet."""
+        descriptor = os.memfd_create("headgate-answer", os.MFD_CLOEXEC)
+        try:
+            await self.ask(what, seconds, descriptor)
+            return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+        finally:
+            os.close(descriptor)
 
     def restart_delay(self) -> float:
         """Return how long to wait before the next start: growing while the process dies early."""

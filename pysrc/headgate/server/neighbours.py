@@ -48,6 +48,7 @@ class Neighbours:
         backend.max_body = MAX_BODY
         route = RoutePlan(BIND, "internal", "", (backend,), (1,))
         plan = BindPlan(BIND, Limits())
+        plan.unwatched = True
         plan.only = ListenerPlan(BIND, BIND, "internal", RouteTable([RouteRule(target=route)]))
         self._worker.set_bind(BIND, plan)
         path = socket_path(self._folder, self._worker.index)

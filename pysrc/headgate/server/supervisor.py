@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import secrets
@@ -12,16 +13,18 @@ import signal
 import sys
 import tempfile
 
-from headgate.admin.running import Running
+from headgate.admin.running import DEFAULT_HEAP_RATE, Running
 from headgate.admin.servers import AdminServers
 from headgate.config.load import FileSource, Loaded, LoadErrors, Source, load
 from headgate.errors import ConfigErrors
 from headgate.ir.gateway import Gateway
 from headgate.net.sockets import open_socket, taken
 from headgate.net.tasks import spawn
-from headgate.server import control
-from headgate.server.control import Drain, SetLevels
+from headgate.server import control, heap, reports
+from headgate.server.control import Drain
 from headgate.server.crew import Member
+from headgate.server.profiling import CpuProfiler, Target, permit_here
+from headgate.server.traces import TraceHub, TraceWatch
 from headgate.server.watch import Fingerprint, changes, fingerprint
 from headgate.telemetry import logs
 from headgate.telemetry.levels import Directives
@@ -31,11 +34,12 @@ from headgate_engine.shared.segment import Segment
 
 logger = logging.getLogger("headgate.supervisor")
 
-# How much longer than the drain deadline a worker may take before it is killed.
 # How long a drain waits for a change of configuration that is under way.
 SETTLE_SECONDS = 5.0
+# How much longer than the drain deadline a worker may take before it is killed.
 KILL_MARGIN_SECONDS = 2.0
 SESSION_KEY_BYTES = 32
+TASKS_SECONDS = 10.0
 
 
 class ReloadFailed(Exception):
@@ -66,6 +70,9 @@ class Supervisor:
         self._generation_gauge = Gauge(segment, series_key("gw_config_generation", {}))
         self._restarts = Counter(segment, series_key("gw_worker_restarts_total", {}))
         self._stopped: asyncio.Event = asyncio.Event()
+        self._traces = TraceHub(segment, self._living)
+        self._profiler = CpuProfiler()
+        self._heap_rate = heap.rate_of(os.environ.get(heap.VARIABLE))
         self._admin = AdminServers(Running(self))
 
     # -- life ----------------------------------------------------------------------------------------------------------
@@ -79,6 +86,10 @@ class Supervisor:
             self._hire(self.gateway)
             for member in self._members:
                 member.listen()
+            # The first worker was started before the configuration was known.
+            await self._members[0].set_levels(str(self.levels), self.gateway.process.log_format)
+            if self._heap_rate:
+                await self.sample_heap(self._heap_rate)
             async with self._reload_lock:
                 await self._install(self.gateway)
             await self._admin.start(self.gateway.process)
@@ -211,6 +222,7 @@ class Supervisor:
         if self._stopping:
             return
         status = member.process.poll() if member.process is not None else None
+        self._traces.worker_died()
         logger.error("worker died", extra={"worker": member.index, "status": status})
         self._restarts.add()
         spawn(f"restart worker {member.index}", self._restart(member))
@@ -226,6 +238,8 @@ class Supervisor:
             config_fd = control.store(self.gateway)
             try:
                 await member.wait_ready()
+                if self._heap_rate:
+                    await member.sample_heap(self._heap_rate)
                 errors = await member.prepare(self.generation, config_fd, self._session_key)
                 if errors:
                     raise ConnectionError("; ".join(errors))
@@ -236,25 +250,75 @@ class Supervisor:
                 return
             finally:
                 os.close(config_fd)
+            await self._traces.readmit(member)
             logger.info("worker restarted", extra={"worker": member.index, "generation": self.generation})
+
+    def _living(self) -> list[Member]:
+        return [member for member in self._members if member.ready]
+
+    async def watch_trace(self, expression: str | None) -> TraceWatch:
+        """Return a watcher of the next request for which the expression holds; TooManyWatchers, BadExpression."""
+        return await self._traces.watch(expression, self.gateway.frontend.max_buffer_bytes)
+
+    def trace_watchers(self) -> int:
+        """Return how many wait for a request."""
+        return self._traces.waiting
 
     async def worker_numbers(self) -> list[dict[str, object]]:
         """Return what each worker reports, by index; an empty one did not answer."""
         return list(await asyncio.gather(*(member.numbers() for member in self._members)))
 
+    async def sample_heap(self, rate: int) -> None:
+        """Sample the allocations of all processes, one for each `rate` bytes on average; 0: no more."""
+        self._heap_rate = rate
+        heap.switch(rate)
+        await asyncio.gather(*(member.sample_heap(rate) for member in self._members))
+
+    async def heap_profile(self) -> bytes:
+        """Return a gzipped profile.proto of the allocations of all processes; empty while nothing is sampled."""
+        return await heap.heap_profile(await self._heap_reports(), self._heap_rate, DEFAULT_HEAP_RATE)
+
+    async def heap_totals(self) -> dict[str, int] | None:
+        """Return the sums of what is sampled; None while nothing is."""
+        return heap.totals(text for _, _, text in await self._heap_reports()) if self._heap_rate else None
+
+    async def _heap_reports(self) -> list[tuple[str, int, bytes]]:
+        found = [("supervisor", os.getpid(), heap.report())]
+        if self._heap_rate:
+            for member in self._living():
+                assert member.process is not None
+                with contextlib.suppress(ConnectionError, TimeoutError):
+                    text = await member.ask_long("heap", TASKS_SECONDS)
+                    found.append((f"worker {member.index}", member.process.pid, text))
+        return found
+
+    async def tasks(self) -> dict[str, list[str]]:
+        """Return the live tasks of the supervisor (`admin`) and of all workers (`workload`), a text for each tree."""
+        own = reports.tasks()
+        answers = await asyncio.gather(*(member_tasks(member) for member in self._members))
+        return {"admin": own, "workload": [text for answer in answers for text in answer]}
+
+    async def cpu_profile(self, seconds: int, frequency: int) -> bytes:
+        """Return a profile of all processes as a profile.proto message; ProfileError."""
+        targets = [Target("supervisor", os.getpid(), permit_here)]
+        for member in self._living():
+            assert member.process is not None
+            targets.append(Target(f"worker {member.index}", member.process.pid, member.permit))
+        return await self._profiler.profile(targets, seconds, frequency)
+
     def worker_pids(self) -> list[int]:
         """Return the process ids of the workers."""
         return [member.process.pid for member in self._members if member.process is not None]
 
-    def set_levels(self, text: str, reset: bool) -> str:
-        """Change the log directives of the whole tree; raises BadDirective. Returns the new directive."""
+    async def set_levels(self, text: str, reset: bool) -> str:
+        """Change the log directives of the whole tree; raises BadDirective. Returns it when all use it."""
         levels = Directives(self._start_levels if reset else str(self.levels))
         if text:
             levels.add(text)
         self.levels = levels
         levels.apply()
-        for member in self._members:
-            member.send(SetLevels(str(levels), self.gateway.process.log_format))
+        form = self.gateway.process.log_format
+        await asyncio.gather(*(member.set_levels(str(levels), form) for member in self._members))
         return str(levels)
 
     # -- the end -------------------------------------------------------------------------------------------------------
@@ -276,6 +340,8 @@ class Supervisor:
     async def _drain(self) -> None:
         settings = self.gateway.process
         longest = max(settings.max_termination_ms, settings.min_termination_ms)
+        self._traces.drain()
+        self._admin.stop_accepting()
         # A configuration on its way is brought in first: a worker that is told to drain before it accepts would leave
         # what waits at its port unanswered. Kept from now on, so that no other begins.
         with contextlib.suppress(TimeoutError):
@@ -293,6 +359,15 @@ class Supervisor:
         self._dismiss()
         logger.info("stopped")
         self._stopped.set()
+
+
+async def member_tasks(member: Member) -> list[str]:
+    """Return the live tasks of a worker; one that does not answer gives the entry of the reference."""
+    try:
+        found: list[str] = json.loads(await member.ask_long("tasks", TASKS_SECONDS))
+    except (ConnectionError, TimeoutError):
+        return ["failed to dump workload tasks"]
+    return found
 
 
 def start_levels(gateway: Gateway) -> str:
@@ -335,6 +410,12 @@ def _serve(source: Source, segment: Segment, folder: str) -> int:
         early.kill()
         print(error, file=sys.stderr)
         return 1
+    try:
+        heap.rate_of(os.environ.get(heap.VARIABLE))
+    except ValueError as error:
+        early.kill()
+        print(f"headgate: cannot start: {error}", file=sys.stderr)
+        return 1
     form = loaded.gateway.process.log_format
     logs.set_up(Directives(start_levels(loaded.gateway)), form)
 
@@ -342,7 +423,6 @@ def _serve(source: Source, segment: Segment, folder: str) -> int:
 
     async def run() -> int:
         supervisor = Supervisor(source, loaded, segment, folder, early)
-        supervisor.set_levels("", True)
         return await supervisor.run()
 
     return asyncio.run(run())

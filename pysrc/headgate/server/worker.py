@@ -21,11 +21,27 @@ from headgate.ir.gateway import Gateway
 from headgate.net.tasks import spawn
 from headgate.pipeline.compile import CompileError, Running, compile_gateway
 from headgate.server import control
-from headgate.server.control import Ask, Commit, Discard, Done, Drain, Hello, Prepare, SetLevels, Told
+from headgate.server.control import (
+    Ask,
+    Commit,
+    Discard,
+    Done,
+    Drain,
+    Hello,
+    Permit,
+    Prepare,
+    SampleHeap,
+    SetLevels,
+    Told,
+    Unwatch,
+    Watch,
+)
 from headgate.server.drain import drain
 from headgate.server.lifeline import die_with_parent
 from headgate.server.listen import Acceptor
 from headgate.server.neighbours import Neighbours
+from headgate.server.reports import long_report
+from headgate.server.watching import Watching
 from headgate.telemetry import logs
 from headgate.telemetry.levels import Directives
 from headgate_engine.link.worker import Worker
@@ -57,6 +73,7 @@ class WorkerProcess:
         loop = asyncio.get_running_loop()
         self._finished = loop.create_future()
         self._worker = Worker(loop, self._segment, self._index, STDOUT, spawn)
+        self._watching = Watching(self._worker, self._segment)
         loop.add_reader(self._channel.fileno(), self._on_packet)
         spawn("control", self._obey())
         self._say(Hello(os.getpid()))
@@ -104,8 +121,23 @@ class WorkerProcess:
                 case SetLevels():
                     logs.set_up(Directives(message.directives), message.form)
                     self._worker.access_log_on = request_lines_wanted()
+                    self._say(Done("levels", message.number))
+                case Watch():
+                    self._say(Done("watch", message.number, tuple(self._watch(message, descriptors[0]))))
+                case Unwatch():
+                    self._watching.drop(message.number)
                 case Ask():
-                    self._say(Told(message.number, self._numbers()))
+                    self._say(Told(message.number, self._tell(message.what, descriptors)))
+                case Permit():
+                    from headgate.server.profiling import permit
+
+                    permit(message.pid)
+                    self._say(Told(message.number))
+                case SampleHeap():
+                    from headgate.server import heap
+
+                    heap.switch(message.rate)
+                    self._say(Told(message.number))
                 case Drain():
                     spawn("drain", self._drain(message))
                 case _:
@@ -148,6 +180,7 @@ class WorkerProcess:
         gateway = running.gateway
         running.activate()
         self._running = running
+        self._watching.configured(gateway)
         handshake_s = gateway.frontend.tls_handshake_timeout_ms / 1000
         keys = tls_keys(gateway)
         for key in running.binds:
@@ -163,8 +196,21 @@ class WorkerProcess:
             spawn("stop accepting", self._acceptors.pop(key).stop())
             self._sockets.pop(key, None)
 
+    def _watch(self, message: Watch, descriptor: int) -> list[str]:
+        if self._running is None:
+            os.close(descriptor)
+            return ["no configuration runs yet"]
+        return self._watching.add(message, descriptor, self._running.gateway)
+
     def _find_relayed(self, key: str) -> Callable[[Call], Awaitable[None]] | None:
         return None if self._running is None else self._running.mcp.relayed(key)
+
+    def _tell(self, what: str, descriptors: list[int]) -> dict[str, object]:
+        if what == "numbers":
+            return self._numbers()
+        with open(descriptors[0], "wb") as file:
+            file.write(long_report(what, self._index))
+        return {}
 
     def _numbers(self) -> dict[str, object]:
         usage = resource.getrusage(resource.RUSAGE_SELF)

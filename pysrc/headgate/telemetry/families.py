@@ -41,6 +41,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("gw_config_synchronized", "gauge", "1 when the newest configuration runs, 0 after a failed reload."),
     Family("gw_config_generation", "gauge", "Number of the running configuration."),
     Family("gw_workers", "gauge", "Worker processes that serve."),
+    Family("gw_trace_watchers", "gauge", "Clients of /debug/trace that wait for a request."),
     Family("gw_worker_restarts_total", "counter", "Worker processes replaced after they died."),
     Family("gw_requests_total", "counter", "Requests, counted when their response ended."),
     Family("gw_request_duration_seconds", "histogram", "Time from a request's head to its response's end.", "H"),

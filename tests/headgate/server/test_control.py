@@ -45,4 +45,4 @@ routes: [{name: a, backends: [{host: "a.test:80", policies: {backendAuth: {key: 
 def test_an_oversized_message_is_refused() -> None:
     ours, _theirs = control.channel_pair()
     with pytest.raises(ValueError):
-        control.send(ours, control.SetLevels("x" * control.MAX_PACKET, "text"))
+        control.send(ours, control.SetLevels(1, "x" * control.MAX_PACKET, "text"))

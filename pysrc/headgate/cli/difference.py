@@ -1,0 +1,51 @@
+"""`headgate -f FILE --diff [URL]`: what a file would change at a gateway that runs."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import sys
+import urllib.request
+from typing import Any, Final
+
+from headgate.config.difference import differences
+from headgate.config.dump import Runtime, dump
+from headgate.config.load import Source, load
+from headgate.errors import ConfigErrors
+
+SECONDS: Final = 10.0
+# Exit status: 0 nothing would change, 1 an error, 3 something would change (2 is a wrong command line).
+CHANGES: Final = 3
+
+
+def run(source: Source, url: str) -> int:
+    """Print what would change; return the exit status."""
+    try:
+        loaded = load(source)
+    except ConfigErrors as error:
+        print(error, file=sys.stderr)
+        return 1
+    for warning in loaded.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    try:
+        running = fetch(url)
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        print(f"headgate: no configuration from {url}: {error}", file=sys.stderr)
+        return 1
+    workers = loaded.gateway.process.workers.resolve(len(os.sched_getaffinity(0)))
+    found = differences(running, dump(loaded.gateway, Runtime(generation=0, workers=workers)))
+    print("\n".join(found) if found else "no differences")
+    return CHANGES if found else 0
+
+
+def fetch(url: str) -> dict[str, Any]:
+    """Return the dump of a gateway; OSError and ValueError."""
+    if not url.startswith(("http://", "https://")):
+        raise ValueError("expected an http URL")
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(f"{url.rstrip('/')}/config_dump", timeout=SECONDS) as answer:
+        document = json.load(answer)
+    if not isinstance(document, dict) or "binds" not in document:
+        raise ValueError("this is no configuration dump")
+    return document

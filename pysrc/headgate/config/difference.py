@@ -1,0 +1,101 @@
+"""What a new configuration would change: two dumps (config/dump.py) compared, without what only time has changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+Json = dict[str, Any]
+
+# Not of the configuration: counters, versions, states of endpoints.
+TOP: Final = frozenset(("workers", "version"))
+IGNORED: Final = frozenset(("generation", "digest", "created", "info", "capacity"))
+MAX_TEXT: Final = 100
+HIDDEN: Final = "~ a secret, or something else that the dump does not show"
+
+
+def differences(old: Json, new: Json) -> list[str]:
+    """Return a line for each difference: `+ path value`, `- path value`, `~ path: old -> new`, in the dump's order.
+
+    Entries of lists are known by their key or name. Secrets are redacted in both, so only that one has changed is told.
+    """
+    left = {key: value for key, value in old.items() if key not in TOP}
+    right = {key: value for key, value in new.items() if key not in TOP}
+    found = list(_maps("", left, right))
+    if not found and _digest(old) != _digest(new):
+        return [HIDDEN]
+    return found
+
+
+def _digest(document: Json) -> Any:
+    config = document.get("config")
+    return config.get("digest") if isinstance(config, dict) else None
+
+
+def _maps(path: str, old: Json, new: Json) -> Iterator[str]:
+    for key in [*old, *(key for key in new if key not in old)]:
+        if key in IGNORED:
+            continue
+        where = f"{path}.{key}" if path else key
+        if key not in new:
+            yield f"- {where} {_text(old[key])}"
+        elif key not in old:
+            yield f"+ {where} {_text(new[key])}"
+        else:
+            yield from _values(where, old[key], new[key])
+
+
+def _values(path: str, old: Any, new: Any) -> Iterator[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        yield from _maps(path, old, new)
+    elif isinstance(old, list) and isinstance(new, list):
+        yield from _lists(path, old, new)
+    elif old != new or type(old) is not type(new):
+        yield f"~ {path}: {_text(old)} -> {_text(new)}"
+
+
+def _lists(path: str, old: list[Any], new: list[Any]) -> Iterator[str]:
+    left, right = _known(old), _known(new)
+    if left is None or right is None:
+        if old != new:
+            yield f"~ {path}: {_text(old)} -> {_text(new)}"
+        return
+    for name in [*left, *(name for name in right if name not in left)]:
+        where = f"{path}[{name}]"
+        if name not in right:
+            yield f"- {where}"
+        elif name not in left:
+            yield f"+ {where}"
+        else:
+            yield from _values(where, left[name], right[name])
+
+
+def _known(entries: list[Any]) -> dict[str, Any] | None:
+    """The entries by what tells them apart; None when nothing does."""
+    found: dict[str, Any] = {}
+    for entry in entries:
+        name = _name(entry)
+        if name is None or name in found:
+            return None
+        found[name] = entry
+    return found
+
+
+def _name(entry: Any) -> str | None:
+    if not isinstance(entry, dict):
+        return None
+    for key in ("key", "name", "hostname", "uid"):
+        if isinstance(entry.get(key), str):
+            return str(entry[key])
+    backend = entry.get("backend")
+    if isinstance(backend, dict):
+        for kind, one in backend.items():
+            if isinstance(one, dict) and isinstance(one.get("name"), str):
+                return f"{kind} {one.get('namespace', '')}/{one['name']}"
+    return None
+
+
+def _text(value: Any) -> str:
+    text = json.dumps(value, separators=(", ", ": "))
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}..."

@@ -1,0 +1,88 @@
+"""The live tasks of a loop as text: what each one waits for, and tasks that wait for others as trees."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import PurePath
+from typing import Any, Final
+
+# A coroutine that awaits itself through others deeper than this is cut.
+MAX_DEPTH: Final = 64
+MAX_TASKS: Final = 10_000
+
+
+def task_trees(tasks: Iterable[asyncio.Task[Any]], prefix: str = "") -> list[str]:
+    """Return one text of several lines for every task that no other one waits for, in the order of their names.
+
+    `prefix` begins each text. Tasks beyond MAX_TASKS are counted, not shown.
+    """
+    living = sorted((task for task in tasks if not task.done()), key=lambda task: task.get_name())
+    awaited = {id(child) for task in living for child in waits_for(task)}
+    roots = [task for task in living if id(task) not in awaited]
+    # Tasks that wait for one another in a circle have no root; each still has to show.
+    seen: set[int] = set()
+    texts: list[str] = []
+    for task in [*roots, *living]:
+        if id(task) in seen:
+            continue
+        if len(texts) == MAX_TASKS:
+            texts.append(f"{prefix}and more: {len(living)} tasks in all")
+            break
+        lines = _lines(task, seen, 0)
+        texts.append("\n".join([prefix + lines[0], *lines[1:]]))
+    return texts
+
+
+def waits_for(task: asyncio.Task[Any]) -> list[asyncio.Task[Any]]:
+    """Return the tasks whose end the task waits for."""
+    waiter = getattr(task, "_fut_waiter", None)
+    if isinstance(waiter, asyncio.Task):
+        return [waiter]
+    # asyncio.gather() waits through a future of its own.
+    return [child for child in getattr(waiter, "_children", ()) if isinstance(child, asyncio.Task) and not child.done()]
+
+
+def _lines(task: asyncio.Task[Any], seen: set[int], depth: int) -> list[str]:
+    seen.add(id(task))
+    found = [f"task {task.get_name()}"]
+    indent = "  "
+    for frame in frames(task):
+        found.append(f"{indent}{frame}")
+        indent += "  "
+    if depth < MAX_DEPTH:
+        for child in waits_for(task):
+            if id(child) not in seen:
+                found += [indent + line for line in _lines(child, seen, depth + 1)]
+    return found
+
+
+def frames(task: asyncio.Task[Any]) -> list[str]:
+    """Return where the task stands, outermost first: `function (file:line)`, and at the end what it waits for."""
+    found: list[str] = []
+    current: Any = task.get_coro()
+    while current is not None and len(found) < MAX_DEPTH:
+        name = getattr(current, "__qualname__", None)
+        if name is None:
+            found.append(f"waits for {type(current).__name__}")
+            break
+        found.append(f"{name}{_place(current)}")
+        current = _awaited(current)
+    return found
+
+
+def _awaited(current: Any) -> Any:
+    for field in ("cr_await", "gi_yieldfrom", "ag_await"):
+        if hasattr(current, field):
+            return getattr(current, field)
+    return None
+
+
+def _place(current: Any) -> str:
+    """Where a coroutine is suspended; compiled ones have no frame."""
+    for field in ("cr_frame", "gi_frame", "ag_frame"):
+        frame = getattr(current, field, None)
+        if frame is not None and getattr(frame, "f_lineno", None) is not None:
+            path = PurePath(frame.f_code.co_filename)
+            return f" ({'/'.join(path.parts[-2:])}:{frame.f_lineno})"
+    return ""

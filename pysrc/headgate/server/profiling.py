@@ -1,0 +1,141 @@
+"""CPU profiles of the whole process tree: one py-spy per process, all into one profile.
+
+py-spy reads the memory of the other process and stops it for each sample, so nothing is loaded into the gateway, and a
+gateway that nobody profiles pays nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from headgate.admin.running import ProfileError
+from headgate.dialect.pprof import CPU, Frame, Profile
+
+# Beyond the time of the capture: py-spy reads the symbols of all libraries first.
+START_SECONDS: Final = 60.0
+PR_SET_PTRACER: Final = 0x59616D61
+FRAME: Final = re.compile(r"(.*) \((.*?)(?::(\d+))?\)")
+DENIED: Final = re.compile(r"permission denied|operation not permitted|EPERM|\(os error 1\)|\(os error 13\)", re.I)
+# Waits until it may look at its target: py-spy ends at once when it may not.
+GATE: Final = 'read -r _ && exec "$@"'
+HELP: Final = (
+    "profiling needs to trace the gateway's processes (ptrace), which is not permitted here. Give the container "
+    "CAP_SYS_PTRACE (docker run --cap-add SYS_PTRACE; Kubernetes securityContext.capabilities.add: [SYS_PTRACE]), "
+    "and on a kernel before 4.8 a seccomp profile that lets ptrace and process_vm_readv through"
+)
+
+
+class Target(NamedTuple):
+    """One process. `permit(pid)` lets that process trace it, 0 takes it back."""
+
+    label: str
+    pid: int
+    permit: Callable[[int], Awaitable[None]]
+
+
+def permit(pid: int) -> None:
+    """Let that process trace this one, where Yama forbids it to all but parents; 0 takes it back."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(pid), 0, 0, 0)
+
+
+async def permit_here(pid: int) -> None:
+    """As permit(), of the process that runs this."""
+    permit(pid)
+
+
+class CpuProfiler:
+    """Makes one profile at a time."""
+
+    def __init__(self) -> None:
+        self._running = False
+
+    async def profile(self, targets: list[Target], seconds: int, frequency: int) -> bytes:
+        """Return a profile.proto message of what the processes did meanwhile; ProfileError."""
+        if self._running:
+            raise ProfileError("a profile is already running")
+        self._running = True
+        try:
+            return await _profile(targets, seconds, frequency)
+        finally:
+            self._running = False
+
+
+async def _profile(targets: list[Target], seconds: int, frequency: int) -> bytes:
+    program = sampler()
+    found = Profile(CPU, ("cpu", "nanoseconds"), 1_000_000_000 // frequency, time.time_ns())
+    began = time.monotonic_ns()
+    with tempfile.TemporaryDirectory(prefix="headgate-profile-") as folder:
+        words = [program, "record", "--rate", str(frequency), "--duration", str(seconds), "--native"]
+        words += ["--format", "raw", "--full-filenames"]
+        jobs = [
+            _record([*words, "--output", f"{folder}/{index}", "--pid", str(target.pid)], target, seconds)
+            for index, target in enumerate(targets)
+        ]
+        errors = [error for error in await asyncio.gather(*jobs) if error]
+        files = [(target.label, Path(folder, str(index))) for index, target in enumerate(targets)]
+        texts = [(label, file.read_text(errors="replace")) for label, file in files if file.exists()]
+    denied = [error for error in errors if DENIED.search(error)]
+    if denied or not texts:
+        raise ProfileError(f"{HELP} ({denied[0]})" if denied else "; ".join(errors) or "py-spy wrote nothing")
+    for label, text in texts:
+        for stack, count in stacks(text):
+            found.add(stack, (count,), (("process", label),))
+    found.duration_ns = time.monotonic_ns() - began
+    return found.encode()
+
+
+async def _record(words: list[str], target: Target, seconds: int) -> str | None:
+    """Run py-spy on one process; what went wrong."""
+    process = await asyncio.create_subprocess_exec(
+        "/bin/sh", "-c", GATE, "sh", *words,
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        await target.permit(process.pid)
+        async with asyncio.timeout(seconds + START_SECONDS):
+            _, told = await process.communicate(b"\n")
+    except TimeoutError:
+        return f"{target.label}: py-spy did not end in time"
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await target.permit(0)
+    if process.returncode == 0:
+        return None
+    return f"{target.label}: " + " ".join(told.decode(errors="replace").partition("Stack backtrace")[0].split())
+
+
+def sampler() -> str:
+    """Return the path of py-spy; ProfileError without one."""
+    beside = Path(sys.executable).with_name("py-spy")
+    found = str(beside) if beside.exists() else shutil.which("py-spy")
+    if found is None:
+        raise ProfileError("py-spy is not installed")
+    return found
+
+
+def stacks(text: str) -> Iterator[tuple[list[Frame], int]]:
+    """Yield the stacks of py-spy's `raw` format, leaf first, each with its number of samples."""
+    for line in text.splitlines():
+        path, _, count = line.rpartition(" ")
+        if path and count.isdigit():
+            yield [frame(word) for word in reversed(path.split(";"))], int(count)
+
+
+def frame(text: str) -> Frame:
+    """Return a frame of `name (file:line)` or `name (library)`."""
+    found = FRAME.fullmatch(text)
+    if found is None:
+        return Frame(text, "", 0)
+    return Frame(found[1], found[2], int(found[3] or 0))

@@ -1,0 +1,26 @@
+"""What a process tells of itself when the operator asks, beside its numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+
+def long_report(what: str, index: int) -> bytes:
+    """Return what worker `index` has to say: `tasks` is a JSON list of texts, `heap`: see server/heap.py."""
+    match what:
+        case "tasks":
+            return json.dumps(tasks(f"worker {index} ")).encode()
+        case "heap":
+            from headgate.server.heap import report
+
+            return report()
+        case _:
+            raise ValueError(f"no report {what!r}")
+
+
+def tasks(prefix: str = "") -> list[str]:
+    """Return the live tasks of this process as texts that begin with `prefix`."""
+    from headgate.net.task_tree import task_trees
+
+    return task_trees(asyncio.all_tasks(), prefix)

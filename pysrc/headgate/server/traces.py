@@ -1,0 +1,151 @@
+"""Traces in the supervisor: offers each watcher to all workers, and reads what the one that takes it writes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import AsyncIterator, Callable
+from typing import Final
+
+from headgate.server.control import Unwatch, Watch
+from headgate.server.crew import Member
+from headgate.trace.offer import CLAIMS, BadExpression, TooManyWatchers
+from headgate_engine.shared.claims import SLOTS, Claims
+from headgate_engine.shared.segment import Segment
+
+logger = logging.getLogger("headgate.trace")
+
+# Fewer than there are slots: numbers on offer must not share one.
+MAX_WATCHERS: Final = SLOTS // 2
+READ_SIZE: Final = 65536
+
+
+class TraceWatch:
+    """One watcher. `lines()` gives the events of the one request it gets; close() when nobody reads any more."""
+
+    def __init__(self, hub: TraceHub, message: Watch) -> None:
+        self.message = message
+        self._hub = hub
+        self._reader, self.writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._waiting: asyncio.Future[None] | None = None
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """Yield the events; ends with the trace, with a drain before it began, or with the worker."""
+        held = b""
+        while self._reader >= 0:
+            try:
+                data = os.read(self._reader, READ_SIZE)
+            except BlockingIOError:
+                await self._readable()
+                continue
+            if not data:
+                return
+            self._hub.release(self)
+            *whole, held = (held + data).split(b"\n") if b"\n" in data else (held + data,)
+            for line in whole:
+                if not line:
+                    return
+                yield line
+
+    async def _readable(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._waiting = loop.create_future()
+        loop.add_reader(self._reader, self._wake)
+        try:
+            await self._waiting
+        finally:
+            if self._reader >= 0:
+                loop.remove_reader(self._reader)
+            self._waiting = None
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    def close(self) -> None:
+        """Stop waiting or reading; the request, if there is one, goes on."""
+        self._hub.forget(self)
+        reader, self._reader = self._reader, -1
+        if reader >= 0:
+            with contextlib.suppress(RuntimeError, OSError):
+                asyncio.get_running_loop().remove_reader(reader)
+            os.close(reader)
+        self._wake()
+
+
+class TraceHub:
+    """All watchers, in the order in which they came. `members`: the workers as they are now."""
+
+    def __init__(self, segment: Segment, members: Callable[[], list[Member]]) -> None:
+        self._claims = Claims(segment, CLAIMS)
+        self._members = members
+        self._watches: dict[int, TraceWatch] = {}
+        self._number = 0
+        self._draining = False
+
+    @property
+    def waiting(self) -> int:
+        """How many have no request yet."""
+        return sum(self._claims.offered(number) for number in self._watches)
+
+    async def watch(self, expression: str | None, body_limit: int) -> TraceWatch:
+        """Return a new watcher that every worker knows of; raises TooManyWatchers and BadExpression."""
+        if len(self._watches) >= MAX_WATCHERS or self._draining:
+            raise TooManyWatchers("the gateway drains" if self._draining else f"{MAX_WATCHERS} wait already")
+        self._number += 1
+        while not self._claims.offer(self._number):
+            self._number += 1
+        found = TraceWatch(self, Watch(self._number, expression, body_limit))
+        self._watches[self._number] = found
+        try:
+            answers = await asyncio.gather(*(self._tell(member, found) for member in self._members()))
+            errors = [error for answer in answers for error in answer]
+            if errors:
+                raise BadExpression(errors[0])
+        except BaseException:
+            found.close()
+            raise
+        return found
+
+    async def _tell(self, member: Member, watch: TraceWatch) -> tuple[str, ...]:
+        try:
+            return await member.watch(watch.message, watch.writer)
+        except (ConnectionError, TimeoutError):
+            logger.debug("worker does not take watchers", extra={"worker": member.index})
+            return ()
+
+    async def readmit(self, member: Member) -> None:
+        """Tell a new worker of those that wait."""
+        for number in sorted(self._watches):
+            watch = self._watches.get(number)
+            if watch is not None and watch.writer >= 0 and self._claims.offered(number):
+                await self._tell(member, watch)
+
+    def release(self, watch: TraceWatch) -> None:
+        """One worker has taken it: the others let go, so that the pipe ends with that one's trace."""
+        writer, watch.writer = watch.writer, -1
+        if writer >= 0:
+            os.close(writer)
+            for member in self._members():
+                member.send(Unwatch(watch.message.number))
+
+    def forget(self, watch: TraceWatch) -> None:
+        """Nobody reads it any more."""
+        if self._watches.pop(watch.message.number, None) is not None:
+            self._claims.take(watch.message.number)
+            self.release(watch)
+
+    def worker_died(self) -> None:
+        """A trace that the dead worker had taken ends here, even if it had not said a word."""
+        for number, watch in list(self._watches.items()):
+            if not self._claims.offered(number):
+                self.release(watch)
+
+    def drain(self) -> None:
+        """End those that still wait; traces under way end with their request."""
+        self._draining = True
+        for number, watch in list(self._watches.items()):
+            if self._claims.take(number):
+                watch.close()

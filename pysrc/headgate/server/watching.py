@@ -1,0 +1,70 @@
+"""Traces in a worker: takes in the watchers that the supervisor offers."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from headgate.ir.gateway import Gateway
+from headgate.server.control import Watch
+from headgate_engine.link.worker import Worker
+from headgate_engine.shared.segment import Segment
+
+if TYPE_CHECKING:  # a worker that nobody watches loads none of it
+    from headgate.trace.watchers import Watchers
+
+
+class Watching:
+    """The watchers of one worker; `worker.watchers` is set while there are any."""
+
+    def __init__(self, worker: Worker, segment: Segment) -> None:
+        self._worker = worker
+        self._segment = segment
+        self._watchers: Watchers | None = None
+
+    def add(self, message: Watch, descriptor: int, gateway: Gateway) -> list[str]:
+        """Let one wait; `descriptor` leads to the supervisor. Return what is wrong with its expression."""
+        from headgate.trace.watchers import Watcher
+
+        program = None
+        if message.expression:
+            from headgate.expr.compile import compile_expression
+            from headgate.expr.custom import parse_functions
+            from headgate.expr.faults import ExpressionError
+
+            text = gateway.process.custom_functions
+            try:
+                program = compile_expression(message.expression, "gateway", parse_functions(text) if text else {})
+            except ExpressionError as error:
+                os.close(descriptor)
+                return [str(error)]
+        watchers = self._list(gateway)
+        watchers.body_limit = message.body_limit
+        watchers.add(Watcher(message.number, descriptor, program))
+        return []
+
+    def drop(self, number: int) -> None:
+        """Forget one."""
+        if self._watchers is not None:
+            self._watchers.drop(number)
+
+    def configured(self, gateway: Gateway) -> None:
+        """Another configuration runs from now on."""
+        if self._watchers is not None:
+            from headgate.server.descriptions import PlanDescriptions
+
+            self._watchers.descriptions = PlanDescriptions(gateway)
+
+    def _list(self, gateway: Gateway) -> Watchers:
+        from headgate.server.descriptions import PlanDescriptions
+        from headgate.trace.offer import CLAIMS
+        from headgate.trace.watchers import Watchers
+        from headgate_engine.shared.claims import Claims
+
+        def changed(watchers: Watchers | None) -> None:
+            self._worker.watchers = watchers
+
+        if self._watchers is None:
+            self._watchers = Watchers(Claims(self._segment, CLAIMS), changed)
+        self._watchers.descriptions = PlanDescriptions(gateway)
+        return self._watchers

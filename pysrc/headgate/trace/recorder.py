@@ -1,0 +1,339 @@
+"""Records one request: the engine (link/traced) and the HTTP client call it at every stage.
+
+No method may raise: a fault in here ends the trace, never the request.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, Final, Protocol, TypeVar, cast
+
+from headgate.trace import events
+from headgate.trace.events import ERROR, INFO, SUCCESS, WARN, Json
+from headgate.trace.explain import Skip, explain
+from headgate.trace.outlet import Outlet
+from headgate.trace.state import Secrets, plain, request_state
+from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.expr.program import Program
+from headgate_engine.log.redact import redacted
+from headgate_engine.plan.plans import BackendPlan, ListenerPlan, RoutePlan
+from headgate_engine.plan.step import Step
+from headgate_engine.steps.authorization import AuthorizationStep
+
+logger = logging.getLogger("headgate.trace")
+
+# Bytes of a body in each state; body snapshots show more.
+STATE_BODY: Final = 16384
+
+F = TypeVar("F", bound=Callable[..., Any])
+# Scopes of steps whose calls are no ordinary HTTP calls of a policy.
+SCOPES: Final = {"requestMirror": "mirror", "mcp": "mcp", "llm": "llm"}
+FORMATS: Final = (
+    ("/chat/completions", "completions"),
+    ("/messages", "messages"),
+    ("/responses", "responses"),
+    ("/embeddings", "embeddings"),
+)
+
+
+class Descriptions(Protocol):
+    """What higher layers know of the plans: policies and candidates, as the configuration dump shows them."""
+
+    def frontend(self) -> Json: ...
+    def gateway(self, listener: ListenerPlan) -> Json: ...
+    def route(self, route: RoutePlan) -> Json: ...
+    def backend(self, backend: BackendPlan) -> Json: ...
+    def route_key(self, route: RoutePlan) -> str: ...
+    def candidates(self, listener: ListenerPlan, host: str) -> list[str]: ...
+
+
+def safe(method: F) -> F:
+    """End the trace when the method fails."""
+
+    @functools.wraps(method)
+    def call(self: Recorder, *arguments: Any) -> Any:
+        if self.closed:
+            return None
+        try:
+            return method(self, *arguments)
+        except Exception:  # task boundary: the request goes on untraced
+            logger.exception("trace failed")
+            self.closed = True
+            self._outlet.close()
+            return None
+
+    return cast(F, call)
+
+
+class Recorder:
+    """The trace of `ctx`. `body_limit`: bytes of a body that are shown."""
+
+    def __init__(self, outlet: Outlet, ctx: RequestContext, descriptions: Descriptions, body_limit: int) -> None:
+        self._outlet = outlet
+        self._ctx = ctx
+        self._told = descriptions
+        self.body_limit = body_limit
+        self.closed = False
+        self._began = time.monotonic_ns()
+        self._busy = False
+        self._call_started = 0
+        self._evaluated: dict[str, Any] = {}
+        self._before = ""
+        self._nested = 0
+        self._ended = False
+
+    # -- writing -------------------------------------------------------------------------------------------------------
+    def clock(self) -> int:
+        """Return microseconds since the request began."""
+        return (time.monotonic_ns() - self._began) // 1000
+
+    def _emit(
+        self, message: Json, severity: str = INFO, start: int | None = None, scope: tuple[str, ...] = ()
+    ) -> None:
+        self._outlet.write(events.frame(message, severity, self.clock(), start, scope))
+
+    def _state(self) -> Json:
+        self._busy = True
+        try:
+            return request_state(self._ctx, min(self.body_limit, STATE_BODY))
+        finally:
+            self._busy = False
+
+    # -- stages --------------------------------------------------------------------------------------------------------
+    @safe
+    def started(self) -> None:
+        """Tell the first two events."""
+        self._emit({"type": "requestStarted"})
+        self.request_snapshot("initial request")
+
+    @safe
+    def request_snapshot(self, stage: str) -> None:
+        """Tell what the request has become."""
+        self._emit({"type": "requestSnapshot", "stage": stage, "requestState": self._state()})
+
+    @safe
+    def response_snapshot(self, stage: str) -> None:
+        """Tell what the response has become."""
+        self._emit({"type": "responseSnapshot", "stage": stage, "requestState": self._state()})
+
+    @safe
+    def body_snapshot(self, stage: str, seen: int, body: bytes | None) -> None:
+        """Tell the first bytes of a body, if it has any."""
+        if seen:
+            self._emit({"type": "bodySnapshot", "stage": stage, "body": base64.b64encode(body or b"").decode()})
+
+    @safe
+    def listener_chosen(self, listener: ListenerPlan | None) -> None:
+        """Tell the policies of the port and of the gateway phase."""
+        phase = "frontend" if listener is None else "listenerFrontend"
+        self._policies(phase, self._told.frontend())
+        if listener is not None:
+            self._policies("gateway", self._told.gateway(listener))
+
+    def _policies(self, phase: str, effective: Json) -> None:
+        self._emit({"type": "policySelection", "phase": phase, "effectivePolicy": effective})
+
+    @safe
+    def route_chosen(self, listener: ListenerPlan, route: RoutePlan | None) -> None:
+        """Tell the route and its policies."""
+        key = None if route is None else self._told.route_key(route)
+        candidates = self._told.candidates(listener, self._ctx.authority)
+        message = {"type": "routeSelection", "selectedRoute": key, "evaluatedRoutes": candidates}
+        self._emit(message, ERROR if key is None else INFO)
+        if route is not None:
+            self._policies("route", self._told.route(route))
+
+    @safe
+    def backend_chosen(self, backend: BackendPlan, phase: str = "backend") -> None:
+        """Tell the policies of one attempt."""
+        self._policies(phase, self._told.backend(backend))
+
+    @safe
+    def endpoint_chosen(self, address: bytes) -> None:
+        """Tell which of several endpoints gets the request."""
+        self.note("endpoint", {"selected": address.decode("utf-8", "replace")})
+
+    @safe
+    def note(self, kind: str, details: Json | str, severity: str = INFO) -> None:
+        """Tell something that a policy or the gateway itself did."""
+        self._emit({"type": "policyEvent", "kind": kind, "details": details}, severity)
+
+    # -- steps ---------------------------------------------------------------------------------------------------------
+    @safe
+    def step_starts(self) -> None:
+        """Remember what a step begins with."""
+        self._evaluated.clear()
+        self._before = f"{self._ctx.authority}{self._ctx.target}"
+
+    @safe
+    def step_ended(self, step: Step, phase: str, started: int, reply: Reply | None) -> None:
+        """Tell what a step did; `reply`: what it answered."""
+        kind = events.kind_of(step.name)[0]
+        if isinstance(step, AuthorizationStep):
+            rules = [
+                {"name": text, "matched": self._evaluated.get(text) is True, "mode": mode} for mode, text in step.rules
+            ]
+            result = "allow" if reply is None else "deny"
+            self._emit(
+                {"type": "authorizationResult", "rules": rules, "result": result},
+                SUCCESS if reply is None else ERROR,
+                started,
+            )
+        details = explain(step, self._ctx, reply, self._before)
+        if isinstance(details, Skip):
+            self._policy(kind, {"type": "skip", "reason": str(details)}, INFO, started)
+        else:
+            failed = reply is not None and reply.status >= 400
+            self._policy(kind, {"type": "apply", "details": details}, ERROR if failed else SUCCESS, started)
+        if reply is None:
+            self.request_snapshot(events.stage_of(step.name, phase))
+
+    def _policy(self, kind: str, result: Json, severity: str, started: int | None) -> None:
+        self._emit({"type": "policy", "kind": kind, "result": result}, severity, started)
+
+    @safe
+    def step_raised(self, step: Step, started: int, detail: str) -> None:
+        """Tell a step that broke or was cut short."""
+        result = {"type": "apply", "details": {"failed": detail}}
+        self._policy(events.kind_of(step.name)[0], result, ERROR, started)
+
+    @safe
+    def response_step_ended(self, step: Step, level: str, started: int) -> None:
+        """Tell what a step made of the response."""
+        kind, words = events.kind_of(step.name)
+        details = explain(step, self._ctx, None, self._before)
+        self._policy(kind, {"type": "apply", "details": details}, SUCCESS, started)
+        self.response_snapshot(words if level == "route" else f"{level} {words}")
+
+    @safe
+    def cel(self, program: Program, started: int, value: Any, error: str | None) -> None:
+        """Tell the value of an expression."""
+        if self._busy:
+            return
+        self._evaluated[program.text] = value
+        result: Any = {"error": error}
+        if error is None:
+            self._busy = True
+            try:
+                secrets = Secrets(self._ctx)
+            finally:
+                self._busy = False
+            result = secrets.cleaned(program, plain(value, self.body_limit))
+        message = {"type": "cel", "expr": program.text, "requestState": self._state(), "result": result}
+        self._emit(message, INFO if error is None else WARN, started)
+
+    # -- backends ------------------------------------------------------------------------------------------------------
+    @safe
+    def call_started(self, target: str) -> None:
+        """Tell that the backend is called."""
+        self._call_started = self.clock()
+        self._emit({"type": "backendCallStart", "target": target})
+
+    @safe
+    def call_ended(self, status: int | None, error: str | None) -> None:
+        """Tell what came of the call."""
+        message = {"type": "backendCallResult", "status": status, "error": error}
+        self._emit(message, events.severity_of_status(status, error), self._call_started)
+
+    @safe
+    def handler_answered(self) -> None:
+        """Tell what the handler of MCP found out."""
+        found = {key.removeprefix("mcp."): value for key, value in self._ctx.log_field_items if key.startswith("mcp.")}
+        if found:
+            self.note("mcp", found, ERROR if "error.message" in found else INFO)
+
+    @safe
+    def llm_body(self, body: bytes) -> None:
+        """Tell the client's body before it is translated."""
+        self.body_snapshot("llm request before translation", len(body or b""), (body or b"")[: self.body_limit])
+
+    @safe
+    def llm_chosen(self, provider: bytes | None, model: bytes | None, body: bytes | None) -> None:
+        """Tell provider and model."""
+        path = self._ctx.path
+        form = next((form for suffix, form in FORMATS if path.endswith(suffix)), "passthrough")
+        name = None if provider is None else provider.decode("utf-8", "replace")
+        self._emit({"type": "llmRouteResolved", "provider": name, "routeType": form})
+        message = {
+            "type": "llmRequestDetected",
+            "provider": name,
+            "inputFormat": form,
+            "upstreamRouteType": form,
+            "requestModel": None if model is None else model.decode("utf-8", "replace"),
+            "streaming": streams(body),
+        }
+        self._emit(message)
+
+    # -- calls on behalf of the request (link/client) ------------------------------------------------------------------
+    def scoped(self, name: str) -> Nested:
+        """Return who records the calls of a step or handler."""
+        return Nested(self, SCOPES.get(name, "http"))
+
+    @safe
+    def nested_started(self, scope: tuple[str, ...], target: str) -> int:
+        """Tell that a call begins that is not the request's own."""
+        self._nested += 1
+        self._emit({"type": "backendCallStart", "target": target}, INFO, None, scope)
+        return self.clock()
+
+    @safe
+    def nested_ended(self, scope: tuple[str, ...], started: int, status: int | None, error: str | None) -> None:
+        """Tell what came of it."""
+        self._nested -= 1
+        message = {"type": "backendCallResult", "status": status, "error": error}
+        self._emit(message, events.severity_of_status(status, error), started, scope)
+        self._close_when_over()
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+    @safe
+    def finished(self, status: int, error: str | None, reason: str | None) -> None:
+        """Tell the end; a status of 0: no response was begun."""
+        shown = None if error is None else redacted(error)
+        message: Json = {"type": "requestFinished", "status": status or None, "error": shown}
+        if reason is not None:
+            message["reason"] = reason
+        self._emit(message, events.severity_of_status(status or None, shown))
+
+    @safe
+    def over(self) -> None:
+        """Close the trace once the calls under way have ended."""
+        self._ended = True
+        self._close_when_over()
+
+    def _close_when_over(self) -> None:
+        if self._ended and self._nested == 0:
+            self.closed = True
+            self._outlet.end()
+
+
+class Nested:
+    """Records the calls that a step or a handler makes; the HTTP client finds it in its context."""
+
+    __slots__ = ("_recorder", "_scope")
+
+    def __init__(self, recorder: Recorder, scope: str) -> None:
+        self._recorder = recorder
+        self._scope = (scope,)
+
+    def nested_started(self, target: str) -> int:
+        """Tell that a call begins; return when."""
+        return self._recorder.nested_started(self._scope, target) or 0
+
+    def nested_ended(self, started: int, status: int | None, error: str | None) -> None:
+        """Tell what came of it."""
+        self._recorder.nested_ended(self._scope, started, status, error)
+
+
+def streams(body: bytes | None) -> bool:
+    """Tell whether an LLM request asks for a stream."""
+    import json
+
+    try:
+        document = json.loads(body or b"")
+    except ValueError:
+        return False
+    return isinstance(document, dict) and document.get("stream") is True

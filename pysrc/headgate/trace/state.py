@@ -1,0 +1,146 @@
+"""What is known of a request, as the variables of expressions show it, without credentials."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+
+from headgate.expr.compile import compile_expression
+from headgate_engine.context.request import RequestContext
+from headgate_engine.expr.functions import text_of
+from headgate_engine.expr.program import Program
+from headgate_engine.expr.values import Duration, EvaluationError, Redacted, Timestamp, Uint
+from headgate_engine.expr.views import HeaderView
+from headgate_engine.log.redact import REDACTED, redacted
+
+Json = dict[str, Any]
+
+# In the order in which a state shows them.
+VARIABLES: Final = (
+    "request", "response", "source", "destination", "jwt", "apiKey", "basicAuth", "llm", "llmRequest", "mcp", "backend",
+    "extauthz", "extproc", "mcpGuardrails", "metadata", "proxy", "env",
+)  # fmt: skip
+HIDDEN: Final = 8  # form of HeaderView (headgate_engine/expr/views.pyx)
+# Shown under another name, or said already by another field.
+LEFT_OUT: Final = frozenset(("bodyPrefix",))
+URLS: Final = frozenset(("uri", "pathAndQuery"))
+# Response and request fields that hold a URL.
+URL_FIELDS: Final = frozenset(("location", "referer"))
+MAX_DEPTH: Final = 32
+# Shorter than this, a value cannot be told from a word.
+MIN_SECRET: Final = 6
+
+
+@cache
+def _programs() -> tuple[tuple[str, Program], ...]:
+    return tuple((name, compile_expression(name, "log", {})) for name in VARIABLES)
+
+
+def request_state(ctx: RequestContext, body_limit: int) -> Json:
+    """Return the variables that have a value; `body_limit`: bytes of a body that are shown."""
+    found: Json = {}
+    for name, program in _programs():
+        try:
+            value = program.evaluate(ctx)
+        except EvaluationError:
+            continue
+        shown = plain(value, body_limit)
+        if shown not in (None, {}, "", []):
+            found[name] = shown
+    return found
+
+
+def plain(value: Any, body_limit: int, depth: int = 0) -> Any:
+    """Return a value as JSON: bytes as base64, times as text, sensitive fields as `<redacted>`, nulls left out."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, Redacted):
+        return REDACTED
+    if isinstance(value, str):
+        return value if type(value) is str else str.__str__(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value[:body_limit]).decode()
+    if isinstance(value, Duration):
+        return seconds(value.ns)
+    if isinstance(value, Timestamp):
+        return text_of(value)
+    if isinstance(value, Uint):
+        return value.value
+    if depth > MAX_DEPTH:
+        return "..."
+    if isinstance(value, HeaderView):
+        return {name: _field(name, text) for name, text in value.formed(HIDDEN).cel_items()}
+    if isinstance(value, Mapping):
+        return _map(value, body_limit, depth)
+    if isinstance(value, list | tuple):
+        return [plain(one, body_limit, depth + 1) for one in value]
+    return str(value)
+
+
+def _map(value: Mapping[Any, Any], body_limit: int, depth: int) -> Json:
+    found: Json = {}
+    for key, one in value.items():
+        name = str(key)
+        if name in LEFT_OUT and depth == 0:
+            continue
+        shown = plain(one, body_limit, depth + 1)
+        if shown is not None:
+            found[name] = redacted(shown) if depth == 0 and name in URLS else shown
+    return found
+
+
+def _field(name: str, text: Any) -> Any:
+    if name not in URL_FIELDS:
+        return text
+    return redacted(text) if isinstance(text, str) else [redacted(one) for one in text]
+
+
+def seconds(ns: int) -> str:
+    """Return a span as the specification shows it: `0.001614666s`."""
+    return f"{ns / 1e9:.9f}s"
+
+
+class Secrets:
+    """The credentials that a request carries, so that results of expressions do not show them."""
+
+    def __init__(self, ctx: RequestContext) -> None:
+        self._names: set[str] = set()
+        values: set[str] = set()
+        for head in (ctx.request, ctx.response_head):
+            if head is None:
+                continue
+            view = HeaderView(head)
+            shown = dict(view.formed(HIDDEN).cel_items())
+            for name, text in view.cel_items():
+                if shown.get(name) != text:
+                    self._names.add(name)
+                    for one in text if isinstance(text, list) else [text]:
+                        values.update(one.replace(";", " ").replace("=", " ").split())
+                        values.add(one)
+        for raw in (ctx.jwt_token, ctx.api_key_text):
+            if raw:
+                values.add(raw.decode("latin-1"))
+        self._values = {value for value in values if len(value) >= MIN_SECRET}
+
+    def cleaned(self, program: Program, value: Any) -> Any:
+        """Return the JSON of a result, or `<redacted>` where a credential may have gone into it."""
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        text = program.text.lower()
+        if any(word in text for word in ("unredacted", "rawtoken", "apikey.key")) or any(
+            name in text for name in self._names
+        ):
+            return REDACTED
+        return self._without(value)
+
+    def _without(self, value: Any) -> Any:
+        if isinstance(value, str):
+            hidden = any(secret in value or (len(value) >= MIN_SECRET and value in secret) for secret in self._values)
+            return REDACTED if hidden else redacted(value)
+        if isinstance(value, list):
+            return [self._without(one) for one in value]
+        if isinstance(value, dict):
+            return {key: self._without(one) for key, one in value.items()}
+        return value

@@ -1,0 +1,119 @@
+"""The commands of the page on operation do what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from tests.end_to_end.asking import ask
+from tests.end_to_end.conftest import gateway  # noqa: F401 - a fixture
+from tests.end_to_end.tracing import checked, wait_for, watchers
+
+from headgate.trace.events import TYPES
+
+PAGE = (Path(__file__).parents[2] / "docs/operate.md").read_text()
+BLOCKS = dict(re.findall(r"^## ([^\n]*)\n(?:(?!^## ).)*?^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
+CONFIG = """
+gateways:
+  default: {port: {port}}
+routes:
+- name: web
+  policies: {directResponse: {status: 200, body: x}}
+"""
+
+
+@pytest.fixture
+def running(gateway):  # noqa: F811
+    return gateway(CONFIG, workers=2)
+
+
+@pytest.fixture
+def shell(running, tmp_path: Path):
+    (tmp_path / "bin").mkdir()
+    command = tmp_path / "bin" / "headgate"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m headgate.cli.main "$@"\n')
+    command.chmod(0o755)
+    (tmp_path / "config.yaml").symlink_to(running.path)
+    path = f"{tmp_path}/bin:{os.environ['PATH']}"
+
+    def run(title: str) -> list[str]:
+        """The output of each command of a section."""
+        found = []
+        for line in BLOCKS[title].strip().splitlines():
+            text = line.replace("127.0.0.1:15000", f"127.0.0.1:{running.admin}")
+            done = subprocess.run(
+                ["/bin/sh", "-c", text], cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True,
+                timeout=550, check=False,
+            )  # fmt: skip
+            assert done.returncode == 0, (line, done.stdout, done.stderr)
+            found.append(done.stdout)
+        return found
+
+    return run
+
+
+def test_every_section_with_commands_is_tested() -> None:
+    names = Path(__file__).read_text()
+    assert len(BLOCKS) == 7
+    for title in BLOCKS:
+        assert f'shell("{title}")' in names, title
+
+
+def test_log_levels(shell) -> None:
+    assert shell("Log levels") == [
+        "current log level is info\n",
+        "current log level is headgate.mcp=debug,request=warn,info\n",
+        "current log level is info\n",
+    ]
+
+
+def test_trace(shell, running) -> None:
+    found: list[str] = []
+    thread = threading.Thread(target=lambda: found.extend(shell("Trace")))
+    thread.start()
+    wait_for(lambda: watchers(running) == 1)
+    ask(running, path="/other")
+    ask(running, path="/api/x")
+    thread.join()
+    assert found[0].startswith(": ready\n\n")
+    events = [checked(json.loads(line[6:])) for line in found[0].splitlines() if line.startswith("data: ")]
+    assert events[1]["message"]["requestState"]["request"]["path"] == "/api/x"
+    (example,) = re.findall(r"^```json\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    shape = checked(json.loads(example))
+    same = next(event for event in events if event["message"]["type"] == "routeSelection")
+    assert same["message"] == shape["message"]
+
+
+def test_the_page_names_every_type_of_event() -> None:
+    assert [name for name in TYPES if f"`{name}`" not in PAGE] == []
+
+
+def test_tasks_and_memory(shell) -> None:
+    tasks, memory = shell("Tasks and memory")
+    assert set(json.loads(tasks)) == {"admin", "workload"}
+    assert json.loads(memory)["pprof"] is None
+
+
+@pytest.mark.timeout(600)
+def test_profiles(shell) -> None:
+    text = shell("CPU profile")[1]
+    assert "Type: cpu" in text
+    on, _, text, off = shell("Heap profile")
+    assert on == "one sample for each 524288 bytes allocated\n"
+    assert "Type: inuse_space" in text
+    assert off == "allocations are not sampled\n"
+
+
+def test_checks(shell) -> None:
+    assert shell("Check a new configuration") == ["Configuration is valid!\n", "no differences\n"]
+
+
+def test_stop(shell, running) -> None:
+    assert shell("Stop") == ["shutdown now\n"]
+    assert running.process.wait(30) == 0

@@ -1,0 +1,76 @@
+"""Who may talk to the admin server from within a browser."""
+
+from __future__ import annotations
+
+import pytest
+
+from headgate.admin.origins import cors, is_foreign, is_local_name, preflight
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [
+        ("localhost", True),
+        ("localhost:15000", True),
+        ("127.0.0.1:15000", True),
+        ("[::1]:15000", True),
+        ("[::1]", True),
+        ("10.0.0.1", True),
+        ("", True),
+        ("evil.example", False),
+        ("evil.example:15000", False),
+        ("localhost.evil.example", False),
+        ("127.0.0.1.evil.example:15000", False),
+    ],
+)
+def test_only_names_no_foreign_page_can_use_are_local(host: str, local: bool) -> None:
+    assert is_local_name(host) is local
+
+
+@pytest.mark.parametrize(
+    ("headers", "to_page", "foreign"),
+    [
+        ({}, False, False),
+        ({"origin": "http://localhost:15000"}, False, False),
+        ({"origin": "http://LOCALHOST:15000"}, False, False),
+        ({"origin": "http://localhost:3000"}, False, False),
+        ({"origin": "http://127.0.0.1:19000"}, False, False),
+        ({"origin": "http://localhost:15001"}, False, True),
+        ({"origin": "https://localhost:15000"}, False, True),
+        ({"origin": "http://evil.example"}, False, True),
+        ({"origin": "http://localhost:15000.evil.example"}, False, True),
+        ({"origin": "http://[broken"}, False, True),
+        ({"origin": "null"}, False, True),
+        ({"origin": ""}, False, True),
+        ({"sec-fetch-site": "none", "sec-fetch-mode": "navigate"}, False, False),
+        ({"sec-fetch-site": "same-origin"}, False, False),
+        ({"sec-fetch-site": "same-site"}, False, True),
+        ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}, False, True),
+        ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}, False, True),
+        ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}, True, False),
+        ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}, True, True),
+        ({"origin": "http://evil.example", "sec-fetch-mode": "navigate"}, True, True),
+    ],
+)
+def test_requests_of_pages_that_are_not_ours_are_foreign(headers: dict[str, str], to_page: bool, foreign: bool) -> None:
+    assert is_foreign(headers, "localhost:15000", to_page) is foreign
+
+
+def test_a_development_page_may_read_what_it_gets() -> None:
+    found = dict(cors({"origin": "http://localhost:3000"}))
+    assert found["access-control-allow-origin"] == "http://localhost:3000"
+    assert found["access-control-allow-credentials"] == "true"
+    assert found["vary"] == "origin"
+    assert cors({"origin": "http://localhost:4000"}) == ()
+    assert cors({}) == ()
+
+
+def test_its_preflight_is_answered_and_nobody_else_s() -> None:
+    asking = {"origin": "http://localhost:3000", "access-control-request-method": "POST"}
+    found = dict(preflight("OPTIONS", asking) or ())
+    assert found["access-control-allow-methods"] == "GET, POST, PUT, DELETE, OPTIONS"
+    assert found["access-control-allow-headers"] == "content-type, authorization, x-requested-with"
+    assert found["access-control-max-age"] == "3600"
+    assert preflight("OPTIONS", {**asking, "origin": "http://evil.example"}) is None
+    assert preflight("POST", asking) is None
+    assert preflight("OPTIONS", {"origin": "http://localhost:3000"}) is None

@@ -1,0 +1,60 @@
+"""Profiles, read back by another implementation of the format."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from headgate.dialect.pprof import CPU, HEAP, Frame, Profile
+
+MAIN = Frame("main", "a/main.py", 3)
+CALL = Frame("call;ü", "a/call.py", 0)
+
+
+def read(folder: Path, data: bytes, *options: str) -> str:
+    """What `go tool pprof` makes of a profile."""
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("no go")
+    path = folder / "profile.pb"
+    path.write_bytes(data)
+    # The first call builds the tool.
+    done = subprocess.run([go, "tool", "pprof", *options, str(path)], capture_output=True, text=True, timeout=550)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_samples_of_one_stack_are_summed_up() -> None:
+    found = Profile(CPU, ("cpu", "nanoseconds"), 10_000_000)
+    found.add([CALL, MAIN], [2])
+    found.add([CALL, MAIN], [3])
+    found.add([MAIN], [1], (("process", "worker 0"),))
+    assert found.total == [6]
+
+
+@pytest.mark.timeout(600)
+def test_another_implementation_reads_every_field(tmp_path: Path) -> None:
+    found = Profile(CPU, ("cpu", "nanoseconds"), 10_000_000, 1_700_000_000_000_000_000, 2_000_000_000)
+    found.add([CALL, MAIN], [200], (("process", "worker 0"),))
+    found.add([MAIN], [1 << 40])
+    text = read(tmp_path, found.encode(), "-raw")
+    assert "PeriodType: cpu nanoseconds" in text
+    assert "Period: 10000000" in text
+    assert "Duration: 2s" in text
+    assert "cpu/count" in text
+    lines = [line.split() for line in text.splitlines()]
+    assert ["200:", "1", "2"] in lines
+    assert ["1099511627776:", "2"] in lines
+    assert "process:[worker 0]" in text
+    assert "call;ü a/call.py:0" in text
+    assert "main a/main.py:3" in text
+
+
+@pytest.mark.timeout(600)
+def test_an_empty_profile_is_valid(tmp_path: Path) -> None:
+    found = Profile(HEAP, ("space", "bytes"), 524288)
+    text = read(tmp_path, found.encode(), "-raw")
+    assert "alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes[dflt]" in text
