@@ -26,6 +26,7 @@ MODULES = (
     "policies",
     "counters",
     "access_log",
+    "llm_translate",
 )
 
 

@@ -1,0 +1,125 @@
+"""The halves of stream translation for the clouds' own formats: Gemini and Bedrock Converse."""
+
+from headgate_engine.llm.translate.counts cimport converse_usage, gemini_usage
+from headgate_engine.llm.translate.readers cimport Reader, a_key, a_list, a_text, an_object, is_first, text_or_none
+from headgate_engine.llm.translate.stops cimport read_stop
+from headgate_engine.llm.translate.writers cimport Writer, dumps
+
+from headgate_engine.llm.translate.readers import Garbage
+
+
+cdef class GeminiReader(Reader):
+    """streamGenerateContent."""
+
+    cdef int _event(self, str name, object event) except -1:
+        cdef Writer out = self.writer
+        if name == "[DONE]":
+            return out.finish()
+        if isinstance(event, list) and len(event) == 1:
+            event = event[0]
+        if not isinstance(event, dict):
+            raise Garbage("an event is not an object")
+        if event.get("error") is not None:
+            error = event["error"]
+            return self._fail("rate_limit_error" if text_or_none(error, "status") == "RESOURCE_EXHAUSTED" else
+                              "api_error", text_or_none(error, "message") or "provider error")
+        usage = event.get("usageMetadata")
+        if usage is not None:
+            # Counts grow along the stream: the last ones are those of the reply.
+            out.usage = gemini_usage(usage) or out.usage
+        if not out.started:
+            self.response_id = text_or_none(event, "responseId")
+            out.start(self.response_id, text_or_none(event, "modelVersion"))
+        candidates = a_list(event, "candidates")
+        if not candidates:
+            if text_or_none(event.get("promptFeedback"), "blockReason"):
+                self.stopped = True
+                out.stop("filter", None)
+            return 0
+        candidate = candidates[0]
+        if not isinstance(candidate, dict):
+            raise Garbage("a candidate is not an object")
+        if not is_first(candidate):
+            return 0
+        content = an_object(candidate, "content")
+        parts = None if content is None else a_list(content, "parts")
+        if parts is not None:
+            for part in parts:
+                if not isinstance(part, dict):
+                    raise Garbage("a part is not an object")
+                self._part(part)
+        reason = candidate.get("finishReason")
+        if isinstance(reason, str) and reason:
+            self.stopped = True
+            out.stop(read_stop("gemini", reason), None)
+        return 0
+
+    cdef int _part(self, dict part) except -1:
+        cdef Writer out = self.writer
+        cdef str text = a_text(part, "text")
+        if text:
+            if part.get("thought") is True:
+                out.thinking(text)
+            else:
+                out.text(text)
+        call = an_object(part, "functionCall")
+        if call is not None:
+            id = text_or_none(call, "id") or f"call_{self.response_id or out.ident}_{self.calls}"
+            signature = text_or_none(part, "thoughtSignature")
+            if signature:
+                # The client sends the id back, and with it what the provider wants to see again.
+                id = f"{id}__thought__{signature}"
+            out.tool(self.calls, id, a_text(call, "name") or "")
+            out.arguments(self.calls, dumps(call.get("args") or {}).decode())
+            out.close(self.calls)
+            self.calls += 1
+        return 0
+
+
+cdef class ConverseReader(Reader):
+    """ConverseStream."""
+
+    cdef int _event(self, str name, object event) except -1:
+        cdef Writer out = self.writer
+        if not isinstance(event, dict):
+            raise Garbage("an event is not an object")
+        if name == "contentBlockDelta":
+            return self._delta(event)
+        if name == "contentBlockStart":
+            start = an_object(event, "start") or {}
+            tool = an_object(start, "toolUse")
+            if tool is not None:
+                out.tool(a_key(event, "contentBlockIndex"), a_text(tool, "toolUseId"), a_text(tool, "name") or "")
+            return 0
+        if name == "contentBlockStop":
+            return out.close(a_key(event, "contentBlockIndex"))
+        if name == "messageStart":
+            return out.start("", "")
+        if name == "messageStop":
+            self.stopped = True
+            return out.stop(read_stop("converse", event.get("stopReason")), None)
+        if name == "metadata":
+            out.usage = converse_usage(event.get("usage")) or out.usage
+            # It is the last event of the stream.
+            return out.finish() if self.stopped else 0
+        if name is not None and (name.endswith("Exception") or "message" in event):
+            return self._fail("rate_limit_error" if name == "throttlingException" else "api_error",
+                              text_or_none(event, "message") or name)
+        return 0
+
+    cdef int _delta(self, dict event) except -1:
+        cdef Writer out = self.writer
+        cdef dict delta = an_object(event, "delta")
+        if delta is None:
+            raise Garbage("a delta is missing")
+        if "text" in delta:
+            return out.text(a_text(delta, "text"))
+        if "toolUse" in delta:
+            return out.arguments(a_key(event, "contentBlockIndex"), a_text(an_object(delta, "toolUse") or {}, "input"))
+        reasoning = an_object(delta, "reasoningContent")
+        if reasoning is not None:
+            out.thinking(a_text(reasoning, "text"))
+            out.signature(a_text(reasoning, "signature"))
+            if reasoning.get("redactedContent") is not None:
+                out.redacted(a_text(reasoning, "redactedContent"))
+        return 0

@@ -1,0 +1,17 @@
+# Token counts of all formats, brought to one convention.
+
+cdef class Usage:
+    cdef public long long input          # with what was read from and written to a cache
+    cdef public long long output         # with reasoning
+    cdef public long long cached         # part of input that was read from a cache
+    cdef public long long written        # part of input that was written to a cache
+    cdef public long long reasoning      # part of output
+    cdef public long long total
+
+# Each takes what a reply has as usage and returns None when that counts nothing.
+cpdef Usage completions_usage(object usage)
+cpdef Usage exclusive_usage(object usage)      # messages
+cpdef Usage responses_usage(object usage)
+cpdef Usage gemini_usage(object usage)
+cpdef Usage converse_usage(object usage)
+cpdef Usage rerank_usage(object meta)

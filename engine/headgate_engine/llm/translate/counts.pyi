@@ -1,0 +1,36 @@
+class Usage:
+    """Tokens of one exchange, in one convention for all formats.
+
+    input contains what was read from a cache (`cached`) and written to one (`written`); output contains `reasoning`.
+    total is what the provider says, or input + output.
+    """
+
+    input: int
+    output: int
+    cached: int
+    written: int
+    reasoning: int
+    total: int
+    def __init__(
+        self, input: int = 0, output: int = 0, cached: int = 0, written: int = 0, reasoning: int = 0, total: int = -1
+    ) -> None: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+def completions_usage(usage: object) -> Usage | None:
+    """Read `usage` of completions and embeddings; None when it counts nothing."""
+
+def exclusive_usage(usage: object) -> Usage | None:
+    """Read `usage` of messages, where input_tokens leaves cached ones out."""
+
+def responses_usage(usage: object) -> Usage | None:
+    """Read `usage` of responses and of realtime's `response.done`."""
+
+def gemini_usage(usage: object) -> Usage | None:
+    """Read `usageMetadata` of generateContent."""
+
+def converse_usage(usage: object) -> Usage | None:
+    """Read `usage` of Converse, where inputTokens leaves cached ones out."""
+
+def rerank_usage(meta: object) -> Usage | None:
+    """Read `meta` of a rerank reply."""

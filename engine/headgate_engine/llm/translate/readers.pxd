@@ -1,0 +1,35 @@
+# The providers' halves of stream translation: events of the provider's format in, calls of a Writer out.
+
+from headgate_engine.llm.translate.writers cimport Writer
+
+# Members of foreign objects; Garbage for a wrong type, null is as good as missing.
+cdef dict an_object(dict holder, str name)
+cdef list a_list(dict holder, str name)
+cdef str a_text(dict holder, str name)
+cdef object a_key(dict holder, str name)
+cdef str text_or_none(object holder, str name)
+cdef bint is_first(dict choice) except -1
+
+cdef class Reader:
+    cdef readonly Writer writer
+    cdef readonly bint failed            # the stream is broken and the client has been told
+    cdef bint stopped                    # the provider said why it ended: an end of the body is no cut any more
+    cdef int _event(self, str name, object event) except -1
+    cdef int _fail(self, str kind, str message) except -1
+
+cdef class CompletionsReader(Reader):
+    cdef dict keys                       # index -> (id, key) of the tool call that writes there now
+    cdef dict unnamed                    # index -> [id, arguments...] of calls whose name has not come
+    cdef int _tool_call(self, dict call, Py_ssize_t position) except -1
+    cdef int _content(self, object content) except -1
+
+cdef class MessagesReader(Reader):
+    cdef dict usage
+    cdef int _block_start(self, dict event) except -1
+    cdef int _block_delta(self, dict event) except -1
+    cdef int _count(self, object usage) except -1
+
+cdef class ResponsesReader(Reader):
+    cdef set with_arguments
+    cdef int _item(self, dict event, bint done) except -1
+    cdef int _end(self, str kind, dict event) except -1

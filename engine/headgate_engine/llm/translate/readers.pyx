@@ -1,0 +1,389 @@
+"""The providers' halves of stream translation.
+
+What carries content must have the right type, else the stream is broken: to skip it would pass off a part as the whole.
+What is unknown is skipped, as all these formats ask of their readers.
+"""
+
+import json
+
+import orjson
+
+from headgate_engine.llm.translate.counts cimport completions_usage, exclusive_usage, responses_usage
+from headgate_engine.llm.translate.stops cimport read_stop
+from headgate_engine.llm.translate.writers cimport Writer, dumps
+
+cdef object fast_loads = orjson.loads
+cdef object slow_loads = json.loads
+
+CUT = "the provider's stream ended before its reply was complete"
+
+
+class Garbage(ValueError):
+    """What a provider sent is not what its format says."""
+
+
+cdef object loads(object text):
+    try:
+        return fast_loads(text)
+    except ValueError:
+        pass
+    try:
+        return slow_loads(text)
+    except (ValueError, RecursionError):
+        raise Garbage("not JSON") from None
+
+
+def load_json(text):
+    """Decode JSON."""
+    return loads(text)
+
+
+cdef dict an_object(dict holder, str name):
+    """The member, None when it is missing or null."""
+    found = holder.get(name)
+    if found is None or isinstance(found, dict):
+        return found
+    raise Garbage(f"{name} is not an object")
+
+
+cdef list a_list(dict holder, str name):
+    found = holder.get(name)
+    if found is None or isinstance(found, list):
+        return found
+    raise Garbage(f"{name} is not an array")
+
+
+cdef str a_text(dict holder, str name):
+    found = holder.get(name)
+    if found is None or isinstance(found, str):
+        return found
+    raise Garbage(f"{name} is not a string")
+
+
+cdef str text_or_none(object holder, str name):
+    """For what is only told, not relied upon."""
+    if isinstance(holder, dict):
+        found = (<dict>holder).get(name)
+        if isinstance(found, str):
+            return found
+    return ""
+
+
+cdef object a_key(dict holder, str name):
+    """What tells blocks apart; 0 when it is left out."""
+    found = holder.get(name)
+    if found is None:
+        return 0
+    if type(found) is int or isinstance(found, str):
+        return found
+    raise Garbage(f"{name} is not a number")
+
+
+cdef bint is_first(dict choice) except -1:
+    """Whether this is the choice that the client gets; one alone may leave its index out."""
+    index = choice.get("index")
+    return index is None or (type(index) is int and <long long>(index if -1 < index < 99 else 99) == 0)
+
+
+cdef class Reader:
+    """Events in, calls of a writer out."""
+
+    def __init__(self, Writer writer not None):
+        self.writer = writer
+
+    def event(self, str name, bytes data not None):
+        """Translate one event."""
+        if self.failed or self.writer.finished:
+            return b""
+        try:
+            if data == b"[DONE]":
+                self._event("[DONE]", None)
+            else:
+                self._event(name, loads(data))
+        except ValueError as error:
+            self._fail("api_error", f"the provider's stream is broken: {error}")
+        except RecursionError:
+            self._fail("api_error", "the provider's stream is broken: nested too deeply")
+        return self.writer.take()
+
+    def end(self, str fault):
+        """End the stream."""
+        if not self.writer.finished:
+            if fault is not None:
+                self._fail("api_error", fault)
+            elif self.stopped:
+                self.writer.finish()
+            else:
+                self._fail("api_error", CUT)
+        return self.writer.take()
+
+    cdef int _event(self, str name, object event) except -1:
+        raise NotImplementedError
+
+    cdef int _fail(self, str kind, str message) except -1:
+        self.failed = True
+        return self.writer.fault(kind, message)
+
+
+cdef class CompletionsReader(Reader):
+    """chat.completion.chunk events."""
+
+    def __cinit__(self):
+        self.keys = {}
+        self.unnamed = {}
+
+    cdef int _event(self, str name, object event) except -1:
+        cdef Writer out = self.writer
+        if name == "[DONE]":
+            return out.finish()
+        if not isinstance(event, dict):
+            raise Garbage("an event is not an object")
+        if event.get("error") is not None:
+            error = event["error"]
+            return self._fail(text_or_none(error, "type") or "api_error",
+                              text_or_none(error, "message") or (error if isinstance(error, str) else "provider error"))
+        usage = event.get("usage")
+        if usage is not None:
+            out.usage = completions_usage(usage) or out.usage
+        if not out.started:
+            out.start(text_or_none(event, "id"), text_or_none(event, "model"))
+        choices = a_list(event, "choices")
+        if not choices:
+            return 0
+        choice = choices[0]
+        for other in choices:
+            # With several choices the client gets the first.
+            if isinstance(other, dict) and is_first(other):
+                choice = other
+                break
+        if not isinstance(choice, dict):
+            raise Garbage("a choice is not an object")
+        if not is_first(choice):
+            return 0
+        delta = an_object(choice, "delta")
+        if delta is not None:
+            thinking = delta.get("reasoning_content") or delta.get("reasoning")
+            if isinstance(thinking, str):
+                out.thinking(thinking)
+            if "reasoning_signature" in delta:
+                out.signature(a_text(delta, "reasoning_signature"))
+            content = delta.get("content")
+            if isinstance(content, str):
+                out.text(content)
+            elif content is not None:
+                self._content(content)
+            if "refusal" in delta:
+                out.refusal(a_text(delta, "refusal"))
+            calls = a_list(delta, "tool_calls")
+            if calls:
+                for position, call in enumerate(calls):
+                    if not isinstance(call, dict):
+                        raise Garbage("a tool call is not an object")
+                    self._tool_call(call, position)
+        reason = choice.get("finish_reason")
+        if isinstance(reason, str) and reason:
+            if self.unnamed:
+                raise Garbage("a tool call has no name")
+            self.stopped = True
+            out.stop(read_stop("completions", reason), None)
+        return 0
+
+    cdef int _content(self, object content) except -1:
+        """Content as an array of parts, which some vendors stream."""
+        if not isinstance(content, list):
+            raise Garbage("content is not a string")
+        for part in content:
+            if isinstance(part, dict) and part.get("type") == "text":
+                self.writer.text(a_text(part, "text"))
+        return 0
+
+    cdef int _tool_call(self, dict call, Py_ssize_t position) except -1:
+        cdef object index = call.get("index")
+        cdef str id = a_text(call, "id")
+        cdef dict function = an_object(call, "function")
+        cdef str name = None
+        cdef str arguments = None
+        if function is not None:
+            name = a_text(function, "name")
+            given = function.get("arguments")
+            # Some vendors send the arguments as an object.
+            arguments = dumps(given).decode() if isinstance(given, dict) else a_text(function, "arguments")
+        if type(index) is not int:
+            index = position
+        known = self.keys.get(index)
+        if known is not None and name and id and known[0] != id:
+            # Vendors that give every call the index 0 tell them apart by id.
+            known = None
+        if known is None:
+            waiting = self.unnamed.get(index)
+            if not name:
+                if waiting is None:
+                    waiting = self.unnamed[index] = [id or ""]
+                if arguments:
+                    waiting.append(arguments)
+                return 0
+            if waiting is not None:
+                del self.unnamed[index]
+                id = id or waiting[0]
+                arguments = "".join(waiting[1:]) + (arguments or "")
+            known = self.keys[index] = (id, (index, id))
+            self.writer.tool(known[1], id, name)
+        if arguments:
+            self.writer.arguments(known[1], arguments)
+        return 0
+
+
+cdef class MessagesReader(Reader):
+    """Events of the Messages API."""
+
+    def __cinit__(self):
+        self.usage = {}
+
+    cdef int _count(self, object usage) except -1:
+        """message_start counts the input, message_delta the output, and maybe everything again."""
+        if isinstance(usage, dict):
+            for name, value in (<dict>usage).items():
+                if value is not None:
+                    self.usage[name] = value
+            self.writer.usage = exclusive_usage(self.usage) or self.writer.usage
+        return 0
+
+    cdef int _event(self, str name, object event) except -1:
+        cdef Writer out = self.writer
+        if not isinstance(event, dict):
+            raise Garbage("an event is not an object")
+        kind = event.get("type", name)
+        if kind == "content_block_delta":
+            return self._block_delta(event)
+        if kind == "content_block_start":
+            return self._block_start(event)
+        if kind == "content_block_stop":
+            return out.close(a_key(event, "index"))
+        if kind == "message_start":
+            message = an_object(event, "message") or {}
+            self._count(message.get("usage"))
+            return out.start(text_or_none(message, "id"), text_or_none(message, "model"))
+        if kind == "message_delta":
+            self._count(event.get("usage"))
+            delta = an_object(event, "delta") or {}
+            if delta.get("stop_reason") is not None:
+                self.stopped = True
+                out.stop(read_stop("messages", delta["stop_reason"]), text_or_none(delta, "stop_sequence") or None)
+            return 0
+        if kind == "message_stop":
+            return out.finish()
+        if kind == "error":
+            error = event.get("error")
+            return self._fail(text_or_none(error, "type") or "api_error",
+                              text_or_none(error, "message") or "provider error")
+        return 0
+
+    cdef int _block_start(self, dict event) except -1:
+        cdef Writer out = self.writer
+        cdef dict block = an_object(event, "content_block") or {}
+        kind = block.get("type")
+        if kind == "text":
+            out.text(a_text(block, "text"))
+        elif kind == "thinking":
+            out.thinking(a_text(block, "thinking"))
+        elif kind == "redacted_thinking":
+            out.redacted(a_text(block, "data"))
+        elif kind == "tool_use" or kind == "server_tool_use":
+            key = a_key(event, "index")
+            out.tool(key, a_text(block, "id"), a_text(block, "name") or "")
+            if block.get("input"):
+                out.arguments(key, dumps(block["input"]).decode())
+        return 0
+
+    cdef int _block_delta(self, dict event) except -1:
+        cdef Writer out = self.writer
+        cdef dict delta = an_object(event, "delta")
+        if delta is None:
+            raise Garbage("a delta is missing")
+        kind = delta.get("type")
+        if kind == "text_delta":
+            out.text(a_text(delta, "text"))
+        elif kind == "input_json_delta":
+            out.arguments(a_key(event, "index"), a_text(delta, "partial_json"))
+        elif kind == "thinking_delta":
+            out.thinking(a_text(delta, "thinking"))
+        elif kind == "signature_delta":
+            out.signature(a_text(delta, "signature"))
+        return 0
+
+
+cdef class ResponsesReader(Reader):
+    """Events of the Responses API."""
+
+    def __cinit__(self):
+        self.with_arguments = set()
+
+    cdef int _event(self, str name, object event) except -1:
+        cdef Writer out = self.writer
+        if name == "[DONE]":
+            # Some vendors add it; it says nothing.
+            return 0
+        if not isinstance(event, dict):
+            raise Garbage("an event is not an object")
+        kind = event.get("type", name)
+        if kind == "response.output_text.delta":
+            return out.text(a_text(event, "delta"))
+        if kind == "response.function_call_arguments.delta":
+            key = a_key(event, "output_index")
+            self.with_arguments.add(key)
+            return out.arguments(key, a_text(event, "delta"))
+        if kind == "response.function_call_arguments.done":
+            key = a_key(event, "output_index")
+            if key not in self.with_arguments:
+                self.with_arguments.add(key)
+                out.arguments(key, a_text(event, "arguments"))
+            return 0
+        if kind == "response.refusal.delta":
+            return out.refusal(a_text(event, "delta"))
+        if kind == "response.reasoning_summary_text.delta" or kind == "response.reasoning_text.delta":
+            return out.thinking(a_text(event, "delta"))
+        if kind == "response.created":
+            response = an_object(event, "response") or {}
+            return out.start(text_or_none(response, "id"), text_or_none(response, "model"))
+        if kind == "response.output_item.added":
+            return self._item(event, False)
+        if kind == "response.output_item.done":
+            return self._item(event, True)
+        if kind == "response.completed" or kind == "response.incomplete" or kind == "response.failed":
+            return self._end(kind, event)
+        if kind == "error":
+            inner = event.get("error")
+            return self._fail(text_or_none(event, "code") or text_or_none(inner, "type") or "api_error",
+                              text_or_none(event, "message") or text_or_none(inner, "message") or "provider error")
+        return 0
+
+    cdef int _item(self, dict event, bint done) except -1:
+        cdef Writer out = self.writer
+        cdef dict item = an_object(event, "item") or {}
+        key = a_key(event, "output_index")
+        kind = item.get("type")
+        if kind == "function_call":
+            out.tool(key, a_text(item, "call_id"), a_text(item, "name") or "")
+            if done:
+                if key not in self.with_arguments:
+                    out.arguments(key, a_text(item, "arguments"))
+                out.close(key)
+        elif done and kind == "message":
+            out.close(None)
+        return 0
+
+    cdef int _end(self, str kind, dict event) except -1:
+        cdef Writer out = self.writer
+        cdef dict response = an_object(event, "response") or {}
+        out.usage = responses_usage(response.get("usage")) or out.usage
+        if kind == "response.failed":
+            error = response.get("error")
+            return self._fail(text_or_none(error, "code") or "api_error",
+                              text_or_none(error, "message") or "the provider's response failed")
+        if kind == "response.incomplete":
+            reason = text_or_none(response.get("incomplete_details"), "reason")
+            # Reasons other than the ones known are limits of some kind.
+            out.stop("filter" if reason == "content_filter" else "context" if "context" in reason else "length", None)
+        else:
+            out.stop("end", None)
+        return out.finish()

@@ -1,0 +1,48 @@
+# The clients' halves of stream translation: deltas in, events of the client's format out.
+#
+# A reader (readers.pxd) calls these for what the provider's stream says. Every delta goes out as it comes. One of
+# finish() and fault() ends the stream; nothing is written after that.
+
+from headgate_engine.llm.translate.counts cimport Usage
+
+cdef bytes dumps(object value)
+
+cdef class Tool:
+    # One tool call of the reply.
+    cdef Py_ssize_t index
+    cdef str id, name, item
+    cdef list parts                      # argument deltas, only where the format repeats them at the end
+    cdef bint any, closed
+
+cdef class Writer:
+    cdef readonly bint started, finished
+    cdef readonly Usage usage            # set by the reader whenever it learns more
+    cdef readonly str fault_message      # None: no fault was told
+    cdef list out
+    cdef str ident, model, id
+    cdef long long created
+    cdef dict names, tools
+    cdef str stopped, sequence           # the stop; None until the provider gave one
+    cdef bint refused                    # a refusal was written
+
+    cdef int configure(self, dict extra) except -1
+    cdef int start(self, str id, str model) except -1
+    cdef int text(self, str delta) except -1
+    cdef int refusal(self, str delta) except -1
+    cdef int thinking(self, str delta) except -1
+    cdef int signature(self, str delta) except -1
+    cdef int redacted(self, str data) except -1
+    # key: whatever the provider tells its tool calls apart by. False: that key is open already.
+    cdef bint tool(self, object key, str id, str name) except -1
+    cdef int arguments(self, object key, str delta) except -1
+    cdef int close(self, object key) except -1         # key of a tool call, or None for the block being written
+    cdef int stop(self, str stop, str sequence) except -1
+    cdef int finish(self) except -1
+    cdef int fault(self, str kind, str message) except -1
+    cdef Tool _new_tool(self, object key, str id, str name)
+    cdef str _ended(self)
+
+cdef class CompletionsWriter(Writer):
+    cdef bint include_usage, first
+    cdef bytes head
+    cdef int _delta(self, bytes member) except -1

@@ -1,0 +1,42 @@
+from headgate_engine.llm.translate.counts import Usage
+
+class Tool:
+    """C face only: one tool call of the reply."""
+
+class Writer:
+    """The client's half of one stream; what a reader (readers.pyi) is given.
+
+    ident: hex digits that ids of this reply are made of where the provider gives none. model: told when the provider
+    names none. created: Unix time. names: tool names as the provider knows them to those of the client. extra: see the
+    formats. take() returns what was written since the last call.
+    """
+
+    def __init__(
+        self, ident: str, model: str, created: int, names: dict[str, str], extra: dict[str, object]
+    ) -> None: ...
+    @property
+    def started(self) -> bool: ...
+    @property
+    def finished(self) -> bool:
+        """Whether the terminal event was written."""
+    @property
+    def usage(self) -> Usage | None: ...
+    @property
+    def fault_message(self) -> str | None:
+        """What the client was told when the stream broke."""
+    def take(self) -> bytes: ...
+
+class CompletionsWriter(Writer):
+    """chat.completion.chunk events. extra: `include_usage`, whether the client asked for the usage chunk."""
+
+def responses_usage_of(usage: Usage) -> dict[str, object]:
+    """Return `usage` of a response object."""
+
+def completions_usage_of(usage: Usage) -> dict[str, object]:
+    """Return `usage` of a chat completion."""
+
+def messages_usage_of(usage: Usage) -> dict[str, object]:
+    """Return `usage` of a message: input_tokens without what caches hold."""
+
+def dump_json(value: object) -> bytes:
+    """Return compact JSON; half a surrogate pair stays an escape. ValueError or RecursionError for what is no JSON."""

@@ -1,0 +1,257 @@
+"""The clients' halves of stream translation. A delta is one formatted line around one encoded string."""
+
+import json
+
+import orjson
+
+from headgate_engine.llm.translate.counts cimport Usage
+from headgate_engine.llm.translate.stops cimport write_stop
+
+cdef object fast_dumps = orjson.dumps
+cdef object slow_dumps = json.dumps
+
+
+cdef bytes dumps(object value):
+    try:
+        return fast_dumps(value)
+    except TypeError:
+        # Half a surrogate pair, an integer over 64 bits, or deep nesting.
+        return (<str>slow_dumps(value, separators=(",", ":"), allow_nan=False)).encode()
+
+
+def dump_json(value):
+    """Compact JSON."""
+    return dumps(value)
+
+
+def completions_usage_of(Usage usage not None):
+    """`usage` of a chat completion."""
+    details = {"cached_tokens": usage.cached}
+    if usage.written:
+        details["cache_write_tokens"] = usage.written
+    return {
+        "prompt_tokens": usage.input,
+        "completion_tokens": usage.output,
+        "total_tokens": usage.input + usage.output,
+        "prompt_tokens_details": details,
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning},
+    }
+
+
+def messages_usage_of(Usage usage not None):
+    """`usage` of a message."""
+    fresh = usage.input - usage.cached - usage.written
+    return {
+        "input_tokens": fresh if fresh > 0 else 0,
+        "output_tokens": usage.output,
+        "cache_creation_input_tokens": usage.written,
+        "cache_read_input_tokens": usage.cached,
+    }
+
+
+def responses_usage_of(Usage usage not None):
+    """`usage` of a response object."""
+    return {
+        "input_tokens": usage.input,
+        "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": usage.written},
+        "output_tokens": usage.output,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
+        "total_tokens": usage.input + usage.output,
+    }
+
+
+cdef class Tool:
+    pass
+
+
+cdef class Writer:
+    """What a reader calls."""
+
+    def __init__(self, str ident not None, str model not None, long long created, dict names not None,
+                 dict extra not None):
+        self.ident = ident
+        self.model = model
+        self.created = created
+        self.names = names
+        self.configure(extra)
+
+    def __cinit__(self):
+        self.out = []
+        self.tools = {}
+        self.id = ""
+        self.model = ""
+        self.ident = ""
+
+    cdef int configure(self, dict extra) except -1:
+        """Take what only one format needs."""
+        return 0
+
+    def take(self):
+        """What was written since the last call."""
+        if not self.out:
+            return b""
+        found = b"".join(self.out)
+        self.out.clear()
+        return found
+
+    cdef int start(self, str id, str model) except -1:
+        raise NotImplementedError
+
+    cdef int text(self, str delta) except -1:
+        raise NotImplementedError
+
+    cdef int refusal(self, str delta) except -1:
+        return self.text(delta)
+
+    cdef int thinking(self, str delta) except -1:
+        raise NotImplementedError
+
+    cdef int signature(self, str delta) except -1:
+        return 0
+
+    cdef int redacted(self, str data) except -1:
+        return 0
+
+    cdef bint tool(self, object key, str id, str name) except -1:
+        raise NotImplementedError
+
+    cdef int arguments(self, object key, str delta) except -1:
+        raise NotImplementedError
+
+    cdef int close(self, object key) except -1:
+        raise NotImplementedError
+
+    cdef int stop(self, str stop, str sequence) except -1:
+        self.stopped = stop
+        self.sequence = sequence
+        return 0
+
+    cdef int finish(self) except -1:
+        raise NotImplementedError
+
+    cdef int fault(self, str kind, str message) except -1:
+        raise NotImplementedError
+
+    cdef Tool _new_tool(self, object key, str id, str name):
+        cdef Tool tool
+        if key in self.tools:
+            return None
+        tool = Tool.__new__(Tool)
+        tool.index = len(self.tools)
+        tool.id = id if id else f"call_{self.ident}_{tool.index}"
+        tool.name = self.names.get(name, name)
+        tool.parts = []
+        self.tools[key] = tool
+        return tool
+
+    cdef str _ended(self):
+        """The stop. A reply with tool calls wants them answered, whatever word its provider used."""
+        if self.stopped is None or self.stopped == "end":
+            return "tools" if self.tools else "end"
+        return self.stopped
+
+
+cdef class CompletionsWriter(Writer):
+    """chat.completion.chunk events."""
+
+    cdef int configure(self, dict extra) except -1:
+        self.include_usage = bool(extra.get("include_usage"))
+        return 0
+
+    cdef int start(self, str id, str model) except -1:
+        if self.started:
+            return 0
+        self.started = self.first = True
+        self.id = id if id else "chatcmpl-" + self.ident
+        head = {"id": self.id, "object": "chat.completion.chunk", "created": self.created,
+                "model": model if model else self.model}
+        encoded = dumps(head)
+        self.head = b"data: " + encoded[:len(encoded) - 1] + b',"choices":['
+        return 0
+
+    cdef int _delta(self, bytes member) except -1:
+        if not self.started:
+            self.start("", "")
+        self.out.append(self.head)
+        if self.first:
+            self.first = False
+            self.out.append(b'{"index":0,"delta":{"role":"assistant",')
+        else:
+            self.out.append(b'{"index":0,"delta":{')
+        self.out.append(member)
+        self.out.append(b'},"finish_reason":null}]}\n\n')
+        return 0
+
+    cdef int text(self, str delta) except -1:
+        if delta:
+            self._delta(b'"content":' + dumps(delta))
+        return 0
+
+    cdef int refusal(self, str delta) except -1:
+        if delta:
+            self._delta(b'"refusal":' + dumps(delta))
+        return 0
+
+    cdef int thinking(self, str delta) except -1:
+        if delta:
+            self._delta(b'"reasoning_content":' + dumps(delta))
+        return 0
+
+    cdef int signature(self, str delta) except -1:
+        if delta:
+            self._delta(b'"reasoning_signature":' + dumps(delta))
+        return 0
+
+    cdef int redacted(self, str data) except -1:
+        return self._delta(b'"reasoning_content":"[REDACTED]"')
+
+    cdef bint tool(self, object key, str id, str name) except -1:
+        cdef Tool tool = self._new_tool(key, id, name)
+        if tool is None:
+            return False
+        self._delta(b'"tool_calls":' + dumps([{"index": tool.index, "id": tool.id, "type": "function",
+                                               "function": {"name": tool.name, "arguments": ""}}]))
+        return True
+
+    cdef int arguments(self, object key, str delta) except -1:
+        cdef Tool tool = self.tools.get(key)
+        if tool is None or not delta:
+            return 0
+        tool.any = True
+        self._delta(b'"tool_calls":[{"index":%d,"function":{"arguments":' % tool.index + dumps(delta) + b"}}]")
+        return 0
+
+    cdef int close(self, object key) except -1:
+        cdef Tool tool = self.tools.get(key)
+        if tool is not None and not tool.closed:
+            tool.closed = True
+            if not tool.any:
+                self.arguments(key, "{}")
+        return 0
+
+    cdef int finish(self) except -1:
+        if self.finished:
+            return 0
+        if not self.started:
+            self.start("", "")
+        for key in list(self.tools):
+            self.close(key)
+        self.out.append(self.head)
+        self.out.append(b'{"index":0,"delta":{"role":"assistant","content":""}' if self.first else
+                        b'{"index":0,"delta":{}')
+        self.out.append(b',"finish_reason":"' + write_stop("completions", self._ended()).encode() + b'"}]}\n\n')
+        if self.include_usage and self.usage is not None:
+            self.out.append(self.head)
+            self.out.append(b'],"usage":' + dumps(completions_usage_of(self.usage)) + b"}\n\n")
+        self.out.append(b"data: [DONE]\n\n")
+        self.finished = True
+        return 0
+
+    cdef int fault(self, str kind, str message) except -1:
+        if self.finished:
+            return 0
+        self.finished = True
+        self.fault_message = message
+        error = {"error": {"message": message, "type": kind, "param": None, "code": None}}
+        self.out.append(b"data: " + dumps(error) + b"\n\n")
+        return 0

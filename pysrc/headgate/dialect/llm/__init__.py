@@ -1,0 +1,1 @@
+"""Formats of LLM traffic and the ways between them."""

@@ -1,0 +1,97 @@
+"""What several formats write in the same way: data URLs, arguments of tool calls, effort of reasoning."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from headgate.dialect.llm.contract import Json, Untranslatable
+from headgate_engine.llm.translate.readers import Garbage, load_json
+from headgate_engine.llm.translate.writers import dump_json
+
+DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,", re.IGNORECASE)
+
+# Reasoning effort as a budget of tokens (the vendors name no numbers; these are the reference's).
+BUDGETS = {"minimal": 1024, "low": 1024, "medium": 2048, "high": 4096, "xhigh": 8192, "max": 16384}
+# Anthropic's smallest budget: below it there is no thinking.
+LEAST_BUDGET = 1024
+
+
+class Data(NamedTuple):
+    """Base64 text of a data URL and its media type."""
+
+    media_type: str
+    data: str
+
+
+def data_url(url: str) -> Data | None:
+    """Return the parts of a base64 data URL, None for any other URL."""
+    found = DATA_URL.match(url)
+    if found is None:
+        return None
+    media_type = found[1].lower() or "application/octet-stream"
+    return Data("image/jpeg" if media_type == "image/jpg" else media_type, url[found.end() :])
+
+
+def decoded_text(data: str, at: str) -> str:
+    """Return the text of base64 data; Untranslatable when it is none."""
+    try:
+        return base64.b64decode(data, validate=True).decode()
+    except ValueError:
+        raise Untranslatable(at, "is not base64 of UTF-8 text") from None
+
+
+def dump_text(value: object) -> str:
+    """Return compact JSON text."""
+    return dump_json(value).decode()
+
+
+def arguments_object(arguments: str) -> Json | None:
+    """Return the arguments of a tool call; {} for an empty text, None when they are no JSON object."""
+    if not arguments.strip():
+        return {}
+    try:
+        found = load_json(arguments)
+    except Garbage:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def thinking_budget(effort: object, max_tokens: int) -> int | None:
+    """Return the budget for an effort below a limit of output tokens; None: no thinking. Untranslatable."""
+    if effort is None or effort == "none":
+        return None
+    if not isinstance(effort, str) or effort not in BUDGETS:
+        raise Untranslatable("reasoning_effort", "must be one of none, " + ", ".join(BUDGETS))
+    return None if max_tokens <= LEAST_BUDGET else min(BUDGETS[effort], max_tokens - 1)
+
+
+def merge_turn(messages: list[Json], role: str, blocks: list[Any]) -> None:
+    """Add blocks to the last message when it is of the same role, else as a new one; nothing for no blocks."""
+    if not blocks:
+        return
+    if messages and messages[-1]["role"] == role:
+        messages[-1]["content"].extend(blocks)
+    else:
+        messages.append({"role": role, "content": blocks})
+
+
+def model_of(body: Json, model: str | None) -> str:
+    """Return the name of the model for the provider; Untranslatable when there is none."""
+    found = model if model is not None else body.get("model")
+    if not isinstance(found, str) or not found:
+        raise Untranslatable("model", "not specified")
+    return found
+
+
+def model_segment(model: str) -> str:
+    """Return the model's name as one segment of a path; Untranslatable for what would lead elsewhere."""
+    try:
+        found = quote(model, safe="")
+    except UnicodeEncodeError:
+        raise Untranslatable("model", "is not text") from None
+    if not found.strip("."):
+        raise Untranslatable("model", "is not a name")
+    return found

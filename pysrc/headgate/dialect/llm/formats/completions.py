@@ -1,0 +1,95 @@
+"""Chat completions: whole replies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headgate.dialect.llm.content import dump_text
+from headgate.dialect.llm.contract import Asked, Json
+from headgate.dialect.llm.said import Call, Refusal, Said, Text, Thinking, a_dict, a_list, a_text, garbage, told
+from headgate_engine.llm.translate.counts import completions_usage
+from headgate_engine.llm.translate.stops import read_stop, write_stop
+from headgate_engine.llm.translate.writers import completions_usage_of
+
+
+def read(body: Json, asked: Asked) -> Said:
+    """Return what the first choice says; UpstreamGarbage."""
+    choices = a_list(body.get("choices"), "choices")
+    if not choices:
+        raise garbage("choices", "is empty")
+    choice = a_dict(choices[0], "choices[0]")
+    message = a_dict(choice.get("message"), "choices[0].message")
+    said = Said(
+        id=told(body.get("id")),
+        model=told(body.get("model")),
+        stop=read_stop("completions", choice.get("finish_reason")),
+        usage=completions_usage(body.get("usage")),
+        service_tier=told(body.get("service_tier")) or None,
+    )
+    thinking = message.get("reasoning_content") or message.get("reasoning")
+    if isinstance(thinking, str) and thinking:
+        said.parts.append(Thinking(thinking, told(message.get("reasoning_signature"))))
+    if text := _text(message.get("content")):
+        said.parts.append(Text(text))
+    if refusal := a_text(message.get("refusal"), "message.refusal"):
+        said.parts.append(Refusal(refusal))
+    for position, call in enumerate(a_list(message.get("tool_calls"), "message.tool_calls")):
+        said.parts.append(_call(a_dict(call, f"tool_calls[{position}]"), position, asked))
+    return said
+
+
+def _text(content: object) -> str:
+    """Return the content; some vendors give parts."""
+    if isinstance(content, list):
+        return "".join(told(part.get("text")) for part in content if isinstance(part, dict))
+    return a_text(content, "message.content")
+
+
+def _call(call: Json, position: int, asked: Asked) -> Call:
+    ident = a_text(call.get("id"), "tool call id") or f"call_{asked.ident}_{position}"
+    if isinstance(call.get("custom"), dict):
+        custom: Json = call["custom"]
+        return Call(ident, a_text(custom.get("name"), "tool name"), dump_text({"input": custom.get("input")}))
+    function = a_dict(call.get("function"), "tool call function")
+    name = a_text(function.get("name"), "tool name")
+    if not name:
+        raise garbage("a tool call", "has no name")
+    arguments = function.get("arguments")
+    # Some vendors give the arguments as an object.
+    text = dump_text(arguments) if isinstance(arguments, dict) else a_text(arguments, "tool arguments")
+    return Call(ident, asked.names.get(name, name), text)
+
+
+def write(said: Said, asked: Asked) -> Json:
+    """Return the reply."""
+    text, calls = said.text(), said.calls()
+    refusal = "".join(part.text for part in said.parts if isinstance(part, Refusal))
+    message: Json = {"role": "assistant", "content": text or (None if calls or refusal else "")}
+    message["refusal"] = refusal or None
+    if thinking := said.thinking():
+        message["reasoning_content"] = thinking
+        signatures = [part.signature for part in said.parts if isinstance(part, Thinking) and part.signature]
+        # Only one that signs all that is told is of use.
+        if len(signatures) == 1 and sum(isinstance(part, Thinking) for part in said.parts) == 1:
+            message["reasoning_signature"] = signatures[0]
+    if calls:
+        message["tool_calls"] = [tool_call(call) for call in calls]
+    choice: dict[str, Any] = {"index": 0, "message": message, "logprobs": None}
+    choice["finish_reason"] = write_stop("completions", said.ended())
+    out: Json = {
+        "id": said.id or f"chatcmpl-{asked.ident}",
+        "object": "chat.completion",
+        "created": said.created or asked.created,
+        "model": said.model or asked.model,
+        "choices": [choice],
+    }
+    if said.usage is not None:
+        out["usage"] = completions_usage_of(said.usage)
+    if said.service_tier is not None:
+        out["service_tier"] = said.service_tier
+    return out
+
+
+def tool_call(call: Call) -> Json:
+    """Return one entry of `tool_calls`."""
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments or "{}"}}

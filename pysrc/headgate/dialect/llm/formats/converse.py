@@ -1,0 +1,40 @@
+"""Bedrock Converse: whole replies."""
+
+from __future__ import annotations
+
+from headgate.dialect.llm.content import dump_text
+from headgate.dialect.llm.contract import Asked, Json
+from headgate.dialect.llm.said import Call, Part, Redacted, Said, Text, Thinking, a_dict, a_list, a_text, garbage, told
+from headgate_engine.llm.translate.counts import converse_usage
+from headgate_engine.llm.translate.stops import read_stop
+
+
+def read(body: Json, asked: Asked) -> Said:
+    """Return what the message says; UpstreamGarbage. The provider's id is in the reply's head."""
+    message = a_dict(a_dict(body.get("output"), "output").get("message"), "output.message")
+    if "content" not in message:
+        raise garbage("output.message.content", "is missing")
+    said = Said(stop=read_stop("converse", body.get("stopReason")), usage=converse_usage(body.get("usage")))
+    for block in a_list(message["content"], "content"):
+        part = _part(a_dict(block, "a content block"), asked)
+        if part is not None:
+            said.parts.append(part)
+    return said
+
+
+def _part(block: Json, asked: Asked) -> Part | None:
+    if "text" in block:
+        return Text(a_text(block["text"], "text"))
+    if "toolUse" in block:
+        use = a_dict(block["toolUse"], "toolUse")
+        name = a_text(use.get("name"), "tool name")
+        given = use.get("input")
+        ident = a_text(use.get("toolUseId"), "toolUseId")
+        return Call(ident, asked.names.get(name, name), dump_text(given if given is not None else {}))
+    if "reasoningContent" in block:
+        reasoning = a_dict(block["reasoningContent"], "reasoningContent")
+        if reasoning.get("redactedContent") is not None:
+            return Redacted(a_text(reasoning["redactedContent"], "redactedContent"))
+        text = a_dict(reasoning.get("reasoningText") or {}, "reasoningText")
+        return Thinking(a_text(text.get("text"), "reasoning"), told(text.get("signature")))
+    return None

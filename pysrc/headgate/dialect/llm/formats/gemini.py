@@ -1,0 +1,44 @@
+"""generateContent: whole replies."""
+
+from __future__ import annotations
+
+from headgate.dialect.llm.content import dump_text
+from headgate.dialect.llm.contract import Asked, Json
+from headgate.dialect.llm.said import Call, Said, Text, Thinking, a_dict, a_list, a_text, garbage, told
+from headgate_engine.llm.translate.counts import gemini_usage
+from headgate_engine.llm.translate.stops import read_stop
+
+# Between the id of a call and the signature of the thought that led to it. The client sends both back.
+THOUGHT = "__thought__"
+
+
+def read(body: Json, asked: Asked) -> Said:
+    """Return what the first candidate says; UpstreamGarbage. A blocked prompt is an empty reply, filtered."""
+    response_id = told(body.get("responseId"))
+    said = Said(id=response_id, model=told(body.get("modelVersion")), usage=gemini_usage(body.get("usageMetadata")))
+    candidates = a_list(body.get("candidates"), "candidates")
+    if not candidates:
+        feedback = body.get("promptFeedback")
+        if not isinstance(feedback, dict) or not feedback.get("blockReason"):
+            raise garbage("candidates", "is empty")
+        said.stop = "filter"
+        return said
+    candidate = a_dict(candidates[0], "candidates[0]")
+    said.stop = read_stop("gemini", candidate.get("finishReason"))
+    content = a_dict(candidate.get("content") or {}, "content")
+    calls = 0
+    for part in a_list(content.get("parts"), "parts"):
+        part = a_dict(part, "a part")
+        text = a_text(part.get("text"), "text")
+        if text:
+            said.parts.append(Thinking(text) if part.get("thought") is True else Text(text))
+        if isinstance(part.get("functionCall"), dict):
+            call: Json = part["functionCall"]
+            ident = told(call.get("id")) or f"call_{response_id or asked.ident}_{calls}"
+            if signature := told(part.get("thoughtSignature")):
+                ident = f"{ident}{THOUGHT}{signature}"
+            name = a_text(call.get("name"), "function name")
+            arguments = dump_text(call.get("args") or {})
+            said.parts.append(Call(ident, asked.names.get(name, name), arguments))
+            calls += 1
+    return said

@@ -1,0 +1,87 @@
+"""Messages: whole replies."""
+
+from __future__ import annotations
+
+from headgate.dialect.llm.content import dump_text
+from headgate.dialect.llm.contract import Asked, Json
+from headgate.dialect.llm.said import (
+    Call,
+    Part,
+    Redacted,
+    Refusal,
+    Said,
+    Text,
+    Thinking,
+    a_dict,
+    a_list,
+    a_text,
+    garbage,
+    input_of,
+    told,
+)
+from headgate_engine.llm.translate.counts import Usage, exclusive_usage
+from headgate_engine.llm.translate.stops import read_stop, write_stop
+from headgate_engine.llm.translate.writers import messages_usage_of
+
+
+def read(body: Json, asked: Asked) -> Said:
+    """Return what the message says; UpstreamGarbage."""
+    if "content" not in body:
+        raise garbage("content", "is missing")
+    usage = body.get("usage")
+    said = Said(
+        id=told(body.get("id")),
+        model=told(body.get("model")),
+        stop=read_stop("messages", body.get("stop_reason")),
+        sequence=told(body.get("stop_sequence")) or None,
+        usage=exclusive_usage(usage),
+        service_tier=told(usage.get("service_tier")) or None if isinstance(usage, dict) else None,
+    )
+    for position, item in enumerate(a_list(body["content"], "content")):
+        part = _part(a_dict(item, f"content[{position}]"), asked)
+        if part is not None:
+            said.parts.append(part)
+    return said
+
+
+def _part(block: Json, asked: Asked) -> Part | None:
+    kind = block.get("type")
+    if kind == "text":
+        return Text(a_text(block.get("text"), "text"))
+    if kind == "thinking":
+        return Thinking(a_text(block.get("thinking"), "thinking"), told(block.get("signature")))
+    if kind == "redacted_thinking":
+        return Redacted(a_text(block.get("data"), "redacted_thinking"))
+    if kind in ("tool_use", "server_tool_use"):
+        name = a_text(block.get("name"), "tool name")
+        given = block.get("input")
+        ident = a_text(block.get("id"), "tool use id")
+        return Call(ident, asked.names.get(name, name), dump_text(given if given is not None else {}))
+    return None
+
+
+def write(said: Said, asked: Asked) -> Json:
+    """Return the message."""
+    content: list[Json] = []
+    for part in said.parts:
+        if isinstance(part, Call):
+            content.append({"type": "tool_use", "id": part.id, "name": part.name, "input": input_of(part)})
+        elif isinstance(part, Thinking):
+            content.append({"type": "thinking", "thinking": part.text, "signature": part.signature})
+        elif isinstance(part, Redacted):
+            content.append({"type": "redacted_thinking", "data": part.data})
+        elif part.text:
+            content.append({"type": "text", "text": part.text})
+    stop = said.ended()
+    if stop == "end" and any(isinstance(part, Refusal) for part in said.parts):
+        stop = "filter"
+    return {
+        "id": said.id or f"msg_{asked.ident}",
+        "type": "message",
+        "role": "assistant",
+        "model": said.model or asked.model,
+        "content": content,
+        "stop_reason": write_stop("messages", stop),
+        "stop_sequence": said.sequence,
+        "usage": messages_usage_of(said.usage or Usage()),
+    }

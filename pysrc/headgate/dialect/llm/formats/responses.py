@@ -1,0 +1,147 @@
+"""Responses: whole replies."""
+
+from __future__ import annotations
+
+from headgate.dialect.llm.content import dump_text
+from headgate.dialect.llm.contract import Asked, Json, UpstreamGarbage
+from headgate.dialect.llm.said import (
+    Call,
+    Part,
+    Refusal,
+    Said,
+    Text,
+    Thinking,
+    a_dict,
+    a_list,
+    a_text,
+    garbage,
+    told,
+)
+from headgate_engine.llm.translate.counts import responses_usage
+from headgate_engine.llm.translate.stops import write_stop
+from headgate_engine.llm.translate.writers import responses_usage_of
+
+
+def read(body: Json, asked: Asked) -> Said:
+    """Return what the response says; UpstreamGarbage, also when it failed or is not finished."""
+    status = body.get("status", "completed")
+    if status == "failed":
+        error = body.get("error")
+        message = told(error.get("message")) if isinstance(error, dict) else ""
+        raise UpstreamGarbage(message or "the provider's response failed")
+    if status not in ("completed", "incomplete"):
+        raise garbage("status", f"is {status!r}")
+    said = Said(
+        id=told(body.get("id")),
+        model=told(body.get("model")),
+        usage=responses_usage(body.get("usage")),
+        service_tier=told(body.get("service_tier")) or None,
+    )
+    if status == "incomplete":
+        details = body.get("incomplete_details")
+        said.stop = incomplete(told(details.get("reason")) if isinstance(details, dict) else "")
+    for position, item in enumerate(a_list(body.get("output"), "output")):
+        said.parts += _parts(a_dict(item, f"output[{position}]"), asked)
+    return said
+
+
+def incomplete(reason: str) -> str:
+    """Return the stop of an incomplete response; reasons that are not known are limits of some kind."""
+    return "filter" if reason == "content_filter" else "context" if "context" in reason else "length"
+
+
+def _parts(item: Json, asked: Asked) -> list[Part]:
+    """Return what one output item says; items of tools that the provider ran say nothing to the client."""
+    kind = item.get("type")
+    if kind == "message":
+        parts: list[Part] = []
+        for part in a_list(item.get("content"), "content"):
+            part = a_dict(part, "content part")
+            if part.get("type") == "output_text":
+                parts.append(Text(a_text(part.get("text"), "text")))
+            elif part.get("type") == "refusal":
+                parts.append(Refusal(a_text(part.get("refusal"), "refusal")))
+        return parts
+    if kind in ("function_call", "custom_tool_call"):
+        name = a_text(item.get("name"), "tool name")
+        if kind == "function_call":
+            arguments = a_text(item.get("arguments"), "arguments")
+        else:
+            arguments = dump_text({"input": a_text(item.get("input"), "input")})
+        return [Call(a_text(item.get("call_id"), "call_id"), asked.names.get(name, name), arguments)]
+    if kind == "reasoning":
+        found = [*a_list(item.get("summary"), "summary"), *a_list(item.get("content"), "reasoning content")]
+        text = "".join(told(part.get("text")) for part in found if isinstance(part, dict))
+        return [Thinking(text)] if text else []
+    return []
+
+
+def write(said: Said, asked: Asked) -> Json:
+    """Return the response. Its id is ours when the provider's is not of this format."""
+    stop = said.ended()
+    status = write_stop("responses", stop)
+    out: Json = {
+        **asked.echo,
+        "id": said.id if said.id.startswith("resp_") else f"resp_{asked.ident}",
+        "object": "response",
+        "created_at": said.created or asked.created,
+        "status": status,
+        "model": asked.requested or said.model or asked.model,
+        "error": None,
+        "incomplete_details": None,
+        "output": _output(said, asked),
+        "usage": None if said.usage is None else responses_usage_of(said.usage),
+    }
+    if status == "incomplete":
+        out["incomplete_details"] = {"reason": "content_filter" if stop == "filter" else "max_output_tokens"}
+    if said.service_tier is not None:
+        out["service_tier"] = said.service_tier
+    return out
+
+
+def _output(said: Said, asked: Asked) -> list[Json]:
+    """Return the items: redacted reasoning has none.
+
+    Neighbouring texts are parts of one message, as are neighbouring thoughts of one reasoning.
+    """
+    out: list[Json] = []
+    for part in said.parts:
+        last = out[-1] if out else {}
+        at = len(out)
+        if isinstance(part, Text | Refusal):
+            if not part.text:
+                continue
+            content = _content(part)
+            if last.get("type") == "message":
+                last["content"].append(content)
+            else:
+                out.append({
+                    "id": f"msg_{asked.ident}_{at}", "type": "message", "status": "completed", "role": "assistant",
+                    "content": [content],
+                })  # fmt: skip
+        elif isinstance(part, Thinking):
+            summary = {"type": "summary_text", "text": part.text}
+            if last.get("type") == "reasoning":
+                last["summary"].append(summary)
+            else:
+                out.append({"id": f"rs_{asked.ident}_{at}", "type": "reasoning", "summary": [summary]})
+        elif isinstance(part, Call):
+            out.append(_call(part, f"{asked.ident}_{at}"))
+    return out
+
+
+def _content(part: Text | Refusal) -> Json:
+    if isinstance(part, Refusal):
+        return {"type": "refusal", "refusal": part.text}
+    return {"type": "output_text", "text": part.text, "annotations": [], "logprobs": []}
+
+
+def _call(call: Call, ident: str) -> Json:
+    return {
+        "id": f"fc_{ident}",
+        "type": "function_call",
+        "status": "completed",
+        "call_id": call.id,
+        "name": call.name,
+        "arguments": call.arguments or "{}",
+    }

@@ -1,0 +1,84 @@
+"""The page about translation, made from the table of pairs.
+
+python -m headgate.dialect.llm.page > docs/llm-translation.md
+"""
+
+from __future__ import annotations
+
+from headgate.dialect.llm.pairs import PAIRS
+from headgate_engine.llm.translate.stops import READ, STOPS, WRITE
+
+NAMES = {
+    "completions": "Chat completions",
+    "responses": "Responses",
+    "messages": "Messages",
+    "embeddings": "Embeddings",
+    "count_tokens": "Token counting of Messages",
+    "rerank": "Rerank",
+    "gemini": "Gemini generateContent",
+    "converse": "Bedrock Converse",
+    "bedrock_embeddings": "Bedrock embedding models",
+    "vertex_embeddings": "Vertex AI embeddings",
+    "bedrock_rerank": "Bedrock rerank",
+    "vertex_rerank": "Vertex AI ranking",
+    "bedrock_count_tokens": "Bedrock token counting",
+}
+HEAD = """# Translation between LLM formats
+
+A client speaks one format, a provider may speak another. Requests, replies, streams and errors are translated between
+the pairs below; equal formats are not translated at all. Written by `python -m headgate.dialect.llm.page`.
+
+What holds for all pairs:
+
+- A request that cannot be said in the provider's format is refused with 400, and the error names the field. Fields
+  that are merely left out are listed for each pair.
+- A 2xx reply that is not what the provider's format says becomes a 502 in the client's format. Errors keep their
+  status.
+- A stream has exactly one terminal event. When the provider's stream is cut, stalls, breaks its framing or sends an
+  error, the client gets its format's error: `data: {"error": ...}` without `[DONE]` (chat completions),
+  `event: error` (Messages), `response.failed` (Responses).
+- Tokens are counted in one way: cached tokens are part of the input, as in chat completions; Messages and Converse,
+  which leave them out, are converted.
+- Arguments of tool calls go through as text. Where the client's format wants an object and the model wrote none, the
+  text is the object's member `input`.
+- Reasoning is told where both formats have a place for it. Chat completions have `reasoning_content` and
+  `reasoning_signature` for it; a client that sends both back keeps Claude's chain of thought valid.
+- The signature of a Gemini thought travels behind `__thought__` in the id of the tool call that it led to.
+- Names of tools that Bedrock does not take are replaced, and put back in replies.
+"""
+
+
+def _stops() -> str:
+    """Return the table of stop reasons."""
+    formats = ("completions", "messages", "responses", "gemini", "converse")
+    lines = ["| Why | " + " | ".join(NAMES[name] for name in formats) + " |", "|---|" + "---|" * len(formats)]
+    for stop in STOPS:
+        cells = []
+        for name in formats:
+            words = [word for word, meant in READ[name].items() if meant == stop]
+            if name in WRITE and WRITE[name][stop] not in words:
+                words.append(WRITE[name][stop] + " (written)")
+            cells.append(", ".join(f"`{word}`" for word in words) or "-")
+        lines.append(f"| {stop} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def page() -> str:
+    """Return the page."""
+    lines = [HEAD, "## Pairs", "", "| Client | Provider | Streams |", "|---|---|---|"]
+    for pair in PAIRS.values():
+        framing = {"sse": "server-sent events", "eventstream": "AWS event stream"}[pair.framing]
+        lines.append(f"| {NAMES[pair.client]} | {NAMES[pair.upstream]} | {framing if pair.streams else 'no'} |")
+    lines += ["", "## Stop reasons", "", _stops(), ""]
+    for pair in PAIRS.values():
+        lines += [f"## {NAMES[pair.client]} to {NAMES[pair.upstream]}", ""]
+        if pair.carries:
+            lines += ["Carries: " + ", ".join(f"`{name}`" for name in sorted(pair.carries)) + ".", ""]
+        lines += ["Cannot carry:", ""]
+        lines += [f"- {dropped}" for dropped in dict.fromkeys(pair.drops)]
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -1,0 +1,142 @@
+"""The pairs of formats between which requests, replies, streams and errors are translated.
+
+    pair = pairs.converter("messages", "completions")
+    asked = pair.request(body, Options(model="gpt-5"))      # Untranslatable: 400
+    reply = pair.reply(upstream_body, asked)                # UpstreamGarbage: 502
+    stream = pair.stream(asked)
+    out = stream.event(name, data)                          # of each upstream event; or stream.feed(bytes)
+    out = stream.end(None)                                  # at the end of the body
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from headgate.dialect.llm import faults, replies
+from headgate.dialect.llm.contract import Asked, Format, Framing, Json, Options, Untranslatable, UpstreamGarbage
+from headgate.dialect.llm.replies import usage_of
+from headgate.dialect.llm.streams import FRAMINGS, READERS, WRITERS, StreamConverter
+from headgate.dialect.llm.translate import (
+    chains,
+    completions_to_gemini,
+    completions_to_messages,
+    count_tokens,
+    embeddings,
+    messages_to_completions,
+    messages_to_converse,
+    messages_to_responses,
+    rerank,
+    responses_to_completions,
+)
+
+__all__ = ["FORMATS", "PAIRS", "Asked", "Converter", "Format", "Framing", "Options", "StreamConverter",
+           "Untranslatable", "UpstreamGarbage", "converter", "gateway_error", "stream_error", "usage_of"]  # fmt: skip
+
+FORMATS = tuple(Format)
+
+Request = Callable[[Json, Options], Asked]
+Reply = Callable[[Json, Asked], Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Converter:
+    """One pair. drops: what it cannot carry. framing: of the provider's streams. carries: members of the body."""
+
+    client: str
+    upstream: str
+    drops: tuple[str, ...]
+    framing: Framing
+    make_request: Request
+    read_reply: Reply
+    carries: frozenset[str] = frozenset()
+
+    def request(self, body: Json, options: Options) -> Asked:
+        """Return the provider's request; Untranslatable. `body` is not changed."""
+        try:
+            return self.make_request(body, options)
+        except RecursionError:
+            raise Untranslatable("", "the request is nested too deeply") from None
+
+    def reply(self, body: Json, asked: Asked) -> Json:
+        """Return the client's reply for the provider's whole 2xx reply; UpstreamGarbage."""
+        if not isinstance(body, dict):
+            raise UpstreamGarbage("the provider's reply is not a JSON object")
+        try:
+            return self.read_reply(body, asked)
+        except RecursionError:
+            raise UpstreamGarbage("the provider's reply is nested too deeply") from None
+
+    def error(self, status: int, body: bytes, asked: Asked | None) -> tuple[int, bytes]:
+        """Return status and body that tell the provider's error (not 2xx) to the client. Never raises."""
+        return status, faults.write(self.client, status, faults.read(status, body))
+
+    @property
+    def streams(self) -> bool:
+        """Whether replies of this pair can be streamed."""
+        return self.upstream in READERS and self.client in WRITERS
+
+    def stream(self, asked: Asked) -> StreamConverter:
+        """Return what translates the reply's stream; ValueError when this pair has none."""
+        if not self.streams:
+            raise ValueError(f"replies of {self.upstream} are not streamed")
+        return StreamConverter(self.client, self.upstream, asked)
+
+
+def _talk(client: str, upstream: str, request: Request, carried: frozenset[str], drops: tuple[str, ...]) -> Converter:
+    framing = FRAMINGS.get(upstream, Framing.SSE)
+    return Converter(client, upstream, drops, framing, request, replies.convert(client, upstream), carried)
+
+
+_FROM_RESPONSES = responses_to_completions.CARRIED
+_ALL = (
+    _talk("messages", "completions", messages_to_completions.request, messages_to_completions.CARRIED,
+          messages_to_completions.DROPS),
+    _talk("completions", "messages", completions_to_messages.request, completions_to_messages.CARRIED,
+          completions_to_messages.DROPS),
+    _talk("responses", "completions", responses_to_completions.request, _FROM_RESPONSES,
+          responses_to_completions.DROPS),
+    _talk("messages", "responses", messages_to_responses.request, messages_to_responses.CARRIED,
+          messages_to_responses.DROPS),
+    _talk("completions", "gemini", completions_to_gemini.request, completions_to_gemini.CARRIED,
+          completions_to_gemini.DROPS),
+    _talk("messages", "converse", messages_to_converse.request, messages_to_converse.CARRIED - {"metadata"},
+          messages_to_converse.DROPS),
+    _talk("completions", "converse", chains.completions_to_converse, completions_to_messages.CARRIED - {"user"},
+          chains.COMPLETIONS_TO_CONVERSE_DROPS),
+    _talk("responses", "converse", chains.responses_to_converse, chains.RESPONSES_CARRIED | {"vendor_extensions"},
+          chains.RESPONSES_TO_CONVERSE_DROPS),
+    _talk("responses", "messages", chains.responses_to_messages,
+          chains.RESPONSES_CARRIED | {"user", "vendor_extensions"}, chains.RESPONSES_TO_MESSAGES_DROPS),
+    _talk("responses", "gemini", chains.responses_to_gemini, chains.RESPONSES_CARRIED,
+          chains.RESPONSES_TO_GEMINI_DROPS),
+    _talk("messages", "gemini", chains.messages_to_gemini, messages_to_completions.CARRIED - {"metadata"},
+          chains.MESSAGES_TO_GEMINI_DROPS),
+    Converter("embeddings", "bedrock_embeddings", embeddings.BEDROCK_DROPS, Framing.SSE, embeddings.bedrock_request,
+              embeddings.bedrock_reply, embeddings.BEDROCK_CARRIED),
+    Converter("embeddings", "vertex_embeddings", embeddings.VERTEX_DROPS, Framing.SSE, embeddings.vertex_request,
+              embeddings.vertex_reply, embeddings.VERTEX_CARRIED),
+    Converter("rerank", "bedrock_rerank", rerank.BEDROCK_DROPS, Framing.SSE, rerank.bedrock_request,
+              rerank.bedrock_reply, rerank.CARRIED | {"max_tokens_per_doc"}),
+    Converter("rerank", "vertex_rerank", rerank.VERTEX_DROPS, Framing.SSE, rerank.vertex_request,
+              rerank.vertex_reply, rerank.CARRIED),
+    Converter("count_tokens", "bedrock_count_tokens", count_tokens.DROPS, Framing.SSE, count_tokens.request,
+              count_tokens.reply),
+)  # fmt: skip
+PAIRS: dict[tuple[str, str], Converter] = {(pair.client, pair.upstream): pair for pair in _ALL}
+
+
+def converter(client: str, upstream: str) -> Converter | None:
+    """Return the pair; None when there is none. Equal formats need none."""
+    return PAIRS.get((client, upstream))
+
+
+def stream_error(format: str, message: str) -> bytes:
+    """Return the event that tells a client of this format that its stream broke."""
+    return faults.stream_event(format, faults.Fault("api_error", message))
+
+
+def gateway_error(format: str, status: int, code: str, message: str) -> bytes:
+    """Return the body of an error that the gateway makes itself, in the client's format."""
+    kind = "invalid_request_error" if code and 400 <= status < 500 and status != 429 else faults.kind_of(status)
+    return faults.write(format, status, faults.Fault(kind, message, code or None))

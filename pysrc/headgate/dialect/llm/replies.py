@@ -1,0 +1,53 @@
+"""Whole replies of conversations, from one format to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headgate.dialect.llm.contract import Asked, Json
+from headgate.dialect.llm.formats import completions, converse, gemini, messages, responses
+from headgate.dialect.llm.said import Said
+from headgate_engine.llm.translate.counts import (
+    Usage,
+    completions_usage,
+    converse_usage,
+    exclusive_usage,
+    gemini_usage,
+    rerank_usage,
+    responses_usage,
+)
+
+READERS: dict[str, Callable[[Json, Asked], Said]] = {
+    "completions": completions.read,
+    "messages": messages.read,
+    "responses": responses.read,
+    "gemini": gemini.read,
+    "converse": converse.read,
+}
+WRITERS: dict[str, Callable[[Said, Asked], Json]] = {
+    "completions": completions.write,
+    "messages": messages.write,
+    "responses": responses.write,
+}
+# Where a whole reply of each format counts its tokens. llm.md 2.6.
+USAGES: dict[str, tuple[str, Callable[[object], Usage | None]]] = {
+    "completions": ("usage", completions_usage),
+    "messages": ("usage", exclusive_usage),
+    "responses": ("usage", responses_usage),
+    "gemini": ("usageMetadata", gemini_usage),
+    "converse": ("usage", converse_usage),
+    "embeddings": ("usage", completions_usage),
+    "rerank": ("meta", rerank_usage),
+}
+
+
+def convert(client: str, upstream: str) -> Callable[[Json, Asked], Json]:
+    """Return what turns a provider's reply into the client's."""
+    read, write = READERS[upstream], WRITERS[client]
+    return lambda body, asked: write(read(body, asked), asked)
+
+
+def usage_of(format: str, body: object) -> Usage | None:
+    """Return the tokens that a whole reply of this format counts, None when it counts none."""
+    place = USAGES.get(format)
+    return place[1](body.get(place[0])) if place is not None and isinstance(body, dict) else None

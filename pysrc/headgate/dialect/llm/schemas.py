@@ -1,0 +1,141 @@
+"""JSON schemas as Google takes them: a subset of OpenAPI 3.0 without references. llm.md 3.6."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headgate.dialect.llm.contract import Json, Untranslatable
+
+KEPT = (
+    "title", "description", "nullable", "default", "minItems", "maxItems", "minLength", "maxLength", "pattern",
+    "minimum", "maximum", "minProperties", "maxProperties", "required", "propertyOrdering", "example",
+)  # fmt: skip
+FORMATS = ("enum", "date-time")
+# Deeper than any schema that people write; references can make trees exponentially large.
+MAX_DEPTH = 64
+MAX_NODES = 10_000
+
+
+def normalise(schema: Json, at: str = "schema") -> Json:
+    """Return the schema in Google's subset; Untranslatable when it is too large or refers to nothing."""
+    return _Normaliser(schema, at).node(schema, (), 0)
+
+
+class _Normaliser:
+    def __init__(self, root: Json, at: str) -> None:
+        self.root = root
+        self.at = at
+        self.nodes = 0
+
+    def node(self, schema: Any, seen: tuple[str, ...], depth: int) -> Json:
+        self.nodes += 1
+        if depth > MAX_DEPTH or self.nodes > MAX_NODES:
+            raise Untranslatable(self.at, "is too deep or too large")
+        if not isinstance(schema, dict):
+            # `true` and `{}`: anything goes.
+            return {}
+        if isinstance(schema.get("$ref"), str):
+            ref = schema["$ref"]
+            if ref in seen:
+                return {"type": "object"}
+            rest = {name: value for name, value in schema.items() if name != "$ref"}
+            return self.node({**self.resolve(ref), **rest}, (*seen, ref), depth + 1)
+        if isinstance(schema.get("allOf"), list):
+            return self.node(self.merged(schema, seen), seen, depth + 1)
+        out: Json = {name: schema[name] for name in KEPT if name in schema}
+        self.kind(schema, out, seen, depth)
+        self.members(schema, out, seen, depth)
+        self.values(schema, out)
+        if schema.get("format") in FORMATS:
+            out["format"] = schema["format"]
+        return out
+
+    def resolve(self, ref: str) -> Json:
+        """Return what a reference inside of the schema means."""
+        found: Any = self.root
+        if not ref.startswith("#"):
+            raise Untranslatable(self.at, f"refers to {ref!r}, which is elsewhere")
+        for part in ref[1:].split("/")[1:]:
+            name = part.replace("~1", "/").replace("~0", "~")
+            found = found.get(name) if isinstance(found, dict) else None
+        if not isinstance(found, dict):
+            raise Untranslatable(self.at, f"refers to {ref!r}, which is not there")
+        return found
+
+    def merged(self, schema: Json, seen: tuple[str, ...]) -> Json:
+        """Return the schema with its allOf merged into it: properties and required joined, of others the first."""
+        out = {name: value for name, value in schema.items() if name != "allOf"}
+        for given in schema["allOf"]:
+            if not isinstance(given, dict):
+                continue
+            part = given
+            for _ in range(MAX_DEPTH):
+                ref = part.get("$ref")
+                if not isinstance(ref, str):
+                    break
+                # One that leads back here adds nothing.
+                part = {} if ref in seen else {**self.resolve(ref), **{k: v for k, v in part.items() if k != "$ref"}}
+            for name, value in part.items():
+                if name == "properties" and isinstance(value, dict):
+                    out[name] = {**value, **out.get(name, {})}
+                elif name == "required" and isinstance(value, list):
+                    out[name] = list(dict.fromkeys([*out.get(name, []), *value]))
+                elif name == "allOf" and isinstance(value, list):
+                    out[name] = [*out.get(name, []), *value]
+                else:
+                    out.setdefault(name, value)
+        return out
+
+    def kind(self, schema: Json, out: Json, seen: tuple[str, ...], depth: int) -> None:
+        """Set type, nullable and anyOf."""
+        given = schema.get("type")
+        kinds = [kind for kind in given if isinstance(kind, str)] if isinstance(given, list) else [given]
+        if "null" in kinds:
+            out["nullable"] = True
+            kinds = [kind for kind in kinds if kind != "null"]
+        others = schema.get("anyOf") or schema.get("oneOf")
+        if isinstance(others, list) and others:
+            real = [other for other in others if not (isinstance(other, dict) and other.get("type") == "null")]
+            if len(real) < len(others):
+                out["nullable"] = True
+            found = [self.node(other, seen, depth + 1) for other in real]
+            if len(found) == 1:
+                out.update({name: value for name, value in found[0].items() if name not in out})
+            elif found:
+                out["anyOf"] = found
+        elif len(kinds) > 1:
+            rest = {name: value for name, value in schema.items() if name not in ("type", "description", "title")}
+            out["anyOf"] = [self.node({**rest, "type": kind}, seen, depth + 1) for kind in kinds]
+        elif kinds and isinstance(kinds[0], str):
+            out["type"] = kinds[0]
+        elif "properties" in schema:
+            out["type"] = "object"
+        elif "items" in schema:
+            out["type"] = "array"
+
+    def members(self, schema: Json, out: Json, seen: tuple[str, ...], depth: int) -> None:
+        if "anyOf" in out:
+            return
+        properties = schema.get("properties")
+        if isinstance(properties, dict) and out.get("type") == "object":
+            out["properties"] = {name: self.node(value, seen, depth + 1) for name, value in properties.items()}
+            if isinstance(out.get("required"), list):
+                out["required"] = [name for name in out["required"] if isinstance(name, str) and name in properties]
+        if not out.get("required") or out.get("type") != "object":
+            out.pop("required", None)
+        if out.get("type") == "array" and "items" not in out:
+            items = schema.get("items", (schema.get("prefixItems") or [{}])[0])
+            found = self.node(items, seen, depth + 1)
+            out["items"] = found or {"type": "string"}
+
+    def values(self, schema: Json, out: Json) -> None:
+        """Set enum: only strings can be enumerated."""
+        values = [schema["const"]] if "const" in schema else schema.get("enum")
+        if not isinstance(values, list) or "anyOf" in out:
+            return
+        if None in values:
+            out["nullable"] = True
+        strings = [value for value in values if isinstance(value, str)]
+        if strings and out.get("type") in (None, "string"):
+            out["type"] = "string"
+            out["enum"] = strings

@@ -1,0 +1,276 @@
+"""Chat completions in, generateContent out (Gemini, Gemini models on Vertex AI)."""
+
+from __future__ import annotations
+
+import mimetypes
+from typing import Any
+
+from headgate.dialect.llm import content, fields
+from headgate.dialect.llm.contract import Asked, Json, Options, Untranslatable
+from headgate.dialect.llm.formats.gemini import THOUGHT
+from headgate.dialect.llm.schemas import normalise
+
+CARRIED = fields.words(
+    "model messages tools tool_choice max_tokens max_completion_tokens stop temperature top_p top_k presence_penalty "
+    "frequency_penalty n seed stream stream_options reasoning_effort thinking_config response_format functions "
+    "cachedContent cached_content safetySettings labels"
+)
+DROPS = (
+    "`parallel_tool_calls`, `user`, `logprobs`, `logit_bias`, `metadata`, `store`, `service_tier` and every other "
+    "field that is not carried",
+    "keywords of schemas other than those of OpenAPI 3.0 (`additionalProperties`, `not`, `if`, ...)",
+    "`image_url.detail`, `name` of messages, `strict` of tools",
+    "`reasoning_content` of earlier turns (signatures travel in the ids of tool calls)",
+    "choices other than the first; signatures of thoughts that led to no tool call",
+    "refused instead of dropped: images and files by http(s) URL or by id",
+)
+VERTEX = "gcp.vertex_ai"
+GENERATION = {
+    "temperature": "temperature",
+    "top_p": "topP",
+    "top_k": "topK",
+    "presence_penalty": "presencePenalty",
+    "frequency_penalty": "frequencyPenalty",
+    "n": "candidateCount",
+    "seed": "seed",
+}
+LEVELS = {"minimal": "minimal", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
+MODES = {"none": "NONE", "auto": "AUTO", "required": "ANY"}
+
+
+def request(body: Json, options: Options) -> Asked:
+    """Return the provider's request; the model and whether it streams are in its path."""
+    dropped = [name for name in body if name not in CARRIED]
+    model = content.model_of(body, options.model)
+    turns = _Turns(options.vendor == VERTEX, dropped)
+    messages = fields.objects(body, "messages")
+    for position, message in enumerate(messages):
+        turns.add(message, f"messages[{position}]")
+    out: Json = {"contents": turns.finished()}
+    if turns.system:
+        out["systemInstruction"] = {"parts": [{"text": "\n".join(turns.system)}]}
+    tools = _tools(body)
+    if tools:
+        out["tools"] = [{"functionDeclarations": tools}]
+    choice = _choice(body)
+    if choice is not None:
+        out["toolConfig"] = {"functionCallingConfig": choice}
+    config = _config(body, model)
+    if config:
+        out["generationConfig"] = config
+    fields.copy(body, out, {"safetySettings": "safetySettings", "labels": "labels"})
+    cached = fields.text(body, "cachedContent") or fields.text(body, "cached_content")
+    if cached:
+        # The cache holds these already, and the provider refuses them beside it.
+        for name in ("systemInstruction", "tools", "toolConfig"):
+            out.pop(name, None)
+        out["cachedContent"] = cached
+    stream = bool(fields.flag(body, "stream"))
+    usage = bool(fields.flag(fields.obj(body, "stream_options") or {}, "include_usage", "stream_options"))
+    return Asked(
+        body=out, stream=stream, model=model, requested=str(body.get("model") or model), dropped=tuple(dropped),
+        include_usage=usage, path_suffix=":streamGenerateContent?alt=sse" if stream else ":generateContent",
+    )  # fmt: skip
+
+
+class _Turns:
+    """Collects contents: turns of one role joined, results of tools in the order of their calls."""
+
+    def __init__(self, vertex: bool, dropped: list[str]) -> None:
+        self.vertex = vertex
+        self.dropped = dropped
+        self.system: list[str] = []
+        self.contents: list[Json] = []
+        self.calls: dict[str, str] = {}
+        self.order: list[str] = []
+        self.results: dict[str, Json] = {}
+
+    def add(self, message: Json, at: str) -> None:
+        role = fields.needed_text(message, "role", at)
+        if role == "tool":
+            self.result(message, at)
+            return
+        self.flush()
+        if role in ("system", "developer"):
+            texts = [part["text"] for part in self.parts(message, at) if part.get("text", "").strip()]
+            self.system += texts
+        elif role in ("user", "function"):
+            self.turn("user", self.parts(message, at))
+        elif role == "assistant":
+            self.assistant(message, at)
+        else:
+            raise Untranslatable(f"{at}.role", "is not known")
+
+    def turn(self, role: str, parts: list[Json]) -> None:
+        if parts and self.contents and self.contents[-1]["role"] == role:
+            self.contents[-1]["parts"] += parts
+        elif parts:
+            self.contents.append({"role": role, "parts": parts})
+
+    def parts(self, message: Json, at: str) -> list[Json]:
+        found = message.get("content")
+        if found is None:
+            return []
+        if isinstance(found, str):
+            return [{"text": found}]
+        out: list[Json] = []
+        for position, part in enumerate(fields.objects(message, "content", at)):
+            made = _part(part, f"{at}.content[{position}]")
+            if made is None:
+                self.dropped.append(f"{at}.content[{position}]")
+            else:
+                out.append(made)
+        return out
+
+    def assistant(self, message: Json, at: str) -> None:
+        parts = [part for part in self.parts(message, at) if part.get("text") != ""]
+        self.order = []
+        for position, call in enumerate(fields.objects(message, "tool_calls", at)):
+            here = f"{at}.tool_calls[{position}]"
+            function = fields.obj(call, "function", here) or {}
+            ident = fields.needed_text(call, "id", here)
+            name = fields.needed_text(function, "name", here)
+            known, _, signature = ident.partition(THOUGHT)
+            arguments = content.arguments_object(fields.text(function, "arguments", here) or "")
+            made: Json = {"name": name, "args": {} if arguments is None else arguments}
+            if not self.vertex:
+                made["id"] = known
+            part: Json = {"functionCall": made}
+            if signature:
+                part["thoughtSignature"] = signature
+            parts.append(part)
+            self.calls[ident] = name
+            self.order.append(ident)
+        self.turn("model", parts)
+
+    def result(self, message: Json, at: str) -> None:
+        ident = fields.needed_text(message, "tool_call_id", at)
+        name = self.calls.get(ident) or fields.text(message, "name", at)
+        if name is None:
+            raise Untranslatable(f"{at}.tool_call_id", "belongs to no tool call in front of it")
+        texts = [part["text"] for part in self.parts(message, at) if "text" in part]
+        made: Json = {"name": name, "response": {"content": "\n".join(texts)}}
+        if not self.vertex:
+            made["id"] = ident.partition(THOUGHT)[0]
+        if ident not in self.order:
+            self.order.append(ident)
+        self.results[ident] = {"functionResponse": made}
+
+    def flush(self) -> None:
+        """Add the results of tools as one turn."""
+        if self.results:
+            self.turn("user", [self.results[ident] for ident in self.order if ident in self.results])
+            self.results = {}
+
+    def finished(self) -> list[Json]:
+        self.flush()
+        # The provider wants a turn, and in a user's turn a text.
+        if not self.contents:
+            return [{"role": "user", "parts": [{"text": " "}]}]
+        for turn in self.contents:
+            if turn["role"] == "user" and all("inlineData" in p or "fileData" in p for p in turn["parts"]):
+                turn["parts"].append({"text": " "})
+        return self.contents
+
+
+def _part(part: Json, at: str) -> Json | None:
+    kind = fields.text(part, "type", at)
+    if kind == "text":
+        return {"text": fields.needed_text(part, "text", at)}
+    if kind == "refusal":
+        return {"text": fields.needed_text(part, "refusal", at)}
+    if kind == "image_url":
+        holder = {"url": part["image_url"]} if isinstance(part.get("image_url"), str) else part.get("image_url")
+        return _media(holder if isinstance(holder, dict) else {}, "url", f"{at}.image_url")
+    if kind == "file":
+        file = fields.obj(part, "file", at) or {}
+        if fields.text(file, "file_data", at) is None:
+            raise Untranslatable(f"{at}.file", "files must be data")
+        return _media(file, "file_data", f"{at}.file")
+    if kind == "input_audio":
+        audio = fields.obj(part, "input_audio", at) or {}
+        sound = fields.text(audio, "format", at) or "wav"
+        return {"inlineData": {"mimeType": f"audio/{sound}", "data": fields.needed_text(audio, "data", at)}}
+    return None
+
+
+def _media(holder: Json, name: str, at: str) -> Json:
+    """Return data as inlineData, gs:// as fileData; Untranslatable for anything else."""
+    url = fields.needed_text(holder, name, at)
+    data = content.data_url(url)
+    if data is not None:
+        return {"inlineData": {"mimeType": data.media_type, "data": data.data}}
+    if url.startswith("gs://"):
+        hints = (fields.text(holder, hint, at) for hint in ("format", "mime_type", "content_type"))
+        media_type = next((hint for hint in hints if hint), None) or mimetypes.guess_type(url)[0]
+        if media_type is None:
+            raise Untranslatable(at, "the type of the file cannot be told: give it as mime_type")
+        return {"fileData": {"mimeType": media_type, "fileUri": url}}
+    raise Untranslatable(at, "must be a data URL or begin with gs://: the provider fetches nothing else")
+
+
+def _tools(body: Json) -> list[Json]:
+    out = []
+    tools = [tool for tool in fields.objects(body, "tools") if tool.get("type", "function") == "function"]
+    for position, tool in enumerate(tools):
+        at = f"tools[{position}].function"
+        function = fields.obj(tool, "function", f"tools[{position}]") or {}
+        made: Json = {"name": fields.needed_text(function, "name", at)}
+        fields.copy(function, made, {"description": "description"})
+        parameters = fields.obj(function, "parameters", at)
+        if parameters is not None:
+            schema = normalise(parameters, f"{at}.parameters")
+            schema.setdefault("type", "object")
+            if schema["type"] != "object" or schema.get("properties"):
+                made["parameters"] = schema
+        out.append(made)
+    return out
+
+
+def _choice(body: Json) -> Json | None:
+    given = body.get("tool_choice")
+    if given is None:
+        return None
+    if isinstance(given, str):
+        if given not in MODES:
+            raise Untranslatable("tool_choice", "must be one of auto, required, none, or a tool")
+        return {"mode": MODES[given]}
+    function = fields.obj(fields.obj(body, "tool_choice") or {}, "function", "tool_choice") or {}
+    return {"mode": "ANY", "allowedFunctionNames": [fields.needed_text(function, "name", "tool_choice.function")]}
+
+
+def _config(body: Json, model: str) -> Json:
+    out: Json = {}
+    fields.copy(body, out, GENERATION)
+    limit = fields.integer(body, "max_completion_tokens")
+    limit = fields.integer(body, "max_tokens") if limit is None else limit
+    if limit is not None:
+        out["maxOutputTokens"] = limit
+    stop = fields.texts(body, "stop")
+    if stop:
+        out["stopSequences"] = stop
+    form = fields.obj(body, "response_format") or {}
+    kind = fields.text(form, "type", "response_format")
+    if kind in ("json_schema", "json_object"):
+        out["responseMimeType"] = "application/json"
+    if kind == "json_schema":
+        named = fields.obj(form, "json_schema", "response_format") or {}
+        schema = fields.obj(named, "schema", "response_format.json_schema")
+        if schema is None:
+            raise Untranslatable("response_format.json_schema.schema", "is missing")
+        out["responseSchema"] = normalise(schema, "response_format.json_schema.schema")
+    thinking = fields.obj(body, "thinking_config")
+    thinking = _thinking(body.get("reasoning_effort"), model) if thinking is None else thinking
+    if thinking is not None:
+        out["thinkingConfig"] = thinking
+    return out
+
+
+def _thinking(effort: Any, model: str) -> Json | None:
+    if effort is None or effort == "none":
+        return None
+    if not isinstance(effort, str) or effort not in LEVELS:
+        raise Untranslatable("reasoning_effort", "must be one of none, " + ", ".join(LEVELS))
+    if model.rpartition("/")[2].startswith("gemini-3"):
+        return {"includeThoughts": True, "thinkingLevel": LEVELS[effort]}
+    return {"includeThoughts": True, "thinkingBudget": content.BUDGETS[effort]}

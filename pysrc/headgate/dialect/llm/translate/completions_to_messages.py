@@ -1,0 +1,266 @@
+"""Chat completions in, Messages out (Anthropic, Claude on Vertex AI, and on the way to Bedrock)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from headgate.dialect.llm import content, fields
+from headgate.dialect.llm.contract import Asked, Json, Options, Untranslatable
+
+CARRIED = fields.words(
+    "model messages tools tool_choice parallel_tool_calls max_tokens max_completion_tokens stop user temperature top_p "
+    "stream stream_options reasoning_effort response_format functions function_call"
+)
+DROPS = (
+    "`frequency_penalty`, `presence_penalty`, `seed`, `n`, `logprobs`, `top_logprobs`, `logit_bias`, `modalities`, "
+    "`prediction`, `store`, `metadata`, `service_tier` and every other field that is not carried",
+    "audio parts, and files other than PDF and plain text",
+    "`image_url.detail`, `name` of messages, `strict` of tools",
+    "`temperature`, and `top_p` below 0.95, with `reasoning_effort`; `reasoning_effort` with a forced tool",
+    "`reasoning_content` of earlier turns without `reasoning_signature`",
+)
+
+
+# Types of documents that the provider reads.
+DOCUMENTS = frozenset({"application/pdf", "text/plain"})
+
+
+class Way(NamedTuple):
+    """What is known all along: where fields were dropped, and which documents the end of the way reads.
+
+    strict: what it does not read is Untranslatable instead of dropped, and names of schemas are told.
+    """
+
+    dropped: list[str]
+    documents: frozenset[str]
+    strict: bool
+
+
+def request(body: Json, options: Options, documents: frozenset[str] | None = None) -> Asked:
+    """Return the provider's request. documents: see Way; None: those of Messages, not strict."""
+    dropped = [name for name in body if name not in CARRIED]
+    way = Way(dropped, DOCUMENTS if documents is None else documents, documents is not None)
+    messages, system = _messages(body, way)
+    model = content.model_of(body, options.model)
+    limit = fields.integer(body, "max_completion_tokens")
+    limit = fields.integer(body, "max_tokens") if limit is None else limit
+    limit = options.max_tokens_default if limit is None else limit
+    out: Json = {"model": model, "messages": messages, "max_tokens": limit}
+    if system:
+        out["system"] = "\n".join(system)
+    if (stop := [text for text in fields.texts(body, "stop") if text]):
+        out["stop_sequences"] = stop
+    if (user := fields.text(body, "user")) is not None:
+        out["metadata"] = {"user_id": user}
+    tools = _tools(body)
+    if tools:
+        out["tools"] = tools
+    choice = _choice(body, bool(tools))
+    if choice is not None:
+        out["tool_choice"] = choice
+    fields.copy(body, out, {"temperature": "temperature", "top_p": "top_p"})
+    _think(body, out, dropped)
+    if (form := _output_format(body, way)) is not None:
+        out["output_config"] = {"format": form}
+    stream = bool(fields.flag(body, "stream"))
+    if stream:
+        out["stream"] = True
+    usage = bool(fields.flag(fields.obj(body, "stream_options") or {}, "include_usage", "stream_options"))
+    return Asked(
+        body=out, stream=stream, model=model, requested=str(body.get("model") or model), dropped=tuple(dropped),
+        include_usage=usage,
+    )  # fmt: skip
+
+
+def _messages(body: Json, way: Way) -> tuple[list[Json], list[str]]:
+    """Return messages, turns of one role joined, and the system texts."""
+    out: list[Json] = []
+    system: list[str] = []
+    messages = fields.objects(body, "messages")
+    if not messages:
+        raise Untranslatable("messages", "must not be empty")
+    for position, message in enumerate(messages):
+        at = f"messages[{position}]"
+        role = fields.needed_text(message, "role", at)
+        if role in ("system", "developer"):
+            system += [block["text"] for block in user_blocks(message, at, way) if block["type"] == "text"]
+        elif role == "user":
+            content.merge_turn(out, "user", user_blocks(message, at, way))
+        elif role == "assistant":
+            content.merge_turn(out, "assistant", _assistant_blocks(message, at, way))
+        elif role == "tool":
+            result = {"type": "tool_result", "tool_use_id": fields.needed_text(message, "tool_call_id", at)}
+            content.merge_turn(out, "user", [{**result, "content": _result_content(message, at, way)}])
+        elif role == "function":
+            content.merge_turn(out, "user", user_blocks(message, at, way))
+        else:
+            raise Untranslatable(f"{at}.role", "is not known")
+    return out, system
+
+
+def user_blocks(message: Json, at: str, way: Way) -> list[Json]:
+    """Return the blocks of a message's content; blank texts are left out, as the provider refuses them."""
+    found = message.get("content")
+    if found is None:
+        return []
+    if isinstance(found, str):
+        return [{"type": "text", "text": found}] if found.strip() else []
+    out = []
+    for position, part in enumerate(fields.objects(message, "content", at)):
+        block = _user_block(part, f"{at}.content[{position}]", way)
+        if block is not None:
+            out.append(block)
+    return out
+
+
+def _user_block(part: Json, at: str, way: Way) -> Json | None:
+    kind = fields.text(part, "type", at)
+    if kind == "text":
+        text = fields.needed_text(part, "text", at)
+        return {"type": "text", "text": text} if text.strip() else None
+    if kind == "image_url":
+        holder = {"image_url": {"url": part["image_url"]}} if isinstance(part.get("image_url"), str) else part
+        url = fields.needed_text(fields.obj(holder, "image_url", at) or {}, "url", f"{at}.image_url")
+        data = content.data_url(url)
+        if data is not None:
+            return {"type": "image", "source": {"type": "base64", "media_type": data.media_type, "data": data.data}}
+        return {"type": "image", "source": {"type": "url", "url": url}}
+    if kind == "file":
+        block = document(fields.obj(part, "file", at) or {}, f"{at}.file", way)
+        if block is not None:
+            return block
+    if kind == "refusal":
+        return {"type": "text", "text": fields.needed_text(part, "refusal", at)}
+    way.dropped.append(at)
+    return None
+
+
+def document(file: Json, at: str, way: Way) -> Json | None:
+    """Return the block of a file that travels as data; None for what only the vendor of the file id can read."""
+    data = content.data_url(fields.text(file, "file_data", at) or "")
+    if data is None or data.media_type not in way.documents:
+        if way.strict:
+            raise Untranslatable(at, "files must be data URLs of " + ", ".join(sorted(way.documents)))
+        return None
+    source: Json = {"type": "base64", "media_type": data.media_type, "data": data.data}
+    if data.media_type == "text/plain":
+        source = {"type": "text", "media_type": "text/plain", "data": content.decoded_text(data.data, at)}
+    block: Json = {"type": "document", "source": source}
+    if name := fields.text(file, "filename", at):
+        block["title"] = name
+    return block
+
+
+def _result_content(message: Json, at: str, way: Way) -> Any:
+    if isinstance(message.get("content"), str):
+        return message["content"]
+    return user_blocks(message, at, way)
+
+
+def _assistant_blocks(message: Json, at: str, way: Way) -> list[Json]:
+    """Return text and tool calls; thinking only with the signature without which it is refused."""
+    out: list[Json] = []
+    thinking, signature = message.get("reasoning_content"), message.get("reasoning_signature")
+    if isinstance(thinking, str) and isinstance(signature, str) and thinking and signature:
+        out.append({"type": "thinking", "thinking": thinking, "signature": signature})
+    out += user_blocks(message, at, way)
+    refusal = fields.text(message, "refusal", at)
+    if refusal:
+        out.append({"type": "text", "text": refusal})
+    calls = fields.objects(message, "tool_calls", at)
+    for position, call in enumerate(calls):
+        out.append(_tool_use(call, f"{at}.tool_calls[{position}]"))
+    old = fields.obj(message, "function_call", at)
+    if old is not None and not calls:
+        # Its result comes back as text: without an id nothing joins them.
+        out.append({"type": "text", "text": content.dump_text(old)})
+    return out
+
+
+def _tool_use(call: Json, at: str) -> Json:
+    function = fields.obj(call, "function", at)
+    if function is None:
+        custom = fields.obj(call, "custom", at) or {}
+        name, given = fields.needed_text(custom, "name", at), {"input": fields.text(custom, "input", at) or ""}
+        return {"type": "tool_use", "id": fields.needed_text(call, "id", at), "name": name, "input": given}
+    arguments = fields.text(function, "arguments", at) or ""
+    found = content.arguments_object(arguments)
+    return {
+        "type": "tool_use",
+        "id": fields.needed_text(call, "id", at),
+        "name": fields.needed_text(function, "name", at),
+        "input": arguments if found is None else found,
+    }
+
+
+def _tools(body: Json) -> list[Json]:
+    out = []
+    tools = [tool for tool in fields.objects(body, "tools") if tool.get("type", "function") == "function"]
+    listed = [tool.get("function") for tool in tools]
+    for position, function in enumerate([*listed, *fields.objects(body, "functions")]):
+        at = f"tools[{position}]"
+        if not isinstance(function, dict):
+            raise Untranslatable(f"{at}.function", "must be an object")
+        tool: Json = {"name": fields.needed_text(function, "name", at)}
+        if (description := fields.text(function, "description", at)) is not None:
+            tool["description"] = description
+        tool["input_schema"] = fields.obj(function, "parameters", at) or {"type": "object", "properties": {}}
+        out.append(tool)
+    return out
+
+
+def _choice(body: Json, tools: bool) -> Json | None:
+    """Return the tool choice with the flag against parallel calls."""
+    given = body.get("tool_choice")
+    parallel = fields.flag(body, "parallel_tool_calls")
+    choice: Json
+    if given is None:
+        if parallel is None or not tools:
+            return None
+        choice = {"type": "auto"}
+    elif isinstance(given, str):
+        kinds = {"auto": "auto", "required": "any", "none": "none"}
+        if given not in kinds:
+            raise Untranslatable("tool_choice", "must be one of auto, required, none, or a tool")
+        choice = {"type": kinds[given]}
+    else:
+        function = fields.obj(fields.obj(body, "tool_choice") or {}, "function", "tool_choice") or {}
+        choice = {"type": "tool", "name": fields.needed_text(function, "name", "tool_choice.function")}
+    if parallel is not None and choice["type"] != "none":
+        choice["disable_parallel_tool_use"] = not parallel
+    return choice
+
+
+def _think(body: Json, out: Json, dropped: list[str]) -> None:
+    """Turn effort into a budget. The provider refuses thinking with a forced tool, and sampling with thinking."""
+    budget = content.thinking_budget(body.get("reasoning_effort"), out["max_tokens"])
+    if budget is None:
+        return
+    if out.get("tool_choice", {}).get("type") in ("any", "tool"):
+        dropped.append("reasoning_effort")
+        return
+    out["thinking"] = {"type": "enabled", "budget_tokens": budget}
+    if out.get("temperature", 1) != 1:
+        del out["temperature"]
+        dropped.append("temperature")
+    top_p = fields.number(body, "top_p")
+    if top_p is not None and top_p < 0.95:
+        del out["top_p"]
+        dropped.append("top_p")
+
+
+def _output_format(body: Json, way: Way) -> Json | None:
+    form = fields.obj(body, "response_format") or {}
+    kind = fields.text(form, "type", "response_format")
+    if kind == "json_object":
+        return {"type": "json_schema", "schema": {"type": "object", "additionalProperties": True}}
+    if kind != "json_schema":
+        return None
+    named = fields.obj(form, "json_schema", "response_format") or {}
+    schema = fields.obj(named, "schema", "response_format.json_schema")
+    if schema is None:
+        raise Untranslatable("response_format.json_schema.schema", "is missing")
+    out: Json = {"type": "json_schema", "schema": schema}
+    if way.strict:
+        fields.copy(named, out, {"name": "name", "description": "description"})
+    return out

@@ -1,0 +1,189 @@
+"""Blocks of Converse from those of Messages."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+
+from headgate.dialect.llm import content, fields
+from headgate.dialect.llm.contract import Json, Untranslatable
+from headgate.dialect.llm.translate.messages_to_completions import blocks_of
+
+MAX_CACHE_POINTS = 4
+LONGEST_NAME = 64
+NOT_NAME = re.compile(r"[^A-Za-z0-9_-]")
+IMAGES = {"image/png": "png", "image/jpeg": "jpeg", "image/jpg": "jpeg", "image/gif": "gif", "image/webp": "webp"}
+DOCUMENTS = {
+    "application/pdf": "pdf",
+    "text/csv": "csv",
+    "application/msword": "doc",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "text/html": "html",
+    "text/plain": "txt",
+    "text/markdown": "md",
+}
+
+
+class Names:
+    """Names of tools as the provider takes them, and back."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, str] = {}
+        self.taken: set[str] = set()
+
+    @property
+    def back(self) -> dict[str, str]:
+        """Return the provider's names to those of the client, where they differ."""
+        return {made: name for name, made in self.known.items() if made != name}
+
+    def made(self, name: str) -> str:
+        """Return the name for the provider: its own characters, at most 64 of them, none twice."""
+        if name in self.known:
+            return self.known[name]
+        made = NOT_NAME.sub("_", name) or "tool"
+        if len(made) > LONGEST_NAME or made in self.taken:
+            # 57 characters, a line and six digits.
+            made = f"{made[:57]}_{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
+        self.known[name] = made
+        self.taken.add(made)
+        return made
+
+
+class Turns:
+    """Collects messages, those of one role joined. used: names of tools that were called, in order."""
+
+    def __init__(self, names: Names, dropped: list[str]) -> None:
+        self.names = names
+        self.dropped = dropped
+        self.messages: list[Json] = []
+        self.used: dict[str, None] = {}
+        self.results = 0
+        self.points = 0
+        self.titles: set[str] = set()
+
+    def cache_point(self, blocks: list[Json], marked: Json) -> None:
+        """Add a cache point behind the last block when it is marked and there may be another one."""
+        if marked.get("cache_control") and self.points < MAX_CACHE_POINTS:
+            self.points += 1
+            blocks.append({"cachePoint": {"type": "default"}})
+
+    def system_blocks(self, holder: Json, name: str, at: str) -> list[Json]:
+        """Return the blocks of a system prompt, blank ones left out."""
+        found = holder.get(name)
+        if isinstance(found, str):
+            return [{"text": found}] if found.strip() else []
+        out: list[Json] = []
+        for position, block in enumerate(fields.objects(holder, name, at)):
+            text = fields.needed_text(block, "text", f"{at}.{name}[{position}]".lstrip("."))
+            if text.strip():
+                out.append({"text": text})
+                self.cache_point(out, block)
+        return out
+
+    def add(self, message: Json, at: str) -> None:
+        """Add a message of a user or an assistant."""
+        role = fields.needed_text(message, "role", at)
+        if role not in ("user", "assistant"):
+            raise Untranslatable(f"{at}.role", "must be user or assistant")
+        blocks: list[Json] = []
+        for position, block in enumerate(blocks_of(message, at)):
+            here = f"{at}.content[{position}]"
+            made = self.block(block, role, here)
+            if made is None:
+                self.dropped.append(here)
+            elif made:
+                blocks.append(made)
+                self.cache_point(blocks, block)
+        content.merge_turn(self.messages, role, blocks)
+
+    def block(self, block: Json, role: str, at: str) -> Json | None:
+        """Return the block: {} for what says nothing, None for what cannot be carried."""
+        kind = fields.text(block, "type", at)
+        if kind == "text":
+            text = fields.needed_text(block, "text", at)
+            return {"text": text} if text.strip() else {}
+        if kind == "image":
+            return image(block, at)
+        if kind == "document":
+            return self.document(block, at)
+        if kind == "tool_use" and role == "assistant":
+            name = self.names.made(fields.needed_text(block, "name", at))
+            self.used[name] = None
+            given = block.get("input")
+            use = {"toolUseId": fields.needed_text(block, "id", at), "name": name}
+            return {"toolUse": {**use, "input": given if isinstance(given, dict) else {}}}
+        if kind == "tool_result" and role == "user":
+            return self.result(block, at)
+        if kind == "thinking" and role == "assistant":
+            signature = fields.text(block, "signature", at)
+            if not signature:
+                # Unsigned reasoning is refused.
+                return None
+            text = fields.text(block, "thinking", at) or ""
+            return {"reasoningContent": {"reasoningText": {"text": text, "signature": signature}}}
+        return None
+
+    def result(self, block: Json, at: str) -> Json:
+        """Return a tool's result."""
+        self.results += 1
+        found: list[Json] = []
+        for position, inner in enumerate(blocks_of(block, at)):
+            here = f"{at}.content[{position}]"
+            kind = fields.text(inner, "type", here)
+            if kind == "text":
+                found.append({"text": fields.needed_text(inner, "text", here)})
+            elif kind == "image":
+                found.append(image(inner, here))
+            elif kind == "document":
+                found.append(self.document(inner, here))
+            else:
+                self.dropped.append(here)
+        return {
+            "toolResult": {
+                "toolUseId": fields.needed_text(block, "tool_use_id", at),
+                "content": found,
+                "status": "error" if fields.flag(block, "is_error", at) else "success",
+            }
+        }
+
+    def document(self, block: Json, at: str) -> Json:
+        """Return a document with a name that no other one has."""
+        source = fields.obj(block, "source", at) or {}
+        kind = fields.text(source, "type", f"{at}.source")
+        if kind == "text":
+            text = fields.needed_text(source, "data", f"{at}.source")
+            form, data = "txt", base64.b64encode(text.encode("utf-8", "replace")).decode()
+        elif kind == "base64":
+            media_type = fields.needed_text(source, "media_type", f"{at}.source")
+            if media_type not in DOCUMENTS:
+                raise Untranslatable(f"{at}.source.media_type", f"{media_type!r} is not a type of document")
+            form, data = DOCUMENTS[media_type], fields.needed_text(source, "data", f"{at}.source")
+        else:
+            raise Untranslatable(f"{at}.source", "documents must be data")
+        return {"document": {"format": form, "name": self.title(block, at), "source": {"bytes": data}}}
+
+    def title(self, block: Json, at: str) -> str:
+        """Return the document's name in the provider's characters."""
+        name = fields.text(block, "title", at) or "document"
+        name = re.sub(r"\.[A-Za-z0-9]{1,5}$", "", name)
+        name = re.sub(r"\s+", " ", re.sub(r"[^A-Za-z0-9\s()\[\]-]", "_", name)).strip()[:180] or "document"
+        found, number = name, 1
+        while found in self.titles:
+            number += 1
+            found = f"{name} [{number}]"
+        self.titles.add(found)
+        return found
+
+
+def image(block: Json, at: str) -> Json:
+    """Return an image, which must be data."""
+    source = fields.obj(block, "source", at) or {}
+    if fields.text(source, "type", f"{at}.source") != "base64":
+        raise Untranslatable(f"{at}.source", "images must be data: the provider fetches none")
+    media_type = fields.needed_text(source, "media_type", f"{at}.source")
+    if media_type not in IMAGES:
+        raise Untranslatable(f"{at}.source.media_type", f"{media_type!r} is not a type of image")
+    return {"image": {"format": IMAGES[media_type], "source": {"bytes": fields.needed_text(source, "data", at)}}}

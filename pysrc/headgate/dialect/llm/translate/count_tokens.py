@@ -1,0 +1,34 @@
+"""count_tokens of Messages in, Bedrock's out. llm.md 3.8."""
+
+from __future__ import annotations
+
+import base64
+
+from headgate.dialect.llm import content
+from headgate.dialect.llm.contract import Asked, Json, Options
+from headgate.dialect.llm.said import garbage
+from headgate_engine.llm.translate.writers import dump_json
+
+DROPS = ("nothing: the body goes inside of the provider's request",)
+ANTHROPIC_VERSION = "2023-06-01"
+
+
+def request(body: Json, options: Options) -> Asked:
+    """Return the request: the body as the model itself would be invoked with it."""
+    model = content.model_of(body, options.model)
+    inner = {name: value for name, value in body.items() if name != "model"}
+    inner["anthropic_version"] = options.anthropic_version or ANTHROPIC_VERSION
+    inner["max_tokens"] = 1
+    encoded = base64.b64encode(dump_json(inner)).decode()
+    return Asked(
+        body={"input": {"invokeModel": {"body": encoded}}}, stream=False, model=model,
+        requested=str(body.get("model") or model), path_suffix=f"/model/{content.model_segment(model)}/count-tokens",
+    )  # fmt: skip
+
+
+def reply(body: Json, asked: Asked) -> Json:
+    """Return the count."""
+    tokens = body.get("inputTokens")
+    if type(tokens) is not int or tokens < 0:
+        raise garbage("inputTokens", "is not a count")
+    return {"input_tokens": tokens}

@@ -1,0 +1,166 @@
+"""Embeddings in, the clouds' own shapes out. llm.md 3.8."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from typing import Any
+
+from headgate.dialect.llm import content, fields
+from headgate.dialect.llm.contract import Asked, Json, Options, Untranslatable, UpstreamGarbage
+from headgate.dialect.llm.said import a_dict, a_list, garbage
+
+# The reply's head of Bedrock counts what its body does not.
+TOKENS_HEADER = "x-amzn-bedrock-input-token-count"
+# Those of all models; `embedding_purpose` is Nova's, `input_type` Cohere's, `normalize` Titan's.
+BEDROCK_CARRIED = fields.words(
+    "model input encoding_format dimensions embedding_purpose truncate input_type normalize"
+)
+VERTEX_CARRIED = fields.words("model input encoding_format dimensions task_type title auto_truncate")
+BEDROCK_DROPS = (
+    "`user` and every other field that is not carried; `dimensions` for Cohere models other than embed-v4",
+    "Titan and Nova: more than one input is refused; Cohere: `normalize`",
+    "inputs of token numbers are refused",
+)
+VERTEX_DROPS = ("`user` and every other field that is not carried", "inputs of token numbers are refused")
+
+
+def _inputs(body: Json) -> list[str]:
+    given = body.get("input")
+    found = [given] if isinstance(given, str) else given
+    if not isinstance(found, list) or not found or not all(isinstance(text, str) for text in found):
+        raise Untranslatable("input", "must be a string or an array of strings")
+    return found
+
+
+def _single(body: Json) -> str:
+    if not isinstance(body.get("input"), str):
+        raise Untranslatable("input", "must be one string for this model")
+    return _inputs(body)[0]
+
+
+def _encoding(body: Json) -> str:
+    found = fields.text(body, "encoding_format") or "float"
+    if found not in ("float", "base64"):
+        raise Untranslatable("encoding_format", "must be float or base64")
+    return found
+
+
+def bedrock_request(body: Json, options: Options) -> Asked:
+    """Return the body of an invocation: its shape depends on the model."""
+    model = content.model_of(body, options.model)
+    known = {"model", "input", "encoding_format", "dimensions"}
+    if "nova" in model:
+        kind, out, more = "nova", _nova(body), {"embedding_purpose", "truncate"}
+    elif "cohere" in model:
+        kind, out, more = "cohere", _cohere(body, model), {"input_type", "truncate"}
+    else:
+        kind, out, more = "titan", _titan(body), {"normalize"}
+    return Asked(
+        body=out, stream=False, model=model, requested=str(body.get("model") or model),
+        path_suffix=f"/model/{content.model_segment(model)}/invoke",
+        dropped=tuple(name for name in body if name not in known | more),
+        echo={"kind": kind, "encoding_format": _encoding(body)},
+    )  # fmt: skip
+
+
+def _nova(body: Json) -> Json:
+    text = {"truncationMode": fields.text(body, "truncate") or "END", "value": _single(body)}
+    params: Json = {"embeddingPurpose": fields.text(body, "embedding_purpose") or "GENERIC_INDEX"}
+    if (dimensions := fields.integer(body, "dimensions")) is not None:
+        params["embeddingDimension"] = dimensions
+    return {"taskType": "SINGLE_EMBEDDING", "singleEmbeddingParams": {**params, "text": text}}
+
+
+def _cohere(body: Json, model: str) -> Json:
+    out: Json = {"texts": _inputs(body), "input_type": fields.text(body, "input_type") or "search_query"}
+    fields.copy(body, out, {"truncate": "truncate"})
+    if "embed-v4" in model and (dimensions := fields.integer(body, "dimensions")) is not None:
+        out["output_dimension"] = dimensions
+    return out
+
+
+def _titan(body: Json) -> Json:
+    out: Json = {"inputText": _single(body)}
+    fields.copy(body, out, {"dimensions": "dimensions", "normalize": "normalize"})
+    # No embeddingTypes: floats are the default, and what the vendor calls binary is not OpenAI's base64.
+    return out
+
+
+def bedrock_reply(body: Json, asked: Asked) -> Json:
+    """Return the list of embeddings."""
+    kind = asked.echo.get("kind")
+    tokens: Any = body.get("inputTextTokenCount")
+    if kind == "nova":
+        listed = a_list(body.get("embeddings"), "embeddings")
+        vectors = [a_dict(item, "an embedding").get("embedding") for item in listed]
+    elif kind == "cohere":
+        found = body.get("embeddings")
+        # By type when types were asked for, or by a newer model's default.
+        vectors = a_list(found.get("float") if isinstance(found, dict) else found, "embeddings")
+    else:
+        vectors = [body.get("embedding")]
+        if vectors[0] is None:
+            by_type = a_dict(body.get("embeddingsByType"), "embeddingsByType")
+            vectors = [by_type.get("float", by_type.get("binary"))]
+    if tokens is None:
+        tokens = _header_count(asked)
+    return _listed(vectors, tokens, asked)
+
+
+def _header_count(asked: Asked) -> int:
+    told = asked.response_headers.get(TOKENS_HEADER, "")
+    return int(told) if told.isascii() and told.isdigit() and len(told) < 16 else 0
+
+
+def _listed(vectors: list[Any], tokens: object, asked: Asked) -> Json:
+    count = tokens if type(tokens) is int and tokens >= 0 else 0
+    packed = asked.echo.get("encoding_format") == "base64"
+    data = [
+        {"object": "embedding", "index": position, "embedding": _vector(vector, packed)}
+        for position, vector in enumerate(vectors)
+    ]
+    usage = {"prompt_tokens": count, "total_tokens": count}
+    return {"object": "list", "data": data, "model": asked.model, "usage": usage}
+
+
+def _vector(vector: Any, packed: bool) -> Any:
+    """Return the numbers, or their base64: 32 bit, the lowest byte first, as OpenAI has it."""
+    if not isinstance(vector, list) or not vector or not all(type(number) in (int, float) for number in vector):
+        raise garbage("an embedding", "is not an array of numbers")
+    if not packed:
+        return vector
+    try:
+        return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
+    except OverflowError:
+        raise UpstreamGarbage("an embedding of the provider holds a number too large") from None
+
+
+def vertex_request(body: Json, options: Options) -> Asked:
+    """Return the body of a prediction."""
+    model = content.model_of(body, options.model)
+    about = {"task_type": fields.text(body, "task_type") or "RETRIEVAL_QUERY"}
+    fields.copy(body, about, {"title": "title"})
+    out: Json = {"instances": [{"content": text, **about} for text in _inputs(body)]}
+    parameters: Json = {}
+    fields.copy(body, parameters, {"auto_truncate": "autoTruncate", "dimensions": "outputDimensionality"})
+    if parameters:
+        out["parameters"] = parameters
+    return Asked(
+        body=out, stream=False, model=model, requested=str(body.get("model") or model), path_suffix=":predict",
+        dropped=tuple(name for name in body if name not in VERTEX_CARRIED), echo={"encoding_format": _encoding(body)},
+    )  # fmt: skip
+
+
+def vertex_reply(body: Json, asked: Asked) -> Json:
+    """Return the list of embeddings."""
+    tokens = 0
+    vectors = []
+    for item in a_list(body.get("predictions"), "predictions"):
+        found = a_dict(a_dict(item, "a prediction").get("embeddings"), "embeddings")
+        vectors.append(found.get("values"))
+        statistics = found.get("statistics")
+        count = statistics.get("token_count") if isinstance(statistics, dict) else None
+        if isinstance(count, int | float) and 0 <= count < 1 << 50:
+            tokens += int(count)
+    return _listed(vectors, tokens, asked)

@@ -1,0 +1,304 @@
+"""Messages in, chat completions out (OpenAI, Azure, and every compatible vendor)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from headgate.dialect.llm import content, fields
+from headgate.dialect.llm.contract import Asked, Json, Options, Untranslatable
+
+CARRIED = fields.words(
+    "model messages system tools tool_choice max_tokens stop_sequences metadata temperature top_p stream thinking "
+    "output_config output_format"
+)
+DROPS = (
+    "`top_k`, `container`, `mcp_servers`, `context_management` and every other field that is not carried",
+    "thinking blocks of earlier turns; `thinking` with a budget (models choose their own)",
+    "server tools (`web_search`, `code_execution`, ...) and their results",
+    "`is_error` and non-text parts of tool results",
+    "citations, search results, documents other than PDF, text and content",
+    "`cache_control`, except towards `gpt-*` from 5.6 on",
+    "`metadata` other than `user_id`",
+)
+CHOICES = {"auto": "auto", "any": "required", "none": "none"}
+GPT = re.compile(r"gpt-(\d+)(?:\.(\d+))?(?=$|[-@:])")
+# From this version on, tools of chat completions are refused with any other effort than none.
+NO_EFFORT_WITH_TOOLS = (5, 3)
+# From this version on, prompts are cached up to marked places.
+CACHE_BREAKPOINTS = (5, 6)
+BREAKPOINT = {"mode": "explicit"}
+
+
+def gpt_version(model: str) -> tuple[int, int] | None:
+    """Return the version of a `gpt-*` model, None for any other."""
+    found = GPT.match(model.rpartition("/")[2])
+    return (int(found[1][:6]), int((found[2] or "0")[:6])) if found else None
+
+
+def request(body: Json, options: Options) -> Asked:
+    """Return the provider's request."""
+    dropped = [name for name in body if name not in CARRIED]
+    model = content.model_of(body, options.model)
+    version = gpt_version(model)
+    breakpoints = version is not None and version >= CACHE_BREAKPOINTS
+    out: Json = {"model": model, "messages": _messages(body, breakpoints, dropped)}
+    limit = fields.integer(body, "max_tokens")
+    if limit is not None:
+        out["max_completion_tokens"] = limit
+    stop = fields.texts(body, "stop_sequences")
+    if stop:
+        out["stop"] = stop
+    metadata = fields.obj(body, "metadata") or {}
+    if (user := fields.text(metadata, "user_id", "metadata")) is not None:
+        out["user"] = user
+    fields.copy(body, out, {"temperature": "temperature", "top_p": "top_p"})
+    tools = _tools(body, dropped)
+    if tools:
+        out["tools"] = tools
+        out.update(choice(body))
+    _reason(body, out, version, bool(tools))
+    form = _output_format(body)
+    if form is not None:
+        out["response_format"] = form
+    stream = bool(fields.flag(body, "stream"))
+    if stream:
+        out["stream"] = True
+        out["stream_options"] = {"include_usage": True}
+    requested = str(body.get("model") or model)
+    return Asked(body=out, stream=stream, model=model, requested=requested, dropped=tuple(dropped))
+
+
+def _messages(body: Json, breakpoints: bool, dropped: list[str]) -> list[Json]:
+    out: list[Json] = []
+    if body.get("system"):
+        out.append({"role": "system", "content": _system(body, "system", "", breakpoints)})
+    messages = fields.objects(body, "messages")
+    if not messages:
+        raise Untranslatable("messages", "must not be empty")
+    for position, message in enumerate(messages):
+        at = f"messages[{position}]"
+        role = fields.needed_text(message, "role", at)
+        if role == "user":
+            out += _user(message, at, breakpoints, dropped)
+        elif role == "assistant":
+            out += _assistant(message, at, breakpoints, dropped)
+        elif role == "system":
+            out.append({"role": "system", "content": _system(message, "content", at, breakpoints)})
+        else:
+            raise Untranslatable(f"{at}.role", "must be user or assistant")
+    return out
+
+
+def _system(holder: Json, name: str, at: str, breakpoints: bool) -> Any:
+    found = holder.get(name)
+    if isinstance(found, str):
+        return found
+    where = f"{at}.{name}" if at else name
+    return [_text_part(block, where, breakpoints) for block in fields.objects(holder, name, at)]
+
+
+def _text_part(block: Json, at: str, breakpoints: bool) -> Json:
+    return _marked({"type": "text", "text": fields.needed_text(block, "text", at)}, block, breakpoints)
+
+
+def _marked(part: Json, block: Json, breakpoints: bool) -> Json:
+    if breakpoints and block.get("cache_control"):
+        part["prompt_cache_breakpoint"] = dict(BREAKPOINT)
+    return part
+
+
+def blocks_of(message: Json, at: str) -> list[Json]:
+    """Return the blocks of a message; a string is one text block."""
+    found = message.get("content")
+    if isinstance(found, str):
+        return [{"type": "text", "text": found}]
+    return fields.objects(message, "content", at)
+
+
+def _user(message: Json, at: str, breakpoints: bool, dropped: list[str]) -> list[Json]:
+    """Return tool messages, which must follow their calls, and then the user's."""
+    if isinstance(message.get("content"), str):
+        return [{"role": "user", "content": message["content"]}]
+    out: list[Json] = []
+    parts: list[Json] = []
+    for position, block in enumerate(blocks_of(message, at)):
+        here = f"{at}.content[{position}]"
+        kind = fields.text(block, "type", here)
+        if kind == "text":
+            parts.append(_text_part(block, here, breakpoints))
+        elif kind == "tool_result":
+            out.append({
+                "role": "tool",
+                "tool_call_id": fields.needed_text(block, "tool_use_id", here),
+                "content": _result(block, here, breakpoints, dropped),
+            })  # fmt: skip
+        elif kind == "image":
+            parts.append({"type": "image_url", "image_url": {"url": image_url(block, here)}})
+        elif kind == "document":
+            parts.append(_document(block, here))
+        else:
+            dropped.append(here)
+    if parts:
+        out.append({"role": "user", "content": parts})
+    return out
+
+
+def image_url(block: Json, at: str) -> str:
+    """Return the image as a URL; Untranslatable for files of the vendor."""
+    source = fields.obj(block, "source", at) or {}
+    kind = fields.text(source, "type", f"{at}.source")
+    if kind == "url":
+        return fields.needed_text(source, "url", f"{at}.source")
+    if kind == "base64":
+        media_type = fields.needed_text(source, "media_type", f"{at}.source")
+        return f"data:{media_type};base64,{fields.needed_text(source, 'data', f'{at}.source')}"
+    raise Untranslatable(f"{at}.source", "images must be base64 or url")
+
+
+def _document(block: Json, at: str) -> Json:
+    """Return the part of a document: PDFs as a file, texts as text."""
+    source = fields.obj(block, "source", at) or {}
+    kind = fields.text(source, "type", f"{at}.source")
+    if kind == "text":
+        return {"type": "text", "text": fields.needed_text(source, "data", f"{at}.source")}
+    if kind == "content":
+        texts = [inner.get("text") for inner in blocks_of(source, f"{at}.source")]
+        return {"type": "text", "text": "\n".join(text for text in texts if isinstance(text, str))}
+    if kind == "base64":
+        name = fields.text(block, "title", at) or "document.pdf"
+        return {"type": "file", "file": {"filename": name, "file_data": image_url(block, at)}}
+    raise Untranslatable(f"{at}.source", "documents must be base64, text or content")
+
+
+def _result(block: Json, at: str, breakpoints: bool, dropped: list[str]) -> Any:
+    """Return a tool's result: a string as it is, texts as parts."""
+    found = block.get("content")
+    marked = breakpoints and bool(block.get("cache_control"))
+    if found is None:
+        return ""
+    if isinstance(found, str) and not marked:
+        return found
+    parts = []
+    for position, inner in enumerate(blocks_of(block, at)):
+        here = f"{at}.content[{position}]"
+        if inner.get("type") == "text":
+            parts.append(_text_part(inner, here, breakpoints))
+        else:
+            dropped.append(here)
+    if parts:
+        return [*parts[:-1], _marked(parts[-1], block, breakpoints)]
+    return ""
+
+
+def _assistant(message: Json, at: str, breakpoints: bool, dropped: list[str]) -> list[Json]:
+    if isinstance(message.get("content"), str):
+        return [{"role": "assistant", "content": message["content"]}]
+    parts: list[Json] = []
+    calls: list[Json] = []
+    for position, block in enumerate(blocks_of(message, at)):
+        here = f"{at}.content[{position}]"
+        kind = fields.text(block, "type", here)
+        if kind == "text":
+            parts.append(_text_part(block, here, breakpoints))
+        elif kind == "tool_use":
+            calls.append(tool_call(block, here))
+        else:
+            dropped.append(here)
+    if not parts and not calls:
+        return []
+    out: Json = {"role": "assistant", "content": parts or None}
+    if calls:
+        out["tool_calls"] = calls
+    return [out]
+
+
+def tool_call(block: Json, at: str) -> Json:
+    """Return a tool call of an earlier turn."""
+    given = block.get("input")
+    arguments = given if isinstance(given, str) else content.dump_text(given if given is not None else {})
+    return {
+        "id": fields.needed_text(block, "id", at),
+        "type": "function",
+        "function": {"name": fields.needed_text(block, "name", at), "arguments": arguments},
+    }
+
+
+def custom_tools(body: Json, dropped: list[str]) -> list[Json]:
+    """Return the tools that the client runs; the provider's own run nowhere else."""
+    out = []
+    for position, tool in enumerate(fields.objects(body, "tools")):
+        if fields.text(tool, "type", f"tools[{position}]") in (None, "custom"):
+            out.append(tool)
+        else:
+            dropped.append(f"tools[{position}]")
+    return out
+
+
+def _tools(body: Json, dropped: list[str]) -> list[Json]:
+    out = []
+    for tool in custom_tools(body, dropped):
+        function: Json = {"name": fields.needed_text(tool, "name", "tools")}
+        if (description := fields.text(tool, "description", "tools")) is not None:
+            function["description"] = description
+        function["parameters"] = fields.obj(tool, "input_schema", "tools") or {"type": "object", "properties": {}}
+        if (strict := fields.flag(tool, "strict", "tools")) is not None:
+            function["strict"] = strict
+        out.append({"type": "function", "function": function})
+    return out
+
+
+def choice(body: Json) -> Json:
+    """Return tool_choice and parallel_tool_calls."""
+    found = fields.obj(body, "tool_choice")
+    if found is None:
+        return {}
+    out: Json = {}
+    kind = fields.text(found, "type", "tool_choice")
+    if kind == "tool":
+        named = {"name": fields.needed_text(found, "name", "tool_choice")}
+        out["tool_choice"] = {"type": "function", "function": named}
+    elif kind in CHOICES:
+        out["tool_choice"] = CHOICES[kind]
+    else:
+        raise Untranslatable("tool_choice.type", "must be one of auto, any, tool, none")
+    if (single := fields.flag(found, "disable_parallel_tool_use", "tool_choice")) is not None:
+        out["parallel_tool_calls"] = not single
+    return out
+
+
+def effort(body: Json) -> str | None:
+    """Return the effort of adaptive thinking, None for any other."""
+    thinking = fields.obj(body, "thinking") or {}
+    if fields.text(thinking, "type", "thinking") != "adaptive":
+        return None
+    return fields.text(fields.obj(body, "output_config") or {}, "effort", "output_config") or "high"
+
+
+def _reason(body: Json, out: Json, version: tuple[int, int] | None, tools: bool) -> None:
+    found = effort(body)
+    if tools and version is not None and version >= NO_EFFORT_WITH_TOOLS:
+        out["reasoning_effort"] = "none"
+    elif found is not None:
+        # The provider knows no effort above xhigh.
+        out["reasoning_effort"] = "xhigh" if found == "max" else found
+
+
+def output_schema(body: Json) -> Json | None:
+    """Return the schema that the reply must follow."""
+    form = fields.obj(fields.obj(body, "output_config") or {}, "format", "output_config")
+    if form is None:
+        form = fields.obj(body, "output_format")
+    if form is None:
+        return None
+    if fields.text(form, "type", "output_config.format") != "json_schema":
+        raise Untranslatable("output_config.format.type", "must be json_schema")
+    schema = fields.obj(form, "schema", "output_config.format")
+    if schema is None:
+        raise Untranslatable("output_config.format.schema", "is missing")
+    return schema
+
+
+def _output_format(body: Json) -> Json | None:
+    schema = output_schema(body)
+    return schema and {"type": "json_schema", "json_schema": {"name": "structured_output", "schema": schema}}

@@ -1,0 +1,184 @@
+"""Messages in, Converse out (Bedrock). Requests of other formats come this way too, as Messages."""
+
+from __future__ import annotations
+
+from headgate.dialect.llm import content, fields
+from headgate.dialect.llm.contract import Asked, Json, Options, Untranslatable
+from headgate.dialect.llm.translate import converse_blocks
+from headgate_engine.llm.translate.readers import Garbage, load_json
+
+CARRIED = fields.words(
+    "model messages system tools tool_choice max_tokens stop_sequences temperature top_p top_k stream thinking "
+    "output_config output_format metadata anthropic_beta"
+)
+DROPS = (
+    "`metadata` (the request header `x-bedrock-metadata` is sent instead), `container`, `mcp_servers`, `service_tier` "
+    "and every other field that is not carried",
+    "server tools and their results, redacted thinking of earlier turns, citations, search results",
+    "`tool_choice` none and `disable_parallel_tool_use`",
+    "`temperature`, `top_p`, `top_k` and a forced tool with `thinking` of a fixed budget",
+    "cache points behind the fourth; `ttl` of `cache_control`",
+    "`anthropic-beta` values that are not allowed",
+    "refused instead of dropped: images and documents by URL or id",
+)
+# What Bedrock knows of `anthropic-beta`. llm.md 3.7.
+ALLOWED_BETAS = frozenset({
+    "computer-use-2025-01-24", "token-efficient-tools-2025-02-19", "interleaved-thinking-2025-05-14",
+    "output-128k-2025-02-19", "dev-full-thinking-2025-05-14", "context-1m-2025-08-07", "context-management-2025-06-27",
+    "effort-2025-11-24", "tool-search-tool-2025-10-19", "tool-examples-2025-10-29",
+})  # fmt: skip
+
+
+def request(body: Json, options: Options) -> Asked:
+    """Return the provider's request; the model and whether it streams are in its path."""
+    dropped = [name for name in body if name not in CARRIED]
+    model = content.model_of(body, options.model)
+    turns = converse_blocks.Turns(converse_blocks.Names(), dropped)
+    system = turns.system_blocks(body, "system", "")
+    listed = fields.objects(body, "messages")
+    if not listed:
+        raise Untranslatable("messages", "must not be empty")
+    for position, message in enumerate(listed):
+        at = f"messages[{position}]"
+        if fields.needed_text(message, "role", at) == "system":
+            system += turns.system_blocks(message, "content", at)
+        else:
+            turns.add(message, at)
+    out: Json = {"messages": turns.messages}
+    if system:
+        out["system"] = system
+    out["inferenceConfig"] = _inference(body, options)
+    tools = _tools(body, turns)
+    if tools is not None:
+        out["toolConfig"] = tools
+    extra = _extra(body, options)
+    thinking = fields.text(fields.obj(body, "thinking") or {}, "type", "thinking")
+    if thinking == "enabled":
+        _bow_to_thinking(out, extra, dropped)
+    if extra:
+        out["additionalModelRequestFields"] = extra
+    _surroundings(body, options, out)
+    stream = bool(fields.flag(body, "stream"))
+    path = f"/model/{content.model_segment(model)}/converse{'-stream' if stream else ''}"
+    return Asked(
+        body=out, stream=stream, model=model, requested=str(body.get("model") or model), dropped=tuple(dropped),
+        names=turns.names.back, path_suffix=path,
+    )  # fmt: skip
+
+
+def _inference(body: Json, options: Options) -> Json:
+    limit = fields.integer(body, "max_tokens")
+    out: Json = {"maxTokens": options.max_tokens_default if limit is None else limit}
+    for name, other in (("temperature", "temperature"), ("top_p", "topP")):
+        if (found := fields.number(body, name)) is not None:
+            out[other] = found
+    if (stop := fields.texts(body, "stop_sequences")):
+        out["stopSequences"] = stop
+    return out
+
+
+def _tools(body: Json, turns: converse_blocks.Turns) -> Json | None:
+    """Return toolConfig. A history with tools needs one, whatever the client says now."""
+    specs: list[Json] = []
+    for position, tool in enumerate(fields.objects(body, "tools")):
+        at = f"tools[{position}]"
+        if fields.text(tool, "type", at) not in (None, "custom"):
+            turns.dropped.append(at)
+            continue
+        spec: Json = {"name": turns.names.made(fields.needed_text(tool, "name", at))}
+        if description := fields.text(tool, "description", at):
+            spec["description"] = description
+        schema = fields.obj(tool, "input_schema", at) or {"type": "object", "properties": {}}
+        spec["inputSchema"] = {"json": schema}
+        specs.append({"toolSpec": spec})
+        turns.cache_point(specs, tool)
+    if not specs:
+        if not turns.used and not turns.results:
+            return None
+        for name in turns.used or {turns.names.made("tool"): None}:
+            schema = {"type": "object", "properties": {}}
+            specs.append({"toolSpec": {"name": name, "description": name, "inputSchema": {"json": schema}}})
+        return {"tools": specs}
+    out: Json = {"tools": specs}
+    choice = fields.obj(body, "tool_choice") or {}
+    kind = fields.text(choice, "type", "tool_choice")
+    if kind == "auto":
+        out["toolChoice"] = {"auto": {}}
+    elif kind == "any":
+        out["toolChoice"] = {"any": {}}
+    elif kind == "tool":
+        out["toolChoice"] = {"tool": {"name": turns.names.made(fields.needed_text(choice, "name", "tool_choice"))}}
+    elif kind not in (None, "none"):
+        raise Untranslatable("tool_choice.type", "must be one of auto, any, tool, none")
+    return out
+
+
+def _extra(body: Json, options: Options) -> Json:
+    """Return what only the model itself understands."""
+    out: Json = {}
+    thinking = fields.obj(body, "thinking")
+    if thinking is not None and thinking.get("type") != "disabled":
+        out["thinking"] = thinking
+    if (top_k := fields.integer(body, "top_k")) is not None:
+        out["top_k"] = top_k
+    config = fields.obj(body, "output_config") or {}
+    if (effort := fields.text(config, "effort", "output_config")) is not None:
+        out["output_config"] = {"effort": effort}
+    allowed = ALLOWED_BETAS if options.allowed_betas is None else options.allowed_betas
+    named = [*options.betas, *fields.texts(body, "anthropic_beta")]
+    betas = [beta.strip() for value in named for beta in value.split(",")]
+    if found := [beta for beta in dict.fromkeys(betas) if beta in allowed]:
+        out["anthropic_beta"] = found
+    return out
+
+
+def _bow_to_thinking(out: Json, extra: Json, dropped: list[str]) -> None:
+    """Leave out what the provider refuses beside thinking with a budget: sampling, and a forced tool."""
+    for holder, name in ((out["inferenceConfig"], "temperature"), (out["inferenceConfig"], "topP"), (extra, "top_k")):
+        if holder.pop(name, None) is not None:
+            dropped.append("top_p" if name == "topP" else name)
+    choice = out.get("toolConfig", {}).get("toolChoice")
+    if choice is not None and "auto" not in choice:
+        del out["toolConfig"]["toolChoice"]
+        dropped.append("tool_choice")
+
+
+def _surroundings(body: Json, options: Options, out: Json) -> None:
+    """Set the schema of the output, the guardrail, and the metadata."""
+    form = fields.obj(fields.obj(body, "output_config") or {}, "format", "output_config")
+    form = fields.obj(body, "output_format") if form is None else form
+    if form is not None:
+        schema = fields.obj(form, "schema", "output_config.format")
+        if schema is None:
+            raise Untranslatable("output_config.format.schema", "is missing")
+        told: Json = {"schema": content.dump_text(schema)}
+        fields.copy(form, told, {"name": "name", "description": "description"})
+        out["outputConfig"] = {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": told}}}
+    if options.guardrail is not None:
+        identifier, version = options.guardrail
+        out["guardrailConfig"] = {
+            "guardrailIdentifier": identifier, "guardrailVersion": version, "trace": "enabled",
+        }  # fmt: skip
+    if options.metadata is not None:
+        out["requestMetadata"] = metadata(options.metadata)
+
+
+def metadata(text: str) -> dict[str, str]:
+    """Return the request header's flat JSON object with its values as strings; Untranslatable."""
+    try:
+        found = load_json(text)
+    except Garbage:
+        found = None
+    if not isinstance(found, dict):
+        raise Untranslatable("x-bedrock-metadata", "must be a JSON object")
+    out: dict[str, str] = {}
+    for name, value in found.items():
+        if isinstance(value, str):
+            out[name] = value
+        elif isinstance(value, bool | int | float):
+            out[name] = content.dump_text(value)
+        else:
+            raise Untranslatable("x-bedrock-metadata", "must hold strings, numbers and booleans")
+    return out
+
+

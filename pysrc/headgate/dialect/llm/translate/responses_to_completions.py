@@ -1,0 +1,223 @@
+"""Responses in, chat completions out (Gemini's compatible endpoint, custom providers)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headgate.dialect.llm import content, fields
+from headgate.dialect.llm.contract import Asked, Json, Options, Untranslatable
+
+CARRIED = fields.words(
+    "model input instructions tools tool_choice parallel_tool_calls max_output_tokens temperature top_p stream "
+    "reasoning text metadata user stream_options service_tier safety_identifier prompt_cache_key"
+)
+# What only the vendor can do: the conversation is not kept anywhere else. Refused when set.
+REFUSED = {
+    "previous_response_id": "earlier responses are not kept here: send the whole conversation",
+    "conversation": "conversations are not kept here: send the whole conversation",
+    "background": "responses cannot run in the background here",
+}
+DROPS = (
+    "`store`, `include`, `truncation`, `prompt`, `max_tool_calls`, `top_logprobs` and every other field that is not "
+    "carried",
+    "tools other than functions (`web_search`, `file_search`, `mcp`, `custom`, ...) and their items",
+    "reasoning items and encrypted reasoning of earlier turns",
+    "`reasoning.summary`, `text.verbosity`",
+    "refused instead of dropped: `previous_response_id`, `conversation`, `background`, item references, files and "
+    "images by id or files by URL",
+)
+
+
+def request(body: Json, options: Options) -> Asked:
+    """Return the provider's request."""
+    dropped = [name for name in body if name not in CARRIED]
+    for name, why in REFUSED.items():
+        if body.get(name):
+            raise Untranslatable(name, why)
+    model = content.model_of(body, options.model)
+    out: Json = {"model": model, "messages": _messages(body, dropped)}
+    limit = fields.integer(body, "max_output_tokens")
+    if limit is not None:
+        out["max_completion_tokens"] = limit
+    same = ("temperature", "top_p", "metadata", "user", "service_tier", "safety_identifier", "prompt_cache_key")
+    fields.copy(body, out, {name: name for name in same})
+    tools = _tools(body, dropped)
+    if tools:
+        out["tools"] = tools
+        fields.copy(body, out, {"parallel_tool_calls": "parallel_tool_calls"})
+        choice = _choice(body)
+        if choice is not None:
+            out["tool_choice"] = choice
+    effort = fields.text(fields.obj(body, "reasoning") or {}, "effort", "reasoning")
+    if effort is not None:
+        out["reasoning_effort"] = effort
+    form = _format(body)
+    if form is not None:
+        out["response_format"] = form
+    stream = bool(fields.flag(body, "stream"))
+    if stream:
+        out["stream"] = True
+        out["stream_options"] = {"include_usage": True}
+    requested = str(body.get("model") or model)
+    return Asked(
+        body=out, stream=stream, model=model, requested=requested, dropped=tuple(dropped), echo=echo(body, requested)
+    )
+
+
+def echo(body: Json, model: str) -> Json:
+    """Return what a response object repeats of its request, with the vendor's defaults."""
+    defaults: Json = {
+        "instructions": None, "max_output_tokens": None, "metadata": {}, "parallel_tool_calls": True,
+        "previous_response_id": None, "reasoning": {"effort": None, "summary": None}, "store": False,
+        "temperature": 1.0, "text": {"format": {"type": "text"}}, "tool_choice": "auto", "tools": [], "top_p": 1.0,
+        "truncation": "disabled", "user": None,
+    }  # fmt: skip
+    given = {name: body[name] for name in defaults if body.get(name) is not None}
+    return {"model": model, "background": False, **defaults, **given, "store": False}
+
+
+def _messages(body: Json, dropped: list[str]) -> list[Json]:
+    out: list[Json] = []
+    instructions = body.get("instructions")
+    if isinstance(instructions, str) and instructions:
+        out.append({"role": "developer", "content": instructions})
+    elif isinstance(instructions, list):
+        _add_items(out, fields.objects(body, "instructions"), "instructions", dropped)
+    given = body.get("input")
+    if isinstance(given, str):
+        out.append({"role": "user", "content": given})
+    else:
+        _add_items(out, fields.objects(body, "input"), "input", dropped)
+    if not out:
+        raise Untranslatable("input", "must not be empty")
+    return out
+
+
+def _add_items(out: list[Json], items: list[Json], where: str, dropped: list[str]) -> None:
+    for position, item in enumerate(items):
+        at = f"{where}[{position}]"
+        kind = fields.text(item, "type", at) or "message"
+        if kind == "message":
+            message = _message(item, at, dropped)
+            if message is not None:
+                out.append(message)
+        elif kind in ("function_call", "custom_tool_call"):
+            _add_call(out, item, at)
+        elif kind in ("function_call_output", "custom_tool_call_output"):
+            call = fields.needed_text(item, "call_id", at)
+            out.append({"role": "tool", "tool_call_id": call, "content": _output(item, at, dropped)})
+        elif kind == "item_reference":
+            raise Untranslatable(at, "earlier items are not kept here: send the whole conversation")
+        else:
+            dropped.append(at)
+
+
+def _message(item: Json, at: str, dropped: list[str]) -> Json | None:
+    role = fields.needed_text(item, "role", at)
+    if role not in ("user", "assistant", "system", "developer"):
+        raise Untranslatable(f"{at}.role", "must be one of user, assistant, system, developer")
+    if isinstance(item.get("content"), str):
+        return {"role": role, "content": item["content"]}
+    parts: list[Json] = []
+    for index, part in enumerate(fields.objects(item, "content", at)):
+        found = _part(part, f"{at}.content[{index}]", dropped)
+        if found is not None:
+            parts.append(found)
+    if role != "user" and parts and all(part["type"] == "text" for part in parts):
+        # Many vendors take no parts but those of users.
+        return {"role": role, "content": "".join(part["text"] for part in parts)}
+    return {"role": role, "content": parts} if parts else None
+
+
+def _part(part: Json, at: str, dropped: list[str]) -> Json | None:
+    kind = fields.text(part, "type", at)
+    if kind in ("input_text", "output_text", "text"):
+        return {"type": "text", "text": fields.needed_text(part, "text", at)}
+    if kind == "refusal":
+        return {"type": "text", "text": fields.needed_text(part, "refusal", at)}
+    if kind == "input_image":
+        url = fields.text(part, "image_url", at)
+        if url is None:
+            raise Untranslatable(at, "images must be data or a URL")
+        image: Json = {"url": url}
+        fields.copy(part, image, {"detail": "detail"})
+        return {"type": "image_url", "image_url": image}
+    if kind == "input_file":
+        data = fields.text(part, "file_data", at)
+        if data is None:
+            raise Untranslatable(at, "files must be data")
+        file: Json = {"file_data": data}
+        fields.copy(part, file, {"filename": "filename"})
+        return {"type": "file", "file": file}
+    if kind == "input_audio":
+        return {"type": "input_audio", "input_audio": fields.obj(part, "input_audio", at) or {}}
+    dropped.append(at)
+    return None
+
+
+def _add_call(out: list[Json], item: Json, at: str) -> None:
+    """Add a tool call to the assistant's message in front of it, or to a new one."""
+    if item.get("type") == "custom_tool_call":
+        arguments = content.dump_text({"input": fields.text(item, "input", at) or ""})
+    else:
+        arguments = fields.text(item, "arguments", at) or "{}"
+    function = {"name": fields.needed_text(item, "name", at), "arguments": arguments}
+    call = {"id": fields.needed_text(item, "call_id", at), "type": "function", "function": function}
+    if out and out[-1]["role"] == "assistant":
+        out[-1].setdefault("tool_calls", []).append(call)
+    else:
+        out.append({"role": "assistant", "content": None, "tool_calls": [call]})
+
+
+def _output(item: Json, at: str, dropped: list[str]) -> str:
+    """Return a tool's result as text: tool messages take nothing else."""
+    if isinstance(item.get("output"), str):
+        return str(item["output"])
+    texts = []
+    for index, part in enumerate(fields.objects(item, "output", at)):
+        if fields.text(part, "type", at) in ("input_text", "output_text", "text"):
+            texts.append(fields.needed_text(part, "text", at))
+        else:
+            dropped.append(f"{at}.output[{index}]")
+    return "\n".join(texts)
+
+
+def _tools(body: Json, dropped: list[str]) -> list[Json]:
+    out = []
+    for position, tool in enumerate(fields.objects(body, "tools")):
+        at = f"tools[{position}]"
+        if fields.text(tool, "type", at) != "function":
+            dropped.append(at)
+            continue
+        function: Json = {"name": fields.needed_text(tool, "name", at)}
+        fields.copy(tool, function, {name: name for name in ("description", "parameters", "strict")})
+        out.append({"type": "function", "function": function})
+    return out
+
+
+def _choice(body: Json) -> Any:
+    choice = body.get("tool_choice")
+    if choice is None or isinstance(choice, str):
+        return choice
+    found = fields.obj(body, "tool_choice") or {}
+    kind = fields.text(found, "type", "tool_choice")
+    if kind == "function":
+        return {"type": "function", "function": {"name": fields.needed_text(found, "name", "tool_choice")}}
+    if kind == "allowed_tools":
+        names = [tool.get("name") for tool in fields.objects(found, "tools", "tool_choice")]
+        allowed = [{"type": "function", "function": {"name": name}} for name in names]
+        mode = fields.text(found, "mode", "tool_choice") or "auto"
+        return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": allowed}}
+    raise Untranslatable("tool_choice", f"{kind!r} cannot be carried")
+
+
+def _format(body: Json) -> Json | None:
+    form = fields.obj(fields.obj(body, "text") or {}, "format", "text")
+    if form is None:
+        return None
+    kind = fields.text(form, "type", "text.format")
+    if kind == "json_schema":
+        named: Json = {"name": fields.text(form, "name", "text.format") or "structured_output"}
+        fields.copy(form, named, {name: name for name in ("description", "schema", "strict")})
+        return {"type": "json_schema", "json_schema": named}
+    return {"type": "json_object"} if kind == "json_object" else None

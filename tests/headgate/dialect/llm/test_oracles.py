@@ -1,0 +1,253 @@
+"""What pairs make, read by the vendors' own libraries."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import warnings
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import anthropic
+import openai
+import openai.types
+import pytest
+from anthropic.types import Message
+from botocore.loaders import Loader
+from botocore.model import ServiceModel
+from botocore.validate import ParamValidator
+from llm_cases import IDS, PAIRS, asked_of, cases, framed, plain
+from openai.types.chat import ChatCompletion
+from openai.types.responses import Response
+
+from headgate.dialect.llm import pairs
+from headgate.dialect.llm.contract import Untranslatable, UpstreamGarbage
+from headgate_engine.sse.decode import SseDecoder
+
+REPLIES = [
+    pytest.param(pair, case, id=f"{pair.client}-{pair.upstream}-{case}")
+    for pair in PAIRS for case in cases("replies", pair.upstream)
+    if not case.startswith("broken")
+]  # fmt: skip
+ALL_STREAMS = [
+    pytest.param(pair, case, id=f"{pair.client}-{pair.upstream}-{case}")
+    for pair in PAIRS if pair.streams for case in cases("streams", pair.upstream)
+]  # fmt: skip
+STREAMS = [param for param in ALL_STREAMS if not str(param.values[1]).startswith("broken")]
+BROKEN = [param for param in ALL_STREAMS if str(param.values[1]).startswith("broken")]
+MODELS = {"completions": ChatCompletion, "messages": Message, "responses": Response}
+
+
+def strictly(model: Any, value: Any) -> Any:
+    """Return the value as the library's type; extensions (reasoning_content) are allowed, wrong types are not."""
+    return model.model_validate(value)
+
+
+@pytest.mark.parametrize(("pair", "case"), REPLIES)
+def test_whole_replies_are_what_the_library_of_the_client_reads(pair: pairs.Converter, case: str) -> None:
+    reply = pair.reply(cases("replies", pair.upstream)[case], plain(pair, False))
+    if pair.client in MODELS:
+        if pair.client == "responses":
+            # The library knows no custom values of service_tier.
+            reply.pop("service_tier", None)
+        if pair.client == "completions":
+            reply.pop("service_tier", None)
+        strictly(MODELS[pair.client], reply)
+    elif pair.client == "embeddings":
+        openai.types.CreateEmbeddingResponse.model_validate(reply)
+
+
+def stream_of(pair: pairs.Converter, case: str) -> bytes:
+    stream = pair.stream(plain(pair, True))
+    out = b"".join(stream.feed(piece) for piece in framed(pair, cases("streams", pair.upstream)[case]))
+    return out + stream.end(None)
+
+
+class Provider(BaseHTTPRequestHandler):
+    """Answers everything with one stream."""
+
+    body = b""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("content-length", str(len(self.body)))
+        self.end_headers()
+        self.wfile.write(self.body)
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Provider)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.mark.parametrize(("pair", "case"), STREAMS)
+def test_streams_are_what_the_library_of_the_client_puts_together(
+    pair: pairs.Converter, case: str, provider: str
+) -> None:
+    Provider.body = stream_of(pair, case)
+    text, calls = READ[pair.client](provider)
+    if case == "text":
+        assert text == "Hello ☃"
+    if case == "length":
+        assert text == "Hel"
+    if case == "tools":
+        assert calls == [("get_weather", {"city": "Oslo"}), ("now", {})]
+
+
+@pytest.mark.parametrize(("pair", "case"), BROKEN)
+def test_streams_that_broke_are_errors_to_the_library_of_the_client(
+    pair: pairs.Converter, case: str, provider: str
+) -> None:
+    Provider.body = stream_of(pair, case)
+    with pytest.raises((openai.APIError, anthropic.APIError, Failed)):
+        READ[pair.client](provider)
+
+
+class Failed(Exception):
+    """A response failed, which its library tells as an event."""
+
+
+Found = tuple[str, list[tuple[str, Any]]]
+
+
+def completions_of(provider: str) -> Found:
+    client = openai.OpenAI(api_key="x", max_retries=0, base_url=provider)
+    text: list[str] = []
+    calls: dict[int, list[str]] = {}
+    stops = []
+    with client.chat.completions.create(
+        model="m", messages=[{"role": "user", "content": "x"}], stream=True
+    ) as stream:
+        for chunk in stream:
+            for choice in chunk.choices:
+                text.append(choice.delta.content or "")
+                stops += [choice.finish_reason] if choice.finish_reason else []
+                for call in choice.delta.tool_calls or []:
+                    assert call.function is not None
+                    if call.index not in calls:
+                        assert call.id
+                        calls[call.index] = [call.function.name or "", ""]
+                    calls[call.index][1] += call.function.arguments or ""
+    assert len(stops) == 1
+    assert list(calls) == list(range(len(calls)))
+    return "".join(text), [(name, json.loads(arguments)) for name, arguments in calls.values()]
+
+
+def messages_of(provider: str) -> Found:
+    open_block = None
+    for event in SseDecoder().decode(Provider.body):
+        data = json.loads(event.data)
+        assert data["type"] == event.event
+        if event.event == "content_block_start":
+            assert open_block is None
+            open_block = data["index"]
+        elif event.event.startswith("content_block_"):
+            assert data["index"] == open_block
+            open_block = None if event.event == "content_block_stop" else open_block
+    client = anthropic.Anthropic(api_key="x", max_retries=0, base_url=provider)
+    with client.messages.stream(model="m", max_tokens=9, messages=[{"role": "user", "content": "x"}]) as stream:
+        message = stream.get_final_message()
+    assert message.stop_reason is not None
+    text = "".join(block.text for block in message.content if block.type == "text")
+    return text, [(block.name, block.input) for block in message.content if block.type == "tool_use"]
+
+
+def responses_of(provider: str) -> Found:
+    events = SseDecoder().decode(Provider.body)
+    client = openai.OpenAI(api_key="x", max_retries=0, base_url=provider)
+    found: list[Any] = []
+    with client.responses.stream(model="m", input="x") as stream:
+        for event in stream:
+            if event.type in ("response.failed", "error"):
+                raise Failed
+            found.append(event)
+    assert [event.sequence_number for event in found] == list(range(len(found)))
+    assert [event.type for event in found] == [event.event for event in events]
+    final = found[-1].response
+    deltas = "".join(event.delta for event in found if event.type == "response.output_text.delta")
+    assert deltas == final.output_text
+    items = [event.item.id for event in found if event.type == "response.output_item.done"]
+    assert items == [item.id for item in final.output]
+    calls = [(item.name, json.loads(item.arguments)) for item in final.output if item.type == "function_call"]
+    return final.output_text, calls
+
+
+READ = {"completions": completions_of, "messages": messages_of, "responses": responses_of}
+
+
+BEDROCK = {
+    "converse": ("bedrock-runtime", "Converse"),
+    "bedrock_count_tokens": ("bedrock-runtime", "CountTokens"),
+    "bedrock_rerank": ("bedrock-agent-runtime", "Rerank"),
+}
+
+
+def with_bytes(value: Any) -> Any:
+    """Return the JSON as the library has it: bytes instead of their base64."""
+    if isinstance(value, dict):
+        return {
+            name: base64.b64decode(inner) if name in ("bytes", "body") and isinstance(inner, str) else with_bytes(inner)
+            for name, inner in value.items()
+        }
+    return [with_bytes(inner) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("pair", [pair for pair in PAIRS if pair.upstream in BEDROCK],
+                         ids=[name for name, pair in zip(IDS, PAIRS, strict=True) if pair.upstream in BEDROCK])  # fmt: skip
+def test_requests_to_bedrock_fit_the_vendors_model(pair: pairs.Converter) -> None:
+    service, operation = BEDROCK[pair.upstream]
+    model = ServiceModel(Loader().load_service_model(service, "service-2"), service).operation_model(operation)
+    shape = model.input_shape
+    checked = 0
+    for body in cases("requests", pair.client).values():
+        try:
+            asked = asked_of(pair, body)
+        except Untranslatable:
+            continue
+        params = with_bytes(asked.body)
+        if "modelId" in shape.members:
+            params["modelId"] = asked.model
+        report = ParamValidator().validate(params, shape)
+        assert not report.has_errors(), report.generate_report()
+        checked += 1
+    assert checked
+
+
+@pytest.mark.parametrize("client", ["completions", "messages", "responses"])
+def test_requests_to_gemini_fit_the_vendors_types(client: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        types = pytest.importorskip("google.genai.types")
+    pair = pairs.PAIRS[client, "gemini"]
+    for body in cases("requests", client).values():
+        try:
+            asked = asked_of(pair, body)
+        except Untranslatable:
+            continue
+        for content in asked.body["contents"]:
+            types.Content.model_validate(content)
+        types.GenerationConfig.model_validate(asked.body.get("generationConfig", {}))
+        for tool in asked.body.get("tools", []):
+            types.Tool.model_validate(tool)
+        types.ToolConfig.model_validate(asked.body.get("toolConfig", {}))
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=IDS)
+def test_broken_replies_are_told_as_such(pair: pairs.Converter) -> None:
+    for case, body in cases("replies", pair.upstream).items():
+        if case.startswith("broken"):
+            with pytest.raises(UpstreamGarbage):
+                pair.reply(body, plain(pair, False))
