@@ -48,6 +48,9 @@ def chat(stream: bool, gap_ms: int = 0) -> bytes:
     return head + b"x" * (1024 - len(head) - len(tail)) + tail
 
 
+MESSAGES = chat(stream=False).replace(b'"user":"gap-0","stream":false,', b'"max_tokens":320,"stream":false,')
+
+
 def route(number: int) -> str:
     """Path prefix of route `number` of the 10,000."""
     return f"/team{number % 8}/service{number}"
@@ -68,6 +71,8 @@ CASES = (
          (FEW,), ("nginx", "headgate"), b"hello\n", headers=(("authorization", f"Bearer {token()}"),)),
     Case("llm-chat-1k", "LLM chat, 1 KiB", "llm", ("/v1/chat/completions",), chat(stream=False), (FEW,), GATEWAY,
          parts=((b'"total_tokens": 320', 1), (b"word ", 170)), headers=JSON),
+    Case("llm-translated-1k", "LLM chat, 1 KiB, Messages client at an OpenAI provider", "llm", ("/v1/messages",), MESSAGES,
+         (FEW,), ("headgate", "headgate-quiet"), parts=((b'"output_tokens":', 1), (b"word ", 170)), headers=JSON),
     Case("sse-50", "LLM stream of 50 events", "llm", ("/v1/chat/completions",), chat(stream=True), (FEW,), GATEWAY,
          parts=((b'"content":"token ', CHUNKS), (b"data: [DONE]\n\n", 1)), headers=JSON),
     Case("sse-50-paced", "LLM stream of 50 events, 2 ms apart", "llm", ("/v1/chat/completions",),

@@ -15,7 +15,9 @@ cdef class Reply:
 
 cdef class Usage:
     # Tokens as the provider counted them; -1 where it said nothing.
+    # input_tokens: cache reads and writes included, whatever the provider's convention; provider_input_tokens: as told.
     cdef public int64_t input_tokens, output_tokens, cached_tokens, reasoning_tokens
+    cdef public int64_t cache_write_tokens, provider_input_tokens
 
 cdef enum BodyState:
     BODY_UNREAD = 0
@@ -66,6 +68,7 @@ cdef class RequestContext:
     cdef str protocol                    # log value: http, llm, mcp; None means http
     cdef bytes requested_model, provider
     cdef Usage usage
+    cdef public object llm               # llm.attempt.LlmCall, once the model is known
     cdef tuple token_buckets             # limit.bucket.TokenBucket that the usage is charged to
     # -- rare log fields: list of (key, value) --------------------------------------------------------------------------
     cdef list log_fields

@@ -1,6 +1,7 @@
 from collections.abc import Iterable
 
 from headgate_engine.context.headers import MessageHead
+from headgate_engine.llm.attempt import LlmCall
 from headgate_engine.llm.pattern import ModelPattern
 
 class Reply:
@@ -32,12 +33,16 @@ class Usage:
     output_tokens: int
     cached_tokens: int
     reasoning_tokens: int
+    cache_write_tokens: int
+    provider_input_tokens: int
     def __init__(
         self,
         input_tokens: int = -1,
         output_tokens: int = -1,
         cached_tokens: int = -1,
         reasoning_tokens: int = -1,
+        cache_write_tokens: int = -1,
+        provider_input_tokens: int = -1,
     ) -> None: ...
 
 class RequestContext:
@@ -54,6 +59,7 @@ class RequestContext:
     api_key: dict[str, object] | None
     api_key_text: bytes | None
     allowed_models: tuple[ModelPattern, ...] | None
+    llm: LlmCall | None
     basic_user: str | None
     metadata: dict[str, object] | None
     dynamic: dict[str, object] | None

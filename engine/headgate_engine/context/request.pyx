@@ -17,11 +17,13 @@ cdef class Reply:
 
 cdef class Usage:
     def __init__(self, int64_t input_tokens=-1, int64_t output_tokens=-1, int64_t cached_tokens=-1,
-                 int64_t reasoning_tokens=-1):
+                 int64_t reasoning_tokens=-1, int64_t cache_write_tokens=-1, int64_t provider_input_tokens=-1):
         self.input_tokens = input_tokens
         self.output_tokens = output_tokens
         self.cached_tokens = cached_tokens
         self.reasoning_tokens = reasoning_tokens
+        self.cache_write_tokens = cache_write_tokens
+        self.provider_input_tokens = provider_input_tokens if provider_input_tokens >= 0 else input_tokens
 
 
 cdef class RequestContext:
@@ -152,6 +154,7 @@ cdef void recycle_context(RequestContext ctx) noexcept:
     ctx.requested_model = None
     ctx.provider = None
     ctx.usage = None
+    ctx.llm = None
     ctx.token_buckets = None
     ctx.log_fields = None
     # A handler in Python may still hold it; only an object nobody else sees is used again.

@@ -9,6 +9,7 @@ from headgate_engine.context.request cimport BODY_PREFIX, BODY_UNREAD, RequestCo
 from headgate_engine.expr.nodes cimport Frame, Node
 from headgate_engine.expr.values cimport Duration, Redacted, Timestamp
 from headgate_engine.link.timers cimport monotonic_ns
+from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.plan.plans cimport BackendPlan, ListenerPlan, RoutePlan
 
 from libc.stdint cimport int64_t
@@ -479,8 +480,10 @@ def _tokens(position):
     def read(RequestContext ctx):
         if ctx.usage is None:
             _missing("tokens")
-        counts = (ctx.usage.input_tokens, ctx.usage.output_tokens, ctx.usage.cached_tokens, ctx.usage.reasoning_tokens)
-        count = counts[position] if position < 4 else counts[0] + counts[1]
+        usage = ctx.usage
+        counts = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens,
+                  usage.input_tokens + max(usage.output_tokens, 0), usage.cache_write_tokens, usage.provider_input_tokens)
+        count = counts[position]
         return count if count >= 0 else _missing("tokens")
     return read
 
@@ -491,6 +494,15 @@ def _requested_model(RequestContext ctx):
 
 def _provider(RequestContext ctx):
     return _missing("provider") if ctx.provider is None else ctx.provider.decode("utf-8", "replace")
+
+
+def _response_model(RequestContext ctx):
+    model = None if ctx.llm is None else (<LlmCall>ctx.llm).response_model
+    return _missing("responseModel") if model is None else model.decode("utf-8", "replace")
+
+
+def _streaming(RequestContext ctx):
+    return _missing("streaming") if ctx.llm is None else bool((<LlmCall>ctx.llm).streaming)
 
 
 def _setting(*names):
@@ -550,8 +562,12 @@ READERS = {
     "llm.cachedInputTokens": _tokens(2),
     "llm.reasoningTokens": _tokens(3),
     "llm.totalTokens": _tokens(4),
+    "llm.cacheCreationInputTokens": _tokens(5),
+    "llm.providerInputTokens": _tokens(6),
+    "llm.responseModel": _response_model,
+    "llm.streaming": _streaming,
     **{f"llm.{field}": told("llm", field) for field in (
-        "responseModel", "serviceTier", "streaming", "cacheCreationInputTokens", "countTokens", "providerInputTokens",
+        "serviceTier", "countTokens",
         "providerTotalTokens", "inputTextTokens", "inputImageTokens", "inputAudioTokens", "outputTextTokens",
         "outputImageTokens", "outputAudioTokens", "timeToFirstToken", "timePerOutputToken", "prompt", "completion",
         "toolCalls", "params", "cost", "costRates")},

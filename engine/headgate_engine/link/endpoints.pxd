@@ -39,6 +39,7 @@ cdef class Endpoint:
 cdef class HealthPlan:
     cdef readonly object unhealthy           # expr.program.Program, None: 5xx or a gRPC status other than 0
     cdef readonly bint evicts                # an eviction block was given
+    cdef readonly bint limited               # 429 is a failure too, whatever it says about when to come back
     cdef readonly int64_t duration_ns        # 0: not given
     cdef readonly int64_t backoff_ns         # of the route's retries, used when no duration is given
     cdef readonly int64_t consecutive        # 0: no threshold

@@ -34,7 +34,9 @@ class Endpoint:
         """A worker that starts has no calls under way, whatever the one before it left behind."""
 
 class HealthPlan:
-    """unhealthy: expression over the response. Times in seconds, None: not given. ValueError: health out of range."""
+    """unhealthy: expression over the response. limited: 429 is a failure too. Times in seconds, None: not given.
+    ValueError: health out of range.
+    """
 
     def __init__(
         self,
@@ -46,11 +48,14 @@ class HealthPlan:
         consecutive: int | None = None,
         threshold: float | None = None,
         restore: float | None = None,
+        limited: bool = False,
     ) -> None: ...
     @property
     def unhealthy(self) -> Program | None: ...
     @property
     def evicts(self) -> bool: ...
+    @property
+    def limited(self) -> bool: ...
     @property
     def duration_ns(self) -> int: ...
     @property

@@ -132,12 +132,13 @@ cdef class HealthPlan:
     """unhealthy: expression over the response. Times in seconds, None: not given. ValueError: health out of range."""
 
     def __init__(self, unhealthy=None, *, bint evicts=False, duration=None, backoff=None, consecutive=None, threshold=None,
-                 restore=None):
+                 restore=None, bint limited=False):
         for value in (threshold, restore):
             if value is not None and not 0.0 <= value <= 1.0:
                 raise ValueError("health is between 0.0 and 1.0")
         self.unhealthy = unhealthy
         self.evicts = evicts
+        self.limited = limited
         self.duration_ns = 0 if duration is None else <int64_t>(<double>duration * 1e9)
         self.backoff_ns = 0 if backoff is None else <int64_t>(<double>backoff * 1e9)
         self.consecutive = 0 if consecutive is None else consecutive
@@ -268,6 +269,8 @@ cdef class EndpointSet:
     cdef bint is_unhealthy(self, RequestContext ctx, int grpc_status) except -1:
         if self.health is not None and self.health.unhealthy is not None:
             return (<Program>self.health.unhealthy).test(ctx) == 1
+        if self.health is not None and self.health.limited and ctx.response.status == 429:
+            return True
         return ctx.response.status >= 500 or grpc_status > 0
 
     cdef int answered(self, Endpoint endpoint, RequestContext ctx, int grpc_status, int64_t taken_ns) except -1:

@@ -10,6 +10,7 @@ from headgate_engine.link.timers cimport Timer
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.plan.plans cimport BackendPlan, BindPlan, ListenerPlan, RoutePlan
+from headgate_engine.plan.retry cimport RetryPlan
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 from libc.stdint cimport int64_t
@@ -52,6 +53,8 @@ cdef class Exchange(Sink):
     cdef int stage
     cdef bint suspended
     cdef ByteBuffer pending          # request body not yet upstream
+    cdef bint chosen                 # an LLM provider was: `backend` is its plan
+    cdef bint awaiting               # the response head waits for the first event, or the whole body (tap)
     cdef ResponseTap tap
     cdef ByteBuffer tapped
     cdef ExchangeTimer timer
@@ -59,7 +62,8 @@ cdef class Exchange(Sink):
     # -- a step that waits for the request body
     cdef bint waiting_body
     # -- retry: what an attempt starts from
-    cdef int retries_left
+    cdef RetryPlan retry             # of the route, or of a model's providers
+    cdef int retries_left, retried
     cdef int64_t backoff_until
     cdef HeadMark mark               # the request behind the route steps
     cdef bytes first_body            # ctx.body there
@@ -95,6 +99,17 @@ cdef class Exchange(Sink):
     cdef int _hold(self, const char* p, Py_ssize_t n) except -1
     cdef int _want_body(self) except -1
     cdef int _body_complete(self) except -1
+    cdef int _prepare_failover(self) except -1
+    cdef int _choose_provider(self) except -1
+    cdef int _call_provider(self) except -1
+    cdef int _note(self, str outcome) except -1
+    cdef int _await_answer(self) except -1
+    cdef int _answer_begins(self) except -1
+    cdef bint _answer_fails(self, str detail) except -1
+    cdef int _stream_broke(self, str detail) except -1
+    cdef int _stream_told(self, ByteBuffer out) except -1
+    cdef int _open_response(self, MessageHead head) except -1
+    cdef int _stalled(self, int64_t now_ns) except -1
     cdef int _connect(self, bint fresh) except -1
     cdef bint _pick_endpoint(self) except -1
     cdef int _endpoint_answered(self, MessageHead trailers) except -1

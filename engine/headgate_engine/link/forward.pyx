@@ -24,10 +24,11 @@ from headgate_engine.link.reasons cimport (
 from headgate_engine.link.record cimport record_request
 from headgate_engine.link.timers cimport Timer, monotonic_ns
 from headgate_engine.link.worker cimport Worker
-from headgate_engine.llm.router cimport LlmChoice, ModelRouter
+from headgate_engine.llm.attempt cimport LlmCall, end_attempt
+from headgate_engine.llm.router cimport LlmChoice, ModelRouter, render
 from headgate_engine.plan.plans cimport (
-    BACKEND_HANDLER, BACKEND_HOST, BACKEND_INVALID, BindPlan, ListenerPlan, ResponseHold, RoutePlan)
-from headgate_engine.plan.retry cimport REPLAY_LIMIT
+    BACKEND_HANDLER, BACKEND_HOST, BACKEND_INVALID, BACKEND_LLM, BindPlan, ListenerPlan, ResponseHold, RoutePlan)
+from headgate_engine.plan.retry cimport REPLAY_LIMIT, RetryPlan
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, WAIT_BODY, Step
 from headgate_engine.steps.local_rate_limit cimport settle_tokens
 from headgate_engine.route.table cimport HostTable, RouteRule, RouteTable
@@ -203,6 +204,10 @@ cdef class Exchange(Sink):
         return CONTINUE
 
     cdef int _dispatch(self) except -1:
+        if self.chosen:
+            return self._call_provider()
+        if self.backend.kind == BACKEND_LLM:
+            self._prepare_failover()
         if self.bind.forwarded:
             add_forwarded(self.ctx, self.bind)
         if self.backend.kind == BACKEND_HOST:
@@ -266,7 +271,6 @@ cdef class Exchange(Sink):
         return 0
 
     cdef int _body_complete(self) except -1:
-        cdef LlmChoice choice
         if self.ctx.body_state != BODY_WHOLE:
             self.ctx.body = b"" if self.pending is None else self.pending.take()
             self.ctx.body_state = BODY_WHOLE
@@ -279,16 +283,111 @@ cdef class Exchange(Sink):
             self._start_attempt()
             self.call = self.backend.handler.begin(self)
             return 0
+        return self._choose_provider()
+
+    # -- LLM providers -----------------------------------------------------------------------------------------------
+    cdef int _prepare_failover(self) except -1:
+        """Where the route says nothing about retries, other providers of the model are tried all the same."""
+        cdef RetryPlan plan = (<ModelRouter>self.backend.router).failover
+        if self.retry is not None or plan is None or self.ctx.attempts or self.ctx.head.flags & HEAD_UPGRADE:
+            return 0
+        self.retry = plan
+        self.retries_left = plan.attempts
+        self.mark = mark_head(self.ctx.head)
+        return 0
+
+    cdef int _choose_provider(self) except -1:
+        cdef LlmChoice choice
+        cdef bint first = self.ctx.llm is None
         choice = (<ModelRouter>self.backend.router).choose(self.ctx)
         if choice.reply is not None:
             return self.respond(choice.reply)
+        if first and self.retry is not None and self.retry is not self.route.retry:
+            self.retries_left = min(self.retries_left, choice.spare)
         self.backend = choice.plan
         self.ctx.backend = choice.plan
         self.tap = choice.tap
         self.pool = choice.plan.pool
-        if self._guarded_steps(choice.plan.request_steps) != CONTINUE:
-            return self.respond(self.ctx.reply)
-        return self._connect(False)
+        self.endpoint = choice.endpoint
+        self.judged = self.left = False
+        if self.endpoint is not None:
+            self.endpoint.begin()
+        # The provider's own steps (guards, credentials) see the client's format; they may suspend.
+        self.chosen = True
+        self.stage = STAGE_BACKEND_STEPS
+        return self.advance()
+
+    cdef int _call_provider(self) except -1:
+        """Behind the provider's steps: the request goes into its format, is signed, and leaves."""
+        cdef Reply reply
+        try:
+            reply = render(self.ctx)
+            if reply is None and self._run_steps(self.backend.final_steps) != CONTINUE:
+                reply = self.ctx.reply
+        except Exception as error:
+            logger.exception("a request cannot be put into the provider's format")
+            self.ctx.error = f"request cannot be rendered: {type(error).__name__}"
+            reply = self.worker.reply(REPLY_INTERNAL)
+        return self._connect(False) if reply is None else self.respond(reply)
+
+    cdef int _note(self, str outcome) except -1:
+        return 0 if self.ctx.llm is None else (<LlmCall>self.ctx.llm).note(outcome)
+
+    # -- answers that wait for their first event, or are read whole (LLM) ----------------------------------------------
+    cdef int _await_answer(self) except -1:
+        """The head is kept back: as long as the client has seen nothing, another provider may be asked."""
+        self.awaiting = True
+        if self.tap.streaming:
+            self.request_deadline = 0
+            self.attempt_deadline = 0 if not self.backend.first_event_ns else (
+                self.attempt_started + self.backend.first_event_ns)
+            self._arm()
+        return 0
+
+    cdef int _answer_begins(self) except -1:
+        """The first event is there, or the end. False faults never come here: see _answer_fails()."""
+        self.awaiting = False
+        return self._open_response(self.ctx.response)
+
+    cdef bint _answer_fails(self, str detail) except -1:
+        """Nothing has reached the client: the next provider is tried, or the client is told. True: it was dealt with."""
+        self.ctx.error = detail
+        self.judged = False              # a good head was not the whole story
+        self._endpoint_failed()
+        if self._retry():
+            return True
+        self.awaiting = False
+        self.respond(with_detail(self.worker.reply(REPLY_UPSTREAM_FAILED), detail))
+        return True
+
+    cdef int _stream_broke(self, str detail) except -1:
+        """The client has a part of a stream: its format's error event ends it, where it has one."""
+        cdef ByteBuffer out = self.tapped_out()
+        self.ctx.error = detail
+        self._note("broken")
+        self.judged = False
+        self._endpoint_failed()
+        self._drop_upstream()
+        out.clear()
+        if self.tap is None or not self.tap.fail(self.ctx, detail, out):
+            self.client.flush()
+            return self._finish(False)
+        return self._stream_told(out)
+
+    cdef int _stream_told(self, ByteBuffer out) except -1:
+        if out.length:
+            if self.held is None:
+                self.client.send_body(out.data, out.length)
+            else:
+                self._hold(out.data, out.length)
+                if self.stage == STAGE_DONE:
+                    return 0
+        if self.held is not None:
+            self.ctx.response_bytes = 0
+            self._answer(self.ctx.response, self.held.take())
+            return 0
+        self.client.end_response(None)
+        return self._finish(True)
 
     # -- upstream ----------------------------------------------------------------------------------------------------
     cdef int _connect(self, bint fresh) except -1:
@@ -386,6 +485,7 @@ cdef class Exchange(Sink):
         if self.stage != STAGE_CONNECT:
             return 0
         self.ctx.error = detail
+        self._note("timeout" if timed_out else "failed")
         self._endpoint_failed()
         if self._retry():
             return 0
@@ -460,23 +560,37 @@ cdef class Exchange(Sink):
         return 0
 
     cdef int on_response_head(self, MessageHead head) except -1:
-        cdef int64_t length = -1
-        cdef int mode
         cdef RequestContext ctx = self.ctx
         ctx.response = head
         ctx.head_received_ns = monotonic_ns()
         self._endpoint_answered(None)
+        if ctx.llm is not None:
+            (<LlmCall>ctx.llm).note("answered" if head.status < 300 else "refused")
         if self.retries_left and self._unwanted(head.status) and self._retry():
             return 0
-        self.stage = STAGE_RESPONSE
-        self.request_deadline = self.attempt_deadline = 0
-        if self.timer is not None:
-            self.worker.timers.disarm(self.timer)
         if head.status == 101 and not same_upgrade(ctx.head, head):
             ctx.error = "upgrade refused"
             return self.respond(self.worker.reply(REPLY_UPGRADE_REFUSED))
-        if self.tap is not None and not self.tap.begin(ctx, head):
-            self.tap = None
+        if self.tap is not None:
+            if not self.tap.begin(ctx, head):
+                self.tap = None
+            elif self.tap.fault is not None:
+                self._answer_fails(self.tap.fault)
+                return 0
+            elif self.tap.streaming or self.tap.whole:
+                return self._await_answer()
+        return self._open_response(head)
+
+    cdef int _open_response(self, MessageHead head) except -1:
+        cdef int64_t length = -1
+        cdef int mode
+        self.stage = STAGE_RESPONSE
+        self.request_deadline = self.attempt_deadline = 0
+        if self.tap is not None and self.backend.stall_ns:
+            self.attempt_deadline = monotonic_ns() + self.backend.stall_ns
+            self._arm()
+        elif self.timer is not None:
+            self.worker.timers.disarm(self.timer)
         if self._hold_response(head):
             return 0
         if self.stage == STAGE_DONE:
@@ -583,8 +697,28 @@ cdef class Exchange(Sink):
         self.ctx.response_bytes += n
         if self.tap is None:
             return self.client.send_body(p, n) if self.held is None else self._hold(p, n)
+        if self.attempt_deadline and not self.awaiting:
+            self.attempt_deadline = monotonic_ns() + self.backend.stall_ns      # it has not stalled
         if not self.tap.feed(p, n, self.tapped_out()):
             return self.client.send_body(p, n) if self.held is None else self._hold(p, n)
+        if self.awaiting:
+            if self.tap.fault is not None:
+                self._answer_fails(self.tap.fault)
+                return 0
+            if not self.tap.ready:
+                return 0
+            if self.tap.refused and self.retries_left:
+                self._answer_fails("the provider's stream began with an error")
+                return 0
+            self._answer_begins()
+            if self.stage == STAGE_DONE:
+                return 0
+        if self.tap.fault is not None:
+            # What tells the client is in `tapped` already.
+            self.ctx.error = self.tap.fault
+            self._note("broken")
+            self._drop_upstream()
+            return self._stream_told(self.tapped)
         if self.tapped.length:
             if self.held is None:
                 self.client.send_body(self.tapped.data, self.tapped.length)
@@ -630,6 +764,20 @@ cdef class Exchange(Sink):
             self._endpoint_answered(new_head() if trailers is None else trailers)
         if self.tap is not None:
             self.tap.finish(self.ctx, self.tapped_out())
+            if self.tap.fault is not None:
+                self.ctx.error = self.tap.fault
+                self._note("broken")
+                if self.awaiting and self._answer_fails(self.tap.fault):
+                    return 0
+            if self.awaiting:
+                if self.tap.whole:
+                    self.awaiting = False
+                    self.request_deadline = self.attempt_deadline = 0
+                    self._answer(self.ctx.response, self.tapped.take())
+                    return 0
+                self._answer_begins()
+                if self.stage == STAGE_DONE:
+                    return 0
             if self.tapped.length:
                 if self.held is None:
                     self.client.send_body(self.tapped.data, self.tapped.length)
@@ -689,6 +837,7 @@ cdef class Exchange(Sink):
             (<Pool>self.pool).withdraw(self)
         if self.ctx.error is None and self.stage != STAGE_TUNNEL:
             self.ctx.error = "client closed the connection"
+        self._note("cancelled")
         if self.call is not None:
             self.call.client_gone()
         self._drop_upstream()
@@ -704,8 +853,11 @@ cdef class Exchange(Sink):
         if self.stage == STAGE_TUNNEL:
             return self._finish(True)
         self.ctx.error = detail
+        self._note("broken" if bytes_seen else "failed")
         if self.stage == STAGE_RESPONSE:
             self._endpoint_failed()
+            if self.tap is not None and self.tap.streaming:
+                return self._stream_broke(detail)
             if self.held is not None:
                 return self.respond(self.worker.reply(REPLY_UPSTREAM_PROTOCOL))
             # The client has a part of the answer: only a broken connection tells it that the rest is missing.
@@ -741,16 +893,17 @@ cdef class Exchange(Sink):
             return 0
         if self.route.retry.precondition is not None and self.route.retry.precondition.test(ctx) != 1:
             return 0
-        self.retries_left = self.route.retry.attempts
+        self.retry = self.route.retry
+        self.retries_left = self.retry.attempts
         self.mark = mark_head(ctx.head)
         if ctx.body_state == BODY_WHOLE:
             self.first_body = ctx.body
         return 0
 
     def _unwanted(self, int status):
-        if self.route.retry.listed(status):
+        if self.retry.listed(status):
             return True
-        return self.route.retry.condition is not None and self.route.retry.condition.test(self.ctx) == 1
+        return self.retry.condition is not None and self.retry.condition.test(self.ctx) == 1
 
     cdef bint _retry(self) except -1:
         """Starts the next attempt, at once or after the back-off; False when none is left."""
@@ -767,11 +920,17 @@ cdef class Exchange(Sink):
             if self.pending is not None and self.pending.length:
                 replay.append(self.pending.data, self.pending.length)
             self.pending = replay
-        self.body_lost = False
+        self.body_lost = self.awaiting = self.chosen = False
         self.tap = None
+        if self.tapped is not None:
+            self.tapped.clear()
+        if ctx.llm is not None:
+            end_attempt(ctx)
+            ctx.usage = None
         self.mark.restore(ctx.head)
         ctx.head.drop_field(b"x-retry-attempt", 15)
-        number = b"%d" % (self.route.retry.attempts - self.retries_left)
+        self.retried += 1
+        number = b"%d" % self.retried
         ctx.head.add_field(b"x-retry-attempt", 15, number, len(number))
         if self.first_body is not None:
             ctx.body = self.first_body
@@ -782,8 +941,8 @@ cdef class Exchange(Sink):
         ctx.next_step = 0
         self.attempt_deadline = 0
         self.stage = STAGE_BACKEND
-        if self.route.retry.backoff_ns:
-            self.backoff_until = monotonic_ns() + self.route.retry.backoff_ns
+        if self.retry.backoff_ns:
+            self.backoff_until = monotonic_ns() + self.retry.backoff_ns
             self._arm()
         else:
             self.advance()
@@ -805,6 +964,8 @@ cdef class Exchange(Sink):
     cdef int _timed_out(self, int64_t now_ns) except -1:
         cdef bint whole
         cdef object call = self.call
+        if self.stage == STAGE_RESPONSE and self.tap is not None and self.attempt_deadline:
+            return self._stalled(now_ns)
         if self.stage > STAGE_RESPONSE or self.stage == STAGE_RESPONSE and (call is None or self.ctx.status):
             return 0
         whole = self.request_deadline != 0 and self.request_deadline <= now_ns
@@ -814,6 +975,7 @@ cdef class Exchange(Sink):
             return self.advance()
         if self.stage == STAGE_CONNECT and self.upstream is None:
             (<Pool>self.pool).withdraw(self)
+        self._note("timeout")
         self._endpoint_failed()
         if not whole and self._retry():
             return 0
@@ -822,12 +984,20 @@ cdef class Exchange(Sink):
             call.client_gone()      # nobody waits for the handler's answer any more
         return 0
 
+    cdef int _stalled(self, int64_t now_ns) except -1:
+        """The provider is silent within its answer; a client that does not read is another matter."""
+        if self.attempt_deadline > now_ns or self.client.congested():
+            self.attempt_deadline = max(self.attempt_deadline, now_ns + self.backend.stall_ns)
+            return self._arm()
+        return self._stream_broke("the provider sends nothing any more")
+
     # -- answers of our own ------------------------------------------------------------------------------------------
     cdef int respond(self, Reply reply) except -1:
         """Answers here and now; an upstream call in progress is given up."""
         cdef MessageHead head
         if self.stage == STAGE_DONE:
             return 0
+        self.awaiting = False
         self._drop_upstream()
         if is_grpc(self.ctx.head):
             reply = grpc_reply(reply)
@@ -958,13 +1128,15 @@ cdef class Exchange(Sink):
             self.timer = None
         ctx.finished_ns = monotonic_ns()
         self._leave_endpoint()
+        if ctx.llm is not None:
+            end_attempt(ctx)
         if ctx.waiting is not None:
             ctx.waiting.cancel()
         ctx.exchange = None
+        if ctx.token_buckets is not None and ctx.usage is not None:
+            settle_tokens(ctx)            # before the client can ask again
         if clean:
             client.flush()
-        if ctx.token_buckets is not None and ctx.usage is not None:
-            settle_tokens(ctx)
         record_request(self.worker, ctx, self.bind)
         self.client = None
         self.call = None

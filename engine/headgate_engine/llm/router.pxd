@@ -1,34 +1,46 @@
-# Which provider gets an LLM request: reads the model from the whole body, edits the body in place by offsets, points the
-# request at the provider. Everything that is not edited stays byte for byte.
+# Which provider gets an LLM request: finds format and model, picks a target, edits the body in place by offsets, points
+# the request at the provider. Everything that is not edited stays byte for byte.
 
 from headgate_engine.context.request cimport Reply, RequestContext
-from headgate_engine.llm.pattern cimport ModelPattern
+from headgate_engine.link.endpoints cimport Endpoint
+from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.llm.formats cimport RouteMap
+from headgate_engine.llm.target cimport LlmTarget, ModelEntry
 from headgate_engine.peek.json cimport ChatPeek
 from headgate_engine.plan.plans cimport BackendPlan
+from headgate_engine.plan.retry cimport RetryPlan
 from headgate_engine.plan.tap cimport ResponseTap
 
 from libc.stdint cimport int64_t
 
-cdef class LlmTarget:
-    # One model entry of the configuration and where it leads.
+cdef class PublicModel:
+    # What clients may ask for: a pattern, and where it leads.
     cdef readonly str pattern
-    cdef ModelPattern names              # the same, ready to match
-    cdef readonly BackendPlan plan       # pool, steps, time-out of this model
-    cdef bytes provider                  # name in logs and metrics
-    cdef bytes path_prefix, path_override
-    cdef dict paths                      # client path suffix -> provider path
-    cdef bytes pinned                    # JSON string that replaces the client's model
+    cdef object names                    # llm.pattern.ModelPattern
+    cdef readonly ModelEntry entry
+    cdef readonly tuple conditions       # Program; all must hold. Empty: no condition
 
 cdef class LlmChoice:
     cdef Reply reply                     # refused, or answered here (model list)
     cdef BackendPlan plan
     cdef ResponseTap tap
+    cdef Endpoint endpoint               # None: its health is not watched
+    cdef int spare                       # other targets that may be tried
 
 cdef class ModelRouter:
-    cdef readonly tuple targets          # LlmTarget, in the order they are tried
+    cdef readonly tuple models           # PublicModel, in the order they are tried
+    cdef readonly dict virtual           # name (bytes) -> VirtualModel
+    cdef readonly RouteMap routes
+    cdef readonly RetryPlan failover     # other providers, where the route says nothing about retries; None: nowhere
+    cdef readonly ModelEntry only        # whatever the model: an `ai` backend. None: models decide
     cdef bytes model_list
     cdef int64_t created                 # Unix time
     cdef ChatPeek peek
     cdef LlmChoice choose(self, RequestContext ctx)
-    cdef int _edit(self, RequestContext ctx, LlmTarget target, bint completions, LlmChoice choice) except -1
-    cdef int _point(self, RequestContext ctx, LlmTarget target) except -1
+    cdef Reply _read(self, RequestContext ctx, LlmCall call, bytes path)
+    cdef Reply _select(self, RequestContext ctx, LlmCall call)
+    cdef Reply _edit(self, RequestContext ctx, LlmCall call, LlmTarget target, bytes body)
+    cdef int _point(self, RequestContext ctx, LlmCall call, LlmTarget target) except -1
+
+# Puts the request into the provider's format; a Reply refuses it. Runs behind the steps of the target's plan.
+cdef Reply render(RequestContext ctx)

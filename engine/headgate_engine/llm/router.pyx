@@ -1,27 +1,40 @@
 """Model selection and the edits a request needs for its provider; see router.pxd."""
 
 import json
+import re
 import time
 import zlib
+from urllib.parse import parse_qsl, unquote
 
-from headgate_engine.context.headers cimport H_CONTENT_ENCODING, MessageHead
+from headgate_engine.context.headers cimport H_CONTENT_ENCODING, HEAD_UPGRADE, MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.expr.program cimport Program
+from headgate_engine.llm.attempt cimport (
+    MODEL_IN_BODY, MODEL_IN_FORM, MODEL_IN_PATH, MODEL_IN_QUERY, MODEL_NOWHERE, LlmCall)
+from headgate_engine.llm.edit cimport edit_object
+from headgate_engine.llm.formats cimport RouteMap, model_span
+from headgate_engine.llm.native cimport native_tap
 from headgate_engine.llm.pattern cimport ModelPattern
-from headgate_engine.llm.usage cimport UsageTap
+from headgate_engine.llm.target cimport LlmEdits, LlmLane, LlmTarget, ModelEntry, VirtualModel
+from headgate_engine.llm.translated cimport translated_tap
 from headgate_engine.peek.json cimport ChatPeek
-from headgate_engine.plan.plans cimport BackendPlan
+from headgate_engine.plan.retry cimport RetryPlan
 
+from headgate_engine.expr.functions import json_text
+from headgate_engine.expr.values import EvaluationError
+from headgate_engine.llm.formats import DEFAULT_ROUTES
 from headgate_engine.peek.json import PeekError
 
-# Suffixes of client paths by format; longest first.
-COMPLETIONS = "/chat/completions"
 MODEL_LIST_PATHS = ("/v1/models", "/models")
 # A compressed body may grow to this many bytes when it is read.
 MAX_DECODED = 8 * 1024 * 1024
 INJECTED = b',"stream_options":{"include_usage":true}'
-
-
-REASONS = {403: "Authorization", 404: "NotFound"}
+# Formats whose bodies tell whether a stream is wanted; for the others the path does.
+STREAM_IN_BODY = frozenset(("completions", "messages", "responses", "detect", "passthrough"))
+# Formats that may have no model, or another body than JSON.
+LOOSE = frozenset(("detect", "passthrough", "realtime"))
+FORM_MODEL = re.compile(rb'name="?model"?[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n([^\r\n]*)\r\n')
+REASONS = {403: "Authorization", 404: "NotFound", 502: "UpstreamFailure"}
 
 
 def refusal(int status, str code, str message):
@@ -38,29 +51,30 @@ cdef Reply BAD_MODEL = refusal(400, "invalid_model", "the model must be a non-em
 cdef Reply BAD_ENCODING = refusal(400, "request_body_decode_failed", "the request body cannot be decoded")
 cdef Reply NOT_ALLOWED = refusal(403, "model_not_allowed", "the API key may not use this model")
 cdef Reply TWO_MODELS = refusal(400, "invalid_request_body", "the request names the model twice")
+cdef Reply DENIED = refusal(403, "model_authorization_denied", "no rule lets this request use the model")
+cdef Reply NO_TARGET = refusal(400, "virtual_model_no_matching_target", "no condition of the virtual model holds")
+cdef Reply NO_ARRAYS = refusal(400, "invalid_request_body", "streams of this format are events: add ?alt=sse")
 
 
 def not_found(str model):
     return refusal(404, "model_not_found", f"model {model!r} is not served here")
 
 
-cdef class LlmTarget:
-    """One entry of `llm.models`.
+cdef Reply unsupported(LlmCall call, LlmTarget target):
+    given = sorted({name for lanes in target.families.values() for name in lanes})
+    message = (f"failed to process LLM request: unsupported conversion: from {call.format} to provider "
+               f"{target.provider.decode()} (supported: {', '.join(given)})")
+    return refusal(400, "unsupported_conversion", message)
 
-    pattern: a name, or with one `*` at its start or end, or `*`. plan: BackendPlan of kind LLM with its pool. paths: client
-    path suffix -> whole provider path; path_override wins over it, path_prefix + rest is used without either.
-    """
 
-    def __init__(self, str pattern, BackendPlan plan, str provider, *, str path_prefix="", str path_override=None,
-                 paths=(), str pinned=None):
+cdef class PublicModel:
+    """pattern: a name, or with one `*` at its start or end, or `*`. conditions: programs of which all must hold."""
+
+    def __init__(self, str pattern, ModelEntry entry not None, conditions=()):
         self.pattern = pattern
         self.names = ModelPattern(pattern)
-        self.plan = plan
-        self.provider = provider.encode()
-        self.path_prefix = path_prefix.encode()
-        self.path_override = None if path_override is None else path_override.encode()
-        self.paths = {suffix.encode(): path.encode() for suffix, path in dict(paths).items()}
-        self.pinned = None if pinned is None else json.dumps(pinned).encode()
+        self.entry = entry
+        self.conditions = tuple(conditions)
 
 
 cdef class LlmChoice:
@@ -68,75 +82,154 @@ cdef class LlmChoice:
 
 
 cdef class ModelRouter:
-    """targets: LlmTarget in the order they are tried. created: Unix time for the model list."""
+    """models: PublicModel in the order they are tried. only: takes every request whatever its model (an `ai` backend).
 
-    def __init__(self, targets, created=None):
-        self.targets = tuple(targets)
+    created: Unix time for the model list.
+    """
+
+    def __init__(self, models=(), virtual=(), *, routes=None, ModelEntry only=None, RetryPlan failover=None,
+                 created=None):
+        self.models = tuple(models)
+        self.virtual = {one.name.encode(): one for one in virtual}
+        self.routes = RouteMap(DEFAULT_ROUTES if routes is None else routes)
+        self.only = only
+        self.failover = failover
         self.peek = ChatPeek()
         self.created = int(created or time.time())
-        self.model_list = self.listing(self.targets)
+        self.model_list = self.listing(None)
 
-    def listing(self, targets):
-        """The model list of these targets."""
-        listed = [{"id": target.pattern, "object": "model", "created": self.created, "owned_by": "openai"}
-                  for target in targets]
+    def listing(self, patterns):
+        """The model list that a key with these patterns may see; None: all."""
+        names = dict.fromkeys([one.pattern for one in self.models] + [name.decode() for name in self.virtual])
+        listed = [{"id": name, "object": "model", "created": self.created, "owned_by": "openai"}
+                  for name in names if patterns is None or allowed(patterns, name.encode())]
         return json.dumps({"data": listed, "object": "list"}, separators=(",", ":")).encode()
-
-    def listed_for(self, tuple patterns):
-        """The model list that the key with these patterns may see."""
-        return self.listing([target for target in self.targets if allowed(patterns, target.pattern.encode())])
 
     cdef LlmChoice choose(self, RequestContext ctx):
         cdef LlmChoice choice = LlmChoice.__new__(LlmChoice)
+        cdef LlmCall call = <LlmCall>ctx.llm
         cdef LlmTarget target
+        cdef LlmLane lane
         cdef MessageHead head = ctx.head
-        cdef bytes path = head.data[head.target_off:head.target_off + head.path_len]
-        text = path.decode("latin-1")
-        if is_model_list(text):
-            shown = self.model_list if ctx.allowed_models is None else self.listed_for(ctx.allowed_models)
-            choice.reply = Reply(200, shown, ((b"content-type", b"application/json"),), "DirectResponse")
-            return choice
-        if head.find_id(H_CONTENT_ENCODING, 0) >= 0:
-            choice.reply = self._decode(ctx)
+        if call is None:
+            path = head.data[head.target_off:head.target_off + head.path_len]
+            if self.only is None and is_model_list(path) and model_span(path) is None:
+                shown = self.model_list if ctx.allowed_models is None else self.listing(ctx.allowed_models)
+                choice.reply = Reply(200, shown, ((b"content-type", b"application/json"),), "DirectResponse")
+                return choice
+            call = LlmCall.__new__(LlmCall)
+            call.format = self.routes.find(path, len(path))
+            choice.reply = self._read(ctx, call, path) or self._select(ctx, call)
             if choice.reply is not None:
                 return choice
-        try:
-            self.peek.scan(ctx.body, len(ctx.body))
-        except PeekError:
-            choice.reply = NOT_JSON
-            return choice
-        choice.reply = self._check_model()
+            call.tried = []
+            call.body = ctx.body
+            ctx.llm = call
+        else:
+            ctx.body = call.body                     # the next attempt begins with what the client sent
+            if call.decoded:
+                head.drop_id(H_CONTENT_ENCODING)
+        target = (<ModelEntry>call.entry).pick(call.tried)
+        call.target = target
+        call.tried.append(target)
+        ctx.provider = target.provider
+        choice.reply = self._edit(ctx, call, target, call.body)
         if choice.reply is not None:
             return choice
-        ctx.requested_model = self.peek.model_bytes()
-        if ctx.allowed_models is not None and not allowed(ctx.allowed_models, ctx.requested_model):
-            choice.reply = NOT_ALLOWED
-            return choice
-        for target in self.targets:
-            if target.names.fits(ctx.requested_model):
-                break
+        if call.model:
+            ctx.requested_model = call.model.encode()        # what logs and prices go by
+        lane = <LlmLane>call.lane
+        if lane.translation is not None:
+            choice.tap = translated_tap(call, lane)
         else:
-            choice.reply = not_found(ctx.requested_model.decode("utf-8", "replace"))
-            return choice
+            choice.tap = native_tap(call, lane)
+        self._point(ctx, call, target)
+        call.begin(ctx)
         choice.plan = target.plan
-        ctx.provider = target.provider
-        self._edit(ctx, target, text.endswith(COMPLETIONS), choice)
-        self._point(ctx, target)
+        choice.endpoint = target.endpoint
+        choice.spare = (<ModelEntry>call.entry).size - 1
         return choice
 
-    def _check_model(self):
-        if not self.peek.is_object:
+    # -- what the request says -----------------------------------------------------------------------------------------
+    cdef Reply _read(self, RequestContext ctx, LlmCall call, bytes path):
+        """Finds the model and whether a stream is wanted."""
+        cdef MessageHead head = ctx.head
+        cdef ChatPeek peek = self.peek
+        cdef bint loose = call.format in LOOSE or self.only is not None
+        call.object_end = -1
+        if head.flags & HEAD_UPGRADE or call.format == "realtime":
+            return self._read_query(ctx, call)
+        span = model_span(path)
+        if span is not None:
+            call.place = MODEL_IN_PATH
+            call.model_start, call.model_stop = span
+            call.requested = unquote(path[span[0]:span[1]].decode("latin-1")).encode()
+            if b".." in call.requested.split(b"/") or call.requested.startswith(b"/"):
+                return BAD_MODEL
+            verb = path[span[1]:]
+            call.streaming = b"stream" in verb or b"-stream" in verb
+            if call.format == "gemini" and call.streaming and not wants_events(head):
+                return NO_ARRAYS
+        if head.find_id(H_CONTENT_ENCODING, 0) >= 0:
+            reply = self._decode(ctx, call)
+            if reply is not None:
+                return reply
+        kind = head.get("content-type") or ""
+        if kind.lower().startswith("multipart/form-data"):
+            found = FORM_MODEL.search(ctx.body)
+            if found is not None and call.place == MODEL_NOWHERE:
+                call.place = MODEL_IN_FORM
+                call.requested = found[1]
+        elif ctx.body:
+            try:
+                peek.scan(ctx.body, len(ctx.body))
+            except PeekError:
+                if not loose or call.format not in LOOSE:
+                    return NOT_JSON
+            else:
+                reply = self._peeked(call, loose)
+                if reply is not None:
+                    return reply
+        elif not loose and call.place == MODEL_NOWHERE:
             return NOT_JSON
-        if not self.peek.has_model:
+        if call.place == MODEL_NOWHERE and self.only is None:
             return NO_MODEL
-        if not self.peek.model_is_string or not self.peek.model_bytes():
-            return BAD_MODEL
-        if self.peek.duplicate_model:
-            # The provider might read the other one: what is authorized must be what is served.
-            return TWO_MODELS
         return None
 
-    def _decode(self, RequestContext ctx):
+    def _peeked(self, LlmCall call, bint loose):
+        cdef ChatPeek peek = self.peek
+        if not peek.is_object:
+            return NOT_JSON if not loose or call.format not in LOOSE else None
+        call.object_end = peek.object_end
+        call.has_stream_options = peek.has_stream_options
+        if call.place == MODEL_IN_PATH:
+            return None
+        if call.format in STREAM_IN_BODY:
+            call.streaming = peek.stream
+        if not peek.has_model:
+            return None
+        if not peek.model_is_string or not peek.model_bytes():
+            return BAD_MODEL
+        if peek.duplicate_model:
+            # The provider might read the other one: what is authorized must be what is served.
+            return TWO_MODELS
+        call.place = MODEL_IN_BODY
+        call.model_start, call.model_stop = peek.model_start, peek.model_stop
+        call.requested = peek.model_bytes()
+        return None
+
+    def _read_query(self, RequestContext ctx, LlmCall call):
+        for name, value in parse_qsl(ctx.head.query.lstrip("?"), keep_blank_values=True):
+            if name == "model":
+                if call.place == MODEL_IN_QUERY:
+                    return TWO_MODELS
+                if not value:
+                    return BAD_MODEL
+                call.place = MODEL_IN_QUERY
+                call.requested = value.encode()
+        return NO_MODEL if call.place == MODEL_NOWHERE and self.only is None else None
+
+    def _decode(self, RequestContext ctx, LlmCall call):
         encoding = ctx.head.get("content-encoding").strip().lower()
         if encoding in ("", "identity"):
             return None
@@ -150,41 +243,100 @@ cdef class ModelRouter:
         if decoder.unconsumed_tail or not decoder.eof:
             return BAD_ENCODING
         ctx.body = body
+        call.decoded = True
         ctx.head.drop_id(H_CONTENT_ENCODING)
         return None
 
-    cdef int _edit(self, RequestContext ctx, LlmTarget target, bint completions, LlmChoice choice) except -1:
-        cdef ChatPeek peek = self.peek
-        cdef bytes body = ctx.body
-        cdef bint inject = completions and peek.stream and not peek.has_stream_options
-        cdef UsageTap tap = UsageTap.__new__(UsageTap)
-        tap.strip = inject
-        choice.tap = tap
+    cdef Reply _select(self, RequestContext ctx, LlmCall call):
+        """Finds the entry that serves the model."""
+        cdef PublicModel model
+        cdef VirtualModel virtual
+        cdef bint denied = False
+        ctx.requested_model = call.requested
+        if ctx.allowed_models is not None and not allowed(ctx.allowed_models, call.requested or b""):
+            return NOT_ALLOWED
+        if self.only is not None:
+            call.entry = self.only
+            return None
+        virtual = self.virtual.get(call.requested)
+        if virtual is not None:
+            if virtual.conditions is not None:
+                tell_request(ctx, call)
+            call.entry = virtual.resolve(ctx)
+            return None if call.entry is not None else NO_TARGET
+        for model in self.models:
+            if (<ModelPattern>model.names).fits(call.requested):
+                if model.conditions and not self._may(ctx, call, model):
+                    denied = True
+                    continue
+                call.entry = model.entry
+                return None
+        return DENIED if denied else not_found(call.requested.decode("utf-8", "replace"))
+
+    def _may(self, RequestContext ctx, LlmCall call, PublicModel model):
+        for program in model.conditions:
+            if (<Program>program).test(ctx) != 1:
+                return False
+        return True
+
+    # -- what the provider gets ----------------------------------------------------------------------------------------
+    cdef Reply _edit(self, RequestContext ctx, LlmCall call, LlmTarget target, bytes body):
+        """Model and fields of the body, in place; sets call.model and call.lane."""
+        cdef bytes pinned = None
+        cdef bint inject
+        cdef dict sets = None
+        requested = None if call.requested is None else call.requested.decode("utf-8", "replace")
+        model = target.pinned if target.pinned is not None else requested
+        removes = ()
+        if target.edits is not None and call.object_end >= 0:
+            sets, removes, model = edited(ctx, call, target.edits, model)
+            if model is None and requested is None and call.format not in LOOSE:
+                return refusal(400, "missing_model", "model not specified")
+        call.model = model or ""
+        call.lane = target.lane_of(call.format, call.model)
+        if call.lane is None:
+            return unsupported(call, target)
+        if call.object_end < 0:
+            return None
+        inject = (call.streaming and not call.has_stream_options and (<LlmLane>call.lane).upstream == "completions"
+                  and (<LlmLane>call.lane).translation is None)
+        if target.short_limit and call.format == "completions" and call.model.startswith("gpt-"):
+            sets, removes = short_limits(body, sets, removes)
+        if sets is not None:
+            if call.place == MODEL_IN_BODY or call.place == MODEL_NOWHERE:
+                if model is not None and model != requested:
+                    sets["model"] = json.dumps(model).encode()
+                else:
+                    sets.pop("model", None)
+            if inject:
+                sets.setdefault("stream_options", b'{"include_usage":true}')
+            defaults = {} if target.edits is None else target.edits.defaults
+            if sets or defaults or removes:
+                ctx.body = edit_object(body, sets, defaults, removes)
+            return None
         if inject:
             # The object is not empty (it has a model), so a comma is right.
-            body = body[:peek.object_end] + INJECTED + body[peek.object_end:]
-        if target.pinned is not None:
-            body = body[:peek.model_start] + target.pinned + body[peek.model_stop:]
+            body = body[:call.object_end] + INJECTED + body[call.object_end:]
+        if model is not None and model != requested:
+            pinned = json.dumps(model).encode()
+            if call.place == MODEL_IN_BODY:
+                body = body[:call.model_start] + pinned + body[call.model_stop:]
+            elif call.place == MODEL_NOWHERE:
+                body = edit_object(body, {"model": pinned}, {}, ())
         ctx.body = body
-        return 0
+        return None
 
-    cdef int _point(self, RequestContext ctx, LlmTarget target) except -1:
+    cdef int _point(self, RequestContext ctx, LlmCall call, LlmTarget target) except -1:
         cdef MessageHead head = ctx.head
         cdef bytes whole = head.data[head.target_off:head.target_off + head.target_len]
         cdef bytes path = whole[:head.path_len]
         cdef bytes query = whole[head.path_len:]
         cdef bytes new
-        if target.path_override is not None:
-            new = target.path_override
-        else:
-            new = None
-            for suffix, provider_path in target.paths.items():
-                if path.endswith(suffix):
-                    new = provider_path
-                    break
-            if new is None:
-                new = target.path_prefix + (path[3:] if path.startswith(b"/v1/") else path)
-            new += query
+        if call.place == MODEL_IN_PATH and (<LlmLane>call.lane).head is None:
+            path = path[:call.model_start] + quoted(call.model) + path[call.model_stop:]
+        elif call.place == MODEL_IN_QUERY:
+            query = with_model(query, call.model)
+        new = (<LlmLane>call.lane).path_for(call, path, query, None)
         head.set_target(new, len(new))
         # Usage is read from the answer: a coding that the client alone asked for would hide it.
         head.drop_field(b"accept-encoding", 15)
@@ -193,15 +345,136 @@ cdef class ModelRouter:
         return 0
 
 
-cdef bint allowed(tuple patterns, bytes model) except -1:
+cdef Reply render(RequestContext ctx):
+    cdef LlmCall call = <LlmCall>ctx.llm
+    cdef LlmLane lane = <LlmLane>call.lane
+    cdef LlmEdits edits = (<LlmTarget>call.target).edits
+    if lane.translation is not None:
+        made = lane.translation.request(ctx.body, call, ctx.head)
+        if isinstance(made, Reply):
+            return made
+        body, suffix = made
+        ctx.replace_body(body)
+        ctx.head.drop_field(b"content-type", 12)
+        ctx.head.add_field(b"content-type", 12, b"application/json", 16)
+        if suffix:
+            new = lane.path_for(call, b"", b"", suffix)
+            ctx.head.set_target(new, len(new))
+    elif lane.adapt is not None and call.object_end >= 0:
+        ctx.replace_body(lane.adapt(ctx.body, call.streaming))
+    if edits is not None and edits.final and call.object_end >= 0:
+        ctx.replace_body(finally_edited(ctx, edits))
+    return None
+
+
+cdef dict tell_request(RequestContext ctx, LlmCall call):
+    """Sets `llmRequest`, for expressions: the body as it is now, with the model wherever it was named."""
+    if ctx.dynamic is None:
+        ctx.dynamic = {}
+    told = json.loads(ctx.body) if call.object_end >= 0 else {}
+    if call.requested is not None:
+        told.setdefault("model", call.requested.decode("utf-8", "replace"))
+    ctx.dynamic["llmRequest"] = told
+    return told
+
+
+cdef tuple edited(RequestContext ctx, LlmCall call, LlmEdits edits, model):
+    """(members to set as raw JSON, names to remove, model) by the edits of a target."""
+    sets = dict(edits.overrides)
+    removes = set()
+    if edits.transformations:
+        told = tell_request(ctx, call)
+        if model is not None:
+            told["model"] = model
+        for name, program in edits.transformations:
+            value = evaluated(ctx, program)
+            if value is None:
+                sets.pop(name, None)
+                removes.add(name)
+            else:
+                sets[name] = value
+                removes.discard(name)
+    if "model" in sets:
+        value = json.loads(sets["model"])
+        model = value if isinstance(value, str) and value else None
+    elif model is None and "model" in edits.defaults:
+        model = json.loads(edits.defaults["model"])
+    if model is not None:
+        raw = model.encode()
+        for pattern, other in edits.aliases:
+            if (<ModelPattern>pattern).fits(raw):
+                model = other
+                break
+    removes.discard("model")
+    return sets, removes, model
+
+
+cdef bytes evaluated(RequestContext ctx, program):
+    """The value as raw JSON; None when there is none."""
+    try:
+        value = (<Program>program).evaluate(ctx)
+        return None if value is None else json_text(value).encode()
+    except EvaluationError:
+        return None
+
+
+cdef bytes finally_edited(RequestContext ctx, LlmEdits edits):
+    if ctx.dynamic is None:
+        ctx.dynamic = {}
+    ctx.dynamic["llmRequest"] = json.loads(ctx.body)
+    sets, removes = {}, set()
+    for name, program in edits.final:
+        value = evaluated(ctx, program)
+        if value is None:
+            removes.add(name)
+        else:
+            sets[name] = value
+    return edit_object(ctx.body, sets, {}, removes)
+
+
+cdef tuple short_limits(bytes body, sets, removes):
+    """`max_tokens` under the name that these models know; an explicit `max_completion_tokens` wins."""
+    if b'"max_tokens"' not in body:
+        return sets, removes
+    told = json.loads(body)
+    if "max_tokens" not in told:
+        return sets, removes
+    sets = {} if sets is None else sets
+    if "max_completion_tokens" not in told:
+        sets.setdefault("max_completion_tokens", json.dumps(told["max_tokens"]).encode())
+    sets.pop("max_tokens", None)
+    return sets, {*removes, "max_tokens"}
+
+
+cdef bytes quoted(str model):
+    from urllib.parse import quote
+    return quote(model, safe="").encode()
+
+
+cdef bytes with_model(bytes query, str model):
+    """The query with the model in place of the client's."""
+    found = []
+    for part in query[1:].split(b"&") if query else []:
+        if part.partition(b"=")[0] == b"model":
+            part = b"model=" + quoted(model)
+        found.append(part)
+    return b"?" + b"&".join(found) if found else query
+
+
+cdef bint wants_events(MessageHead head) except -1:
+    return dict(parse_qsl(head.query.lstrip("?"))).get("alt") == "sse"
+
+
+cdef bint allowed(patterns, bytes model) except -1:
     for pattern in patterns:
         if (<ModelPattern>pattern).fits(model):
             return True
     return False
 
 
-cdef bint is_model_list(str path) except -1:
+cdef bint is_model_list(bytes path) except -1:
+    text = path.decode("latin-1")
     for prefix in MODEL_LIST_PATHS:
-        if path == prefix or path.startswith(prefix + "/"):
+        if text == prefix or text.startswith(prefix + "/"):
             return True
     return False

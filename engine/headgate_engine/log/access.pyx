@@ -14,6 +14,7 @@ from libc.string cimport memchr, memcpy
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext, Usage, new_context, recycle_context
+from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.log.fields cimport LogFields
 from headgate_engine.log.redact cimport has_secret, redact
 from headgate_engine.log.text cimport append_json_value, append_text_value
@@ -225,7 +226,10 @@ cdef class AccessLogFormat:
 
     cdef int _llm(self, ByteBuffer out, RequestContext ctx, list extras) except -1:
         cdef Usage usage = ctx.usage
-        self._text(out, F_OPERATION, b"chat", 4)
+        if ctx.llm is not None and (<LlmCall>ctx.llm).format == "embeddings":
+            self._text(out, F_OPERATION, b"embeddings", 10)
+        else:
+            self._text(out, F_OPERATION, b"chat", 4)
         self._text(out, F_PROVIDER, ctx.provider, len(ctx.provider))
         if ctx.requested_model is not None:
             self._text(out, F_MODEL, ctx.requested_model, len(ctx.requested_model))

@@ -34,10 +34,19 @@ cdef class ChatPeek(ObjectPeek):
     cdef readonly Py_ssize_t model_start, model_stop      # raw value, quotes included
     cdef bytes model_bytes(self)
 
+# Where an answer or an event tells its usage.
+cdef enum:
+    USAGE_AT_TOP = 0
+    USAGE_IN_MESSAGE = 1       # message_start
+    USAGE_IN_RESPONSE = 2      # events of responses
+    USAGE_OF_GEMINI = 3        # usageMetadata
+
 cdef class UsagePeek(ObjectPeek):
     # What accounting reads from an answer or a stream's event; -1 where the provider said nothing.
-    cdef readonly bint has_usage, choices_empty, has_model
+    cdef readonly bint has_usage, choices_empty, has_model, has_error
     cdef readonly int64_t input_tokens, output_tokens, total_tokens, cached_tokens, reasoning_tokens
+    cdef readonly int64_t cache_write_tokens
+    cdef void look(self, int place) noexcept
     cdef bytes model_bytes(self)
 
 cdef class RpcPeek(ObjectPeek):

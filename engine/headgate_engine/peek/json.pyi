@@ -1,4 +1,5 @@
 CHAT_FIELDS: dict[int, tuple[str, ...]]
+GEMINI_USAGE: dict[int, tuple[str, ...]]
 USAGE_FIELDS: dict[int, tuple[str, ...]]
 RPC_FIELDS: dict[int, tuple[str, ...]]
 MAX_DEPTH: int
@@ -78,6 +79,9 @@ class UsagePeek(ObjectPeek):
     def choices_empty(self) -> bool:
         """Whether `choices` is an empty array."""
     @property
+    def has_error(self) -> bool:
+        """Whether `error` is an object or a string: the provider tells a failure within its stream."""
+    @property
     def input_tokens(self) -> int:
         """`prompt_tokens`, else `input_tokens`."""
     @property
@@ -90,9 +94,14 @@ class UsagePeek(ObjectPeek):
     @property
     def reasoning_tokens(self) -> int: ...
     @property
+    def cache_write_tokens(self) -> int: ...
+    @property
     def model(self) -> str | None: ...
-    def peek(self, text: bytes) -> tuple[int, int, int, int, int] | None:
-        """Return (input, output, total, cached, reasoning) tokens, None without usage; PeekError when not JSON."""
+    def peek(self, text: bytes, place: int = ...) -> tuple[int, int, int, int, int] | None:
+        """Return (input, output, total, cached, reasoning) tokens, None without usage; PeekError when not JSON.
+
+        place: 0 `usage`, 1 `message.usage`, 2 `response.usage`, 3 `usageMetadata`.
+        """
 
 class RpcPeek(ObjectPeek):
     """The envelope of a JSON-RPC 2.0 message. Texts are None when the member is missing or no string."""

@@ -28,18 +28,22 @@ CHAT_FIELDS = {
     C_INCLUDE_USAGE: ("stream_options", "include_usage"),
 }
 
-# Chat completions say prompt and completion, responses and embeddings of some providers input and output; details are
-# told in an object of their own or, by a few, beside the sums.
+# Chat completions say prompt and completion, messages, responses and embeddings of some providers input and output;
+# details are told in an object of their own or, by a few, beside the sums. Gemini has names of its own.
 cdef enum:
-    U_USAGE = 1
+    U_OUTER = 1
+    U_USAGE
     U_MODEL
     U_CHOICES
+    U_ERROR
     U_PROMPT
     U_INPUT
     U_COMPLETION
     U_OUTPUT
     U_TOTAL
     U_CACHED
+    U_CACHE_READ
+    U_CACHE_WRITE
     U_REASONING
     U_PROMPT_DETAILS
     U_INPUT_DETAILS
@@ -50,25 +54,50 @@ cdef enum:
     U_COMPLETION_REASONING
     U_OUTPUT_REASONING
 
-USAGE_FIELDS = {
-    U_USAGE: ("usage",),
-    U_MODEL: ("model",),
-    U_CHOICES: ("choices",),
-    U_PROMPT: ("usage", "prompt_tokens"),
-    U_INPUT: ("usage", "input_tokens"),
-    U_COMPLETION: ("usage", "completion_tokens"),
-    U_OUTPUT: ("usage", "output_tokens"),
-    U_TOTAL: ("usage", "total_tokens"),
-    U_CACHED: ("usage", "cached_tokens"),
-    U_REASONING: ("usage", "reasoning_tokens"),
-    U_PROMPT_DETAILS: ("usage", "prompt_tokens_details"),
-    U_INPUT_DETAILS: ("usage", "input_tokens_details"),
-    U_COMPLETION_DETAILS: ("usage", "completion_tokens_details"),
-    U_OUTPUT_DETAILS: ("usage", "output_tokens_details"),
-    U_PROMPT_CACHED: ("usage", "prompt_tokens_details", "cached_tokens"),
-    U_INPUT_CACHED: ("usage", "input_tokens_details", "cached_tokens"),
-    U_COMPLETION_REASONING: ("usage", "completion_tokens_details", "reasoning_tokens"),
-    U_OUTPUT_REASONING: ("usage", "output_tokens_details", "reasoning_tokens"),
+
+def _usage_table(*outer):
+    """What is watched when `usage` stands at the top, or within a member of it."""
+    usage = (*outer, "usage")
+    return {
+        U_OUTER: outer or ("response",),
+        U_USAGE: usage,
+        U_MODEL: (*outer, "model"),
+        U_CHOICES: ("choices",),
+        U_ERROR: ("error",),
+        U_PROMPT: (*usage, "prompt_tokens"),
+        U_INPUT: (*usage, "input_tokens"),
+        U_COMPLETION: (*usage, "completion_tokens"),
+        U_OUTPUT: (*usage, "output_tokens"),
+        U_TOTAL: (*usage, "total_tokens"),
+        U_CACHED: (*usage, "cached_tokens"),
+        U_CACHE_READ: (*usage, "cache_read_input_tokens"),
+        U_CACHE_WRITE: (*usage, "cache_creation_input_tokens"),
+        U_REASONING: (*usage, "reasoning_tokens"),
+        U_PROMPT_DETAILS: (*usage, "prompt_tokens_details"),
+        U_INPUT_DETAILS: (*usage, "input_tokens_details"),
+        U_COMPLETION_DETAILS: (*usage, "completion_tokens_details"),
+        U_OUTPUT_DETAILS: (*usage, "output_tokens_details"),
+        U_PROMPT_CACHED: (*usage, "prompt_tokens_details", "cached_tokens"),
+        U_INPUT_CACHED: (*usage, "input_tokens_details", "cached_tokens"),
+        U_COMPLETION_REASONING: (*usage, "completion_tokens_details", "reasoning_tokens"),
+        U_OUTPUT_REASONING: (*usage, "output_tokens_details", "reasoning_tokens"),
+    }
+
+
+USAGE_FIELDS = _usage_table()
+GEMINI_USAGE = USAGE_FIELDS | {
+    U_USAGE: ("usageMetadata",),
+    U_MODEL: ("modelVersion",),
+} | {index: ("usageMetadata", name) for index, name in (
+    (U_PROMPT, "promptTokenCount"), (U_INPUT, "inputTokenCount"), (U_COMPLETION, "candidatesTokenCount"),
+    (U_OUTPUT, "outputTokenCount"), (U_TOTAL, "totalTokenCount"), (U_CACHED, "cachedContentTokenCount"),
+    (U_CACHE_READ, "cacheReadTokenCount"), (U_CACHE_WRITE, "cacheWriteTokenCount"),
+    (U_REASONING, "thoughtsTokenCount"), (U_PROMPT_DETAILS, "prompt_details"), (U_INPUT_DETAILS, "input_details"),
+    (U_COMPLETION_DETAILS, "completion_details"), (U_OUTPUT_DETAILS, "output_details"))
+} | {index: ("usageMetadata", *path) for index, path in (
+    (U_PROMPT_CACHED, ("prompt_details", "cached")), (U_INPUT_CACHED, ("input_details", "cached")),
+    (U_COMPLETION_REASONING, ("completion_details", "reasoning")),
+    (U_OUTPUT_REASONING, ("output_details", "reasoning")))
 }
 
 cdef enum:
@@ -103,7 +132,7 @@ RPC_FIELDS = {
 }
 
 cdef Field chat_fields[FIELDS]
-cdef Field usage_fields[FIELDS]
+cdef Field usage_fields[4][FIELDS]         # by UsagePlace
 cdef Field rpc_fields[FIELDS]
 cdef list names = []           # keeps the names that Field points at
 
@@ -124,7 +153,10 @@ cdef int _fill(table, Field* fields) except -1:
 
 
 _fill(CHAT_FIELDS, chat_fields)
-_fill(USAGE_FIELDS, usage_fields)
+_fill(USAGE_FIELDS, usage_fields[USAGE_AT_TOP])
+_fill(_usage_table("message"), usage_fields[USAGE_IN_MESSAGE])
+_fill(_usage_table("response"), usage_fields[USAGE_IN_RESPONSE])
+_fill(GEMINI_USAGE, usage_fields[USAGE_OF_GEMINI])
 _fill(RPC_FIELDS, rpc_fields)
 
 
@@ -251,21 +283,27 @@ cdef inline int64_t first_told(int64_t one, int64_t other) noexcept nogil:
 
 cdef class UsagePeek(ObjectPeek):
     def __cinit__(self):
-        self.fields = usage_fields
+        self.fields = usage_fields[USAGE_AT_TOP]
         self.count = U_OUTPUT_REASONING + 1
         self._read()
+
+    cdef void look(self, int place) noexcept:
+        self.fields = usage_fields[place]
 
     cdef void _read(self) noexcept:
         cdef Found* choices = &self.found[U_CHOICES]
         self.has_usage = self.found[U_USAGE].kind == J_OBJECT
         self.has_model = self.found[U_MODEL].kind == J_STRING
+        self.has_error = self.found[U_ERROR].kind in (J_OBJECT, J_STRING)
         self.choices_empty = choices.kind == J_ARRAY and skip_blanks(
             <const uint8_t*>self.text, choices.start + 1, choices.stop) == choices.stop - 1
         self.input_tokens = first_told(self.int_of(U_PROMPT), self.int_of(U_INPUT))
         self.output_tokens = first_told(self.int_of(U_COMPLETION), self.int_of(U_OUTPUT))
         self.total_tokens = self.int_of(U_TOTAL)
         self.cached_tokens = first_told(
-            first_told(self.int_of(U_PROMPT_CACHED), self.int_of(U_INPUT_CACHED)), self.int_of(U_CACHED))
+            first_told(self.int_of(U_PROMPT_CACHED), self.int_of(U_INPUT_CACHED)),
+            first_told(self.int_of(U_CACHED), self.int_of(U_CACHE_READ)))
+        self.cache_write_tokens = self.int_of(U_CACHE_WRITE)
         self.reasoning_tokens = first_told(
             first_told(self.int_of(U_COMPLETION_REASONING), self.int_of(U_OUTPUT_REASONING)),
             self.int_of(U_REASONING))
@@ -280,8 +318,11 @@ cdef class UsagePeek(ObjectPeek):
     def model(self):
         return self._text_of(U_MODEL)
 
-    def peek(self, bytes text not None):
+    def peek(self, bytes text not None, int place=USAGE_AT_TOP):
         """Scans; returns (input, output, total, cached, reasoning) tokens or None without usage."""
+        if not USAGE_AT_TOP <= place <= USAGE_OF_GEMINI:
+            raise ValueError("no such place")
+        self.look(place)
         self.scan(text, len(text))
         self.kept = text
         if not self.has_usage:

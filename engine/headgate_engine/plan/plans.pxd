@@ -34,6 +34,9 @@ cdef class BackendPlan:
     cdef public object router                # llm.router.ModelRouter (BACKEND_LLM)
     cdef public object handler               # async callable (BACKEND_HANDLER)
     cdef public Reply failure                # BACKEND_INVALID
+    cdef public tuple final_steps            # of a model: run on the request as the provider gets it (signatures)
+    cdef public int64_t first_event_ns       # of a model: from the attempt to its stream's first event; 0: unlimited
+    cdef public int64_t stall_ns             # of a model: the longest silence within an answer; 0: unlimited
     cdef public int64_t max_body             # bytes buffered before dispatch (LLM, handler)
     cdef public object origin                # what it was made from, for the trace; None: nothing to show
 

@@ -33,6 +33,9 @@ class BackendPlan:
     router: ModelRouter
     handler: HandlerBackend
     failure: Reply
+    final_steps: tuple[Step, ...]
+    first_event_ns: int
+    stall_ns: int
     max_body: int
     origin: object | None
     def __init__(self, name: str, protocol: str, kind: int) -> None: ...

@@ -28,6 +28,7 @@ cdef class BackendPlan:
         self.request_steps = ()
         self.response_steps = ()
         self.response_transforms = ()
+        self.final_steps = ()
         self.max_body = 2 * 1024 * 1024
 
 

@@ -2,8 +2,17 @@ from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.wire.buffer cimport ByteBuffer
 
+from libc.stdint cimport int64_t
+
 cdef class ResponseTap:
     cdef bint rewrites               # the body's length may change
+    cdef bint whole                  # the body becomes another one: it is read whole, and the head waits for it
+    cdef bint streaming              # a stream of events: the head waits for the first, and silence is watched
+    cdef bint ready                  # the first event has come
+    cdef bint refused                # the provider itself says, within a stream, that it fails
+    cdef bint done                   # the stream's terminal event has come: nothing may follow
+    cdef str fault                   # why the answer cannot be complete; what ends it for the client is in `out`
+    cdef int64_t limit               # bytes of a whole body
     # Called with the response head; False: nothing to look at, the tap is dropped.
     cdef bint begin(self, RequestContext ctx, MessageHead head) except -1
     # Looks at (and may rewrite) a response body on its way to the client.
@@ -11,3 +20,5 @@ cdef class ResponseTap:
     cdef bint feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1
     # At the end of the body: bytes still to be sent go into `out`.
     cdef int finish(self, RequestContext ctx, ByteBuffer out) except -1
+    # The upstream broke off: what ends the client's answer goes into `out`; False when nothing can.
+    cdef bint fail(self, RequestContext ctx, str detail, ByteBuffer out) except -1

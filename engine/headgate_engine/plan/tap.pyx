@@ -14,3 +14,6 @@ cdef class ResponseTap:
 
     cdef int finish(self, RequestContext ctx, ByteBuffer out) except -1:
         return 0
+
+    cdef bint fail(self, RequestContext ctx, str detail, ByteBuffer out) except -1:
+        return False

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from headgate.config import ai_backends
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy import grpc_options
@@ -29,6 +30,7 @@ from headgate.ir.digest import digest
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.mcp import McpBackend, McpTarget, StdioTarget, StreamableHttpTarget
 from headgate.ir.mcp_guardrails import DEFAULT_TIMEOUT_MS, GuardrailProcessor
+from headgate.ir.model import AiBackend
 from headgate.ir.policies import NO_BACKEND_POLICIES
 from headgate.ir.policy.mirror import CopyTarget
 from headgate.ir.remote_service import RemoteService
@@ -70,6 +72,8 @@ class Backends:
                 if record.get("mcp") is None:
                     self._refuse_for_others(record, options)
                 self.named[name] = _Named(record, options)
+                if options.ai is not None and record.get("ai") is None:
+                    self.context.fault(Problem.CONFLICT, record, "policies", "ai is for AI backends")
 
     def for_dump(self) -> tuple[NamedBackend, ...]:
         """Return the named backends with the policies they have of themselves."""
@@ -127,6 +131,8 @@ class Backends:
                 backend = inline
             if not isinstance(backend, McpBackend | MissingBackend):
                 self._refuse_for_others(record, own)
+            if own.ai is not None and not isinstance(backend, AiBackend | MissingBackend):
+                self.context.fault(Problem.CONFLICT, record, "policies", "ai is for AI backends")
             if isinstance(backend, McpBackend):
                 self._refuse_for_stdio(record, backend, own)
             found.append(
@@ -134,8 +140,8 @@ class Backends:
                     backend=backend,
                     weight=record.get("weight", 1),
                     named=named is not None,
-                    # An MCP target holds all of its policies itself.
-                    policies=NO_BACKEND_POLICIES if isinstance(backend, McpBackend) else options.policies(),
+                    # MCP targets and LLM providers hold all of their policies themselves.
+                    policies=NO_BACKEND_POLICIES if isinstance(backend, McpBackend | AiBackend) else options.policies(),
                 )
             )
         if inherited.route.guardrails is not None and not any(
@@ -186,6 +192,9 @@ class Backends:
         service = record.get("service")
         if service is not None:
             return self.service(service["name"], service["port"], options)
+        ai = record.get("ai")
+        if ai is not None:
+            return ai_backends.parse(self, ai, name or owner, options)
         mcp = record.get("mcp")
         return self.mcp(mcp, name or owner, options) if mcp is not None else None
 

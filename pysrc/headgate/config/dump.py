@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from headgate.config import dump_discovery as discovery
+from headgate.config import dump_llm as llm
 from headgate.config.dump_policies import backend_policies, endpoint, route_policies, target_policy
 from headgate.config.policy import authorization, mcp_guardrails
 from headgate.document.secret import REDACTED
@@ -17,7 +18,7 @@ from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.match import Match, PathMatch, ValueMatch
 from headgate.ir.mcp import McpBackend, McpTarget, StdioTarget
-from headgate.ir.model import LlmModel, LlmProvider, LlmRouter
+from headgate.ir.model import AiBackend, LlmModel, LlmProvider, LlmRouter
 from headgate.ir.process import ListenAddress, ProcessSettings
 from headgate.ir.route import Route
 
@@ -168,7 +169,10 @@ def _backend(backend: Backend, namespace: str, name: str) -> Json:
         case McpBackend():
             return {"mcp": {**common, "target": _mcp(backend)}}
         case LlmRouter():
-            return {"llmRouter": {**common, "target": {"models": [model.key for model in backend.models]}}}
+            return {"llmRouter": {**common, "target": llm.router(backend)}}
+        case AiBackend():
+            groups = [[_ai(model) for model in group] for group in backend.groups]
+            return {"ai": {**common, "target": {"providers": groups}}}
         case MissingBackend():
             return {"invalid": common}
 
@@ -198,6 +202,15 @@ def _provider(provider: LlmProvider) -> Json:
     return found
 
 
+def _ai(model: LlmModel) -> Json:
+    return {
+        "name": model.key.rpartition("/")[2],
+        "provider": _provider(model.provider),
+        "policies": llm.edits(model.edits) | ({} if model.pinned_model is None else {"model": model.pinned_model}),
+        "backendPolicies": endpoint(model.provider.endpoint) + backend_policies(model.policies),
+    }
+
+
 def _model(listener: str, router: LlmRouter, model: LlmModel, runtime: Runtime) -> Json:
     concrete: Json = {
         "name": model.pattern,
@@ -205,7 +218,7 @@ def _model(listener: str, router: LlmRouter, model: LlmModel, runtime: Runtime) 
         "visibility": "internal" if model in router.internal_models else "public",
         "headerMatches": [],
         "backend": {"weight": 1, "backend": f"/{model.key}"},
-        "policies": {} if model.pinned_model is None else {"model": model.pinned_model},
+        "policies": llm.edits(model.edits) | ({} if model.pinned_model is None else {"model": model.pinned_model}),
         "backendPolicies": endpoint(model.provider.endpoint) + backend_policies(model.policies),
     }
     kind = {"concrete": concrete}
@@ -324,7 +337,7 @@ def dump(gateway: Gateway, runtime: Runtime) -> Json:
         for listener in bind.listeners:
             for choice in (choice for route in listener.routes for choice in route.backends):
                 backend = choice.backend
-                if isinstance(backend, LlmRouter | McpBackend) and not choice.named:
+                if isinstance(backend, LlmRouter | AiBackend | McpBackend) and not choice.named:
                     backends[f"/{backend.name}"] = {
                         "backend": _backend(backend, "", backend.name),
                         "inlinePolicies": [],

@@ -5,64 +5,35 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from headgate.config import llm_edits, llm_providers, virtual_models
 from headgate.config.backends import Backends
 from headgate.config.check import Record
 from headgate.config.context import Context
-from headgate.config.policy import backend_auth
+from headgate.config.llm_providers import Vendor
+from headgate.config.policy import backend_auth, health
 from headgate.config.policy_values import (
     NO_OPTIONS,
     BackendOptions,
     header_modifier,
 )
 from headgate.config.tls_material import backend_tls
-from headgate.document import fields
-from headgate.document.fields import Target
 from headgate.errors import Problem
-from headgate.ir.model import LlmModel, LlmProvider, LlmRouter, ProviderFormat
+from headgate.ir.model import LlmModel, LlmProvider, LlmRouter
 from headgate.ir.policy.backend_auth import BackendAuth
 from headgate.ir.tls import BackendTls
 
 ROUTER_NAME: Final = "llm:router"
-DEFAULT_PREFIX: Final = "/v1"
-OPENAI_FORMATS: Final = ("completions", "responses", "embeddings")
-# Base URL, and the formats that pass through unchanged (with a path where it is not prefix + usual suffix).
-PROVIDERS: Final[dict[str, tuple[str, tuple[ProviderFormat, ...]]]] = {
-    name: (url, tuple(ProviderFormat(type=kind, path=path) for kind, path in formats.items()))
-    for name, url, formats in (
-        ("openai", "https://api.openai.com/v1", dict.fromkeys(OPENAI_FORMATS)),
-        (
-            "cohere",
-            "https://api.cohere.ai",
-            {
-                "completions": "/compatibility/v1/chat/completions",
-                "embeddings": "/compatibility/v1/embeddings",
-            },
-        ),
-        ("ollama", "http://localhost:11434/v1", dict.fromkeys(OPENAI_FORMATS)),
-        ("baseten", "https://inference.baseten.co/v1", {"completions": None}),
-        ("cerebras", "https://api.cerebras.ai/v1", {"completions": None}),
-        ("deepinfra", "https://api.deepinfra.com/v1/openai", {"completions": None, "embeddings": None}),
-        ("deepseek", "https://api.deepseek.com/v1", {"completions": None, "responses": None}),
-        ("groq", "https://api.groq.com/openai/v1", {"completions": None, "responses": None}),
-        ("huggingface", "https://router.huggingface.co/v1", {"completions": None, "responses": None}),
-        ("mistral", "https://api.mistral.ai/v1", {"completions": None, "embeddings": None}),
-        ("openrouter", "https://openrouter.ai/api/v1", dict.fromkeys(OPENAI_FORMATS)),
-        ("togetherai", "https://api.together.xyz/v1", {"completions": None, "embeddings": None}),
-        ("xai", "https://api.x.ai/v1", {"completions": None, "responses": None}),
-        ("fireworks", "https://api.fireworks.ai/inference/v1", dict.fromkeys(OPENAI_FORMATS)),
-    )
-}
+AZURE_KEYS: Final = ("azureResourceName", "azureResourceType", "azureApiVersion", "azureProjectName")
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a model's requests go, before TLS is known. `explicit` tells an address given in `params`."""
+class _Resolved:
+    """A model with what it inherits from the provider it refers to. `name`: of that provider, empty without one."""
 
-    target: Target
-    prefix: str
-    override: str | None
-    explicit: bool
-
+    vendor: Vendor
+    params: Record
+    defaults: Record | None
+    pinned: str | None
 
 def specificity(pattern: str) -> int:
     """Return the number of characters of a model pattern that are not `*`."""
@@ -104,11 +75,14 @@ class Models:
             if model is not None:
                 (internal if record.get("visibility") == "internal" else public).append(model)
         public.sort(key=lambda model: (-specificity(model.pattern), model.index))
+        everyone = sorted((*public, *internal), key=lambda model: (-specificity(model.pattern), model.index))
+        virtual = virtual_models.parse(self.context, self.section.records("virtualModels"), tuple(everyone))
         return LlmRouter(
             key=ROUTER_NAME,
             name=ROUTER_NAME,
             models=tuple(public),
             internal_models=tuple(internal),
+            virtual_models=virtual,
             max_body_bytes=max_body_bytes,
         )
 
@@ -142,68 +116,58 @@ class Models:
             pinned = pinned if pinned is not None else params.get("model")
             if isinstance(choice, Record) and "reference" in choice:
                 return None
-        return self._with_provider(record, index, (choice, params, defaults, pinned, name))
+        vendor = self._vendor(record, choice, params, name)
+        return None if vendor is None else self._built(record, index, _Resolved(vendor, params, defaults, pinned))
 
-    def _with_provider(
-        self, record: Record, index: int, resolved: tuple[Any, Record, Record | None, str | None, str]
-    ) -> LlmModel | None:
-        choice, params, defaults, pinned, reference = resolved
+    def _vendor(self, record: Record, choice: Any, params: Record, reference: str) -> Vendor | None:
         if choice is None:
             return None
-        custom = choice.get("custom") if isinstance(choice, Record) else None
-        if custom is not None:
-            kind = custom.get("providerOverride") or reference or "custom"
-            formats = tuple(
-                ProviderFormat(type=entry["type"], path=entry.get("path"))
-                for entry in custom.records("formats")
-                if entry.get("type") is not None
-            )
-            if not custom.records("formats"):
-                self.context.fault(Problem.VALUE, custom, "formats", "a custom provider needs a format")
-            base = None
-            pinned = pinned if pinned is not None else custom.get("model")
-        else:
-            kind = choice
-            base, formats = PROVIDERS[choice]
-        place = self._place(record, params, base)
+        if not isinstance(choice, Record):
+            if choice == "azure":
+                return llm_providers.azure(self.context, params, AZURE_KEYS)
+            if choice != "bedrock" and params.get("awsRegion") is not None:
+                self.context.fault(Problem.CONFLICT, params, "awsRegion", "is for bedrock only")
+            for key in AZURE_KEYS:
+                if params.get(key) is not None:
+                    self.context.fault(Problem.CONFLICT, params, key, "is for azure only")
+            if choice == "bedrock":
+                return llm_providers.bedrock(self.context, params, "awsRegion")
+            return llm_providers.hosted(choice)
+        return llm_providers.custom(self.context, choice["custom"], reference)
+
+    def _built(self, record: Record, index: int, found: _Resolved) -> LlmModel | None:
+        vendor = found.vendor
+        place = llm_providers.place(self.context, vendor, record, found.params)
         if place is None:
             return None
-        options = self._options(record, params, defaults)
-        endpoint = self.backends.endpoint(place.target, options)
+        options = self._options(record, found.params, found.defaults)
+        llm_providers.check_auth(self.context, vendor, record, options.auth)
         provider = LlmProvider(
-            kind=kind,
-            endpoint=endpoint,
+            kind=vendor.kind,
+            family=vendor.family,
+            endpoint=self.backends.endpoint(place.target, options),
             path_prefix=place.prefix,
             path_override=place.override,
-            formats=formats,
+            addressed=place.addressed,
+            formats=vendor.formats,
+            azure=vendor.azure,
+            bedrock=vendor.bedrock,
         )
         handle = record.get("id")
+        edits, limits = llm_edits.of_model(self.context, record), llm_edits.DEFAULT_TIMEOUTS
+        if found.defaults is not None:
+            edits = llm_edits.merged(llm_edits.of_model(self.context, found.defaults), edits)
+            limits = llm_edits.timeouts(found.defaults)
         return LlmModel(
             key=f"llm:model:{handle}" if handle else f"llm:model:{record['name']}:{index}",
             pattern=record["name"],
             index=index,
             provider=provider,
-            pinned_model=pinned,
+            pinned_model=found.pinned if found.pinned is not None else vendor.model,
             policies=options.policies(),
+            edits=edits,
+            timeouts=llm_edits.timeouts(record, limits),
         )
-
-    def _place(self, record: Record, params: Record, base: str | None) -> _Place | None:
-        url, host = params.get("baseUrl"), params.get("hostOverride")
-        prefix, override = params.get("pathPrefix"), params.get("pathOverride")
-        if url is not None and host is not None:
-            message = "'baseUrl' and 'hostOverride' exclude each other"
-            self.context.fault(Problem.CONFLICT, params, "hostOverride", message)
-        known = fields.url(base) if base is not None else None
-        target = url or host or known
-        if target is None:
-            message = "a custom provider needs 'params.baseUrl'"
-            self.context.fault(Problem.MISSING, record, "provider", message)
-            return None
-        default = DEFAULT_PREFIX if known is None else (known.path or DEFAULT_PREFIX)
-        if url is not None and url.path not in (None, "/") and override is None:
-            default = url.path
-        chosen = prefix if prefix is not None else default
-        return _Place(target, chosen.rstrip("/"), override, url is not None or host is not None)
 
     def _options(self, record: Record, params: Record, defaults: Record | None) -> BackendOptions:
         options = self.inherited
@@ -220,9 +184,11 @@ class Models:
     def _level(self, record: Record) -> BackendOptions:
         tls = record.get("tls") or record.get("backendTLS")
         found: BackendTls | None = backend_tls(self.context, tls) if tls is not None else None
+        sick = record.get("health")
         return BackendOptions(
             tls=found,
             auth=backend_auth.parse(self.context, record.get("auth")),
             request_headers=header_modifier(self.context, record.get("requestHeaders")),
             response_headers=header_modifier(self.context, record.get("responseHeaders"), response=True),
+            health=None if sick is None else health.parse(self.context, sick),
         )

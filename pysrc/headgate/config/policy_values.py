@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
+from headgate.config import llm_edits
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy import (
@@ -20,6 +21,7 @@ from headgate.config.policy import (
 from headgate.config.process_settings import keepalives
 from headgate.config.tls_material import backend_tls
 from headgate.ir.endpoint import Keepalives
+from headgate.ir.model import BodyEdits
 from headgate.ir.policies import (
     NO_GATEWAY_POLICIES,
     NO_ROUTE_POLICIES,
@@ -75,6 +77,7 @@ class BackendOptions:
     health: Health | None = None
     affinity: str | None = None
     mcp_rules: Authorization | None = None
+    ai: BodyEdits | None = None
     guardrails: tuple[mcp_guardrails.Draft, ...] | None = None
 
     @property
@@ -122,6 +125,7 @@ def backend_options(context: Context, record: Record | None) -> BackendOptions:
         return NO_OPTIONS
     http, tcp, tls = record.get("http"), record.get("tcp"), record.get("backendTLS")
     sick, sticky, items = (record.get(key) for key in ("health", "sessionAffinity", "mcpAuthorization"))
+    ai = record.get("ai")
     checks = record.get("mcpGuardrails")
     rules, changes, redirect = (record.get(key) for key in ("authorization", "transformations", "requestRedirect"))
     return BackendOptions(
@@ -138,6 +142,7 @@ def backend_options(context: Context, record: Record | None) -> BackendOptions:
         health=health.parse(context, sick) if sick is not None else None,
         affinity=health.parse_affinity(context, sticky) if sticky is not None else None,
         mcp_rules=authorization.parse(context, items, "mcp") if items is not None else None,
+        ai=llm_edits.of_policy(context, ai) if ai is not None else None,
         guardrails=mcp_guardrails.parse(context, checks) if checks is not None else None,
     )
 

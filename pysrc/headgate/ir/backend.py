@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.mcp import McpBackend
-from headgate.ir.model import LlmRouter
+from headgate.ir.model import AiBackend, LlmRouter
 from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
 
 
@@ -53,7 +53,7 @@ class MissingBackend:
     reason: str = "backend does not exist"
 
 
-Backend = HostBackend | ServiceBackend | McpBackend | LlmRouter | MissingBackend
+Backend = HostBackend | ServiceBackend | McpBackend | LlmRouter | AiBackend | MissingBackend
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class RouteBackend:
     """One weighted choice. Weight 0 is never picked; `named` tells a reference from an inline backend.
 
     `policies` are merged: route, then named backend, then this reference, the last that sets a field wins.
-    They are empty for MCP backends and LLM routers, whose targets and models hold all of theirs themselves.
+    They are empty for MCP and AI backends and LLM routers, whose targets and models hold all of theirs themselves.
     """
 
     backend: Backend

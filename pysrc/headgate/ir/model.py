@@ -1,17 +1,20 @@
-"""The LLM router: models in the order they are tried, and the providers they go to."""
+"""LLM traffic: providers, models and the order they are tried in."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
 
+Family = Literal["openai", "anthropic", "gemini", "azure", "bedrock", "custom"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderFormat:
-    """A format the provider takes: `completions`, `responses` or `embeddings`. `path` None means prefix +
-    suffix.
+    """A format the provider takes, by its name in the file (`completions`, `anthropicTokenCount`, ...). `path` None
+    means prefix + suffix.
     """
 
     type: str
@@ -19,29 +22,78 @@ class ProviderFormat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AzureResource:
+    """`kind` is `openAI` or `foundry`; `project` is only of foundry."""
+
+    name: str
+    kind: str
+    api_version: str = "v1"
+    project: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BedrockPlace:
+    """`guardrail`: (identifier, version) that Bedrock applies itself."""
+
+    region: str
+    guardrail: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BodyEdits:
+    """Changes of JSON bodies, in the order overrides, transformations, defaults, aliases (`llm.md` 1.10).
+
+    overrides, defaults: the text of a JSON object. transformations, final: (field, expression). aliases: (name or
+    pattern with one `*`, model). routes: (path suffix, format) over the usual ones, of an `ai` backend only.
+    """
+
+    overrides: str = "{}"
+    defaults: str = "{}"
+    transformations: tuple[tuple[str, str], ...] = ()
+    final: tuple[tuple[str, str], ...] = ()
+    aliases: tuple[tuple[str, str], ...] = ()
+    routes: tuple[tuple[str, str], ...] = ()
+
+
+NO_EDITS = BodyEdits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamTimeouts:
+    """Limits of one answer: from the attempt to the first event of a stream, and of silence within an answer."""
+
+    first_event_ms: int = 600_000
+    stall_ms: int = 300_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LlmProvider:
     """Where requests of a model go.
 
-    `kind` is the name in logs and metrics (`openai`, a preset, or that of a custom provider). The upstream
-    path is `path_override`, else the path of the format, else `path_prefix` + the client's path without a
-    leading `/v1`. `path_prefix` is empty or starts with a slash and does not end with one. The credential
-    is in the model's policies. An override drops the client's query; the other two keep it.
+    `kind` is the name in logs and metrics (`openai`, a preset, or that of a custom provider), `family` decides on
+    formats, paths and where credentials go. The upstream path is `path_override`, else the path of the format, else
+    `path_prefix` + the usual suffix. `addressed`: host or URL are not the provider's own; the client's path below
+    `/v1` is then kept. `path_prefix` is empty or starts with a slash and does not end with one. The credential is in
+    the model's policies. An override drops the client's query; the others keep it.
     """
 
     kind: str
     endpoint: Endpoint
+    family: Family = "openai"
     path_prefix: str = "/v1"
     path_override: str | None = None
+    addressed: bool = False
     formats: tuple[ProviderFormat, ...] = ()
+    azure: AzureResource | None = None
+    bedrock: BedrockPlace | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlmModel:
-    """`pattern` is a name, or has one `*` at its start or end, or is `*`. `pinned_model` replaces the
-    client's.
+    """A model at one provider. `pattern` is a name, or has one `*` at its start or end, or is `*`. `pinned_model`
+    replaces the client's.
 
-    `key` is the backend name (`llm:model:<id>` or `llm:model:<name>:<index>`); `index` the place in the
-    file.
+    `key` is the backend name (`llm:model:<id>` or `llm:model:<name>:<index>`); `index` the place in the file.
     """
 
     key: str
@@ -50,6 +102,29 @@ class LlmModel:
     provider: LlmProvider
     pinned_model: str | None = None
     policies: BackendPolicies = NO_BACKEND_POLICIES
+    edits: BodyEdits = NO_EDITS
+    timeouts: StreamTimeouts = StreamTimeouts()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VirtualTarget:
+    """One way of a virtual model. `weight` is of `weighted`, `priority` (lower is first) of `failover`, `when` (an
+    expression; None always holds) of `conditional` ones. The model is pinned.
+    """
+
+    model: LlmModel
+    weight: int = 1
+    priority: int = 0
+    when: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VirtualModel:
+    """A name that stands for others."""
+
+    name: str
+    kind: Literal["weighted", "failover", "conditional"]
+    targets: tuple[VirtualTarget, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,12 +132,28 @@ class LlmRouter:
     """`models` are the public ones, most specific first, then in file order: the first whose pattern fits
     is used.
 
-    `internal_models` can be reached by no client; they are kept for the dump. `max_body_bytes` bounds what
-    is buffered to find the model.
+    `internal_models` can be reached only through a virtual model. `max_body_bytes` bounds what is buffered to find the
+    model.
     """
 
     key: str
     name: str
     models: tuple[LlmModel, ...]
     internal_models: tuple[LlmModel, ...] = ()
+    virtual_models: tuple[VirtualModel, ...] = ()
     max_body_bytes: int = 2_097_152
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AiBackend:
+    """The `ai` backend of a route: providers in groups, the first group first. Each is a model with the pattern `*`."""
+
+    key: str
+    name: str
+    groups: tuple[tuple[LlmModel, ...], ...]
+    routes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def members(self) -> tuple[LlmModel, ...]:
+        """All providers, in order."""
+        return tuple(model for group in self.groups for model in group)

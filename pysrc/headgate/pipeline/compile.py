@@ -16,7 +16,7 @@ from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.mcp import McpBackend
-from headgate.ir.model import LlmRouter
+from headgate.ir.model import AiBackend, LlmRouter
 from headgate.ir.policies import NO_ROUTE_POLICIES, RoutePolicies
 from headgate.ir.policy.retry import Retry
 from headgate.ir.route import Route
@@ -27,7 +27,6 @@ from headgate.net.tls import SniSelector
 from headgate.pipeline import steps
 from headgate.pipeline.channels import Channels
 from headgate.pipeline.keys import KeyStores
-from headgate.pipeline.llm import compile_models
 from headgate.pipeline.mcp import McpHandlers
 from headgate.pipeline.replies import Row, engine_replies, reply_of
 from headgate.policy.environment import Environment
@@ -50,6 +49,7 @@ from headgate_engine.shared.histogram import Histogram
 
 if TYPE_CHECKING:
     from headgate.expr.custom import CustomFunctions
+    from headgate.pipeline.llm import LlmCompiler
 
 # BackendPlan kinds (headgate_engine/plan/plans.pxd).
 HOST, LLM, HANDLER, INVALID = range(4)
@@ -343,6 +343,17 @@ class Compiler:
         affinity = None if policies.affinity is None else self._environment.program(policies.affinity, "route")
         return EndpointSet(members, health, affinity)
 
+    def _llm(self) -> LlmCompiler:
+        # Translation is not loaded where no LLM provider is configured.
+        from headgate.pipeline.llm import LlmCompiler
+
+        running = self._running
+
+        def member(owner: str, key: str, place: Endpoint) -> EndpointState:
+            return running.endpoints.get(owner, key, place, running.pools.get(place), 1)
+
+        return LlmCompiler(running.pools.get, member, self._environment)
+
     def backend(self, entry: RouteBackend, policies: RoutePolicies = NO_ROUTE_POLICIES) -> BackendPlan:
         """Return the plan of one weighted choice of a route with `policies`."""
         retry, rewrite = policies.retry, policies.rewrite
@@ -364,8 +375,12 @@ class Compiler:
                     plan.authority = backend.hostname.encode("idna")
             case LlmRouter():
                 plan = BackendPlan(backend.name, "llm", LLM)
-                plan.router = compile_models(backend, self._running.pools.get, self._environment)
+                plan.router = self._llm().router(backend)
                 plan.max_body = backend.max_body_bytes
+            case AiBackend():
+                plan = BackendPlan(backend.name, "llm", LLM)
+                plan.router = self._llm().backend(backend, retry)
+                plan.max_body = self._gateway.frontend.max_buffer_bytes
             case McpBackend():
                 plan = BackendPlan(backend.name, "mcp", HANDLER)
                 plan.handler = self._running.mcp.get(backend)

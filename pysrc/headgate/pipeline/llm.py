@@ -1,57 +1,135 @@
-"""The `llm` section as engine objects: which provider gets which model, and how its requests must look."""
+"""LLM backends as engine objects: which provider gets which model, and how its requests must look."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable
+from typing import Final
 
+from headgate.backend.llm.credentials import after_auth, before_auth
+from headgate.backend.llm.lanes import lanes_of
 from headgate.ir.endpoint import Endpoint
-from headgate.ir.model import LlmModel, LlmRouter
+from headgate.ir.model import NO_EDITS, AiBackend, BodyEdits, LlmModel, LlmRouter, VirtualModel
+from headgate.ir.policy.health import Eviction, Health
+from headgate.ir.policy.retry import Retry
 from headgate.net.authority import rewritten_authority
 from headgate.pipeline import steps
 from headgate.policy.environment import Environment
+from headgate.policy.health import compile_health
+from headgate_engine.link.endpoints import Endpoint as EndpointState
+from headgate_engine.link.endpoints import EndpointSet
 from headgate_engine.link.pool import Pool
-from headgate_engine.llm.router import LlmTarget, ModelRouter
+from headgate_engine.llm.formats import DEFAULT_ROUTES
+from headgate_engine.llm.router import ModelRouter, PublicModel
+from headgate_engine.llm.target import LlmEdits, LlmGroup, LlmTarget, ModelEntry
+from headgate_engine.llm.target import VirtualModel as VirtualEntry
 from headgate_engine.plan.plans import BackendPlan
+from headgate_engine.plan.retry import RetryPlan
 
 LLM = 1  # BackendPlan kind (headgate_engine/plan/plans.pxd)
 NS_PER_MS = 1_000_000
+MAX_RETRIES: Final = 255
+# Answers that another provider may not give: too many requests, broken, overloaded (529 is Anthropic's).
+FAILED_OVER: Final = (408, 429, 500, 502, 503, 504, 529)
+# What a provider is judged by that has others beside it, where nobody says otherwise.
+DEFAULT_HEALTH: Final = Health(eviction=Eviction(consecutive=3))
 
-# What ends the path of a client that speaks a format (`llm.md` route types); a format not listed passes as it is.
-FORMAT_SUFFIXES = {
-    "completions": "/chat/completions",
-    "responses": "/responses",
-    "embeddings": "/embeddings",
-    "rerank": "/rerank",
-}
-
-
-def compile_models(
-    router: LlmRouter, pool_of: Callable[[Endpoint], Pool], env: Environment
-) -> ModelRouter:
-    """Return the model router of an `llm` section."""
-    return ModelRouter([_target(model, pool_of, env) for model in router.models])
+Member = Callable[[str, str, Endpoint], EndpointState]
 
 
-def _target(model: LlmModel, pool_of: Callable[[Endpoint], Pool], env: Environment) -> LlmTarget:
-    provider = model.provider
-    plan = BackendPlan(model.key, "llm", LLM)
-    plan.pool = pool_of(provider.endpoint)
-    plan.authority = rewritten_authority(provider.endpoint)
-    plan.request_steps = steps.backend_request_steps(model.policies, env)
-    plan.response_steps = steps.backend_response_steps(model.policies)
-    plan.response_transforms = steps.response_transforms(model.policies, env)
-    plan.hold = steps.response_hold(model.policies, env)
-    plan.request_timeout_ns = (model.policies.request_timeout_ms or 0) * NS_PER_MS
-    return LlmTarget(
-        model.pattern,
-        plan,
-        provider.kind,
-        path_prefix=provider.path_prefix,
-        path_override=provider.path_override,
-        paths={
-            FORMAT_SUFFIXES[item.type]: item.path
-            for item in provider.formats
-            if item.path is not None and item.type in FORMAT_SUFFIXES
-        },
-        pinned=model.pinned_model,
-    )
+class LlmCompiler:
+    """Compiles the models of one configuration.
+
+    pool_of: the pool of an endpoint. member: what is known of the endpoint of a model, by owner and key, over reloads.
+    """
+
+    def __init__(self, pool_of: Callable[[Endpoint], Pool], member: Member, env: Environment) -> None:
+        self._pool_of = pool_of
+        self._member = member
+        self._env = env
+        self._largest = 1
+
+    def router(self, router: LlmRouter) -> ModelRouter:
+        """Return the model router of an `llm` section."""
+        models = [PublicModel(model.pattern, self._entry(model.pattern, ((model,),))) for model in router.models]
+        virtual = [self._virtual(one) for one in router.virtual_models]
+        return ModelRouter(models, virtual, failover=self._failover())
+
+    def backend(self, backend: AiBackend, retry: Retry | None) -> ModelRouter:
+        """Return the router of an `ai` backend, which has one entry for every model."""
+        entry = self._entry(backend.name, backend.groups, retry)
+        return ModelRouter(routes=DEFAULT_ROUTES | dict(backend.routes), only=entry, failover=self._failover())
+
+    def _failover(self) -> RetryPlan | None:
+        others = min(self._largest - 1, MAX_RETRIES)
+        return RetryPlan(others, FAILED_OVER) if others else None
+
+    def _entry(
+        self, name: str, groups: Iterable[tuple[LlmModel, ...]], retry: Retry | None = None
+    ) -> ModelEntry:
+        given = tuple(groups)
+        several = sum(len(group) for group in given) > 1
+        made = [LlmGroup([self._target(model, several, retry) for model in group]) for group in given]
+        entry = ModelEntry(name, made)
+        self._largest = max(self._largest, entry.size)
+        return entry
+
+    def _virtual(self, virtual: VirtualModel) -> VirtualEntry:
+        targets = virtual.targets
+        if virtual.kind == "failover":
+            levels = sorted({target.priority for target in targets})
+            groups = [tuple(one.model for one in targets if one.priority == level) for level in levels]
+            return VirtualEntry(virtual.name, [self._entry(virtual.name, groups)])
+        entries = [self._entry(target.model.pattern, ((target.model,),)) for target in targets]
+        if virtual.kind == "weighted":
+            return VirtualEntry(virtual.name, entries, weights=[target.weight for target in targets])
+        conditions = [None if one.when is None else self._env.program(one.when, "llm") for one in targets]
+        return VirtualEntry(virtual.name, entries, conditions=conditions)
+
+    def _target(self, model: LlmModel, several: bool, retry: Retry | None) -> LlmTarget:
+        families, family = lanes_of(model.provider)
+        return LlmTarget(
+            self._plan(model, several, retry),
+            model.provider.kind,
+            families,
+            family=family,
+            pinned=model.pinned_model,
+            edits=self._edits(model.edits),
+            short_limit=model.provider.family in ("openai", "azure"),
+        )
+
+    def _plan(self, model: LlmModel, several: bool, retry: Retry | None) -> BackendPlan:
+        provider, policies, env = model.provider, model.policies, self._env
+        plan = BackendPlan(model.key, "llm", LLM)
+        plan.pool = self._pool_of(provider.endpoint)
+        plan.authority = rewritten_authority(provider.endpoint)
+        plan.request_steps = (
+            *before_auth(policies.auth),
+            *steps.backend_request_steps(policies, env),
+            *after_auth(provider),
+        )
+        plan.response_steps = steps.backend_response_steps(policies)
+        plan.response_transforms = steps.response_transforms(policies, env)
+        plan.hold = steps.response_hold(policies, env)
+        plan.request_timeout_ns = (policies.request_timeout_ms or 0) * NS_PER_MS
+        plan.first_event_ns = model.timeouts.first_event_ms * NS_PER_MS
+        plan.stall_ns = model.timeouts.stall_ms * NS_PER_MS
+        plan.max_body = env.max_body
+        if several or policies.health is not None:
+            health = compile_health(policies.health or DEFAULT_HEALTH, retry, env, limited=policies.health is None)
+            known = self._member(f"llm/{model.key}", provider.endpoint.address, provider.endpoint)
+            plan.endpoints = EndpointSet([known], health)
+        return plan
+
+    def _edits(self, edits: BodyEdits) -> LlmEdits | None:
+        if (edits.overrides, edits.defaults, edits.transformations, edits.final, edits.aliases) == (
+            NO_EDITS.overrides, NO_EDITS.defaults, (), (), (),
+        ):  # fmt: skip
+            return None
+        return LlmEdits(
+            json.loads(edits.overrides),
+            json.loads(edits.defaults),
+            [(name, self._env.program(text, "llm")) for name, text in edits.transformations],
+            [(name, self._env.program(text, "llm")) for name, text in edits.final],
+            edits.aliases,
+        )

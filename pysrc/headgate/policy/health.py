@@ -10,13 +10,18 @@ from headgate_engine.link.endpoints import HealthPlan
 MS_PER_S = 1000
 
 
-def compile_health(health: Health, retry: Retry | None, env: Environment) -> HealthPlan:
-    """Return the plan; the pause between the route's retries is how long an ejection lasts when nothing else says."""
+def compile_health(
+    health: Health, retry: Retry | None, env: Environment, *, limited: bool = False
+) -> HealthPlan:
+    """Return the plan; the pause between the route's retries is how long an ejection lasts when nothing else says.
+
+    limited: 429 is a failure as well.
+    """
     unhealthy = None if health.unhealthy is None else env.program(health.unhealthy, "response")
     backoff = retry.backoff_ms / MS_PER_S if retry is not None and retry.backoff_ms else None
     eviction = health.eviction
     if eviction is None:
-        return HealthPlan(unhealthy, backoff=backoff)
+        return HealthPlan(unhealthy, backoff=backoff, limited=limited)
     return HealthPlan(
         unhealthy,
         evicts=True,
@@ -25,4 +30,5 @@ def compile_health(health: Health, retry: Retry | None, env: Environment) -> Hea
         consecutive=eviction.consecutive,
         threshold=eviction.threshold,
         restore=eviction.restore,
+        limited=limited,
     )

@@ -109,8 +109,8 @@ def test_fields_of_later_with_a_value_that_changes_nothing_are_accepted(text: st
         ("gateways: {g: {port: 1, extProc: {host: 'a:1'}}}", "gateways.g.extProc"),
         ("gateways: {g: {port: 1, protocol: TCP}}", "gateways.g.protocol = TCP"),
         ("frontendPolicies: {http: {http2FrameSize: 1}}", "frontendPolicies.http.http2FrameSize"),
-        ("llm: {models: [{name: a, provider: bedrock}]}", "llm.models[0].provider = bedrock"),
-        ("llm: {models: [], virtualModels: [{name: a, routing: {}}]}", "llm.virtualModels"),
+        ("llm: {models: [{name: a, provider: copilot}]}", "llm.models[0].provider = copilot"),
+        ("llm: {models: [{name: a, provider: openai, guardrails: {streaming: Enabled}}]}", "llm.models[0].guardrails"),
         ("mcp: {targets: [{name: a, sse: {host: 'h:1'}}]}", "mcp.targets[0].sse"),
     ],
 )

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from headgate.config.llm_models import PROVIDERS, specificity
+from headgate.config.llm_models import specificity
+from headgate.config.llm_providers import PROVIDERS
 from headgate.config.shape.llm import PRESETS
 from headgate.ir.gateway import Gateway
 from headgate.ir.model import LlmModel, LlmRouter
@@ -23,8 +24,8 @@ def model(gateway: Gateway) -> LlmModel:
 
 
 def test_every_preset_has_a_row_and_takes_completions() -> None:
-    assert set(PROVIDERS) == {"openai", *PRESETS}
-    assert all(formats[0].type == "completions" for _, formats in PROVIDERS.values())
+    assert set(PROVIDERS) == {"openai", "anthropic", "gemini", *PRESETS}
+    assert all(PROVIDERS[name][1][0].type == "completions" for name in PRESETS)
 
 
 def test_models_are_tried_from_the_most_specific_in_file_order(loaded: Callable[..., Gateway]) -> None:
@@ -113,9 +114,14 @@ REFUSED = [
         "a custom provider needs a format",
     ),
     (
-        "models: [{name: m, provider: {custom: {formats: [{type: messages}]}}, params: {baseUrl: 'http://h'}}]",
-        "not supported yet: llm.models[0].provider.custom.formats[0].type = messages",
+        "models: [{name: m, provider: {custom: {formats: [{type: messages}, {type: messages}]}},"
+        " params: {baseUrl: 'http://h'}}]",
+        "a format is declared twice",
     ),
+    ("models: [{name: m, provider: azure, params: {azureResourceType: openAI}}]", "'azureResourceName' is required"),
+    ("models: [{name: m, provider: openai, params: {azureApiVersion: v1}}]", "is for azure only"),
+    ("models: [{name: m, provider: openai, transformation: {model: 'nope('}}]", "llm.models[0].transformation.model"),
+    ("models: [{name: m, provider: openai, params: {tokenize: true}}]", "not supported yet"),
     ("models: [{name: m, provider: openai, params: {baseUrl: 'http://h', hostOverride: 'h:1'}}]", "exclude"),
     ("models: [{name: m, provider: openai, params: {apiKey: k}, auth: {key: k}}]", "exclude each other"),
     (
@@ -123,7 +129,7 @@ REFUSED = [
         "id 'a' is used twice",
     ),
     ("models: [{name: m, provider: openai, id: ''}]", "a model id cannot be empty"),
-    ("models: [{name: m, provider: gemini}]", "not supported yet: llm.models[0].provider = gemini"),
+    ("models: [{name: m, provider: vertex}]", "not supported yet: llm.models[0].provider = vertex"),
     ("models: [{name: m, provider: opena}]", "did you mean"),
     ("models: [], providers: [{name: p, provider: {reference: q}}]", "a provider cannot refer to a provider"),
     (

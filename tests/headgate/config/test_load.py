@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[3]
 GOLDEN = sorted((ROOT / "tests/golden/config").glob("*.yaml"))
 # quickstart.yaml starts programs of the package and has tests of its own.
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.yaml") if path.name != "quickstart.yaml")
-KEYS = {"OPENAI_API_KEY": "sk-o", "GROQ_API_KEY": "sk-g", "MCP_TOKEN": "sk-m"}
+KEYS = {"OPENAI_API_KEY": "sk-o", "GROQ_API_KEY": "sk-g", "MCP_TOKEN": "sk-m", "ANTHROPIC_API_KEY": "k"}
 SMALL = "gateways: {default: {port: 3000}}\nroutes: [{backends: [{host: 'h:1'}]}]\n"
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from headgate.config.shape.access import RULES
 from headgate.config.shape.external import EXT_AUTHZ, MCP_GUARDRAILS
-from headgate.config.shape.guard import AI_POLICY, AI_PROVIDER
+from headgate.config.shape.guard import AI_POLICY, AI_PROVIDER, STREAM_TIMEOUTS, UPSTREAM_PATH
 from headgate.config.shape.modifiers import HEADER_MODIFIER, REDIRECT
 from headgate.config.shape.scalars import (
     BOOL,
@@ -82,7 +82,7 @@ BACKEND_POLICIES: Final = extend(
             )
         ),
         "sessionAffinity": maybe(Object("SessionAffinity", {"source": required(CEL)})),
-        "ai": later(maybe(AI_POLICY), {}),
+        "ai": maybe(AI_POLICY),
     },
 )
 
@@ -154,10 +154,11 @@ AI_NAMED: Final = Object(
     {
         "name": required(STRING),
         "provider": required(AI_PROVIDER),
-        "hostOverride": maybe(STRING),
-        "pathOverride": maybe(STRING),
-        "pathPrefix": maybe(STRING),
-        "tokenize": optional(BOOL),
+        "hostOverride": maybe(TARGET),
+        "pathOverride": maybe(UPSTREAM_PATH),
+        "pathPrefix": maybe(UPSTREAM_PATH),
+        "tokenize": later(optional(BOOL), False),
+        "streamTimeouts": maybe(STREAM_TIMEOUTS),
         "policies": maybe(BACKEND_POLICIES),
     },
 )
@@ -167,7 +168,13 @@ AI_BACKEND: Final = Union(
         Case(
             Object(
                 "AiGroups",
-                {"groups": required(ListOf(Object("AiGroup", {"providers": required(ListOf(AI_NAMED))})))},
+                {
+                    "groups": required(
+                        ListOf(
+                            Object("AiGroup", {"providers": required(ListOf(AI_NAMED, least=1))}), least=1, most=8
+                        )
+                    )
+                },
             ),
             has=("groups",),
         ),
@@ -196,7 +203,7 @@ ROUTE_BACKEND: Final = Object(
         "host": optional(TARGET),
         "backend": optional(STRING),
         "mcp": optional(MCP_BACKEND),
-        "ai": later(optional(AI_BACKEND)),
+        "ai": optional(AI_BACKEND),
         "aws": later(optional(AWS_BACKEND)),
         "service": optional(SERVICE),
         "internal": later(optional(STRING)),
@@ -213,7 +220,7 @@ NAMED_BACKEND: Final = Object(
         "policies": maybe(BACKEND_POLICIES),
         "host": optional(TARGET),
         "mcp": optional(MCP_BACKEND),
-        "ai": later(optional(AI_BACKEND)),
+        "ai": optional(AI_BACKEND),
         "aws": later(optional(AWS_BACKEND)),
         "internal": later(optional(STRING)),
     },

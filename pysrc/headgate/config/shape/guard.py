@@ -10,6 +10,7 @@ from headgate.config.shape.scalars import (
     BOOL,
     BYTES,
     CEL_MAP,
+    DURATION,
     INT32,
     STATUS,
     STRING,
@@ -25,12 +26,24 @@ from headgate.config.shape.vocabulary import (
     ListOf,
     MapOf,
     Object,
+    Scalar,
+    later,
     maybe,
     optional,
     required,
 )
 
 JSON_FIELDS: Final = MapOf(Anything())
+
+
+def _path(text: str) -> str:
+    if not text.startswith("/") or any(char in text for char in " ?#\t\r\n"):
+        raise ValueError("a path begins with / and has no blank, query or fragment")
+    return text
+
+
+UPSTREAM_PATH: Final = Scalar("UpstreamPath", (str,), _path)
+STREAM_TIMEOUTS: Final = Object("StreamTimeouts", {"firstEvent": maybe(DURATION), "stall": maybe(DURATION)})
 REJECTION: Final = Object(
     "GuardRejection",
     {"body": optional(BYTES), "status": optional(STATUS), "headers": maybe(HEADER_MODIFIER)},
@@ -157,16 +170,17 @@ ROUTE_TYPES: Final = (
 AI_POLICY: Final = Object(
     "AiPolicy",
     {
-        "promptGuard": maybe(GUARDRAILS),
+        "promptGuard": later(maybe(GUARDRAILS), {}),
         "defaults": maybe(JSON_FIELDS),
         "overrides": maybe(JSON_FIELDS),
         "transformations": maybe(CEL_MAP),
         "finalTransformations": maybe(CEL_MAP),
-        "prompts": maybe(
-            Object("Prompts", {"append": optional(ListOf(MESSAGE)), "prepend": optional(ListOf(MESSAGE))})
+        "prompts": later(
+            maybe(Object("Prompts", {"append": optional(ListOf(MESSAGE)), "prepend": optional(ListOf(MESSAGE))})),
+            {},
         ),
         "modelAliases": optional(STRING_MAP),
-        "promptCaching": maybe(PROMPT_CACHING),
+        "promptCaching": later(maybe(PROMPT_CACHING)),
         "routes": optional(MapOf(Choice("AiRouteType", ROUTE_TYPES))),
     },
 )
@@ -175,10 +189,6 @@ FORMATS: Final = (
     "completions", "messages", "responses", "embeddings", "anthropicTokenCount", "generateContent",
     "geminiCountTokens", "realtime", "rerank",
 )  # fmt: skip
-# What passes through unchanged; the others wait for translation.
-LATER_FORMATS: Final = tuple(
-    name for name in FORMATS if name not in ("completions", "responses", "embeddings")
-)
 CUSTOM_PROVIDER: Final = Object(
     "CustomProvider",
     {
@@ -188,7 +198,7 @@ CUSTOM_PROVIDER: Final = Object(
             ListOf(
                 Object(
                     "ProviderFormat",
-                    {"type": required(Choice("FormatType", FORMATS, LATER_FORMATS)), "path": maybe(STRING)},
+                    {"type": required(Choice("FormatType", FORMATS)), "path": maybe(UPSTREAM_PATH)},
                 )
             )
         ),
@@ -210,37 +220,39 @@ PROVIDER_KINDS: Final = {
             "OpenAiProvider",
             {
                 "model": maybe(STRING),
-                "moderation": maybe(
-                    Object(
-                        "OpenAiModeration",
-                        {
-                            "model": optional(STRING),
-                            "policy": maybe(
-                                Object(
-                                    "OpenAiModerationPolicy",
-                                    {"input": maybe(MODERATION_MODE), "output": maybe(MODERATION_MODE)},
-                                )
-                            ),
-                        },
+                "moderation": later(
+                    maybe(
+                        Object(
+                            "OpenAiModeration",
+                            {
+                                "model": optional(STRING),
+                                "policy": maybe(
+                                    Object(
+                                        "OpenAiModerationPolicy",
+                                        {"input": maybe(MODERATION_MODE), "output": maybe(MODERATION_MODE)},
+                                    )
+                                ),
+                            },
+                        )
                     )
                 ),
             },
         )
     ),
     "gemini": optional(_model("GeminiProvider")),
-    "vertex": optional(
+    "vertex": later(optional(
         Object(
             "VertexProvider",
             {"model": maybe(STRING), "region": maybe(STRING), "projectId": required(STRING)},
         )
-    ),
+    )),
     "anthropic": optional(_model("AnthropicProvider")),
     "bedrock": optional(
         Object(
             "BedrockProvider",
             {
                 "model": maybe(STRING),
-                "region": required(STRING),
+                "region": maybe(STRING),
                 "guardrailIdentifier": maybe(STRING),
                 "guardrailVersion": maybe(STRING),
             },
@@ -258,7 +270,7 @@ PROVIDER_KINDS: Final = {
             },
         )
     ),
-    "copilot": optional(_model("CopilotProvider")),
+    "copilot": later(optional(_model("CopilotProvider"))),
     "custom": optional(CUSTOM_PROVIDER),
 }
 AI_PROVIDER: Final = Object("AiProvider", PROVIDER_KINDS, tuple(PROVIDER_KINDS))

@@ -13,6 +13,8 @@ from headgate.config.shape.guard import (
     GUARDRAILS,
     JSON_FIELDS,
     PROMPT_CACHING,
+    STREAM_TIMEOUTS,
+    UPSTREAM_PATH,
 )
 from headgate.config.shape.listener import SERVER_TLS
 from headgate.config.shape.modifiers import CORS, HEADER_MODIFIER
@@ -49,10 +51,11 @@ PRESETS: Final = (
     "openrouter", "togetherai", "xai", "fireworks",
 )  # fmt: skip
 HOSTED: Final = ("gemini", "vertex", "anthropic", "bedrock", "azure", "copilot")
+LATER_HOSTED: Final = ("vertex", "copilot")
 PROVIDER: Final = Union(
     "ModelProvider",
     (
-        Choice("ProviderName", ("openai", *HOSTED, *PRESETS), HOSTED, {"openAI": "openai"}),
+        Choice("ProviderName", ("openai", *HOSTED, *PRESETS), LATER_HOSTED, {"openAI": "openai"}),
         Object(
             "ProviderObject",
             {"reference": optional(STRING), "custom": optional(CUSTOM_PROVIDER)},
@@ -60,15 +63,6 @@ PROVIDER: Final = Union(
         ),
     ),
 )
-
-
-def _path(text: str) -> str:
-    if not text.startswith("/") or any(char in text for char in " ?#\t\r\n"):
-        raise ValueError("a path begins with / and has no blank, query or fragment")
-    return text
-
-
-UPSTREAM_PATH: Final = Scalar("UpstreamPath", (str,), _path)
 
 
 def _pattern(text: str) -> str:
@@ -88,13 +82,13 @@ PARAMS: Final = Object(
         "pathOverride": deprecated(maybe(UPSTREAM_PATH)),
         "pathPrefix": deprecated(maybe(UPSTREAM_PATH)),
         "tokenize": later(optional(BOOL), False),
-        "awsRegion": later(maybe(STRING)),
+        "awsRegion": maybe(STRING),
         "vertexRegion": later(maybe(STRING)),
         "vertexProject": later(maybe(STRING)),
-        "azureResourceName": later(maybe(STRING)),
-        "azureResourceType": later(maybe(AZURE_RESOURCE)),
-        "azureApiVersion": later(maybe(STRING)),
-        "azureProjectName": later(maybe(STRING)),
+        "azureResourceName": maybe(STRING),
+        "azureResourceType": maybe(AZURE_RESOURCE),
+        "azureApiVersion": maybe(STRING),
+        "azureProjectName": maybe(STRING),
     },
 )
 SHARED: Final = {
@@ -103,10 +97,11 @@ SHARED: Final = {
     "backendTLS": maybe(BACKEND_TLS),
     "tls": maybe(BACKEND_TLS),
     "auth": maybe(BACKEND_AUTH),
-    "defaults": later(maybe(JSON_FIELDS), {}),
-    "overrides": later(maybe(JSON_FIELDS), {}),
-    "transformation": later(maybe(CEL_MAP), {}),
-    "health": later(maybe(HEALTH)),
+    "defaults": maybe(JSON_FIELDS),
+    "overrides": maybe(JSON_FIELDS),
+    "transformation": maybe(CEL_MAP),
+    "health": maybe(HEALTH),
+    "streamTimeouts": maybe(STREAM_TIMEOUTS),
     "backendTunnel": later(maybe(TUNNEL)),
     "promptCaching": later(maybe(PROMPT_CACHING)),
 }
@@ -131,7 +126,7 @@ MODEL: Final = Object(
         **SHARED,
         "passthrough": later(maybe(Choice("ModelPassthrough", ("detect", "opaque")))),
         "authorization": later(maybe(RULES)),
-        "finalTransformation": later(maybe(CEL_MAP), {}),
+        "finalTransformation": maybe(CEL_MAP),
         "guardrails": later(maybe(GUARDRAILS), {}),
         "matches": later(
             optional(ListOf(Object("ModelMatch", {"headers": optional(ListOf(HEADER_MATCH))}))), []
@@ -158,6 +153,7 @@ VIRTUAL_MODEL: Final = Object(
                     "failover": maybe(_targets("Failover", {"priority": required(UINT32)})),
                     "conditional": maybe(_targets("Conditional", {"when": maybe(CEL)})),
                 },
+                one_of=("weighted", "failover", "conditional"),
             )
         ),
     },
@@ -187,7 +183,7 @@ LLM: Final = Object(
         "tls": deprecated(maybe(SERVER_TLS)),
         "providers": optional(ListOf(PROVIDER_ENTRY)),
         "models": required(ListOf(MODEL)),
-        "virtualModels": later(optional(ListOf(VIRTUAL_MODEL)), []),
+        "virtualModels": optional(ListOf(VIRTUAL_MODEL)),
         "policies": maybe(LLM_POLICIES),
     },
 )

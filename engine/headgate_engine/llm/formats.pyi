@@ -1,0 +1,18 @@
+DEFAULT_ROUTES: dict[str, str]
+
+class RouteMap:
+    """Formats of clients by the end of their paths.
+
+    routes: path suffix -> format; `*` is what no suffix fits, `completions` when it is not there. The longest suffix
+    that fits counts; queries are not looked at. Reference: `llm.md` 1.8.
+    """
+
+    def __init__(self, routes: dict[str, str]) -> None: ...
+    @property
+    def suffixes(self) -> tuple[tuple[bytes, str], ...]: ...
+    @property
+    def rest(self) -> str: ...
+    def format_of(self, path: str) -> str: ...
+
+def path_model(path: str) -> str | None:
+    """Return the model that a path names (Gemini, Vertex, Bedrock), decoded; None without one."""

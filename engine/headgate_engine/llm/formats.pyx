@@ -1,0 +1,72 @@
+"""Formats of LLM clients by path; see formats.pxd."""
+
+from libc.string cimport memcmp
+
+from urllib.parse import unquote
+
+# Reference: `llm.md` 1.8. Realtime is in it because a WebSocket to that path can be nothing else.
+DEFAULT_ROUTES = {
+    "/v1/chat/completions": "completions",
+    "/v1/responses": "responses",
+    "/v1/responses/compact": "detect",
+    "/v1/messages": "messages",
+    "/v1/messages/count_tokens": "count_tokens",
+    "/v1/embeddings": "embeddings",
+    "/v1/rerank": "rerank",
+    "/v2/rerank": "rerank",
+    "/v1/realtime": "realtime",
+    "/v1/images/generations": "detect",
+    "/v1/images/edits": "detect",
+    "/v1/images/variations": "detect",
+    ":rawPredict": "messages",
+    ":streamRawPredict": "messages",
+    ":generateContent": "gemini",
+    ":streamGenerateContent": "gemini",
+    ":countTokens": "gemini_count_tokens",
+    "*": "passthrough",
+}
+
+
+cdef class RouteMap:
+    def __init__(self, dict routes):
+        rest = routes.get("*", "completions")
+        named = [(suffix.encode(), kind) for suffix, kind in routes.items() if suffix != "*"]
+        self.suffixes = tuple(sorted(named, key=lambda one: -len(one[0])))
+        self.rest = rest
+
+    cdef str find(self, const char* path, Py_ssize_t n):
+        cdef bytes suffix
+        cdef Py_ssize_t length
+        for entry in self.suffixes:
+            suffix = <bytes>(<tuple>entry)[0]
+            length = len(suffix)
+            if length <= n and memcmp(path + n - length, <const char*>suffix, length) == 0:
+                return <str>(<tuple>entry)[1]
+        return self.rest
+
+    def format_of(self, str path):
+        raw = path.encode("utf-8", "surrogateescape")
+        return self.find(raw, len(raw))
+
+
+cdef tuple model_span(bytes path):
+    cdef Py_ssize_t start, stop
+    # Vertex publishers and Gemini; tuned models have a collection of their own.
+    for marker in (b"/models/", b"/tunedModels/"):
+        start = path.rfind(marker)
+        if start >= 0:
+            start += len(marker)
+            stop = path.rfind(b":")
+            return (start, stop) if stop > start and b"/" not in path[start:stop] else None
+    start = path.find(b"/model/")
+    if start < 0:
+        return None
+    start += len(b"/model/")
+    stop = path.find(b"/", start)
+    return (start, stop) if stop > start else None
+
+
+def path_model(str path):
+    raw = path.encode("utf-8", "surrogateescape")
+    span = model_span(raw)
+    return None if span is None else unquote(raw[span[0]:span[1]].decode("latin-1"))

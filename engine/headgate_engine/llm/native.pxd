@@ -1,0 +1,39 @@
+# Answers in the client's own format on their way: passed on byte for byte, read for usage, and a stream's end is watched.
+
+from headgate_engine.context.request cimport RequestContext
+from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.llm.target cimport LlmLane
+from headgate_engine.peek.json cimport UsagePeek
+from headgate_engine.plan.tap cimport ResponseTap
+from headgate_engine.wire.buffer cimport ByteBuffer
+
+cdef enum:
+    # Longest answer or event kept for reading; what is longer passes unread.
+    KEEP_LIMIT = 2097152
+
+# How streams of a format end.
+cdef enum Ending:
+    END_UNKNOWN = 0        # whatever comes is passed on
+    END_DONE = 1           # completions: `data: [DONE]`
+    END_STOP = 2           # messages: message_stop or error
+    END_RESPONSE = 3       # responses: response.completed, .incomplete, .failed or error
+    END_REASON = 4         # Gemini: the end of the body, behind a finish reason
+
+cdef class NativeTap(ResponseTap):
+    cdef bint strip           # we asked for the usage event, the client did not: it is taken out again
+    cdef bint blind
+    cdef bint finished        # the answer is complete but for its terminal event
+    cdef int ending           # Ending
+    cdef object stream_error  # stream_error(message) -> bytes
+    cdef ByteBuffer kept      # whole answer, or the event that is not complete yet
+    cdef Py_ssize_t searched  # how far kept was looked through for an event's end
+    cdef UsagePeek peek
+    cdef bint exclusive       # the provider's input tokens are without those of its cache
+    cdef int place            # UsagePlace of events and answers without a name of their own
+    cdef RequestContext ctx
+    cdef int _events(self, ByteBuffer out) except -1
+    cdef int _event(self, const char* event, Py_ssize_t n, ByteBuffer out) except -1
+    cdef int _ends(self, const char* name, Py_ssize_t name_len, const char* data, Py_ssize_t n) except -1
+    cdef bint _read_usage(self) except -1
+
+cdef NativeTap native_tap(LlmCall call, LlmLane lane)

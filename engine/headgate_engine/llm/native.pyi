@@ -1,0 +1,17 @@
+from collections.abc import Callable, Iterable
+
+from headgate_engine.context.request import Usage
+from headgate_engine.plan.tap import ResponseTap
+
+ENDINGS: dict[str, int]
+FORGOTTEN: dict[int, bytes]
+CUT: str
+BROKEN: str
+
+class NativeTap(ResponseTap):
+    """A ResponseTap that passes a provider's answer on, reads its usage, and tells broken streams from whole ones."""
+
+def tap_stream(
+    pieces: Iterable[bytes], format: str, stream_error: Callable[[str], bytes], *, strip: bool = False
+) -> tuple[bytes, str | None, Usage | None]:
+    """Return what a client gets of these bytes of a 200 event stream, the fault found, and the usage; for tests."""

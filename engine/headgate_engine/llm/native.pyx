@@ -1,0 +1,324 @@
+"""Native answers; see native.pxd.
+
+A stream's events are handed on as they are, each when it is complete: an event that is cut or is no JSON never reaches
+the client as one. Exactly one terminal event does: the provider's own, ours where it forgot that, or an error in the
+client's format. Only when the gateway itself asked for usage is the event that carries nothing else taken out.
+"""
+
+from libc.stdint cimport int64_t
+from libc.string cimport memchr, memcmp
+
+from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.request cimport RequestContext, Usage
+from headgate_engine.link.timers cimport monotonic_ns
+from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.llm.target cimport LlmLane
+from headgate_engine.peek.json cimport (
+    USAGE_IN_MESSAGE, USAGE_IN_RESPONSE, USAGE_OF_GEMINI, UsagePeek)
+from headgate_engine.plan.tap cimport ResponseTap
+from headgate_engine.wire.buffer cimport ByteBuffer
+
+from headgate_engine.peek.json import PeekError
+
+cdef extern from "<string.h>" nogil:
+    void* memmem(const void* haystack, size_t n, const void* needle, size_t m)
+
+cdef extern from *:
+    """
+    #ifndef _GNU_SOURCE
+    void *memmem(const void *, size_t, const void *, size_t);
+    #endif
+    """
+
+ENDINGS = {"completions": END_DONE, "messages": END_STOP, "responses": END_RESPONSE, "gemini": END_REASON}
+# What a provider may forget to say behind a complete answer.
+FORGOTTEN = {END_DONE: b"data: [DONE]\n\n", END_STOP: b'event: message_stop\ndata: {"type":"message_stop"}\n\n'}
+CUT = "the provider's stream ended before the answer was complete"
+BROKEN = "the provider sent an event that is not JSON"
+
+
+cdef NativeTap native_tap(LlmCall call, LlmLane lane):
+    cdef NativeTap tap = NativeTap.__new__(NativeTap)
+    tap.strip = (call.streaming and call.format == "completions" and not call.has_stream_options
+                 and call.object_end >= 0)
+    tap.ending = ENDINGS.get(call.format, END_UNKNOWN) if call.streaming and lane.stream_error is not None else 0
+    tap.stream_error = lane.stream_error
+    _usage_of(tap, call.format, call.streaming)
+    return tap
+
+
+cdef int _usage_of(NativeTap tap, str format, bint streaming) except -1:
+    """Where usage is told, and by which convention (`llm.md` 2.6)."""
+    tap.exclusive = format == "messages"
+    if format == "responses" and streaming:
+        tap.place = USAGE_IN_RESPONSE
+    elif format == "gemini":
+        tap.place = USAGE_OF_GEMINI
+    return 0
+
+
+cdef class NativeTap(ResponseTap):
+    cdef bint begin(self, RequestContext ctx, MessageHead head) except -1:
+        if head.status != 200:
+            return False
+        kind = head.get("content-type")
+        if kind is None:
+            return False
+        kind = kind.split(";")[0].strip().lower()
+        if kind == "text/event-stream":
+            self.streaming = True
+        elif kind != "application/json":
+            return False
+        coding = head.get("content-encoding")
+        if coding is not None and coding.strip().lower() != "identity":
+            self.streaming = False
+            return False
+        self.rewrites = self.streaming
+        self.ctx = ctx
+        self.kept = ByteBuffer()
+        self.peek = UsagePeek()
+        return True
+
+    cdef bint feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
+        if self.blind:
+            return False
+        if self.kept.length + n > KEEP_LIMIT:
+            self.blind = self.ready = True
+            if self.rewrites:
+                out.append(self.kept.data, self.kept.length)
+                out.append(p, n)
+            self.kept.release()
+            return self.rewrites
+        self.kept.append(p, n)
+        if self.streaming:
+            self._events(out)
+        return self.rewrites
+
+    cdef int finish(self, RequestContext ctx, ByteBuffer out) except -1:
+        if self.blind or self.kept is None:
+            return 0
+        if not self.streaming:
+            try:
+                self.peek.look(self.place)
+                self.peek.scan(self.kept.data, self.kept.length)
+                self._read_usage()
+            except PeekError:
+                pass         # not ours to judge: the client gets what the provider said
+        else:
+            if self.kept.length and self.fault is None and not self.done:
+                if self.ending == END_UNKNOWN:
+                    out.append(self.kept.data, self.kept.length)
+                else:
+                    # A last event without its blank line: whole, or cut, and then it is no JSON.
+                    self.kept.append(b"\n\n", 2)
+                    self.searched = 0
+                    self._events(out)
+            if self.ending != END_UNKNOWN and not self.done and self.fault is None:
+                if not self.finished:
+                    self._break(CUT, out)
+                elif self.ending in FORGOTTEN:
+                    self._put(FORGOTTEN[self.ending], out)
+        self.kept.release()
+        self.ctx = None
+        return 0
+
+    cdef bint fail(self, RequestContext ctx, str detail, ByteBuffer out) except -1:
+        if not self.streaming or self.blind or self.ending == END_UNKNOWN:
+            return False
+        if not self.done and self.fault is None:
+            self._break(detail, out)
+        return True
+
+    def _put(self, bytes data, ByteBuffer out):
+        out.append(data, len(data))
+
+    def _break(self, str detail, ByteBuffer out):
+        self.fault = detail
+        self._put(self.stream_error(detail), out)
+
+    cdef int _events(self, ByteBuffer out) except -1:
+        """Takes the complete events off `kept`; those that stay in the stream go to `out`."""
+        cdef Py_ssize_t start = 0
+        cdef Py_ssize_t end
+        while self.fault is None:
+            end = event_end(self.kept.data, self.searched if self.searched > start else start, start, self.kept.length)
+            if end < 0:
+                break
+            self._event(self.kept.data + start, end - start, out)
+            start = end
+        if start:
+            self.kept.consume(start)
+        # An event's end may lie across the next piece: look again from just before the end of this one.
+        self.searched = self.kept.length - 3 if self.kept.length > 3 else 0
+        return 0
+
+    cdef int _event(self, const char* event, Py_ssize_t n, ByteBuffer out) except -1:
+        """Judges one event; it goes to `out` unless the stream has ended, it is broken, or only we asked for it."""
+        cdef const char* line = event
+        cdef const char* stop = event + n
+        cdef const char* end
+        cdef const char* name = NULL
+        cdef const char* data = NULL
+        cdef Py_ssize_t name_len = 0
+        cdef Py_ssize_t data_len = 0
+        cdef Py_ssize_t length
+        cdef int lines = 0
+        if self.done:
+            return 0                 # nothing comes behind the end
+        while line < stop:
+            end = <const char*>memchr(line, 10, stop - line)
+            if end == NULL:
+                end = stop
+            length = end - line - 1 if end > line and (end - 1)[0] == 13 else end - line
+            if length >= 5 and memcmp(line, b"data:", 5) == 0:
+                lines += 1
+                data, data_len = line + 5, length - 5
+                if data_len and data[0] == 32:
+                    data, data_len = data + 1, data_len - 1
+            elif length >= 6 and memcmp(line, b"event:", 6) == 0:
+                name, name_len = line + 6, length - 6
+                if name_len and name[0] == 32:
+                    name, name_len = name + 1, name_len - 1
+            line = end + 1
+        if data != NULL and not self.ready:
+            self.ready = True
+            self._first()
+        if lines != 1:
+            # A comment, or data over several lines, which no provider sends: passed on unread.
+            return out.append(event, n)
+        if data_len == 6 and memcmp(data, b"[DONE]", 6) == 0:
+            if self.ending == END_DONE:
+                self.done = True
+            return out.append(event, n)
+        self.peek.look(USAGE_IN_MESSAGE if self.exclusive and same(name, name_len, b"message_start", 13) else self.place)
+        try:
+            self.peek.scan(data, data_len)
+        except PeekError:
+            if self.ending == END_UNKNOWN:
+                return out.append(event, n)
+            self._break(BROKEN, out)
+            return 0
+        if self._read_usage() and self.strip and self.peek.choices_empty:
+            return 0
+        if self.ending != END_UNKNOWN:
+            self._ends(name, name_len, data, data_len)
+        return out.append(event, n)
+
+    def _first(self):
+        call = self.ctx.llm
+        if call is not None and (<LlmCall>call).attempt is not None:
+            (<LlmCall>call).attempt.first_event_ns = monotonic_ns()
+
+    cdef int _ends(self, const char* name, Py_ssize_t name_len, const char* data, Py_ssize_t n) except -1:
+        """Notes what an event says about the end of the stream."""
+        if self.ending == END_DONE:
+            if self.peek.has_error:
+                self.done = self.refused = True
+            elif has_text(data, n, b'"finish_reason"', 15):
+                self.finished = True
+        elif self.ending == END_REASON:
+            if self.peek.has_error:
+                self.done = self.refused = True
+            elif has_text(data, n, b'"finishReason"', 14) or has_text(data, n, b'"blockReason"', 13):
+                self.finished = True
+        elif same(name, name_len, b"error", 5):
+            self.done = self.refused = True
+        elif self.ending == END_STOP:
+            if same(name, name_len, b"message_stop", 12):
+                self.done = True
+            elif same(name, name_len, b"message_delta", 13) and has_text(data, n, b'"stop_reason"', 13):
+                self.finished = True
+        elif name_len > 9 and memcmp(name, b"response.", 9) == 0:
+            name, name_len = name + 9, name_len - 9
+            if (same(name, name_len, b"completed", 9) or same(name, name_len, b"incomplete", 10)
+                    or same(name, name_len, b"failed", 6)):
+                self.done = True
+        return 0
+
+    cdef bint _read_usage(self) except -1:
+        """Takes over what this answer or event tells; later events of a stream stand above earlier ones."""
+        cdef UsagePeek peek = self.peek
+        cdef Usage usage
+        cdef int64_t given
+        if self.ctx is None:
+            return peek.has_usage
+        if peek.has_model and self.ctx.llm is not None and (<LlmCall>self.ctx.llm).response_model is None:
+            (<LlmCall>self.ctx.llm).response_model = peek.model_bytes()
+        if not peek.has_usage:
+            return False
+        usage = self.ctx.usage
+        if usage is None:
+            usage = self.ctx.usage = Usage()
+        if peek.input_tokens >= 0:
+            usage.provider_input_tokens = peek.input_tokens
+        if peek.cached_tokens >= 0:
+            usage.cached_tokens = peek.cached_tokens
+        if peek.cache_write_tokens >= 0:
+            usage.cache_write_tokens = peek.cache_write_tokens
+        if peek.reasoning_tokens >= 0:
+            usage.reasoning_tokens = peek.reasoning_tokens
+        if peek.output_tokens >= 0:
+            usage.output_tokens = peek.output_tokens
+            if self.place == USAGE_OF_GEMINI and peek.reasoning_tokens > 0:
+                usage.output_tokens += peek.reasoning_tokens
+        given = usage.provider_input_tokens
+        if self.exclusive and given >= 0:
+            given += max(usage.cached_tokens, 0) + max(usage.cache_write_tokens, 0)
+        usage.input_tokens = given
+        return True
+
+
+cdef bint same(const char* p, Py_ssize_t n, const char* text, Py_ssize_t length) noexcept nogil:
+    return n == length and memcmp(p, text, n) == 0
+
+
+cdef bint has_text(const char* data, Py_ssize_t n, const char* key, Py_ssize_t length) noexcept nogil:
+    """Whether a member of that name (with its quotes) is a string somewhere in the text. In a string of the text the
+    quotes would be escaped, so the name cannot be mistaken.
+    """
+    cdef const char* at = data
+    cdef const char* stop = data + n
+    while True:
+        at = <const char*>memmem(at, stop - at, key, length)
+        if at == NULL:
+            return False
+        at += length
+        while at < stop and (at[0] == 32 or at[0] == 58):
+            at += 1
+        if at < stop and at[0] == 34:
+            return True
+
+
+cdef Py_ssize_t event_end(const char* data, Py_ssize_t at, Py_ssize_t start, Py_ssize_t n) noexcept nogil:
+    """Offset behind the blank line that ends the event, or -1. LF and CRLF; a lone CR ends no event here."""
+    cdef const char* found
+    while at < n:
+        found = <const char*>memchr(data + at, 10, n - at)
+        if found == NULL:
+            return -1
+        at = found - data + 1
+        if at < n and data[at] == 10:
+            return at + 1
+        if at + 1 < n and data[at] == 13 and data[at + 1] == 10:
+            return at + 2
+    return -1
+
+
+def tap_stream(pieces, str format, stream_error, *, bint strip=False):
+    """What a client gets of a stream, for tests."""
+    cdef NativeTap tap = NativeTap.__new__(NativeTap)
+    cdef RequestContext ctx = RequestContext.__new__(RequestContext)
+    cdef MessageHead head = MessageHead()
+    cdef ByteBuffer out = ByteBuffer()
+    cdef bytes piece
+    head.status = 200
+    head.add("content-type", "text/event-stream")
+    tap.strip, tap.stream_error, tap.ending = strip, stream_error, ENDINGS.get(format, END_UNKNOWN)
+    _usage_of(tap, format, True)
+    tap.begin(ctx, head)
+    for piece in pieces:
+        if tap.fault is None:
+            tap.feed(piece, len(piece), out)
+    if tap.fault is None:
+        tap.finish(ctx, out)
+    return out.take(), tap.fault, ctx.usage

@@ -1,0 +1,57 @@
+# Model entries as the router sees them: where each leads, in which format, with which edits.
+
+from headgate_engine.context.request cimport RequestContext
+from headgate_engine.link.endpoints cimport Endpoint
+from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.plan.plans cimport BackendPlan
+from headgate_engine.plan.tap cimport ResponseTap
+
+from libc.stdint cimport int64_t
+
+cdef class LlmLane:
+    # One client format at one provider.
+    cdef readonly str client, upstream
+    cdef readonly object translation     # None: the provider speaks the client's format
+    cdef readonly object adapt           # adapt(body, streaming) -> body: a provider's dialect of a native format
+    cdef readonly object stream_error    # stream_error(message) -> bytes, in the client's format
+    cdef bytes head                      # of the path; None: the client's path behind `prefix`
+    cdef bytes tail, stream_tail         # behind the model; head alone when tail is None
+    cdef bytes prefix, strip
+    cdef readonly bint keep_query, keep_path
+    cdef bytes query                     # what the provider's path always has behind its `?`
+    cdef bytes path_for(self, LlmCall call, bytes path, bytes query, str suffix)
+
+cdef class LlmEdits:
+    cdef readonly dict overrides, defaults     # name -> raw JSON
+    cdef readonly tuple transformations, final  # (name, expr.program.Program)
+    cdef readonly tuple aliases                # (llm.pattern.ModelPattern, model), most specific first
+
+cdef class LlmTarget:
+    # One provider of one model entry.
+    cdef readonly BackendPlan plan       # pool, steps, time-outs
+    cdef readonly bytes provider         # name in logs and metrics
+    cdef readonly dict families          # family of the model -> client format -> LlmLane
+    cdef readonly object family          # family(model) -> str; None: the only one is ""
+    cdef readonly str pinned             # replaces the client's model
+    cdef readonly LlmEdits edits         # None: nothing is edited
+    cdef readonly Endpoint endpoint      # its health; None: nobody looks at that
+    cdef readonly bint short_limit       # `gpt-*` models want max_completion_tokens
+    cdef LlmLane lane_of(self, str format, str model)
+
+cdef class LlmGroup:
+    # Providers of one priority.
+    cdef readonly tuple targets          # LlmTarget
+
+cdef class ModelEntry:
+    cdef readonly str name
+    cdef readonly tuple groups           # LlmGroup, first choice first
+    cdef readonly int size               # targets in all of them
+    cdef LlmTarget pick(self, list tried)
+
+cdef class VirtualModel:
+    # A name that stands for others: by weight, by condition, or one entry with several groups.
+    cdef readonly str name
+    cdef readonly tuple entries          # ModelEntry
+    cdef readonly tuple conditions       # Program or None, one per entry; None: by weight
+    cdef readonly tuple sums             # running sums of weights
+    cdef ModelEntry resolve(self, RequestContext ctx)

@@ -1,0 +1,159 @@
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from headgate_engine.context.request import RequestContext
+from headgate_engine.expr.program import Program
+from headgate_engine.link.endpoints import Endpoint
+from headgate_engine.plan.plans import BackendPlan
+
+SAFE: str
+
+class _Path(Protocol):
+    """Where a lane leads: `head` + model + `tail` (or `stream_tail`), `head` alone when tail is None, the client's path
+    without `strip` behind `prefix` when head is None too. `query` always goes with it; `keep_path`: nothing changes.
+    """
+
+    @property
+    def head(self) -> str | None: ...
+    @property
+    def tail(self) -> str | None: ...
+    @property
+    def stream_tail(self) -> str | None: ...
+    @property
+    def prefix(self) -> str: ...
+    @property
+    def strip(self) -> str: ...
+    @property
+    def query(self) -> str: ...
+    @property
+    def keep_query(self) -> bool: ...
+    @property
+    def keep_path(self) -> bool: ...
+
+class LlmLane:
+    """One client format at one provider. translation: see headgate.backend.llm.translation; None passes bodies on.
+
+    adapt(body, streaming) makes a provider's dialect of a native body; stream_error(message) is the event that tells
+    the client that a stream broke.
+    """
+
+    def __init__(
+        self,
+        client: str,
+        upstream: str,
+        *,
+        path: _Path,
+        translation: object = ...,
+        adapt: Callable[[bytes, bool], bytes] | None = ...,
+        stream_error: Callable[[str], bytes] | None = ...,
+    ) -> None: ...
+    @property
+    def client(self) -> str: ...
+    @property
+    def upstream(self) -> str: ...
+    @property
+    def translation(self) -> Any: ...
+    @property
+    def adapt(self) -> Any: ...
+    @property
+    def stream_error(self) -> Any: ...
+    @property
+    def keep_query(self) -> bool: ...
+    @property
+    def keep_path(self) -> bool: ...
+
+class LlmEdits:
+    """What is changed in bodies. overrides, defaults: JSON values; transformations, final: (field, Program)."""
+
+    def __init__(
+        self,
+        overrides: Mapping[str, Any] | None = ...,
+        defaults: Mapping[str, Any] | None = ...,
+        transformations: Iterable[tuple[str, Program]] = ...,
+        final: Iterable[tuple[str, Program]] = ...,
+        aliases: Mapping[str, str] | Iterable[tuple[str, str]] = ...,
+    ) -> None: ...
+    @property
+    def overrides(self) -> dict[str, bytes]: ...
+    @property
+    def defaults(self) -> dict[str, bytes]: ...
+    @property
+    def transformations(self) -> tuple[tuple[str, Program], ...]: ...
+    @property
+    def final(self) -> tuple[tuple[str, Program], ...]: ...
+    @property
+    def aliases(self) -> tuple[tuple[Any, str], ...]: ...
+
+class LlmTarget:
+    """One provider of one model entry. families: family -> client format -> lane; family(model) tells which.
+
+    plan.endpoints, if set, has the one endpoint whose health is watched.
+    """
+
+    def __init__(
+        self,
+        plan: BackendPlan,
+        provider: str,
+        families: dict[str, dict[str, LlmLane]],
+        *,
+        family: Callable[[str], str] | None = ...,
+        pinned: str | None = ...,
+        edits: LlmEdits | None = ...,
+        short_limit: bool = ...,
+    ) -> None: ...
+    @property
+    def plan(self) -> BackendPlan: ...
+    @property
+    def provider(self) -> bytes: ...
+    @property
+    def families(self) -> dict[str, dict[str, LlmLane]]: ...
+    @property
+    def family(self) -> Any: ...
+    @property
+    def pinned(self) -> str | None: ...
+    @property
+    def edits(self) -> LlmEdits | None: ...
+    @property
+    def endpoint(self) -> Endpoint | None: ...
+    @property
+    def short_limit(self) -> bool: ...
+
+class LlmGroup:
+    """Providers of one priority."""
+
+    def __init__(self, targets: Iterable[LlmTarget]) -> None: ...
+    @property
+    def targets(self) -> tuple[LlmTarget, ...]: ...
+
+class ModelEntry:
+    """A model with its providers; ValueError without any."""
+
+    def __init__(self, name: str, groups: Iterable[LlmGroup]) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def groups(self) -> tuple[LlmGroup, ...]: ...
+    @property
+    def size(self) -> int: ...
+    def choose(self, tried: Iterable[LlmTarget] = ...) -> LlmTarget: ...
+
+class VirtualModel:
+    """A name that stands for others: by `weights`, or the first whose condition holds (None always does)."""
+
+    def __init__(
+        self,
+        name: str,
+        entries: Iterable[ModelEntry],
+        *,
+        weights: Sequence[int] | None = ...,
+        conditions: Sequence[Program | None] | None = ...,
+    ) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def entries(self) -> tuple[ModelEntry, ...]: ...
+    @property
+    def conditions(self) -> tuple[Program | None, ...] | None: ...
+    @property
+    def sums(self) -> tuple[int, ...]: ...
+    def choose(self, ctx: RequestContext | None = ...) -> ModelEntry | None: ...

@@ -1,0 +1,20 @@
+# Answers in another format than the client's: read whole or event by event, and told anew.
+
+from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.request cimport RequestContext
+from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.llm.target cimport LlmLane
+from headgate_engine.plan.tap cimport ResponseTap
+from headgate_engine.wire.buffer cimport ByteBuffer
+
+cdef class TranslatedTap(ResponseTap):
+    cdef object work          # headgate.backend.llm.translation.Translation
+    cdef LlmCall call
+    cdef object stream        # what translates the stream; None: the body is read whole
+    cdef ByteBuffer kept
+    cdef MessageHead head
+    cdef str coding
+    cdef RequestContext ctx
+    cdef int _put(self, bytes data, ByteBuffer out) except -1
+
+cdef TranslatedTap translated_tap(LlmCall call, LlmLane lane)

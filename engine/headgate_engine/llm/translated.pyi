@@ -1,0 +1,8 @@
+from headgate_engine.plan.tap import ResponseTap
+
+EVENTS: tuple[str, ...]
+MAX_DECODED: int
+TOO_LARGE: str
+
+class TranslatedTap(ResponseTap):
+    """A ResponseTap that tells a provider's answer in the client's format."""

@@ -1,0 +1,43 @@
+"""What a provider wants in a request's head beside the configured credential. Reference: `llm.md` 2.1."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headgate.ir.model import LlmProvider
+from headgate.ir.policy.backend_auth import BackendAuth, KeyAuth
+from headgate_engine.plan.step import Step
+from headgate_engine.steps.headers import RequestHeaderStep
+from headgate_engine.steps.provider import ProviderStep
+
+# Where clients of any vendor put their keys. They are the gateway's business, not the provider's, once it has its own.
+CLIENT_KEYS: Final = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
+ANTHROPIC_VERSION: Final = (("anthropic-version", "2023-06-01"),)
+# What a browser adds makes Anthropic refuse.
+BROWSER_FIELDS: Final = (
+    "origin", "access-control-request-method", "access-control-request-headers",
+    "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user",
+)  # fmt: skip
+
+
+def before_auth(auth: BackendAuth | None) -> list[Step]:
+    """Return the steps in front of the credential: keys that the client brought do not reach the provider."""
+    if auth is None or not isinstance(auth.main, KeyAuth):
+        return []
+    return [RequestHeaderStep((), (), CLIENT_KEYS)]
+
+
+def after_auth(provider: LlmProvider) -> list[Step]:
+    """Return the steps behind the credential: it moves to where the vendor looks for it."""
+    if provider.family == "anthropic":
+        return [
+            RequestHeaderStep((), (), BROWSER_FIELDS),
+            ProviderStep("x-api-key", sparing="sk-ant-oat", missing=ANTHROPIC_VERSION),
+        ]
+    if provider.family == "gemini":
+        return [ProviderStep("x-goog-api-key", starting="AIza", formats=("gemini", "gemini_count_tokens"))]
+    if provider.azure is not None and provider.azure.kind == "foundry":
+        return [ProviderStep(missing=ANTHROPIC_VERSION)]      # its Claude models want it, the others do not mind
+    if any(one.type == "messages" for one in provider.formats):
+        return [ProviderStep(missing=ANTHROPIC_VERSION)]
+    return []

@@ -1,0 +1,212 @@
+"""Lanes of a provider: for each client format, what the provider is asked in and at which path.
+
+Reference: `llm.md` 1.10 (precedence of paths), 2.1 to 2.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from headgate.backend.llm.translation import Translation
+from headgate.dialect.llm import pairs
+from headgate.ir.model import AzureResource, LlmProvider
+from headgate_engine.llm.target import LlmLane
+
+# Formats by their names in the file to the engine's, with what usually ends their paths.
+FORMATS: Final = {
+    "completions": ("completions", "/chat/completions"),
+    "responses": ("responses", "/responses"),
+    "messages": ("messages", "/messages"),
+    "anthropicTokenCount": ("count_tokens", "/messages/count_tokens"),
+    "embeddings": ("embeddings", "/embeddings"),
+    "rerank": ("rerank", "/rerank"),
+    "realtime": ("realtime", "/realtime"),
+    "generateContent": ("gemini", ""),
+    "geminiCountTokens": ("gemini_count_tokens", ""),
+}
+# Bodies of these go anywhere as they are.
+OPAQUE: Final = ("detect", "passthrough")
+# Formats that carry the model in their paths.
+BY_PATH: Final = ("gemini", "gemini_count_tokens")
+# What a client's format is translated to: the first that the provider takes. Reference: `llm.md` 3.1, and the pairs
+# that it leaves open.
+CANDIDATES: Final = {
+    "completions": ("gemini", "completions", "messages", "converse"),
+    "messages": ("messages", "completions", "responses", "gemini", "converse"),
+    "responses": ("responses", "completions", "messages", "gemini", "converse"),
+}
+# Formats whose streams end in a way that is known, so that a broken one can be told from a whole one.
+STREAMED: Final = ("completions", "messages", "responses", "gemini")
+SUFFIXES: Final = {client: suffix for client, suffix in FORMATS.values()}
+BEDROCK: Final = (
+    ("completions", "converse"), ("messages", "converse"), ("responses", "converse"),
+    ("embeddings", "bedrock_embeddings"), ("count_tokens", "bedrock_count_tokens"),
+)  # fmt: skip
+GEMINI_MODELS: Final = "/v1beta/models/"
+CLAUDE: Final = "claude"
+OTHERS: Final = "others"
+AZURE_FORMATS: Final = ("completions", "responses", "embeddings")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LanePath:
+    """see the stub of headgate_engine.llm.target."""
+
+    head: str | None = None
+    tail: str | None = None
+    stream_tail: str | None = None
+    prefix: str = ""
+    strip: str = ""
+    query: str = ""
+    keep_query: bool = True
+    keep_path: bool = False
+
+
+Lanes = dict[str, LlmLane]
+
+
+def native(client: str, path: LanePath) -> LlmLane:
+    """Return the lane of a provider that speaks the client's format."""
+    return LlmLane(client, client, path=path, stream_error=_stream_error(client))
+
+
+def _stream_error(client: str) -> Callable[[str], bytes] | None:
+    return partial(pairs.stream_error, client) if client in STREAMED else None
+
+
+def translated(provider: LlmProvider, client: str, upstream: str, path: LanePath) -> LlmLane | None:
+    """Return the lane of a provider that speaks another format than the client; None when there is no such pair."""
+    pair = pairs.converter(client, upstream)
+    if pair is None:
+        return None
+    place = provider.bedrock
+    work = (
+        Translation(pair, provider.kind)
+        if place is None
+        else Translation(pair, provider.kind, place.guardrail, place.region)
+    )
+    return LlmLane(client, upstream, path=path, translation=work, stream_error=_stream_error(client))
+
+
+def _add_translated(provider: LlmProvider, lanes: Lanes, path_of: Callable[[str], LanePath]) -> None:
+    """Add lanes for what clients speak and the provider does not; path_of: of the provider's formats."""
+    spoken = set(lanes)
+    for client, candidates in CANDIDATES.items():
+        for upstream in candidates:
+            if upstream not in spoken:
+                continue
+            if upstream != client:
+                found = translated(provider, client, upstream, path_of(upstream))
+                if found is None:
+                    continue
+                lanes[client] = found
+            break
+
+
+def lanes_of(provider: LlmProvider) -> tuple[dict[str, Lanes], Callable[[str], str] | None]:
+    """Return the lanes by family of the model, and what tells the family; None when there is only one, `""`."""
+    if provider.azure is not None:
+        return _azure(provider, provider.azure)
+    if provider.bedrock is not None:
+        return {"": _bedrock(provider)}, None
+    lanes = {}
+    for one in provider.formats:
+        client, suffix = FORMATS[one.type]
+        lanes[client] = native(client, _path(provider, client, suffix, one.path))
+    own = {FORMATS[one.type][0]: one.path for one in provider.formats}
+    _add_translated(provider, lanes, lambda upstream: _translated_path(provider, upstream, own[upstream]))
+    opaque = _below_prefix(provider) if provider.path_override is None else _fixed(provider.path_override)
+    for client in OPAQUE:
+        lanes[client] = native(client, opaque)
+    return {"": lanes}, None
+
+
+def _fixed(path: str) -> LanePath:
+    return LanePath(head=path, keep_query=False)
+
+
+def _below_prefix(provider: LlmProvider) -> LanePath:
+    return LanePath(prefix=provider.path_prefix, strip="/v1" if provider.path_prefix else "")
+
+
+def _path(provider: LlmProvider, client: str, suffix: str, own: str | None) -> LanePath:
+    if provider.path_override is not None:
+        return _fixed(provider.path_override)
+    if client in BY_PATH:
+        # The client's path has the model and the verb; the engine puts the provider's model in.
+        return LanePath(prefix=provider.path_prefix)
+    if own is not None:
+        moved = provider.family != "custom" and provider.path_prefix
+        return LanePath(head=provider.path_prefix + own if moved else own)
+    if provider.addressed and provider.family != "custom":
+        return _below_prefix(provider)
+    return LanePath(head=provider.path_prefix + suffix)
+
+
+def _translated_path(provider: LlmProvider, upstream: str, own: str | None) -> LanePath:
+    """Return the path of the format that a body is translated to, whatever the client's was."""
+    if provider.path_override is not None:
+        return _fixed(provider.path_override)
+    if upstream in BY_PATH:
+        return LanePath(head=provider.path_prefix + GEMINI_MODELS, tail="", keep_query=False)
+    moved = provider.family != "custom" and provider.path_prefix and own is not None
+    path = provider.path_prefix + (own or SUFFIXES[upstream]) if moved or own is None else own
+    return LanePath(head=path, keep_query=False)
+
+
+def _bedrock(provider: LlmProvider) -> Lanes:
+    """Return the lanes of Converse and of what is invoked; translations tell the paths, which hold the model."""
+    opaque = LanePath(prefix=provider.path_prefix)
+    lanes = {client: native(client, opaque) for client in OPAQUE}
+    for client, upstream in BEDROCK:
+        path = opaque if provider.path_override is None else _fixed(provider.path_override)
+        found = translated(provider, client, upstream, path)
+        if found is not None:
+            lanes[client] = found
+    return lanes
+
+
+def _azure(provider: LlmProvider, resource: AzureResource) -> tuple[dict[str, Lanes], Callable[[str], str] | None]:
+    """Return the lanes of the paths in `llm.md` 2.3."""
+    prefix, version = provider.path_prefix, resource.api_version
+    project = f"{prefix}/api/projects/{resource.project}/openai/v1"
+    lanes: Lanes = {}
+    paths: dict[str, LanePath] = {}
+    for client in AZURE_FORMATS:
+        suffix = FORMATS[client][1]
+        if provider.path_override is not None:
+            path = _fixed(provider.path_override)
+        elif resource.kind == "foundry":
+            path = LanePath(head=project + suffix)
+        elif version == "v1":
+            path = LanePath(head=f"{prefix}/openai/v1{suffix}")
+        elif version == "preview":
+            path = LanePath(head=f"{prefix}/openai/v1{suffix}", query="api-version=preview", keep_query=False)
+        elif client == "responses":
+            path = LanePath(head=f"{prefix}/openai{suffix}", query=f"api-version={version}", keep_query=False)
+        else:
+            path = LanePath(
+                head=f"{prefix}/openai/deployments/", tail=suffix, query=f"api-version={version}", keep_query=False
+            )
+        lanes[client] = native(client, path)
+        paths[client] = path
+    _add_translated(provider, lanes, paths.__getitem__)
+    opaque = LanePath(prefix=prefix) if provider.path_override is None else _fixed(provider.path_override)
+    for client in OPAQUE:
+        lanes[client] = native(client, opaque)
+    if resource.kind != "foundry":
+        return {"": lanes}, None
+    claude: Lanes = {client: lanes[client] for client in OPAQUE}
+    for client, tail in (("messages", "/messages"), ("count_tokens", "/messages/count_tokens")):
+        path = LanePath(head=f"{prefix}/anthropic/v1{tail}")
+        paths[client] = path if provider.path_override is None else _fixed(provider.path_override)
+        claude[client] = native(client, paths[client])
+    _add_translated(provider, claude, paths.__getitem__)
+    return {CLAUDE: claude, OTHERS: lanes}, _foundry_family
+
+
+def _foundry_family(model: str) -> str:
+    return CLAUDE if model.startswith("claude") else OTHERS

@@ -1,0 +1,94 @@
+"""One pair of formats at one provider, as the engine asks for it: bytes in, bytes out, faults as answers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from headgate.dialect.llm import pairs
+from headgate.dialect.llm.contract import Asked, Json, Options, Untranslatable, UpstreamGarbage
+from headgate.dialect.llm.pairs import Converter, StreamConverter
+from headgate_engine.context.headers import MessageHead
+from headgate_engine.context.request import Reply
+from headgate_engine.llm.attempt import LlmCall
+from headgate_engine.llm.translate.counts import Usage
+
+JSON_HEAD = ((b"content-type", b"application/json"),)
+# As headgate_engine.context.request.Usage takes them: input, output, cached, reasoning, written.
+Counts = tuple[int, int, int, int, int]
+
+
+def _dump(body: Json) -> bytes:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+
+
+def _counts(usage: Usage | None) -> Counts | None:
+    if usage is None:
+        return None
+    return usage.input, usage.output, usage.cached, usage.reasoning, usage.written
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """`vendor`: name of the provider in telemetry. `guardrail`, `region`: of Bedrock."""
+
+    pair: Converter
+    vendor: str
+    guardrail: tuple[str, str] | None = None
+    region: str = "us-east-1"
+
+    def request(self, body: bytes, call: LlmCall, head: MessageHead) -> tuple[bytes, str] | Reply:
+        """Return the provider's body and where its path ends (Asked.path_suffix), or a 400."""
+        told: Any = json.loads(body)
+        betas = ",".join(value for name, value in head.items() if name == "anthropic-beta")
+        options = Options(
+            model=call.model,
+            vendor=self.vendor,
+            betas=tuple(word.strip() for word in betas.split(",") if word.strip()),
+            metadata=head.get("x-bedrock-metadata"),
+            guardrail=self.guardrail,
+            region=self.region,
+            anthropic_version=head.get("anthropic-version"),
+        )
+        try:
+            asked = self.pair.request(told, options)
+            if asked.stream and not self.pair.streams:
+                raise Untranslatable("stream", "this provider does not stream such answers")
+        except Untranslatable as error:
+            message = f"failed to process LLM request: {error}"
+            refused = pairs.gateway_error(self.pair.client, 400, "unsupported_content", message)
+            return Reply(400, refused, JSON_HEAD, "InvalidRequest")
+        if call.requested is not None:
+            asked.requested = call.requested.decode("utf-8", "replace")
+        call.asked = asked
+        return _dump(asked.body), asked.path_suffix
+
+    def reply(
+        self, body: bytes, asked: Asked, headers: dict[str, str]
+    ) -> tuple[int, bytes, Counts | None]:
+        """Return status and body of a whole 2xx reply for the client, and the tokens."""
+        asked.response_headers = headers
+        try:
+            told = self.pair.reply(json.loads(body), asked)
+        except (UpstreamGarbage, ValueError) as error:
+            return (*self.broken(str(error)), None)
+        return 200, _dump(told), _counts(pairs.usage_of(self.pair.client, told))
+
+    def error(self, status: int, body: bytes, asked: Asked | None) -> tuple[int, bytes]:
+        """Return the provider's error as the client's format has it."""
+        return self.pair.error(status, body, asked)
+
+    def broken(self, message: str) -> tuple[int, bytes]:
+        """Return a 502 in the client's format."""
+        text = f"failed to process LLM response: {message}"
+        return 502, pairs.gateway_error(self.pair.client, 502, "upstream_error", text)
+
+    def stream(self, asked: Asked, headers: dict[str, str]) -> StreamConverter:
+        """Return what translates the reply's stream."""
+        asked.response_headers = headers
+        return self.pair.stream(asked)
+
+    def usage(self, stream: StreamConverter) -> Counts | None:
+        """Return the tokens of a stream so far."""
+        return _counts(stream.usage)

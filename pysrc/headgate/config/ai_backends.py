@@ -1,0 +1,99 @@
+"""`ai` backends: one provider, or groups of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from headgate.config import llm_edits, llm_providers
+from headgate.config.check import Record
+from headgate.config.llm_providers import Vendor
+from headgate.config.policy_values import BackendOptions, backend_options
+from headgate.errors import Problem
+from headgate.ir.model import NO_EDITS, AiBackend, LlmModel, LlmProvider
+
+if TYPE_CHECKING:
+    from headgate.config.backends import Backends
+
+# The provider kinds of routes with the name of the one they mean in `llm.models`.
+HOSTED: Final = {"openAI": "openai", "anthropic": "anthropic", "gemini": "gemini"}
+AZURE_KEYS: Final = ("resourceName", "resourceType", "apiVersion", "projectName")
+
+
+def parse(backends: Backends, record: Record, name: str, options: BackendOptions) -> AiBackend | None:
+    """Return the backend; `options` are those of the levels above, its own among them. None after a report."""
+    sections = record.records("groups")
+    groups = [list(section.records("providers")) for section in sections] or [[record]]
+    names: set[str] = set()
+    for member in (one for group in groups for one in group):
+        own = member.get("name")
+        if not own or own in names:
+            message = f"provider {own!r} is there twice" if own else "a provider needs a name"
+            backends.context.fault(Problem.CONFLICT, member, "name", message)
+        names.add(own or "")
+    found = tuple(tuple(_members(backends, group, name, options)) for group in groups)
+    if any(len(made) < len(group) for made, group in zip(found, groups, strict=True)):
+        return None
+    above = options.ai or NO_EDITS
+    routes = above.routes if sections else found[0][0].edits.routes
+    for member in (one for group in groups for one in group if sections):
+        policy = (member.get("policies") or {}).get("ai")
+        if policy is not None and policy.get("routes"):
+            message = "is for the whole backend: a provider of a group cannot have its own"
+            backends.context.fault(Problem.CONFLICT, policy, "routes", message)
+    return AiBackend(key=f"ai/{name}", name=name, groups=found, routes=routes)
+
+
+def _members(
+    backends: Backends, records: list[Record], name: str, options: BackendOptions
+) -> Iterator[LlmModel]:
+    for index, record in enumerate(records):
+        vendor = _vendor(backends, record)
+        place = None if vendor is None else llm_providers.place(backends.context, vendor, record, record)
+        if vendor is None or place is None:
+            continue
+        own = options.under(backend_options(backends.context, record.get("policies")))
+        if own.affinity is not None:
+            backends.context.fault(Problem.UNSUPPORTED, record, "policies", " (sessionAffinity of an AI backend)")
+        llm_providers.check_auth(backends.context, vendor, record, own.auth)
+        edits = own.ai or NO_EDITS
+        provider = LlmProvider(
+            kind=vendor.kind,
+            family=vendor.family,
+            endpoint=backends.endpoint(place.target, own),
+            path_prefix=place.prefix,
+            path_override=place.override,
+            addressed=place.addressed,
+            formats=vendor.formats,
+            azure=vendor.azure,
+            bedrock=vendor.bedrock,
+        )
+        yield LlmModel(
+            key=f"ai/{name}/{record['name']}",
+            pattern="*",
+            index=index,
+            provider=provider,
+            pinned_model=vendor.model,
+            policies=own.policies(),
+            edits=edits,
+            timeouts=llm_edits.timeouts(record),
+        )
+
+
+def _vendor(backends: Backends, record: Record) -> Vendor | None:
+    choice = record.get("provider")
+    if choice is None:
+        return None
+    if choice.get("custom") is not None:
+        return llm_providers.custom(backends.context, choice["custom"], "")
+    if choice.get("azure") is not None:
+        found = llm_providers.azure(backends.context, choice["azure"], AZURE_KEYS)
+        return None if found is None else replace(found, model=choice["azure"].get("model"))
+    if choice.get("bedrock") is not None:
+        made = llm_providers.bedrock(backends.context, choice["bedrock"], "region")
+        return replace(made, model=choice["bedrock"].get("model"))
+    for key, name in HOSTED.items():
+        if choice.get(key) is not None:
+            return replace(llm_providers.hosted(name), model=choice[key].get("model"))
+    return None

@@ -1,0 +1,99 @@
+"""What is changed in LLM bodies, and how long their answers may take."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from headgate.config.check import Record
+from headgate.config.context import Context
+from headgate.config.policy.expression import check_map
+from headgate.errors import Problem
+from headgate.ir.model import NO_EDITS, BodyEdits, StreamTimeouts
+from headgate_engine.llm.pattern import ModelPattern
+
+PHASE: Final = "llm"
+DEFAULT_TIMEOUTS: Final = StreamTimeouts()
+# Names of formats in the file to those of the engine (`llm.md` 1.8).
+ENGINE_FORMATS: Final = {
+    "anthropicTokenCount": "count_tokens",
+    "generateContent": "gemini",
+    "geminiCountTokens": "gemini_count_tokens",
+    "models": "passthrough",
+}
+
+
+def engine_format(name: str) -> str:
+    """Return the engine's name of a format."""
+    return ENGINE_FORMATS.get(name, name)
+
+
+def _text(context: Context, record: Record, key: str) -> str:
+    try:
+        return json.dumps(record.get(key) or {}, sort_keys=True, allow_nan=False)
+    except ValueError:
+        context.fault(Problem.VALUE, record, key, "not a number that JSON has")
+        return "{}"
+
+
+def _aliases(context: Context, record: Record) -> tuple[tuple[str, str], ...]:
+    found: dict[str, str] = record.get("modelAliases") or {}
+    for pattern, model in found.items():
+        try:
+            ModelPattern(pattern)
+        except ValueError as error:
+            context.fault(Problem.VALUE, record, "modelAliases", str(error))
+        if not model:
+            context.fault(Problem.VALUE, record, "modelAliases", f"the alias {pattern!r} stands for no model")
+    return tuple(found.items())
+
+
+def of_model(context: Context, record: Record) -> BodyEdits:
+    """Return the edits of a model, or of the defaults of a provider."""
+    found = BodyEdits(
+        overrides=_text(context, record, "overrides"),
+        defaults=_text(context, record, "defaults"),
+        transformations=check_map(context, record, "transformation", PHASE),
+        final=check_map(context, record, "finalTransformation", PHASE),
+    )
+    return NO_EDITS if found == NO_EDITS else found
+
+
+def of_policy(context: Context, record: Record) -> BodyEdits:
+    """Return the edits of `policies.ai`."""
+    routes: dict[str, Any] = record.get("routes") or {}
+    for suffix in routes:
+        if suffix != "*" and not suffix.startswith(("/", ":")):
+            context.fault(Problem.VALUE, record, "routes", f"{suffix!r}: a path suffix begins with / or :")
+    return BodyEdits(
+        overrides=_text(context, record, "overrides"),
+        defaults=_text(context, record, "defaults"),
+        transformations=check_map(context, record, "transformations", PHASE),
+        final=check_map(context, record, "finalTransformations", PHASE),
+        aliases=_aliases(context, record),
+        routes=tuple((suffix, engine_format(kind)) for suffix, kind in routes.items() if kind is not None),
+    )
+
+
+def merged(weaker: BodyEdits, stronger: BodyEdits) -> BodyEdits:
+    """Return both, key by key; `stronger` wins."""
+    return BodyEdits(
+        overrides=json.dumps(json.loads(weaker.overrides) | json.loads(stronger.overrides), sort_keys=True),
+        defaults=json.dumps(json.loads(weaker.defaults) | json.loads(stronger.defaults), sort_keys=True),
+        transformations=tuple((dict(weaker.transformations) | dict(stronger.transformations)).items()),
+        final=tuple((dict(weaker.final) | dict(stronger.final)).items()),
+        aliases=tuple((dict(weaker.aliases) | dict(stronger.aliases)).items()),
+        routes=tuple((dict(weaker.routes) | dict(stronger.routes)).items()),
+    )
+
+
+def timeouts(record: Record, default: StreamTimeouts = DEFAULT_TIMEOUTS) -> StreamTimeouts:
+    """Return `streamTimeouts` of a record; 0 means no limit."""
+    found = record.get("streamTimeouts")
+    if found is None:
+        return default
+    first, stall = found.get("firstEvent"), found.get("stall")
+    return StreamTimeouts(
+        first_event_ms=default.first_event_ms if first is None else first,
+        stall_ms=default.stall_ms if stall is None else stall,
+    )

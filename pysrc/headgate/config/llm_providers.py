@@ -1,0 +1,184 @@
+"""LLM providers by name: where they are and what they take."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from headgate.config.check import Record
+from headgate.config.context import Context
+from headgate.document import fields
+from headgate.document.fields import Target
+from headgate.errors import Problem
+from headgate.ir.model import AzureResource, BedrockPlace, Family, ProviderFormat
+from headgate.ir.policy.backend_auth import BackendAuth, KeyAuth
+
+DEFAULT_PREFIX: Final = "/v1"
+OPENAI_FORMATS: Final = ("completions", "responses", "embeddings")
+# Base URL, and the formats that pass through unchanged (with a path where it is not prefix + usual suffix).
+PROVIDERS: Final[dict[str, tuple[str, tuple[ProviderFormat, ...]]]] = {
+    name: (url, tuple(ProviderFormat(type=kind, path=path) for kind, path in formats.items()))
+    for name, url, formats in (
+        ("openai", "https://api.openai.com/v1", dict.fromkeys((*OPENAI_FORMATS, "rerank", "realtime"))),
+        ("anthropic", "https://api.anthropic.com/v1", dict.fromkeys(("messages", "anthropicTokenCount"))),
+        (
+            "gemini",
+            "https://generativelanguage.googleapis.com",
+            {
+                "generateContent": None,
+                "geminiCountTokens": None,
+                "completions": "/v1beta/openai/chat/completions",
+                "embeddings": "/v1beta/openai/embeddings",
+            },
+        ),
+        (
+            "cohere",
+            "https://api.cohere.ai",
+            {
+                "completions": "/compatibility/v1/chat/completions",
+                "embeddings": "/compatibility/v1/embeddings",
+                "rerank": "/v2/rerank",
+            },
+        ),
+        ("ollama", "http://localhost:11434/v1", dict.fromkeys(OPENAI_FORMATS)),
+        ("baseten", "https://inference.baseten.co/v1", dict.fromkeys(("completions", "messages"))),
+        ("cerebras", "https://api.cerebras.ai/v1", {"completions": None}),
+        (
+            "deepinfra",
+            "https://api.deepinfra.com/v1/openai",
+            {"completions": None, "messages": "/anthropic/v1/messages", "embeddings": None},
+        ),
+        (
+            "deepseek",
+            "https://api.deepseek.com/v1",
+            {"completions": None, "messages": "/anthropic/v1/messages", "responses": None},
+        ),
+        ("groq", "https://api.groq.com/openai/v1", dict.fromkeys(("completions", "responses"))),
+        ("huggingface", "https://router.huggingface.co/v1", dict.fromkeys(("completions", "responses"))),
+        ("mistral", "https://api.mistral.ai/v1", dict.fromkeys(("completions", "embeddings"))),
+        (
+            "openrouter",
+            "https://openrouter.ai/api/v1",
+            dict.fromkeys(("completions", "messages", "responses", "embeddings", "rerank")),
+        ),
+        ("togetherai", "https://api.together.xyz/v1", dict.fromkeys(("completions", "embeddings", "rerank"))),
+        ("xai", "https://api.x.ai/v1", dict.fromkeys(("completions", "responses", "realtime"))),
+        (
+            "fireworks",
+            "https://api.fireworks.ai/inference/v1",
+            dict.fromkeys(("completions", "messages", "responses", "embeddings", "rerank")),
+        ),
+    )
+}
+# Names in logs, where they are not those of the file.
+TELEMETRY_NAMES: Final = {"gemini": "gcp.gemini"}
+FAMILIES: Final = ("openai", "anthropic", "gemini", "azure")
+AZURE_HOSTS: Final = {"openAI": "openai.azure.com", "foundry": "services.ai.azure.com"}
+# Providers whose paths have nothing between the host and the format's own path.
+NO_PREFIX: Final = ("gemini", "azure", "bedrock")
+REGION: Final = re.compile(r"[a-z0-9-]{1,63}")
+DEFAULT_REGION: Final = "us-east-1"
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """What the kind of a provider says. `base`: None for one that has no address of its own."""
+
+    kind: str
+    family: Family
+    base: str | None
+    formats: tuple[ProviderFormat, ...]
+    model: str | None = None
+    azure: AzureResource | None = None
+    bedrock: BedrockPlace | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where requests go, before TLS is known. `addressed` tells an address that is not the provider's own."""
+
+    target: Target
+    prefix: str
+    override: str | None
+    addressed: bool
+
+
+def hosted(name: str) -> Vendor:
+    """Return a provider that has a name of its own."""
+    base, formats = PROVIDERS[name]
+    family = cast("Family", name if name in FAMILIES else "custom")
+    return Vendor(TELEMETRY_NAMES.get(name, name), family, base, formats)
+
+
+def azure(context: Context, record: Record, keys: tuple[str, str, str, str]) -> Vendor | None:
+    """Return an Azure resource; `keys` of name, kind, version and project in `record`. None after a report."""
+    name, kind, version, project = (record.get(key) for key in keys)
+    for key, value in zip(keys, (name, kind), strict=False):
+        if not value:
+            context.fault(Problem.MISSING, record, "", f"{key!r} is required for azure")
+    if not name or not kind:
+        return None
+    if not name.replace("-", "").isalnum() or not name.isascii():
+        context.fault(Problem.VALUE, record, keys[0], "a resource name has letters, digits and '-'")
+        return None
+    resource = AzureResource(name=name, kind=kind, api_version=version or "v1", project=project or name)
+    return Vendor("azure", "azure", f"https://{name}.{AZURE_HOSTS[kind]}", (), azure=resource)
+
+
+def bedrock(context: Context, record: Record, key: str) -> Vendor:
+    """Return Bedrock in the region that entry `key` of `record` names."""
+    region = record.get(key) or DEFAULT_REGION
+    if not REGION.fullmatch(region):
+        context.fault(Problem.VALUE, record, key, "a region has small letters, digits and '-', 63 at most")
+        region = DEFAULT_REGION
+    identifier, version = record.get("guardrailIdentifier"), record.get("guardrailVersion")
+    if (identifier is None) != (version is None):
+        context.fault(Problem.MISSING, record, "", "a guardrail has an identifier and a version")
+    guardrail = None if identifier is None or version is None else (identifier, version)
+    where = BedrockPlace(region=region, guardrail=guardrail)
+    return Vendor("aws.bedrock", "bedrock", f"https://bedrock-runtime.{region}.amazonaws.com", (), bedrock=where)
+
+
+def check_auth(context: Context, vendor: Vendor, record: Record, auth: BackendAuth | None) -> None:
+    """Report a provider that cannot be called with these credentials."""
+    if vendor.bedrock is not None and (auth is None or not isinstance(auth.main, KeyAuth)):
+        what = " (Bedrock without an API key: requests are not signed)"
+        context.fault(Problem.UNSUPPORTED, record, "provider", what)
+
+
+def custom(context: Context, record: Record, fallback: str) -> Vendor:
+    """Return a provider of the user's own; `fallback` names it when it does not do so itself."""
+    formats = tuple(
+        ProviderFormat(type=entry["type"], path=entry.get("path"))
+        for entry in record.records("formats")
+        if entry.get("type") is not None
+    )
+    if not record.records("formats"):
+        context.fault(Problem.VALUE, record, "formats", "a custom provider needs a format")
+    kinds = [one.type for one in formats]
+    if len(set(kinds)) < len(kinds):
+        context.fault(Problem.CONFLICT, record, "formats", "a format is declared twice")
+    kind = record.get("providerOverride") or fallback or "custom"
+    return Vendor(kind, "custom", None, formats, record.get("model"))
+
+
+def place(context: Context, vendor: Vendor, record: Record, params: Record) -> Place | None:
+    """Return where a provider's requests go by `params` (baseUrl, hostOverride, pathOverride, pathPrefix)."""
+    url, host = params.get("baseUrl"), params.get("hostOverride")
+    prefix, override = params.get("pathPrefix"), params.get("pathOverride")
+    if url is not None and host is not None:
+        message = "'baseUrl' and 'hostOverride' exclude each other"
+        context.fault(Problem.CONFLICT, params, "hostOverride", message)
+    known = fields.url(vendor.base) if vendor.base is not None else None
+    target: Any = url or host or known
+    if target is None:
+        what = "'hostOverride'" if params is record else "'params.baseUrl'"
+        context.fault(Problem.MISSING, record, "provider", f"a custom provider needs {what}")
+        return None
+    bare = "" if vendor.family in NO_PREFIX else DEFAULT_PREFIX
+    default = bare if known is None else (known.path or bare)
+    if url is not None and url.path not in (None, "/") and override is None:
+        default = url.path
+    chosen = prefix if prefix is not None else default
+    return Place(target, chosen.rstrip("/"), override, url is not None or host is not None)

@@ -1,0 +1,52 @@
+"""Formats by path, and models in paths."""
+
+from __future__ import annotations
+
+import pytest
+
+from headgate_engine.llm.formats import DEFAULT_ROUTES, RouteMap, path_model
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/v1/chat/completions", "completions"),
+        ("/openai/v1/chat/completions", "completions"),
+        ("/v1/responses", "responses"),
+        ("/v1/responses/compact", "detect"),
+        ("/v1/messages", "messages"),
+        ("/v1/messages/count_tokens", "count_tokens"),
+        ("/v1/projects/p/locations/l/publishers/anthropic/models/claude:rawPredict", "messages"),
+        ("/v1beta/models/g:streamGenerateContent", "gemini"),
+        ("/v1beta/models/g:countTokens", "gemini_count_tokens"),
+        ("/v2/rerank", "rerank"),
+        ("/v1/images/edits", "detect"),
+        ("/model/a/converse", "passthrough"),
+        ("/", "passthrough"),
+    ],
+)
+def test_the_longest_suffix_counts(path: str, kind: str) -> None:
+    assert RouteMap(DEFAULT_ROUTES).format_of(path) == kind
+
+
+def test_a_map_without_a_star_falls_back_to_completions() -> None:
+    routes = RouteMap({"/chat": "messages"})
+    assert [routes.format_of(path) for path in ("/x/chat", "/x")] == ["messages", "completions"]
+
+
+@pytest.mark.parametrize(
+    ("path", "model"),
+    [
+        ("/v1beta/models/gemini-2.5-pro:generateContent", "gemini-2.5-pro"),
+        ("/v1beta/tunedModels/mine:generateContent", "mine"),
+        ("/v1/projects/p/locations/l/publishers/google/models/a%2Fb:predict", "a/b"),
+        ("/model/anthropic.claude-3%3A0/converse-stream", "anthropic.claude-3:0"),
+        ("/model/a/invoke", "a"),
+        ("/v1/models", None),
+        ("/v1beta/models/a/b:generateContent", None),
+        ("/v1/chat/completions", None),
+        ("/model//converse", None),
+    ],
+)
+def test_models_of_paths(path: str, model: str | None) -> None:
+    assert path_model(path) == model

@@ -1,0 +1,52 @@
+"""Which provider of a model is taken, and what virtual models come to."""
+
+from __future__ import annotations
+
+import pytest
+
+from headgate_engine.llm.target import LlmEdits, LlmGroup, LlmTarget, ModelEntry, VirtualModel
+from headgate_engine.plan.plans import BackendPlan
+
+
+def target(name: str) -> LlmTarget:
+    return LlmTarget(BackendPlan(name, "llm", 1), name, {})
+
+
+def entry(*groups: tuple[LlmTarget, ...]) -> ModelEntry:
+    return ModelEntry("m", [LlmGroup(group) for group in groups])
+
+
+def test_groups_are_taken_in_order_and_nothing_twice() -> None:
+    one, two, three = target("one"), target("two"), target("three")
+    made = entry((one,), (two, three))
+    assert made.size == 3
+    assert made.choose() is one
+    assert {made.choose([one]).provider for _ in range(50)} == {b"two", b"three"}
+    assert made.choose([one, two]) is three
+    assert made.choose([one, two, three]) is one
+
+
+def test_a_model_that_leads_nowhere_is_refused() -> None:
+    with pytest.raises(ValueError, match="leads nowhere"):
+        entry(())
+    with pytest.raises(ValueError, match="leads nowhere"):
+        VirtualModel("v", [entry((target("a"),))], weights=[0])
+
+
+def test_weights() -> None:
+    a, b = entry((target("a"),)), entry((target("b"),))
+    virtual = VirtualModel("v", [a, b], weights=[0, 3])
+    assert virtual.sums == (0, 3)
+    assert all(virtual.choose() is b for _ in range(50))
+    assert {id(VirtualModel("v", [a, b], weights=[1, 1]).choose()) for _ in range(100)} == {id(a), id(b)}
+
+
+def test_a_condition_that_is_missing_always_holds() -> None:
+    only = entry((target("a"),))
+    assert VirtualModel("v", [only], conditions=[None]).choose() is only
+
+
+def test_aliases_are_tried_exact_first_then_the_longest_pattern() -> None:
+    edits = LlmEdits(aliases={"a*": "1", "*": "2", "abc": "3", "ab*": "4"})
+    assert [model for _, model in edits.aliases] == ["3", "4", "1", "2"]
+    assert LlmEdits(overrides={"x": {"y": 1}}).overrides == {"x": b'{"y": 1}'}

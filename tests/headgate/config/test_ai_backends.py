@@ -1,0 +1,91 @@
+"""`ai` backends of routes: where their requests go, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from headgate.ir.gateway import Gateway
+from headgate.ir.model import AiBackend
+
+ONE = "name: a, provider: {openAI: {model: m}}"
+
+
+def text(ai: str, policies: str = "") -> str:
+    more = f", policies: {{{policies}}}" if policies else ""
+    return f"gateways: {{g: {{port: 1}}}}\nroutes: [{{gateways: [g], backends: [{{ai: {{{ai}}}{more}}}]}}]"
+
+
+def backend(gateway: Gateway) -> AiBackend:
+    found = gateway.binds[0].listeners[0].routes[0].backends[0].backend
+    assert isinstance(found, AiBackend)
+    return found
+
+
+def test_one_provider(loaded: Callable[..., Gateway]) -> None:
+    [model] = backend(loaded(text(ONE))).members
+    assert (model.provider.kind, model.pinned_model, model.pattern) == ("openai", "m", "*")
+    assert model.provider.endpoint.address == "api.openai.com:443"
+    assert model.provider.endpoint.tls is not None
+
+
+def test_groups_in_order_with_their_own_policies(loaded: Callable[..., Gateway]) -> None:
+    groups = (
+        "groups: [{providers: [{name: a, provider: {openAI: {}}, policies: {backendAuth: {key: k}}}]}, "
+        "{providers: [{name: b, provider: {anthropic: {model: c}}}, {name: d, provider: {gemini: {}}}]}]"
+    )
+    found = backend(loaded(text(groups, "ai: {defaults: {n: 1}, routes: {/x: completions, '*': detect}}")))
+    assert [[model.provider.kind for model in group] for group in found.groups] == [
+        ["openai"], ["anthropic", "gcp.gemini"],
+    ]  # fmt: skip
+    assert [model.policies.auth is not None for model in found.members] == [True, False, False]
+    assert {model.edits.defaults for model in found.members} == {'{"n": 1}'}
+    assert found.routes == (("/x", "completions"), ("*", "detect"))
+
+
+def test_hosts_of_clouds(loaded: Callable[..., Gateway]) -> None:
+    azure = backend(loaded(text("name: a, provider: {azure: {resourceName: r, resourceType: foundry}}"))).members[0]
+    assert azure.provider.endpoint.address == "r.services.ai.azure.com:443"
+    assert azure.provider.azure is not None
+    assert azure.provider.azure.project == "r"
+    bedrock = "name: a, provider: {bedrock: {region: eu-west-1}}, policies: {backendAuth: {key: k}}"
+    assert backend(loaded(text(bedrock))).members[0].provider.endpoint.address == (
+        "bedrock-runtime.eu-west-1.amazonaws.com:443"
+    )
+
+
+TWICE = "{providers: [{name: a, provider: {openAI: {}}}]}"
+REFUSED = [
+    (f"groups: [{TWICE}, {TWICE}]", "", "provider 'a' is there twice"),
+    ("groups: []", "", "groups"),
+    ("groups: [" + ", ".join(TWICE.replace("name: a", f"name: p{n}") for n in range(9)) + "]", "", "groups"),
+    ("name: a, provider: {custom: {formats: [{type: completions}]}}", "", "needs 'hostOverride'"),
+    ("name: a, provider: {bedrock: {}}", "", "requests are not signed"),
+    ("name: a, provider: {bedrock: {region: EU}}, policies: {backendAuth: {key: k}}", "", "a region has"),
+    ("name: a, provider: {vertex: {projectId: p}}", "", "not supported yet"),
+    ("name: a, provider: {openAI: {moderation: {}}}", "", "not supported yet"),
+    (ONE + ", tokenize: true", "", "not supported yet"),
+    (ONE, "ai: {promptGuard: {request: []}}", "not supported yet"),
+    (ONE, "ai: {prompts: {append: [{role: user, content: x}]}}", "not supported yet"),
+    (ONE, "ai: {modelAliases: {'a*b': c}}", "model pattern"),
+    (ONE, "ai: {transformations: {a: 'b('}}", "transformations.a"),
+    (ONE, "ai: {routes: {x: completions}}", "a path suffix begins with"),
+    (ONE, "sessionAffinity: {source: 'source.address'}", "sessionAffinity"),
+]
+
+
+@pytest.mark.parametrize(("ai", "policies", "fault"), REFUSED, ids=[case[2] for case in REFUSED])
+def test_backends_that_cannot_work_are_refused(
+    ai: str, policies: str, fault: str, faults: Callable[..., list[str]]
+) -> None:
+    found = faults(text(ai, policies))
+    assert len(found) == 1, found
+    assert fault in found[0]
+
+
+def test_policies_of_ai_backends_are_for_them_alone(faults: Callable[..., list[str]]) -> None:
+    inline = "gateways: {g: {port: 1}}\nroutes: [{gateways: [g], backends: [{host: 'h:1', policies: {ai: {}}}]}]"
+    assert "ai is for AI backends" in faults(inline)[0]
+    named = "backends: [{name: n, host: 'h:1', policies: {ai: {}}}]"
+    assert "ai is for AI backends" in faults(named)[0]
