@@ -21,6 +21,7 @@ MODULES = (
     "route_table",
     "sse_decode",
     "json_peek",
+    "guard_scan",
     "token_bucket",
     "expressions",
     "policies",

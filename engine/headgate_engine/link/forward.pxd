@@ -72,6 +72,11 @@ cdef class Exchange(Sink):
     cdef ByteBuffer held             # None: it is passed on as it comes
     cdef int64_t hold_limit
     cdef bint hold_strict
+    # -- guards that are asked about the answer
+    cdef bint asking                 # nothing goes on until they have answered
+    cdef bint answer_ended           # the upstream has said all
+    cdef bint tap_finished
+    cdef MessageHead trailers
     cdef bint request_done           # the whole request has come from the client
     cdef bint body_lost              # bytes of the request body are gone: it cannot be sent again
     cdef bint response_done
@@ -123,6 +128,10 @@ cdef class Exchange(Sink):
     cdef int _guarded_steps(self, tuple steps) except -1
     cdef int _begin_response(self, MessageHead head, int mode, int64_t length) except -1
     cdef ByteBuffer tapped_out(self)
+    cdef int _tap_fed(self) except -1
+    cdef int _end_answer(self) except -1
+    cdef int _forget_guards(self) except -1
+    cdef int _ask_guards(self) except -1
     cdef int _start_attempt(self) except -1
     cdef int _arm(self) except -1
     cdef int _unanswered(self) except -1

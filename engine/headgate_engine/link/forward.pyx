@@ -25,6 +25,7 @@ from headgate_engine.link.record cimport record_request
 from headgate_engine.link.timers cimport Timer, monotonic_ns
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.llm.attempt cimport LlmCall, end_attempt
+from headgate_engine.llm.guarded cimport guard_tap
 from headgate_engine.llm.router cimport LlmChoice, ModelRouter, render
 from headgate_engine.plan.plans cimport (
     BACKEND_HANDLER, BACKEND_HOST, BACKEND_INVALID, BACKEND_LLM, BindPlan, ListenerPlan, ResponseHold, RoutePlan)
@@ -34,6 +35,7 @@ from headgate_engine.steps.local_rate_limit cimport settle_tokens
 from headgate_engine.route.table cimport HostTable, RouteRule, RouteTable
 from headgate_engine.wire.buffer cimport ByteBuffer
 
+import asyncio
 import logging
 
 logger = logging.getLogger("headgate.forward")
@@ -324,6 +326,7 @@ cdef class Exchange(Sink):
             reply = render(self.ctx)
             if reply is None and self._run_steps(self.backend.final_steps) != CONTINUE:
                 reply = self.ctx.reply
+            self.tap = guard_tap(<LlmCall>self.ctx.llm, self.tap, self.backend.max_body)
         except Exception as error:
             logger.exception("a request cannot be put into the provider's format")
             self.ctx.error = f"request cannot be rendered: {type(error).__name__}"
@@ -701,6 +704,12 @@ cdef class Exchange(Sink):
             self.attempt_deadline = monotonic_ns() + self.backend.stall_ns      # it has not stalled
         if not self.tap.feed(p, n, self.tapped_out()):
             return self.client.send_body(p, n) if self.held is None else self._hold(p, n)
+        return self._tap_fed()
+
+    cdef int _tap_fed(self) except -1:
+        """What the tap has made of some bytes goes on."""
+        if self.tap.waits is not None and not self.asking:
+            self._ask_guards()
         if self.awaiting:
             if self.tap.fault is not None:
                 self._answer_fails(self.tap.fault)
@@ -717,6 +726,10 @@ cdef class Exchange(Sink):
             # What tells the client is in `tapped` already.
             self.ctx.error = self.tap.fault
             self._note("broken")
+            self._drop_upstream()
+            return self._stream_told(self.tapped)
+        if self.tap.cut:
+            self.ctx.error = "a guard ended the stream"
             self._drop_upstream()
             return self._stream_told(self.tapped)
         if self.tapped.length:
@@ -762,8 +775,22 @@ cdef class Exchange(Sink):
             return 0
         if self.endpoint is not None and not self.judged:
             self._endpoint_answered(new_head() if trailers is None else trailers)
+        self.trailers = trailers
+        self.answer_ended = True
+        return self._end_answer()
+
+    cdef int _end_answer(self) except -1:
+        """The upstream has said all; it goes on to the client when no guard is being asked."""
+        if self.asking:
+            return 0
         if self.tap is not None:
-            self.tap.finish(self.ctx, self.tapped_out())
+            if not self.tap_finished:
+                self.tap_finished = True
+                self.tap.finish(self.ctx, self.tapped_out())
+                if self.tap.waits is not None:
+                    return self._ask_guards()
+            if self.tap.reply is not None:
+                return self.respond(self.tap.reply)
             if self.tap.fault is not None:
                 self.ctx.error = self.tap.fault
                 self._note("broken")
@@ -788,8 +815,55 @@ cdef class Exchange(Sink):
         if self.held is not None:
             self.ctx.response_bytes = 0       # counted again when it leaves
             return self._answer(self.ctx.response, self.held.take())
-        self.client.end_response(trailers)
+        self.client.end_response(self.trailers)
         return self._finish(True)
+
+    # -- answers that guards are asked about -----------------------------------------------------------------------------
+    cdef int _forget_guards(self) except -1:
+        """Another attempt begins."""
+        if self.asking and self.ctx.waiting is not None:
+            self.ctx.waiting.cancel()
+            self.ctx.waiting = None
+        self.asking = self.answer_ended = self.tap_finished = False
+        return 0
+
+    cdef int _ask_guards(self) except -1:
+        """Nothing more is read, and nothing goes on, until the guards have answered."""
+        self.asking = True
+        if self.upstream is not None:
+            self.upstream.pause_response()
+        self.ctx.waiting = asyncio.get_running_loop().create_task(ask_guards(self, self.ctx, self.tap.waits))
+        return 0
+
+    def guards_answered(self, found):
+        """Goes on with what the guards said."""
+        if self.stage == STAGE_DONE or not self.asking or self.tap is None:
+            return
+        self.asking = False
+        self.tap.settle(found, self.tapped_out())
+        if not self.answer_ended:
+            self._tap_fed()
+        elif self.tap.waits is not None:
+            self._ask_guards()
+        else:
+            self._end_answer()
+        if self.stage == STAGE_DONE:
+            return
+        self.client.flush()
+        if not self.asking and self.upstream is not None and not self.client.congested():
+            self.upstream.resume_response()
+
+    def guards_failed(self, str detail):
+        """A guard broke, which is a fault of ours."""
+        if self.stage == STAGE_DONE or not self.asking:
+            return
+        self.asking = False
+        self.ctx.error = detail
+        if self.ctx.status:
+            self._drop_upstream()
+            self._finish(False)
+        else:
+            self.respond(self.worker.reply(REPLY_INTERNAL))
 
     # -- upgrades ----------------------------------------------------------------------------------------------------
     cdef int on_upgraded(self) except -1:
@@ -921,6 +995,7 @@ cdef class Exchange(Sink):
                 replay.append(self.pending.data, self.pending.length)
             self.pending = replay
         self.body_lost = self.awaiting = self.chosen = False
+        self._forget_guards()
         self.tap = None
         if self.tapped is not None:
             self.tapped.clear()
@@ -1187,3 +1262,20 @@ cdef str upgrade_of(MessageHead head):
 cdef Reply with_detail(Reply reply, str detail):
     """The reply with the reason behind its text, as in `upstream call failed: Connection refused`."""
     return Reply(reply.status, reply.body + b": " + detail.encode("utf-8", "replace"), reply.headers, reply.reason)
+
+
+async def ask_guards(Exchange exchange, RequestContext ctx, awaitable):
+    """Waits for guards, then lets the answer go on."""
+    try:
+        found = await awaitable
+    except asyncio.CancelledError:
+        raise
+    except Exception as error:
+        logger.exception("a guard failed")
+        if ctx.exchange is exchange:
+            ctx.waiting = None
+            exchange.guards_failed(f"guard: {type(error).__name__}")
+        return
+    if ctx.exchange is exchange:
+        ctx.waiting = None
+        exchange.guards_answered(found)

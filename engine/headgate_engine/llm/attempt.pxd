@@ -36,6 +36,7 @@ cdef class LlmCall:
     cdef object target, lane             # LlmTarget, LlmLane
     cdef bytes response_model            # as the provider told it, None: not told
     cdef public str model                # as the provider is asked for it
+    cdef public object guards           # headgate.backend.llm.guards: what guards the answer, None: nothing
     cdef public object asked             # what the translation remembers of the request, None: it was not translated
     cdef LlmAttempt attempt
     cdef readonly list attempts          # those that have ended

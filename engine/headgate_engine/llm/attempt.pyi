@@ -36,6 +36,7 @@ class LlmCall:
     streaming: bool
     model: str
     asked: object
+    guards: object
     @property
     def format(self) -> str: ...
     @property

@@ -1,5 +1,5 @@
 from headgate_engine.context.headers cimport MessageHead
-from headgate_engine.context.request cimport RequestContext
+from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 from libc.stdint cimport int64_t
@@ -13,6 +13,11 @@ cdef class ResponseTap:
     cdef bint done                   # the stream's terminal event has come: nothing may follow
     cdef str fault                   # why the answer cannot be complete; what ends it for the client is in `out`
     cdef int64_t limit               # bytes of a whole body
+    cdef bint cut                    # the stream ends here because we want it to; what ends it is in `out`
+    cdef Reply reply                 # takes the place of a whole answer
+    cdef object waits                # an awaitable that must come to something before anything more goes on
+    # What `waits` has come to; what may go on goes into `out`, and it may wait again.
+    cdef int settle(self, object found, ByteBuffer out) except -1
     # Called with the response head; False: nothing to look at, the tap is dropped.
     cdef bint begin(self, RequestContext ctx, MessageHead head) except -1
     # Looks at (and may rewrite) a response body on its way to the client.

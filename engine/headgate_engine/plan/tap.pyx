@@ -17,3 +17,6 @@ cdef class ResponseTap:
 
     cdef bint fail(self, RequestContext ctx, str detail, ByteBuffer out) except -1:
         return False
+
+    cdef int settle(self, object found, ByteBuffer out) except -1:
+        return 0

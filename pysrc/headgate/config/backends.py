@@ -31,7 +31,7 @@ from headgate.ir.endpoint import Endpoint
 from headgate.ir.mcp import McpBackend, McpTarget, StdioTarget, StreamableHttpTarget
 from headgate.ir.mcp_guardrails import DEFAULT_TIMEOUT_MS, GuardrailProcessor
 from headgate.ir.model import AiBackend
-from headgate.ir.policies import NO_BACKEND_POLICIES
+from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
 from headgate.ir.policy.mirror import CopyTarget
 from headgate.ir.remote_service import RemoteService
 from headgate.ir.tls import BackendTls
@@ -197,6 +197,13 @@ class Backends:
             return ai_backends.parse(self, ai, name or owner, options)
         mcp = record.get("mcp")
         return self.mcp(mcp, name or owner, options) if mcp is not None else None
+
+    def place_of(self, target: Target, policies: Record | None) -> tuple[Endpoint, BackendPolicies]:
+        """Return where calls of a policy itself go, and what goes with them."""
+        options = backend_options(self.context, policies)
+        if policies is not None and options.needs_exchange:
+            self.context.fault(Problem.UNSUPPORTED, policies, "transformations", " (calls of a guard)")
+        return self.endpoint(target, options), options.policies()
 
     def copies_to(self, target: Record) -> CopyTarget | None:
         """Return where a target reference leads that takes copies of requests; None after a report."""

@@ -15,6 +15,8 @@ from headgate.document import fields
 from headgate.document.nodes import Report, child
 from headgate.document.secret import Secret
 from headgate.errors import Problem
+from headgate.ir.endpoint import Endpoint
+from headgate.ir.policies import BackendPolicies
 from headgate.ir.policy.mirror import CopyTarget
 from headgate.ir.secret import SecretRef
 
@@ -29,6 +31,9 @@ class Directory(Protocol):
 
     def copies_to(self, target: Record) -> CopyTarget | None:
         """Return where a target reference leads that takes copies of requests; None after a report."""
+
+    def place_of(self, target: fields.Target, policies: Record | None) -> tuple[Endpoint, BackendPolicies]:
+        """Return where calls of a policy itself go, and what goes with them."""
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from headgate.config.policy import prompt_enrichment, prompt_guard
 from headgate.ir.model import BodyEdits, LlmRouter, VirtualModel
 
 Json = dict[str, Any]
@@ -19,6 +20,8 @@ def edits(found: BodyEdits) -> Json:
         "finalTransformations": dict(found.final),
         "modelAliases": dict(found.aliases),
         "routes": dict(found.routes),
+        "prompts": None if found.enrichment is None else prompt_enrichment.dump(found.enrichment),
+        "promptGuard": None if found.guard is None else prompt_guard.dump(found.guard),
     }
     return {key: value for key, value in shown.items() if value}
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.policy import prompt_enrichment, prompt_guard
 from headgate.config.policy.expression import check_map
 from headgate.errors import Problem
 from headgate.ir.model import NO_EDITS, BodyEdits, StreamTimeouts
@@ -55,6 +56,7 @@ def of_model(context: Context, record: Record) -> BodyEdits:
         defaults=_text(context, record, "defaults"),
         transformations=check_map(context, record, "transformation", PHASE),
         final=check_map(context, record, "finalTransformation", PHASE),
+        guard=prompt_guard.parse(context, record.get("guardrails")),
     )
     return NO_EDITS if found == NO_EDITS else found
 
@@ -72,6 +74,8 @@ def of_policy(context: Context, record: Record) -> BodyEdits:
         final=check_map(context, record, "finalTransformations", PHASE),
         aliases=_aliases(context, record),
         routes=tuple((suffix, engine_format(kind)) for suffix, kind in routes.items() if kind is not None),
+        enrichment=prompt_enrichment.parse(context, record.get("prompts")),
+        guard=prompt_guard.parse(context, record.get("promptGuard")),
     )
 
 
@@ -84,6 +88,8 @@ def merged(weaker: BodyEdits, stronger: BodyEdits) -> BodyEdits:
         final=tuple((dict(weaker.final) | dict(stronger.final)).items()),
         aliases=tuple((dict(weaker.aliases) | dict(stronger.aliases)).items()),
         routes=tuple((dict(weaker.routes) | dict(stronger.routes)).items()),
+        enrichment=stronger.enrichment or weaker.enrichment,
+        guard=stronger.guard or weaker.guard,
     )
 
 

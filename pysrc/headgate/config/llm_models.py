@@ -10,7 +10,7 @@ from headgate.config.backends import Backends
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.llm_providers import Vendor
-from headgate.config.policy import backend_auth, health
+from headgate.config.policy import backend_auth, health, prompt_guard
 from headgate.config.policy_values import (
     NO_OPTIONS,
     BackendOptions,
@@ -20,6 +20,7 @@ from headgate.config.tls_material import backend_tls
 from headgate.errors import Problem
 from headgate.ir.model import LlmModel, LlmProvider, LlmRouter
 from headgate.ir.policy.backend_auth import BackendAuth
+from headgate.ir.policy.prompt_guard import PromptGuard, combined
 from headgate.ir.tls import BackendTls
 
 ROUTER_NAME: Final = "llm:router"
@@ -49,6 +50,7 @@ class Models:
         self.section = section
         self.providers: dict[str, Record] = {}
         self.inherited = NO_OPTIONS
+        self._shared_guard: PromptGuard | None = None
 
     def router(self, max_body_bytes: int, inherited: BackendOptions) -> LlmRouter:
         """Return the router with its models in the order in which they are tried.
@@ -57,6 +59,9 @@ class Models:
         """
         self.inherited = inherited
         self.providers.clear()
+        policies = self.section.get("policies")
+        shared = policies.get("guardrails") if policies is not None else None
+        self._shared_guard = prompt_guard.parse(self.context, shared)
         for record in self.section.records("providers"):
             name = record["name"]
             if not name or name in self.providers:
@@ -158,6 +163,10 @@ class Models:
         if found.defaults is not None:
             edits = llm_edits.merged(llm_edits.of_model(self.context, found.defaults), edits)
             limits = llm_edits.timeouts(found.defaults)
+        # Those of the section run before the model's own.
+        guard = combined(self._shared_guard, edits.guard)
+        if guard is not edits.guard:
+            edits = replace(edits, guard=guard)
         return LlmModel(
             key=f"llm:model:{handle}" if handle else f"llm:model:{record['name']}:{index}",
             pattern=record["name"],

@@ -7,6 +7,7 @@ from typing import Literal
 
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
+from headgate.ir.policy.prompt_guard import PromptEnrichment, PromptGuard
 
 Family = Literal["openai", "anthropic", "gemini", "azure", "bedrock", "custom"]
 
@@ -45,6 +46,7 @@ class BodyEdits:
 
     overrides, defaults: the text of a JSON object. transformations, final: (field, expression). aliases: (name or
     pattern with one `*`, model). routes: (path suffix, format) over the usual ones, of an `ai` backend only.
+    enrichment: messages that are added, before `guard` looks at the prompt.
     """
 
     overrides: str = "{}"
@@ -53,6 +55,8 @@ class BodyEdits:
     final: tuple[tuple[str, str], ...] = ()
     aliases: tuple[tuple[str, str], ...] = ()
     routes: tuple[tuple[str, str], ...] = ()
+    enrichment: PromptEnrichment | None = None
+    guard: PromptGuard | None = None
 
 
 NO_EDITS = BodyEdits()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from headgate.backend.llm.credentials import after_auth, before_auth
+from headgate.backend.llm.guards.step import guard_steps
 from headgate.backend.llm.lanes import lanes_of
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.model import NO_EDITS, AiBackend, BodyEdits, LlmModel, LlmRouter, VirtualModel
@@ -104,6 +105,7 @@ class LlmCompiler:
         plan.pool = self._pool_of(provider.endpoint)
         plan.authority = rewritten_authority(provider.endpoint)
         plan.request_steps = (
+            *guard_steps(model.edits.guard, model.edits.enrichment, env),
             *before_auth(policies.auth),
             *steps.backend_request_steps(policies, env),
             *after_auth(provider),

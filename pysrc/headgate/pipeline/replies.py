@@ -44,10 +44,14 @@ CSRF_FAILED = Row(403, "CSRF validation failed", "CsrfValidationFailed")
 NO_PREFIX = Row(500, "failed to apply filters: the route matched no path prefix", "Internal")
 NO_BODY = Row(500, "failed to apply filters: the body expression failed", "Internal")
 RATE_LIMITED = Row(429, "rate limit exceeded", "RateLimit")
+GUARD_FAILED = Row(503, "failed to process LLM request: prompt guard failed", "Guardrail")
+GUARD_REFUSED = Row(403, "The request was rejected due to inappropriate content", "Guardrail")
 POLICY_ROWS: tuple[tuple[str, Row, str], ...] = (
     ("authorization", FORBIDDEN, "a rule refuses the request"),
     ("csrf", CSRF_FAILED, "a request of a strange site"),
     ("localRateLimit", RATE_LIMITED, "no token left; with the three `x-ratelimit-` fields"),
+    ("promptGuard", GUARD_REFUSED, "a guard refuses a prompt or a reply; status, text and headers can be configured"),
+    ("promptGuard", GUARD_FAILED, "a guard cannot tell, and does not fail open"),
     ("urlRewrite, requestRedirect", NO_PREFIX, "a prefix is to be replaced and the route matched none"),
     ("directResponse", NO_BODY, "`bodyExpression` has no value"),
     ("jwtAuth", Row(401, identity.UNAUTHORIZED.decode(), identity.REASON), "no token, or one that does not count"),

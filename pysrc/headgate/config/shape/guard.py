@@ -11,15 +11,16 @@ from headgate.config.shape.scalars import (
     BYTES,
     CEL_MAP,
     DURATION,
-    INT32,
-    STATUS,
+    FILE_OR_SECRET,
     STRING,
     STRING_MAP,
     STRINGS,
     TARGET_REFERENCE,
     UINT64,
+    URL,
+    unsigned,
 )
-from headgate.config.shape.upstream import SIMPLE_POLICIES
+from headgate.config.shape.upstream import AWS, SIMPLE_POLICIES
 from headgate.config.shape.vocabulary import (
     Anything,
     Choice,
@@ -27,6 +28,7 @@ from headgate.config.shape.vocabulary import (
     MapOf,
     Object,
     Scalar,
+    Union,
     later,
     maybe,
     optional,
@@ -46,46 +48,77 @@ UPSTREAM_PATH: Final = Scalar("UpstreamPath", (str,), _path)
 STREAM_TIMEOUTS: Final = Object("StreamTimeouts", {"firstEvent": maybe(DURATION), "stall": maybe(DURATION)})
 REJECTION: Final = Object(
     "GuardRejection",
-    {"body": optional(BYTES), "status": optional(STATUS), "headers": maybe(HEADER_MODIFIER)},
+    {
+        "body": optional(BYTES),
+        "status": optional(unsigned("RejectionStatus", 599, 200)),
+        "headers": maybe(HEADER_MODIFIER),
+    },
+)
+BUILTIN: Final = Choice("BuiltinPattern", ("ssn", "creditCard", "phoneNumber", "email", "caSin"))
+CUSTOM_RESPONSE: Final = Object(
+    "CustomResponse",
+    {"message": optional(STRING), "statusCode": optional(unsigned("CustomResponseStatus", 599, 200))},
 )
 REGEX_GUARD: Final = Object(
     "RegexGuard",
     {
         "action": optional(Choice("RegexAction", ("mask", "reject"))),
-        "rules": required(
+        "rules": optional(
             ListOf(
                 Object(
                     "RegexGuardRule",
-                    {
-                        "builtin": optional(
-                            Choice("BuiltinPattern", ("ssn", "creditCard", "phoneNumber", "email", "caSin"))
-                        ),
-                        "pattern": optional(STRING),
-                    },
+                    {"builtin": optional(BUILTIN), "pattern": optional(STRING), "name": maybe(STRING)},
                     one_of=("builtin", "pattern"),
                 )
             )
         ),
+        "matches": optional(
+            ListOf(Object("RegexGuardMatch", {"pattern": required(STRING), "name": maybe(STRING)}))
+        ),
+        "builtins": optional(ListOf(BUILTIN)),
+        "response": maybe(CUSTOM_RESPONSE),
     },
+    any_of=("rules", "matches", "builtins"),
 )
+FAILURE: Final = {"failureMode": optional(Choice("GuardFailure", ("failClosed", "failOpen")))}
 WEBHOOK: Final = Object(
     "GuardWebhook",
     {
         "target": required(TARGET_REFERENCE),
         "headers": optional(CEL_MAP),
         "forwardHeaderMatches": optional(ListOf(HEADER_MATCH)),
-        "failureMode": optional(Choice("WebhookFailure", ("failClosed", "failOpen"))),
+        **FAILURE,
     },
 )
-MODERATION: Final = Object("ModerationGuard", {"model": maybe(STRING), "policies": maybe(SIMPLE_POLICIES)})
+MODERATION: Final = Object(
+    "ModerationGuard",
+    {"model": maybe(STRING), "baseUrl": maybe(URL), "policies": maybe(SIMPLE_POLICIES), **FAILURE},
+)
+BEDROCK_POLICIES: Final = Object(
+    "BedrockGuardPolicies",
+    {
+        **{name: entry for name, entry in SIMPLE_POLICIES.fields.items() if name != "backendAuth"},
+        "backendAuth": maybe(
+            Object(
+                "BedrockGuardAuth",
+                {"key": optional(FILE_OR_SECRET), "aws": optional(AWS)},
+                one_of=("key", "aws"),
+            )
+        ),
+    },
+)
 BEDROCK_GUARD: Final = Object(
     "BedrockGuard",
     {
-        "guardrailIdentifier": required(STRING),
-        "guardrailVersion": required(STRING),
+        # Both have a short spelling (the specification's); that one of them is there is checked when they are read.
+        "guardrailIdentifier": optional(STRING),
+        "guardrailVersion": optional(STRING),
         "region": required(STRING),
-        "policies": maybe(SIMPLE_POLICIES),
+        "baseUrl": maybe(URL),
+        "policies": maybe(BEDROCK_POLICIES),
+        **FAILURE,
     },
+    aliases={"identifier": "guardrailIdentifier", "version": "guardrailVersion"},
 )
 MODEL_ARMOR: Final = Object(
     "ModelArmorGuard",
@@ -93,7 +126,9 @@ MODEL_ARMOR: Final = Object(
         "templateId": required(STRING),
         "projectId": required(STRING),
         "location": maybe(STRING),
+        "baseUrl": maybe(URL),
         "policies": maybe(SIMPLE_POLICIES),
+        **FAILURE,
     },
 )
 CONTENT_SAFETY: Final = Object(
@@ -105,7 +140,7 @@ CONTENT_SAFETY: Final = Object(
             Object(
                 "AnalyzeText",
                 {
-                    "severityThreshold": maybe(INT32),
+                    "severityThreshold": maybe(unsigned("Severity", 7)),
                     "apiVersion": maybe(STRING),
                     "blocklistNames": maybe(STRINGS),
                     "haltOnBlocklistHit": maybe(BOOL),
@@ -113,6 +148,7 @@ CONTENT_SAFETY: Final = Object(
             )
         ),
         "detectJailbreak": maybe(Object("DetectJailbreak", {"apiVersion": maybe(STRING)})),
+        **FAILURE,
     },
 )
 RESPONSE_KINDS: Final = {
@@ -124,10 +160,28 @@ RESPONSE_KINDS: Final = {
 }
 REQUEST_KINDS: Final = {**RESPONSE_KINDS, "openAIModeration": optional(MODERATION)}
 CONTENT_SCOPE: Final = Choice("ContentScope", ("systemPrompt", "messages", "toolOutput", "toolInput"))
+STREAMING_MODE: Final = Choice("GuardStreaming", ("Disabled", "Enabled"))
+STREAMING: Final = Union(
+    "GuardStreams",
+    (
+        BOOL,
+        STREAMING_MODE,
+        Object(
+            "GuardStreamSettings",
+            {
+                "mode": optional(STREAMING_MODE),
+                "masks": optional(Choice("StreamMasks", ("PassThrough", "Apply"))),
+                "windowBytes": optional(unsigned("StreamWindow", 65_536, 1)),
+                "overlapBytes": optional(unsigned("StreamOverlap", 16_384, 16)),
+            },
+        ),
+    ),
+)
+MOST_GUARDS: Final = 8
 GUARDRAILS: Final = Object(
     "Guardrails",
     {
-        "streaming": optional(Choice("GuardStreaming", ("Disabled", "Enabled"))),
+        "streaming": optional(STREAMING),
         "request": optional(
             ListOf(
                 Object(
@@ -138,7 +192,9 @@ GUARDRAILS: Final = Object(
                         **REQUEST_KINDS,
                     },
                     one_of=tuple(REQUEST_KINDS),
-                )
+                ),
+                least=1,
+                most=MOST_GUARDS,
             )
         ),
         "response": optional(
@@ -147,7 +203,9 @@ GUARDRAILS: Final = Object(
                     "ResponseGuard",
                     {"rejection": optional(REJECTION), **RESPONSE_KINDS},
                     one_of=tuple(RESPONSE_KINDS),
-                )
+                ),
+                least=1,
+                most=MOST_GUARDS,
             )
         ),
     },
@@ -163,6 +221,9 @@ PROMPT_CACHING: Final = Object(
     },
 )
 MESSAGE: Final = Object("PromptMessage", {"role": required(STRING), "content": required(STRING)})
+PROMPTS: Final = Object(
+    "Prompts", {"append": optional(ListOf(MESSAGE)), "prepend": optional(ListOf(MESSAGE))}
+)
 ROUTE_TYPES: Final = (
     "completions", "messages", "models", "passthrough", "detect", "responses", "embeddings", "realtime",
     "anthropicTokenCount", "generateContent", "geminiCountTokens", "rerank",
@@ -170,15 +231,12 @@ ROUTE_TYPES: Final = (
 AI_POLICY: Final = Object(
     "AiPolicy",
     {
-        "promptGuard": later(maybe(GUARDRAILS), {}),
+        "promptGuard": maybe(GUARDRAILS),
         "defaults": maybe(JSON_FIELDS),
         "overrides": maybe(JSON_FIELDS),
         "transformations": maybe(CEL_MAP),
         "finalTransformations": maybe(CEL_MAP),
-        "prompts": later(
-            maybe(Object("Prompts", {"append": optional(ListOf(MESSAGE)), "prepend": optional(ListOf(MESSAGE))})),
-            {},
-        ),
+        "prompts": maybe(PROMPTS),
         "modelAliases": optional(STRING_MAP),
         "promptCaching": later(maybe(PROMPT_CACHING)),
         "routes": optional(MapOf(Choice("AiRouteType", ROUTE_TYPES))),

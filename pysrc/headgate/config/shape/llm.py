@@ -127,7 +127,7 @@ MODEL: Final = Object(
         "passthrough": later(maybe(Choice("ModelPassthrough", ("detect", "opaque")))),
         "authorization": later(maybe(RULES)),
         "finalTransformation": maybe(CEL_MAP),
-        "guardrails": later(maybe(GUARDRAILS), {}),
+        "guardrails": maybe(GUARDRAILS),
         "matches": later(
             optional(ListOf(Object("ModelMatch", {"headers": optional(ListOf(HEADER_MATCH))}))), []
         ),
@@ -170,7 +170,7 @@ LLM_POLICIES: Final = Object(
         "transformations": maybe(TRANSFORMATION_POLICY),
         "basicAuth": maybe(BASIC),
         "apiKey": maybe(API_KEY),
-        "guardrails": later(maybe(GUARDRAILS), {}),
+        "guardrails": maybe(GUARDRAILS),
         "localRateLimit": optional(RATE_LIMITS),
         "remoteRateLimit": later(maybe(REMOTE_LIMIT)),
     },

@@ -385,7 +385,7 @@ BACKEND_AUTH: Final = Union(
     ),
 )
 
-SIMPLE_POLICIES: Final = Object(
+SIMPLE_POLICIES: Final[Object] = Object(
     "SimplePolicies",
     {
         "requestHeaderModifier": maybe(HEADER_MODIFIER),

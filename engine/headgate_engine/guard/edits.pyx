@@ -1,0 +1,57 @@
+"""Replacements in a text: made, and put on top of one another."""
+
+
+def apply_edits(bytes text not None, edits):
+    parts, at = [], 0
+    for start, stop, replacement, _rule in edits:
+        parts.append(text[at:start])
+        parts.append(replacement)
+        at = stop
+    parts.append(text[at:])
+    return b"".join(parts)
+
+
+def compose_edits(first, second):
+    """Walks both lists once. An edit of the second that touches a replacement of the first joins it: what is left of the
+    replacement on either side stays.
+    """
+    result = []
+    shift = 0                                    # offset in the text = offset in the working text - shift
+    queue = list(first)
+    position = 0
+    for start, stop, replacement, rule in second:
+        while position < len(queue):
+            low, high, token, owner = queue[position]
+            if low + shift + len(token) > start:
+                break
+            result.append(queue[position])
+            shift += len(token) - (high - low)
+            position += 1
+        head, tail = b"", b""
+        left = start - shift
+        if position < len(queue):
+            low, high, token, owner = queue[position]
+            if low + shift < start:
+                # It begins within a replacement.
+                left, head = low, token[:start - low - shift]
+        right = stop - shift
+        while position < len(queue):
+            low, high, token, owner = queue[position]
+            if low + shift >= stop:
+                break
+            shift += len(token) - (high - low)
+            position += 1
+            right = stop - shift
+            if high + shift > stop:
+                # It ends within one.
+                right, tail = high, token[len(token) - (high + shift - stop):]
+                break
+        if tail:
+            # Another edit may begin in what is left: it is put back as a replacement of its own.
+            result.append((left, right, head + replacement, rule))
+            queue.insert(position, (right, right, tail, rule))
+            shift -= len(tail)
+        else:
+            result.append((left, right, head + replacement, rule))
+    result += queue[position:]
+    return result

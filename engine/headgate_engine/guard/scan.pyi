@@ -1,0 +1,45 @@
+from collections.abc import Callable, Sequence
+
+BUILTIN_NAMES: tuple[str, ...]
+TOKENS: dict[str, bytes]
+MASKED: bytes
+MAX_MATCHES: int
+PHONE_TRIES: int
+PATTERN_MEMORY: int
+BUDGET_SECONDS: float
+
+class Hits:
+    """What one pass found; only Scanner makes it."""
+
+class Budget:
+    """What the texts of one request may still cost: looks into the telephone library, seconds for finding all matches.
+
+    Past it more counts as found, never less.
+    """
+
+    phone_tries: int
+    seconds: float
+    def __init__(self, phone_tries: int = ..., seconds: float = ...) -> None: ...
+
+class Scanner:
+    """rules: ("builtin", name) or ("pattern", text) in the order in which they count. ValueError for an unknown name,
+    or a pattern that the linear-time engine has not (look-around, back-references).
+
+    phone: tells whether a candidate (bytes of digits and separators) is a telephone number; without it none is.
+    """
+
+    def __init__(
+        self, rules: Sequence[tuple[str, str]], phone: Callable[[bytes], bool] | None = None
+    ) -> None: ...
+    @property
+    def rules(self) -> tuple[tuple[str, str], ...]: ...
+    def first(self, text: bytes, budget: Budget | None = None) -> int:
+        """Return the index of the first listed rule that matches something in UTF-8 text, -1 without any."""
+    def edits(self, text: bytes, budget: Budget | None = None) -> list[tuple[int, int, bytes, int]]:
+        """Return what masking replaces: (start, stop, replacement, rule) in ascending order, offsets in UTF-8 bytes.
+
+        Rules run in their order, each on what the ones before have left; the offsets are those of `text`. Past the
+        budget, and past MAX_MATCHES of one pattern, all the rest is masked.
+        """
+    def mask(self, text: bytes) -> bytes:
+        """Return the text with all edits made."""

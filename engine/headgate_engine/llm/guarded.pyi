@@ -1,0 +1,8 @@
+from headgate_engine.plan.tap import ResponseTap
+
+ENCODED: str
+MAX_DECODED: int
+TOO_LARGE: str
+
+class GuardTap(ResponseTap):
+    """A ResponseTap that asks guards about an answer in the client's format."""

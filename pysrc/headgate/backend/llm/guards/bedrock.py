@@ -1,0 +1,89 @@
+"""Bedrock guardrails: ApplyGuardrail of the Amazon Bedrock Runtime API."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from urllib.parse import quote
+
+from headgate.backend.llm.guards.contract import Answer, Asked, GuardFailure, Refused
+from headgate.backend.llm.guards.service import JSON_TYPE, Service, encoded, want
+from headgate.crypto.aws_signature import AwsCredentials, Signed, ambient_credentials, sign
+from headgate.dialect.llm.transcript.edit import Changes, difference
+from headgate.ir.policy.prompt_guard import BedrockGuard
+from headgate.policy.environment import Environment
+
+
+class Guardrail:
+    """Refuses what is blocked, and puts masked texts in the place of those that were sent."""
+
+    kind = "bedrockGuardrails"
+    asks = True
+
+    def __init__(self, guard: BedrockGuard, env: Environment) -> None:
+        self.region = guard.region
+        identifier, version = (quote(text, safe="") for text in (guard.identifier, guard.version))
+        self.path = f"{guard.service.prefix}/guardrail/{identifier}/version/{version}/apply"
+        self.service = Service(guard.service, env)
+        self.bearer = bool(guard.service.keys)
+        self.own = None
+        if guard.aws is not None:
+            keys = guard.aws
+            self.own = AwsCredentials(access=keys.access, secret=keys.secret, token=keys.token)
+
+    async def judge(self, asked: Asked) -> Answer:
+        """Judge texts."""
+        runs = [run for run in asked.runs if run.text(asked.body)]
+        if not runs:
+            return None
+        texts = [run.text(asked.body).decode("utf-8", "replace") for run in runs]
+        payload = {
+            "source": "INPUT" if asked.phase == "request" else "OUTPUT",
+            "content": [{"text": {"text": text}} for text in texts],
+        }
+        answer = want(await self._ask(encoded(payload)), dict, "document")
+        action = want(answer.get("action"), str, "action")
+        if action == "NONE":
+            return None
+        if action != "GUARDRAIL_INTERVENED":
+            raise GuardFailure(f"the answer's action {action!r} means nothing")
+        actions = set(_actions(answer.get("assessments")))
+        outputs = answer.get("outputs")
+        if "BLOCKED" in actions or "ANONYMIZED" not in actions:
+            return Refused(rule="blocked")
+        if not isinstance(outputs, list) or len(outputs) != len(runs):
+            return Refused(rule="blocked")
+        changes = Changes(asked.body)
+        for run, output, old in zip(runs, outputs, texts, strict=True):
+            new = want(want(output, dict, "output").get("text"), str, "text")
+            changes.text(run.pieces, run.joiner, difference(old.encode(), new.encode("utf-8", "replace")))
+        try:
+            return changes.done() if changes else None
+        except ValueError as error:
+            raise GuardFailure(f"a mask broke the JSON of a tool's input or output: {error}") from None
+
+    async def _ask(self, body: bytes) -> Any:
+        client, authority = self.service.choose()
+        headers = self.service.headers([])
+        if not self.bearer:
+            credentials = self.own or ambient_credentials(os.environ)
+            if credentials is None:
+                raise GuardFailure("there are no AWS credentials")
+            signed = Signed(method="POST", host=authority, path=self.path, body=body, headers=(JSON_TYPE,))
+            headers += sign(signed, credentials, region=self.region, service="bedrock")
+        return await self.service.call(client, ("POST", self.path), headers, body)
+
+
+def _actions(value: Any) -> list[str]:
+    """Return every `action` within assessments, however deep."""
+    found: list[str] = []
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            if isinstance(one.get("action"), str):
+                found.append(one["action"])
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+    return found

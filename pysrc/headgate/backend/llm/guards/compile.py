@@ -1,0 +1,362 @@
+"""Guards of one configuration, compiled, and their work on one request."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Coroutine, Iterable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar, assert_never
+
+import re2
+
+from headgate.backend.llm.guards.bedrock import Guardrail
+from headgate.backend.llm.guards.content_safety import ContentSafety
+from headgate.backend.llm.guards.contract import Answer, Asked, Guard, GuardFailure, Known, Pairs, Phase, Refused
+from headgate.backend.llm.guards.model_armor import ModelArmor
+from headgate.backend.llm.guards.moderation import Moderation
+from headgate.backend.llm.guards.regex import PatternGuard, scanner_of
+from headgate.backend.llm.guards.stream import FAILED, GuardedStream, machine
+from headgate.backend.llm.guards.webhook import REASON, Webhook
+from headgate.dialect.llm import enrichment
+from headgate.dialect.llm.transcript.contract import Scope, Transcript
+from headgate.dialect.llm.transcript.table import GUARDED, reply_texts, request_texts
+from headgate.ir.match import ValueMatch
+from headgate.ir.policy.prompt_guard import (
+    BedrockGuard,
+    ContentSafetyGuard,
+    GuardEntry,
+    GuardKind,
+    ModelArmorGuard,
+    ModerationGuard,
+    PromptEnrichment,
+    PromptGuard,
+    RegexGuard,
+    WebhookGuard,
+)
+from headgate.policy.environment import Environment
+from headgate.telemetry.metrics import series_key
+from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.expr.program import Program
+from headgate_engine.shared.counters import Counter
+from headgate_engine.shared.segment import SegmentFull
+
+logger = logging.getLogger("headgate.guard")
+
+CHECKS: Final = "gw_guardrail_checks_total"
+ACTIONS: Final = ("Allow", "Mask", "Reject", "FailOpen", "FailClosed")
+LOG_FIELD: Final = "gw.ai.guardrail"
+CANNOT_TELL: Final = Reply(503, b"failed to process LLM request: prompt guard failed", (), REASON)
+# What belongs to a connection or a body, and not to what is forwarded.
+NOT_FORWARDED: Final = frozenset(
+    (
+        "host", "content-length", "content-encoding", "transfer-encoding", "connection", "te", "trailer", "upgrade",
+        "expect",
+    )
+)  # fmt: skip
+Outcome = bytes | Reply
+T = TypeVar("T")
+
+
+async def settled(found: Outcome | Awaitable[Outcome]) -> Outcome:
+    """Return a value that may have to be waited for."""
+    return await found if isinstance(found, Awaitable) else found
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One guard with what surrounds it. `programs`: name -> expression; `forwarded`: (name, test)."""
+
+    guard: Guard
+    source: GuardEntry
+    scopes: frozenset[Scope]
+    refusal: Reply
+    counters: dict[str, Counter]
+    programs: tuple[tuple[str, Program], ...] = ()
+    forwarded: tuple[tuple[str, Any], ...] = ()
+
+    def count(self, action: str) -> None:
+        counter = self.counters.get(action)
+        if counter is not None:
+            counter.add(1)
+
+
+class Guards:
+    """The guards of one model, backend or route."""
+
+    def __init__(self, guard: PromptGuard, env: Environment) -> None:
+        self.source = guard
+        self.entries: dict[Phase, tuple[_Entry, ...]] = {
+            "request": tuple(_entry(one, "request", env) for one in guard.request),
+            "response": tuple(_entry(one, "response", env) for one in guard.response),
+        }
+        self.reads_request = any(
+            any(name.split(".")[0] == "llmRequest" for name in program.variables)
+            for entry in self.entries["request"]
+            for _, program in entry.programs
+        )
+        answers = self.entries["response"]
+        masks = [one.source.guard for one in answers if _masks(one)]
+        rules = tuple(rule for one in masks if isinstance(one, RegexGuard) for rule in one.rules)
+        self.stream_scanner = scanner_of(rules) if rules and guard.streaming and guard.stream_masks else None
+        self.stream_judges = tuple(one for one in answers if not _masks(one))
+        self.asks = {phase: any(one.guard.asks for one in entries) for phase, entries in self.entries.items()}
+
+    def begin(self, ctx: RequestContext) -> GuardCall:
+        """Begin with a request, while its head is still the client's."""
+        return GuardCall(self, ctx)
+
+
+class GuardCall:
+    """The guards' work on one request."""
+
+    def __init__(self, guards: Guards, ctx: RequestContext) -> None:
+        self.guards = guards
+        self.ctx = ctx
+        self.known = Known()
+        head = ctx.request
+        if any(entry.forwarded for entries in guards.entries.values() for entry in entries):
+            self.known.forwarded = [(name.lower(), value) for name, value in head.items()]
+            self.known.traceparent = head.get("traceparent")
+        # Later the head is the provider's: with its credential, which no webhook may see.
+        for index, entry in enumerate(guards.entries["response"]):
+            if entry.programs:
+                self.known.headers[index, "response"] = _values(entry, ctx)
+
+    def request(self, body: bytes, form: str) -> Outcome | Awaitable[Outcome]:
+        """Return the body that may go on, or the answer that ends the request."""
+        if form not in GUARDED or not self.guards.entries["request"]:
+            return body
+        if self.guards.reads_request:
+            self._tell(body)
+        for index, entry in enumerate(self.guards.entries["request"]):
+            if entry.programs:
+                self.known.headers[index, "request"] = _values(entry, self.ctx)
+        work = self._run("request", body, form, self.known.forwarded)
+        return work if self.guards.asks["request"] else finished(work)
+
+    def answers(self, form: str) -> bool:
+        """Whether anything is asked about replies of that format."""
+        return form in GUARDED and bool(self.guards.entries["response"])
+
+    def cannot_tell(self, reason: str) -> Reply:
+        """Return what takes the place of a reply that cannot be read."""
+        logger.warning("reply not readable", extra={"error": reason})
+        self.ctx.add_log_field(LOG_FIELD, "unreadable")
+        return CANNOT_TELL
+
+    def response(self, body: bytes, form: str, headers: Iterable[tuple[str, str]] = ()) -> Outcome | Awaitable[Outcome]:
+        """Return the reply that may go to the client, or what takes its place. headers: those of the provider."""
+        if form not in GUARDED or not self.guards.entries["response"]:
+            return body
+        work = self._run("response", body, form, self._answered(headers))
+        return work if self.guards.asks["response"] else finished(work)
+
+    def stream(self, form: str, headers: Iterable[tuple[str, str]] = ()) -> GuardedStream | None:
+        """Return what a streamed reply goes through, None when it passes as it is."""
+        guards = self.guards
+        if not guards.source.streaming or form not in GUARDED:
+            return None
+        judges = guards.stream_judges
+        if not judges and guards.stream_scanner is None:
+            return None
+        sizes = (guards.source.window, guards.source.overlap)
+        forwarded = self._answered(headers)
+
+        def judge(texts: list[bytes]) -> Refused | Awaitable[Refused | None] | None:
+            work = self._window(texts, forwarded)
+            return work if guards.asks["response"] else finished(work)
+
+        return GuardedStream(
+            machine(form, bool(judges), guards.stream_scanner, sizes), judge, _message, self._masked_stream
+        )
+
+    # -- the loop ------------------------------------------------------------------------------------------------------
+    async def _run(self, phase: Phase, body: bytes, form: str, forwarded: Pairs) -> Outcome:
+        read = request_texts if phase == "request" else reply_texts
+        transcript = None
+        for index, entry in enumerate(self.guards.entries[phase]):
+            try:
+                transcript = read(body, form) if transcript is None else transcript
+                answer = await self._judge(entry, index, phase, transcript, forwarded)
+            except (GuardFailure, ValueError) as error:
+                if self._failed(entry, error):
+                    continue
+                return CANNOT_TELL
+            if isinstance(answer, Refused):
+                self._log(entry, answer)
+                return answer.reply or entry.refusal
+            entry.count("Allow" if answer is None else "Mask")
+            if answer is not None:
+                body, transcript = answer, None
+        return body
+
+    async def _window(self, texts: list[bytes], forwarded: Pairs) -> Refused | None:
+        """Judge what choices say in one window: as a reply of that many choices."""
+        told = [{"message": {"role": "assistant", "content": text.decode("utf-8", "replace")}} for text in texts]
+        transcript = reply_texts(json.dumps({"choices": told}, ensure_ascii=False).encode(), "completions")
+        for index, entry in enumerate(self.guards.entries["response"]):
+            if entry not in self.guards.stream_judges:
+                continue
+            try:
+                answer = await self._judge(entry, index, "response", transcript, forwarded)
+            except (GuardFailure, ValueError) as error:
+                if self._failed(entry, error):
+                    continue
+                return Refused(Reply(503, FAILED.encode(), (), REASON))
+            if isinstance(answer, Refused):
+                self._log(entry, answer)
+                return Refused(answer.reply or entry.refusal)
+            entry.count("Allow")
+        return None
+
+    async def _judge(
+        self, entry: _Entry, index: int, phase: Phase, transcript: Transcript, forwarded: Pairs
+    ) -> Answer:
+        headers = self.known.headers.get((index, phase), [])
+        if entry.forwarded:
+            own = {name for name, _ in headers}
+            headers = [*headers, *((name, value) for name, value in _fitting(entry, forwarded) if name not in own)]
+        runs = transcript.of(entry.scopes)
+        answer = entry.guard.judge(Asked(phase, transcript, runs, headers, self.known.budget))
+        return await answer if isinstance(answer, Awaitable) else answer
+
+    # -- what is known of the request ----------------------------------------------------------------------------------
+    def _tell(self, body: bytes) -> None:
+        try:
+            told = json.loads(body)
+        except (ValueError, RecursionError):
+            return
+        self.ctx.dynamic = (self.ctx.dynamic or {}) | {"llmRequest": told}
+
+    def _answered(self, headers: Iterable[tuple[str, str]]) -> Pairs:
+        """Return the provider's headers, with the request's trace instead of another one."""
+        if not any(entry.forwarded for entry in self.guards.entries["response"]):
+            return []
+        found = [(name.lower(), value) for name, value in headers]
+        if self.known.traceparent is not None:
+            found = [(name, value) for name, value in found if name != "traceparent"]
+            found.append(("traceparent", self.known.traceparent))
+        return found
+
+    def _failed(self, entry: _Entry, error: Exception) -> bool:
+        """Note that a guard could not tell; whether that lets the text pass."""
+        may_pass = entry.source.fail_open and entry.guard.asks
+        logger.warning("guard failed", extra={"guard": entry.guard.kind, "error": str(error), "passed": may_pass})
+        entry.count("FailOpen" if may_pass else "FailClosed")
+        if not may_pass:
+            self.ctx.add_log_field(LOG_FIELD, f"{entry.guard.kind}: failed")
+        return may_pass
+
+    def _log(self, entry: _Entry, refused: Refused) -> None:
+        entry.count("Reject")
+        self.ctx.add_log_field(LOG_FIELD, f"{entry.guard.kind}: {refused.rule}" if refused.rule else entry.guard.kind)
+
+    def _masked_stream(self) -> None:
+        for entry in self.guards.entries["response"]:
+            if _masks(entry):
+                entry.count("Mask")
+
+
+def _masks(entry: _Entry) -> bool:
+    return isinstance(entry.guard, PatternGuard) and entry.guard.masks
+
+
+def _message(refused: Refused) -> str:
+    assert refused.reply is not None
+    return refused.reply.body.decode("utf-8", "replace")
+
+
+def finished(work: Coroutine[Any, None, T]) -> T:
+    """Return what a coroutine comes to that waits for nothing."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        found: T = done.value
+        return found
+    raise RuntimeError("a guard that asks nobody waits")
+
+
+# -- compiling ---------------------------------------------------------------------------------------------------------
+def compile_guards(guard: PromptGuard | None, env: Environment) -> Guards | None:
+    """Return the guards of a configuration; None when there are none."""
+    return None if guard is None else Guards(guard, env)
+
+
+def enrich(body: bytes, form: str, added: PromptEnrichment | None) -> bytes:
+    """Return the body of a request with the configuration's messages around the client's."""
+    if added is None:
+        return body
+    prepend, append = ([enrichment.Message(*pair) for pair in pairs] for pairs in (added.prepend, added.append))
+    return enrichment.enrich(body, form, prepend, append)
+
+
+def _entry(source: GuardEntry, phase: Phase, env: Environment) -> _Entry:
+    guard = _guard(source.guard, env)
+    rejection = source.rejection
+    headers = tuple((name.encode(), value.encode("latin-1")) for name, value in rejection.headers)
+    found = _Entry(
+        guard=guard,
+        source=source,
+        # Replies have one kind of text.
+        scopes=frozenset(map(Scope, source.scopes)) if phase == "request" else frozenset((Scope.MESSAGES,)),
+        refusal=Reply(rejection.status, rejection.body, headers, REASON),
+        counters=_counters(env, phase, guard.kind),
+    )
+    if isinstance(source.guard, WebhookGuard):
+        name = "llm" if phase == "request" else "route"
+        found.programs = tuple((header, env.program(text, name)) for header, text in source.guard.headers)
+        found.forwarded = tuple((one.name, _test(one)) for one in source.guard.forwarded)
+    return found
+
+
+def _guard(guard: GuardKind, env: Environment) -> Guard:
+    match guard:
+        case RegexGuard():
+            return PatternGuard(guard)
+        case WebhookGuard():
+            return Webhook(guard, env)
+        case ModerationGuard():
+            return Moderation(guard, env)
+        case BedrockGuard():
+            return Guardrail(guard, env)
+        case ModelArmorGuard():
+            return ModelArmor(guard, env)
+        case ContentSafetyGuard():
+            return ContentSafety(guard, env)
+        case _:
+            assert_never(guard)
+
+
+def _counters(env: Environment, phase: Phase, kind: str) -> dict[str, Counter]:
+    found = {}
+    for action in ACTIONS:
+        labels = {"phase": phase.capitalize(), "action": action, "guard": kind}
+        try:
+            found[action] = Counter(env.segment, series_key(CHECKS, labels))
+        except SegmentFull:
+            break
+    return found
+
+
+def _test(match: ValueMatch) -> Any:
+    if match.kind == "exact":
+        return match.value.__eq__
+    return re2.compile(match.value).fullmatch
+
+
+def _fitting(entry: _Entry, headers: Pairs) -> Pairs:
+    """Return the headers that go along: all of a name when one of its values fits."""
+    names = {
+        name
+        for wanted, test in entry.forwarded
+        for name, value in headers
+        if name == wanted and name not in NOT_FORWARDED and test(value)
+    }
+    return [(name, value) for name, value in headers if name in names]
+
+
+def _values(entry: _Entry, ctx: RequestContext) -> Pairs:
+    """Return the headers that expressions give; one without a value gives none."""
+    found = ((name, program.header_value(ctx)) for name, program in entry.programs)
+    return [(name, value.decode("latin-1")) for name, value in found if value]

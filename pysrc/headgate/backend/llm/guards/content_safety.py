@@ -1,0 +1,51 @@
+"""Azure AI Content Safety: text:analyze and text:detectJailbreak."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from headgate.backend.llm.guards.contract import Answer, Asked, Refused
+from headgate.backend.llm.guards.service import Service, want
+from headgate.ir.policy.prompt_guard import ContentSafetyGuard
+from headgate.policy.environment import Environment
+
+# One call takes so many characters.
+MAX_CHARS = 10_000
+
+
+class ContentSafety:
+    """Refuses what is rated too high, stands on a list, or looks like an attack."""
+
+    kind = "azureContentSafety"
+    asks = True
+
+    def __init__(self, guard: ContentSafetyGuard, env: Environment) -> None:
+        self.guard = guard
+        self.service = Service(guard.service, env)
+
+    async def judge(self, asked: Asked) -> Answer:
+        """Judge texts, as many calls as it takes."""
+        whole = "\n".join(asked.texts())
+        for text in (whole[at : at + MAX_CHARS] for at in range(0, len(whole), MAX_CHARS)):
+            if self.guard.analyze and await self._analyzed(text):
+                return Refused(rule="analyzeText")
+            if self.guard.jailbreak_version is not None and asked.phase == "request" and await self._attacks(text):
+                return Refused(rule="detectJailbreak")
+        return None
+
+    async def _analyzed(self, text: str) -> bool:
+        guard = self.guard
+        path = f"/contentsafety/text:analyze?api-version={quote(guard.version, safe='')}"
+        payload = {"text": text, "blocklistNames": list(guard.blocklists), "haltOnBlocklistHit": guard.halt_on_hit}
+        answer = want(await self.service.post(path, payload), dict, "document")
+        if want(answer.get("blocklistsMatch") or [], list, "blocklistsMatch"):
+            return True
+        rated = want(answer.get("categoriesAnalysis"), list, "categoriesAnalysis")
+        levels = [want(want(one, dict, "category").get("severity"), int, "severity") for one in rated]
+        return any(level >= guard.threshold for level in levels)
+
+    async def _attacks(self, text: str) -> bool:
+        path = f"/contentsafety/text:detectJailbreak?api-version={quote(self.guard.jailbreak_version or '', safe='')}"
+        answer = want(await self.service.post(path, {"text": text}), dict, "document")
+        analysis = want(answer.get("jailbreakAnalysis"), dict, "jailbreakAnalysis")
+        return bool(want(analysis.get("detected"), bool, "detected"))

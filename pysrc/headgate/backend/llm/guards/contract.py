@@ -1,0 +1,76 @@
+"""What guards are asked and what they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from headgate.dialect.llm.transcript.contract import Run, Transcript
+from headgate.errors import GatewayError, Source
+from headgate_engine.context.request import Reply
+from headgate_engine.guard.scan import Budget
+
+Phase = Literal["request", "response"]
+Pairs = list[tuple[str, str]]
+
+
+class GuardFailure(GatewayError):
+    """A guard could not tell: its service did not answer, or with something that cannot be used."""
+
+    source = Source.INTERNAL
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The guard refuses. `reply`: the answer that it wants; None: that of the configuration. `rule`: for the log."""
+
+    reply: Reply | None = None
+    rule: str = ""
+
+
+@dataclass(slots=True)
+class Known:
+    """What a request's guards know of it. `headers`: per guard and phase, those its expressions gave, `:path`,
+    `:method` and `:authority` among them. `forwarded`: the client's headers; `budget`: what scanning may cost.
+    """
+
+    headers: dict[tuple[int, Phase], Pairs] = field(default_factory=dict)
+    forwarded: Pairs = field(default_factory=list)
+    traceparent: str | None = None
+    budget: Budget = field(default_factory=Budget)
+
+
+@dataclass(slots=True)
+class Asked:
+    """One question. `transcript`: all texts of the body; `runs`: those in scope. `headers`: of this guard."""
+
+    phase: Phase
+    transcript: Transcript
+    runs: list[Run]
+    headers: Pairs
+    budget: Budget
+
+    @property
+    def body(self) -> bytes:
+        return self.transcript.body
+
+    def texts(self) -> list[str]:
+        """Return what the runs say, empty ones left out."""
+        found = (run.text(self.body).decode("utf-8", "replace") for run in self.runs)
+        return [text for text in found if text]
+
+
+# None: nothing against it. bytes: the body with masks. Refused: no.
+Answer = None | bytes | Refused
+
+
+class Guard(Protocol):
+    """One compiled guard. `kind`: for logs and counters. `asks`: it may have to wait for a service."""
+
+    kind: str
+    asks: bool
+
+    def judge(self, asked: Asked) -> Answer | Awaitable[Answer]:
+        """Judge texts; raises GuardFailure when it cannot tell."""
+

@@ -1,0 +1,31 @@
+"""OpenAI moderation: https://platform.openai.com/docs/api-reference/moderations."""
+
+from __future__ import annotations
+
+from headgate.backend.llm.guards.contract import Answer, Asked, GuardFailure, Refused
+from headgate.backend.llm.guards.service import Service, want
+from headgate.ir.policy.prompt_guard import ModerationGuard
+from headgate.policy.environment import Environment
+
+
+class Moderation:
+    """Refuses what is flagged."""
+
+    kind = "openAIModeration"
+    asks = True
+
+    def __init__(self, guard: ModerationGuard, env: Environment) -> None:
+        self.model = guard.model
+        self.service = Service(guard.service, env)
+
+    async def judge(self, asked: Asked) -> Answer:
+        """Judge texts."""
+        texts = asked.texts()
+        if not texts:
+            return None
+        answer = await self.service.post("/v1/moderations", {"input": texts, "model": self.model})
+        results = want(want(answer, dict, "document").get("results"), list, "results")
+        if len(results) != len(texts):
+            raise GuardFailure(f"{len(results)} results for {len(texts)} texts")
+        flagged = [want(want(one, dict, "result").get("flagged"), bool, "flagged") for one in results]
+        return Refused(rule="flagged") if any(flagged) else None

@@ -1,0 +1,77 @@
+"""Guards that look for patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
+
+from headgate.backend.llm.guards.contract import Answer, Asked, GuardFailure, Refused
+from headgate.dialect.llm.transcript.edit import Changes
+from headgate.ir.policy.prompt_guard import GuardRule, RegexGuard
+from headgate_engine.guard.scan import Scanner
+
+# Countries whose numbers count without a country code.
+REGIONS: Final = ("US", "GB", "DE", "IL", "IN", "CA", "BR")
+
+
+@lru_cache(maxsize=1)
+def telephone() -> Callable[[bytes], bool]:
+    """Return what tells telephone numbers; its library is loaded by the first configuration that wants it."""
+    import phonenumbers
+
+    @lru_cache(maxsize=1024)
+    def is_number(candidate: bytes) -> bool:
+        text = candidate.decode("utf-8", "replace")
+        for region in REGIONS:
+            try:
+                if phonenumbers.is_valid_number(phonenumbers.parse(text, region)):
+                    return True
+            except phonenumbers.NumberParseException:
+                continue
+        return False
+
+    return is_number
+
+
+def scanner_of(rules: tuple[GuardRule, ...]) -> Scanner:
+    """Return the compiled rules."""
+    wants_phone = any(rule.kind == "builtin" and rule.text == "phoneNumber" for rule in rules)
+    return Scanner([(rule.kind, rule.text) for rule in rules], telephone() if wants_phone else None)
+
+
+class PatternGuard:
+    """Masks or refuses what its rules match."""
+
+    kind = "regex"
+    asks = False
+
+    def __init__(self, guard: RegexGuard) -> None:
+        self.rules = guard.rules
+        self.masks = guard.action == "mask"
+        self.scanner = scanner_of(guard.rules)
+
+    def judge(self, asked: Asked) -> Answer:
+        """Judge texts."""
+        if not self.masks:
+            for run in asked.runs:
+                rule = self.scanner.first(run.text(asked.body), asked.budget)
+                if rule >= 0:
+                    return Refused(rule=self.name_of(rule))
+            return None
+        changes = Changes(asked.body)
+        for run in asked.runs:
+            edits = self.scanner.edits(run.text(asked.body), asked.budget)
+            if edits:
+                changes.text(run.pieces, run.joiner, [edit[:3] for edit in edits])
+        if not changes:
+            return None
+        try:
+            return changes.done()
+        except ValueError as error:
+            raise GuardFailure(f"a mask broke the JSON of a tool's input or output: {error}") from None
+
+    def name_of(self, rule: int) -> str:
+        """Return what logs call a rule."""
+        found = self.rules[rule]
+        return found.name or (found.text if found.kind == "builtin" else f"pattern {rule + 1}")

@@ -1,0 +1,65 @@
+"""Texts of chat completions."""
+
+from __future__ import annotations
+
+from headgate.dialect.llm.transcript.contract import Builder, Piece, Scope, Span, Turn, elements
+
+SYSTEM = ("system", "developer")
+TOOL = ("tool", "function")
+
+
+def scope_of(roles: list[str]) -> Scope:
+    """Return the scope of a message; of several roles the one that is looked at more closely counts."""
+    if any(role not in TOOL for role in roles) or not roles:
+        return Scope.SYSTEM_PROMPT if roles and all(role in SYSTEM for role in roles) else Scope.MESSAGES
+    return Scope.TOOL_OUTPUT
+
+
+def request(builder: Builder) -> None:
+    """Note the messages with their tool calls."""
+    for start, _ in builder.rows(builder.fields(0), "messages"):
+        fields = builder.fields(start)
+        roles = builder.words(fields, "role")
+        scope = scope_of(roles)
+        turn = builder.turn(roles[-1] if roles else "", b" ")
+        for span in fields.get("content", ()):
+            _content(builder, span, scope, turn)
+        builder.cut()
+        for call, _ in builder.rows(fields, "tool_calls"):
+            called = builder.fields(call)
+            for name, what in (("function", "arguments"), ("custom", "input")):
+                for inner, _ in called.get(name, ()):
+                    builder.values(Scope.TOOL_INPUT, builder.fields(inner), what)
+        for inner, _ in fields.get("function_call", ()):
+            builder.values(Scope.TOOL_INPUT, builder.fields(inner), "arguments")
+
+
+def _content(
+    builder: Builder, span: Span, scope: Scope, turn: Turn, clears: tuple[tuple[int, int, bytes], ...] = ()
+) -> None:
+    if builder.is_text(span):
+        builder.add(scope, Piece(*span, clears=clears), turn)
+        return
+    for row, element in elements(builder.rows({"content": [span]}, "content")):
+        if builder.is_text(row):
+            builder.add(scope, Piece(*row, element=element, clears=clears), turn)
+            continue
+        fields = builder.fields(row[0])
+        texts = [one for one in fields.get("text", ()) if builder.is_text(one)]
+        if not texts:
+            builder.cut()
+        for one in texts:
+            builder.add(scope, Piece(*one, element=element, clears=clears), turn)
+
+
+def reply(builder: Builder) -> None:
+    """Note what the choices say. Token probabilities repeat it and annotations count its characters."""
+    for start, _ in builder.rows(builder.fields(0), "choices"):
+        choice = builder.fields(start)
+        turn = builder.turn("assistant", b" ")
+        clears = [(*span, b"null") for span in choice.get("logprobs", ())]
+        for inner, _ in choice.get("message", ()):
+            message = builder.fields(inner)
+            clears += [(*span, b"[]") for span in message.get("annotations", ())]
+            for span in message.get("content", ()):
+                _content(builder, span, Scope.MESSAGES, turn, tuple(clears))

@@ -1,0 +1,99 @@
+"""Changes of what a body says, made in place: all other bytes stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+from headgate.dialect.llm.transcript.contract import NOWHERE, Piece, piece_text
+from headgate_engine.guard.spans import check, splice
+
+Edit = tuple[int, int, bytes]
+
+
+class Changes:
+    """Collects changes of one body; `done()` makes them."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+        self._spans: dict[tuple[int, int], bytes] = {}
+        self._raw = False
+
+    def __bool__(self) -> bool:
+        return bool(self._spans)
+
+    def text(self, pieces: Sequence[Piece], joiner: bytes, edits: Sequence[Edit]) -> None:
+        """Change what pieces with `joiner` between them say. Edits ascend without overlaps.
+
+        An edit over several pieces goes into the last one; those before it lose what it covers, and are left out when
+        nothing remains and they may be.
+        """
+        texts = [piece_text(self.body, piece) for piece in pieces]
+        local: list[list[Edit]] = [[] for _ in pieces]
+        starts = []
+        at = 0
+        for text in texts:
+            starts.append(at)
+            at += len(text) + len(joiner)
+        for start, stop, replacement in edits:
+            touched = [
+                i for i, low in enumerate(starts) if max(start, low) < min(stop, low + len(texts[i]))
+            ]
+            for i in touched:
+                low = starts[i]
+                new = replacement if i == touched[-1] else b""
+                local[i].append((max(start - low, 0), min(stop - low, len(texts[i])), new))
+            if not touched and pieces:
+                # Between two pieces, or nothing was there.
+                i = max((i for i, low in enumerate(starts) if low <= start), default=0)
+                place = min(start - starts[i], len(texts[i]))
+                local[i].append((place, place, replacement))
+        for piece, text, changes in zip(pieces, texts, local, strict=True):
+            if changes:
+                self._piece(piece, text, changes)
+
+    def _piece(self, piece: Piece, text: bytes, edits: list[Edit]) -> None:
+        gone = len(text) == sum(stop - start for start, stop, _ in edits) and not any(new for _, _, new in edits)
+        if gone and piece.element != NOWHERE:
+            self._spans[piece.element] = b""
+            return
+        if piece.raw:
+            self._raw = True
+            for start, stop, new in edits:
+                self._spans[piece.start + start, piece.start + stop] = new
+        else:
+            self._spans[piece.start, piece.stop] = splice(self.body, piece.start, piece.stop, edits)
+        for start, stop, new in piece.clears:
+            self._spans[start, stop] = new
+
+    def done(self) -> bytes:
+        """Return the new body; PeekError (a ValueError) when changes of raw JSON broke it."""
+        parts, at = [], 0
+        for (start, stop), new in sorted(self._spans.items()):
+            if start < at:
+                continue                          # within an item that is left out
+            parts.append(self.body[at:start])
+            parts.append(new)
+            at = stop
+        parts.append(self.body[at:])
+        found = b"".join(parts)
+        if self._raw:
+            check(found)
+        return found
+
+
+def difference(old: bytes, new: bytes) -> list[Edit]:
+    """Return the one edit that makes `new` of `old`, as short as can be; none when they are equal. Both are UTF-8."""
+    if old == new:
+        return []
+    before, after = old.decode("utf-8", "replace"), new.decode("utf-8", "replace")
+    head = _same(before, after)
+    tail = _same(before[head:][::-1], after[head:][::-1])
+    start = len(before[:head].encode())
+    stop = len(before[: len(before) - tail].encode())
+    return [(start, stop, after[head : len(after) - tail].encode())]
+
+
+def _same(one: str, other: str) -> int:
+    """Return with how many characters both begin."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -1,0 +1,95 @@
+"""Texts of Anthropic messages (and of their token counts, which have the same request)."""
+
+from __future__ import annotations
+
+from headgate.dialect.llm.transcript.contract import Builder, Piece, Scope, Span, Turn, elements
+
+UNSEEN = frozenset(("thinking", "redacted_thinking", "web_search_tool_result", "image"))
+CALLS = frozenset(("tool_use", "server_tool_use", "mcp_tool_use"))
+RESULT = "tool_result"
+
+
+def request(builder: Builder) -> None:
+    """Note the system prompt and the messages."""
+    top = builder.fields(0)
+    for span in top.get("system", ()):
+        turn = builder.turn("system", b"\n")
+        blocks(builder, span, Scope.SYSTEM_PROMPT, turn, b"\n")
+    for start, _ in builder.rows(top, "messages"):
+        fields = builder.fields(start)
+        roles = builder.words(fields, "role")
+        scope = Scope.SYSTEM_PROMPT if roles and all(role == "system" for role in roles) else Scope.MESSAGES
+        turn = builder.turn(roles[-1] if roles else "", b" ")
+        for span in fields.get("content", ()):
+            blocks(builder, span, scope, turn, b" ")
+
+
+def blocks(builder: Builder, span: Span, scope: Scope, turn: Turn | None, joiner: bytes) -> None:
+    """Note a content: a string, or blocks."""
+    if builder.is_text(span):
+        builder.add(scope, Piece(*span), turn, joiner)
+        return
+    for row, element in elements(builder.rows({"content": [span]}, "content")):
+        fields = builder.fields(row[0])
+        kinds = builder.words(fields, "type")
+        kind = kinds[-1] if kinds else ""
+        if kind == "mid_conv_system":
+            builder.cut()
+            for inner in fields.get("content", ()):
+                blocks(builder, inner, Scope.SYSTEM_PROMPT, None, joiner)
+            builder.strings(Scope.SYSTEM_PROMPT, fields, "text")
+            continue
+        texts = [one for one in fields.get("text", ()) if builder.is_text(one)]
+        if texts and ("text" in kinds or not kinds):
+            for one in texts:
+                builder.add(scope, Piece(*one, element=element), turn, joiner)
+            continue
+        builder.cut()
+        if len(kinds) == 1 and kind in UNSEEN:
+            continue
+        if any(one in CALLS for one in kinds):
+            builder.values(Scope.TOOL_INPUT, fields, "input")
+        elif any(one.endswith(RESULT) for one in kinds):
+            _result(builder, fields)
+        else:
+            _document(builder, fields, scope)
+
+
+def _result(builder: Builder, fields: dict[str, list[Span]]) -> None:
+    for span in fields.get("content", ()):
+        if builder.is_text(span) or builder.body[span[0]] == 91:
+            blocks(builder, span, Scope.TOOL_OUTPUT, None, b" ")
+            builder.cut()
+        elif builder.body[span[0]] == 123:
+            builder.alone(Scope.TOOL_OUTPUT, span)
+
+
+def _document(builder: Builder, fields: dict[str, list[Span]], scope: Scope) -> None:
+    """Documents, search results, compactions: everything that they say."""
+    builder.strings(scope, fields, "title", "context")
+    for span in fields.get("content", ()):
+        blocks(builder, span, scope, None, b" ")
+        builder.cut()
+    for span in fields.get("source", ()):
+        if builder.is_text(span):
+            builder.alone(scope, span)
+            continue
+        source = builder.fields(span[0])
+        if "base64" not in builder.words(source, "type"):
+            builder.strings(scope, source, "data")
+        for inner in source.get("content", ()):
+            blocks(builder, inner, scope, None, b" ")
+            builder.cut()
+
+
+def reply(builder: Builder) -> None:
+    """Note the text blocks; they are one choice."""
+    turn = builder.turn("assistant", b" ")
+    for row in builder.rows(builder.fields(0), "content"):
+        fields = builder.fields(row[0])
+        texts = [one for one in fields.get("text", ()) if builder.is_text(one)]
+        if not texts or "text" not in builder.words(fields, "type"):
+            builder.cut()
+            continue
+        for one in texts:
+            builder.add(Scope.MESSAGES, Piece(*one), turn)

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import uvloop
+from tests.oracles.guard_rig import Rig, rig
+
+from headgate.backend.llm.guards.compile import CANNOT_TELL, settled
+from headgate.backend.llm.guards.content_safety import MAX_CHARS
+from headgate_engine.context.request import Reply, make_context
+
+KEY = "policies: {backendAuth: {key: azure-key}}"
+ANALYZE = "analyzeText: {severityThreshold: 4, blocklistNames: [b1], haltOnBlocklistHit: true}"
+
+
+def entry(*fields: str) -> str:
+    return "[{azureContentSafety: {endpoint: 'http://127.0.0.1:{port}', " + ", ".join((KEY, *fields)) + "}}]"
+
+
+async def judged(found: Rig, guard: str, text: str = "hello") -> Any:
+    body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
+    reply = await settled(found.guards("{request: " + guard + "}").begin(make_context("POST")).request(body, "completions"))
+    return True if reply == body else reply
+
+
+def rated(*levels: int, hits: tuple[Any, ...] = ()) -> Any:
+    rows = [{"category": "Hate", "severity": level} for level in levels]
+    return {"blocklistsMatch": list(hits), "categoriesAnalysis": rows}
+
+
+def test_what_is_asked() -> None:
+    async def main() -> None:
+        async with rig() as found:
+            found.service.answer = lambda call: (
+                200,
+                json.dumps({"jailbreakAnalysis": {"detected": False}} if "Jailbreak" in call.target else rated(0, 3)).encode(),
+            )
+            assert await judged(found, entry(ANALYZE, "detectJailbreak: {}")) is True
+            first, second = found.service.calls
+            assert first.target == "/contentsafety/text:analyze?api-version=2024-09-01"
+            assert first.json == {"text": "hello", "blocklistNames": ["b1"], "haltOnBlocklistHit": True}
+            assert second.target == "/contentsafety/text:detectJailbreak?api-version=2024-02-15-preview"
+            assert second.json == {"text": "hello"}
+            for call in (first, second):
+                assert sorted(call.headers) == sorted([
+                    ("host", f"127.0.0.1:{found.service.port}"), ("content-type", "application/json"),
+                    ("ocp-apim-subscription-key", "azure-key"), ("content-length", str(len(call.body))),
+                ])  # fmt: skip
+
+    uvloop.run(main())
+
+
+@pytest.mark.parametrize(
+    ("answer", "passes"),
+    [(rated(3, 0), True), (rated(0, 4), False), (rated(6), False), (rated(0, hits=({"blocklistName": "b1"},)), False), (rated(), True)],
+)
+def test_ratings_and_lists(answer: Any, passes: bool) -> None:
+    async def main() -> None:
+        async with rig() as found:
+            found.service.says(answer)
+            reply = await judged(found, entry(ANALYZE))
+            assert (reply is True) is passes
+            assert passes or (isinstance(reply, Reply) and reply.status == 403)
+
+    uvloop.run(main())
+
+
+def test_attacks_and_long_texts() -> None:
+    async def main() -> None:
+        async with rig() as found:
+            found.service.says({"jailbreakAnalysis": {"detected": True}})
+            assert isinstance(await judged(found, entry("detectJailbreak: {apiVersion: v9}")), Reply)
+            assert found.service.calls[0].target.endswith("detectJailbreak?api-version=v9")
+            found.service.calls.clear()
+            found.service.says(rated(0))
+            assert await judged(found, entry(), "x" * (MAX_CHARS + 5)) is True
+            assert [len(call.json["text"]) for call in found.service.calls] == [MAX_CHARS, 5]
+
+    uvloop.run(main())
+
+
+@pytest.mark.parametrize("answer", [{}, [], {"categoriesAnalysis": 3}, {"categoriesAnalysis": [{"severity": "4"}]}, {"categoriesAnalysis": [4]}])
+def test_an_answer_that_cannot_be_read(answer: Any) -> None:
+    async def main() -> None:
+        async with rig() as found:
+            found.service.says(answer)
+            assert await judged(found, entry()) is CANNOT_TELL
+            assert await judged(found, entry("failureMode: failOpen")) is True
+
+    uvloop.run(main())
