@@ -1,30 +1,123 @@
-"""`gwctl`: the operator's tool."""
+"""`gwctl`: the operator's tool.
+
+It speaks HTTP to the admin server of a gateway and imports no server code. Every command lives in a module of its own
+that is imported when it is used, so that the tool starts at once.
+"""
 
 from __future__ import annotations
 
-import argparse
+import importlib
 import sys
 from collections.abc import Sequence
+from typing import Any
+
+import click
+
+FAILED = 1
+INTERRUPTED = 130
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class Commands(click.Group):
+    """A group whose commands are named in a table and imported when they are asked for."""
+
+    def __init__(self, *args: Any, table: dict[str, str], aliases: dict[str, str] | None = None, **kwargs: Any) -> None:
+        """Take `table`, command to `module:attribute`, and `aliases`, other name to command."""
+        super().__init__(*args, **kwargs)
+        self._table = table
+        self._aliases = aliases or {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names for the help text; aliases are not listed."""
+        return [*self._table]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command of that name or alias."""
+        name = self._aliases.get(cmd_name, cmd_name)
+        if name not in self._table:
+            return None
+        module, _, attribute = self._table[name].partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Resolve as click does; an alias goes by its full name in messages."""
+        _, command, rest = super().resolve_command(ctx, args)
+        return command.name if command is not None else None, command, rest
+
+
+proxy = Commands(
+    "proxy",
+    help="Look at and steer running gateways.",
+    context_settings=SETTINGS,
+    table={
+        "config": "headgate.cli.proxy_config:config",
+        "log": "headgate.cli.proxy_log:log",
+        "profile": "headgate.cli.profile:profile",
+        "trace": "headgate.cli.proxy_trace:trace",
+    },
+    aliases={"c": "config", "cfg": "config"},
+)
+controller = Commands(
+    "controller",
+    help="Look at and steer the control plane.",
+    context_settings=SETTINGS,
+    table={"log": "headgate.cli.controller_log:log"},
+)
+
+
+class Root(Commands):
+    """The root also knows the commands of `proxy` by the short way that older scripts use."""
+
+    OLD = ("config", "trace", "profile")
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """As the table says; `config`, `trace` and `profile` are those of `proxy`, with a hint on standard error."""
+        if cmd_name not in self.OLD:
+            return super().get_command(ctx, cmd_name)
+        if not ctx.resilient_parsing:
+            click.echo(f"gwctl {cmd_name} is deprecated: use gwctl proxy {cmd_name}", err=True)
+        return proxy.get_command(ctx, cmd_name)
+
+
+@click.group(
+    "gwctl",
+    cls=Root,
+    context_settings=SETTINGS,
+    table={
+        "proxy": "headgate.cli.gwctl:proxy",
+        "controller": "headgate.cli.gwctl:controller",
+        "completion": "headgate.cli.completion:completion",
+        "version": "headgate.cli.version:version",
+    },
+    epilog="Examples: gwctl proxy config all --local · gwctl proxy trace --local · gwctl completion bash",
+)
+@click.option("-k", "--kubeconfig", envvar="KUBECONFIG", metavar="FILE", help="Cluster access  [default: $KUBECONFIG].")
+@click.pass_context
+def root(ctx: click.Context, kubeconfig: str | None) -> None:
+    """Look at and steer gateways: configuration, traces, log levels, profiles."""
+    ctx.obj = kubeconfig
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status."""
-    parser = argparse.ArgumentParser(prog="gwctl", description="Look at and steer a running gateway.")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    commands.add_parser("version", help="print the version")
-    for name in ("proxy", "controller"):
-        commands.add_parser(name, help="not supported yet", add_help=False)
-    options, _rest = parser.parse_known_args(arguments)
-    if options.command == "version":
-        from headgate.telemetry.build_info import build_info
-
-        print(build_info()["version"])
+    """Run a command; return 0, 1 after `Error: ...` on standard error, or 130 when interrupted."""
+    try:
+        result = root.main(None if arguments is None else list(arguments), "gwctl", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message())
         return 0
-    if options.command is None:
-        parser.print_help()
-        return 2
-    print(f"gwctl: not supported yet: {options.command}", file=sys.stderr)
-    return 2
+    except click.ClickException as error:
+        print(f"Error: {error.format_message()}", file=sys.stderr)
+        return FAILED
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output went away: nothing to say to anybody
+        return 0
+    return result if isinstance(result, int) else 0
 
 
 if __name__ == "__main__":

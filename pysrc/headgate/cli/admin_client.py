@@ -1,0 +1,78 @@
+"""HTTP to the admin server of a gateway on this machine."""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+import click
+
+HOST = "127.0.0.1"
+ADMIN_PORT = 15000
+ANSWER_SECONDS = 10.0
+# What an error message quotes of an answer that was not expected.
+QUOTED_BYTES = 500
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Status and body of an answer."""
+
+    status: int
+    body: bytes
+
+
+def target(path: str, query: Mapping[str, str] | None) -> str:
+    """Return the request target: path, and query if there is one."""
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+def connect(port: int, seconds: float | None) -> http.client.HTTPConnection:
+    """Open a connection to an admin server; raises ClickException when nobody answers there."""
+    connection = http.client.HTTPConnection(HOST, port, timeout=ANSWER_SECONDS)
+    try:
+        connection.connect()
+    except OSError as error:
+        raise unreachable(port, error) from None
+    connection.sock.settimeout(seconds)
+    return connection
+
+
+def unreachable(port: int, error: Exception) -> click.ClickException:
+    """Return the error for an admin server that does not answer, with what may be done."""
+    why = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__
+    return click.ClickException(
+        f"no answer from the admin server at {HOST}:{port}: {why}. Does the gateway run, and does its config.adminAddr "
+        "have this port (another one is given with -p)?"
+    )
+
+
+def ask(
+    port: int, method: str, path: str, query: Mapping[str, str] | None = None, seconds: float = ANSWER_SECONDS
+) -> Answer:
+    """Send one request and return its answer, whatever its status; raises ClickException when none comes."""
+    connection = connect(port, seconds)
+    try:
+        connection.request(method, target(path, query), headers={"content-length": "0"} if method == "POST" else {})
+        answer = connection.getresponse()
+        return Answer(answer.status, answer.read())
+    except (OSError, http.client.HTTPException) as error:
+        raise unreachable(port, error) from None
+    finally:
+        connection.close()
+
+
+def fetch(port: int, method: str, path: str, query: Mapping[str, str] | None = None) -> bytes:
+    """Return the body of a 200; raises ClickException for everything else."""
+    answer = ask(port, method, path, query)
+    if answer.status != 200:
+        raise unexpected(answer.status, answer.body)
+    return answer.body
+
+
+def unexpected(status: int, body: bytes) -> click.ClickException:
+    """Return the error for an answer that is no 200, with what the server says, if it says something."""
+    detail = body[:QUOTED_BYTES].decode(errors="replace").strip()
+    return click.ClickException(f"unexpected status code: {status}" + (f": {detail}" if detail else ""))

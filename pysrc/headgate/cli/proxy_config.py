@@ -1,0 +1,122 @@
+"""`gwctl proxy config`: what a gateway runs, whole or as a table of backends."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+from headgate.cli.admin_client import fetch
+from headgate.cli.backend_rows import backend_rows, table
+from headgate.cli.target import admin_port_option, cluster_refused, local_option, namespace_option
+
+FORMS = ("short", "json", "yaml")
+
+
+def read_dump(resource: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a config dump, from a file, from standard input (`-`) or from a gateway; raises ClickException."""
+    file, local = options["file"], options["local"]
+    if file is not None:
+        if resource is not None or local:
+            raise click.ClickException("--file excludes a resource and --local")
+        return parse(read_file(file), "standard input" if file == "-" else file)
+    if resource is not None and local:
+        raise click.ClickException("--local excludes a resource")
+    if not local:
+        raise cluster_refused(resource, "pass --local for a gateway on this machine, or --file for a saved dump")
+    return parse(fetch(options["admin_port"], "GET", "/config_dump"), "the gateway's answer")
+
+
+def read_file(name: str) -> bytes:
+    """Return the bytes of a file or of standard input; raises ClickException."""
+    try:
+        if name == "-":
+            return sys.stdin.buffer.read()
+        with open(name, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise click.ClickException(f"cannot read {name}: {error.strerror}") from None
+
+
+def parse(content: bytes, origin: str) -> dict[str, Any]:
+    """Return the dump as an object; raises ClickException naming the origin."""
+    try:
+        found = json.loads(content)
+    except ValueError as error:
+        raise click.ClickException(f"{origin} is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise click.ClickException(f"{origin} is not a config dump: an object is expected")
+    return found
+
+
+def show(value: Any, form: str) -> None:
+    """Print as JSON indented by two, or as YAML with sorted keys."""
+    if form == "yaml":
+        import yaml
+
+        click.echo(yaml.safe_dump(value, allow_unicode=True), nl=False)
+    else:
+        click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what both subcommands take."""
+    for option in (
+        click.option("-o", "--output", type=click.Choice(FORMS), default="short", show_default=True),
+        admin_port_option("--proxy-admin-port"),
+        click.option("-f", "--file", metavar="FILE", help="A saved dump instead of a gateway; - is standard input."),
+        local_option,
+        namespace_option,
+        click.argument("resource", required=False),
+    ):
+        command = option(command)
+    return command
+
+
+class Aliases(click.Group):
+    """Commands with short names."""
+
+    SHORT = {"b": "backends", "be": "backends"}
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Resolve aliases."""
+        return super().get_command(ctx, self.SHORT.get(cmd_name, cmd_name))
+
+
+@click.group("config", cls=Aliases, context_settings={"help_option_names": ["-h", "--help"]})
+def config() -> None:
+    """Show the configuration that a gateway runs."""
+
+
+@config.command("all")
+@shared_options
+def everything(resource: str | None, output: str, **options: Any) -> None:
+    """Show the whole configuration.
+
+    \b
+    Examples:
+      gwctl proxy config all --local -o yaml
+      gwctl proxy config all --file dump.json
+    """
+    show(read_dump(resource, options), output)
+
+
+@config.command("backends")
+@click.option("--all", "unused", is_flag=True, help="Also endpoints that have had no request.")
+@shared_options
+def backends(resource: str | None, output: str, unused: bool, **options: Any) -> None:
+    """Show the endpoints of all backends: health, requests, latency.
+
+    \b
+    Examples:
+      gwctl proxy config backends --local --all
+      curl -s localhost:15000/config_dump | gwctl proxy config backends -f - -o json
+    """
+    rows = backend_rows(read_dump(resource, options), unused=unused)
+    if output == "short":
+        click.echo(table(rows), nl=False)
+    else:
+        show([row.document() for row in rows], output)

@@ -1,0 +1,61 @@
+"""`gwctl proxy log`: show or change the log directive of a gateway."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from headgate.cli.admin_client import fetch
+from headgate.cli.target import admin_port_option, cluster_refused, local_option, namespace_option
+
+LEVELS = ("error", "warn", "info", "debug", "trace", "off")
+
+
+def check_level(level: str) -> str:
+    """Return the level; raises ClickException for an unknown one."""
+    if level not in LEVELS:
+        raise click.ClickException(f'unknown level "{level}"; must be one of {", ".join(LEVELS)}')
+    return level
+
+
+def clauses(settings: tuple[str, ...], what: str) -> list[tuple[str, str]]:
+    """Read `name=level` pairs, each option a list with commas; raises ClickException."""
+    found = []
+    for setting in (part.strip() for option in settings for part in option.split(",")):
+        name, equals, level = setting.partition("=")
+        if not equals or not name:
+            raise click.ClickException(f'"{setting}" is not <{what}>=<level>')
+        found.append((name, check_level(level)))
+    return found
+
+
+def exclusive(level: str | None, settings: tuple[str, ...]) -> None:
+    """Refuse `--level` together with `--set`."""
+    if level is not None and settings:
+        raise click.ClickException("--level and --set exclude each other")
+
+
+@click.command("log")
+@click.argument("resource", required=False)
+@namespace_option
+@local_option
+@admin_port_option("--proxy-admin-port")
+@click.option("--level", metavar="LEVEL", help=f"Level of everything: {', '.join(LEVELS)}.")
+@click.option("--set", "settings", multiple=True, metavar="MODULE=LEVEL", help="Level of a module; may be repeated.")
+def log(resource: str | None, level: str | None, settings: tuple[str, ...], **options: Any) -> None:
+    """Show the log directive of a gateway, or change it in all its processes at once.
+
+    \b
+    Examples:
+      gwctl proxy log --local
+      gwctl proxy log --local --level debug
+      gwctl proxy log --local --set headgate.backend.mcp=trace,request=off
+    """
+    exclusive(level, settings)
+    directive = check_level(level) if level is not None else ",".join("=".join(c) for c in clauses(settings, "module"))
+    if resource is not None and options["local"]:
+        raise click.ClickException("--local excludes a resource")
+    if not options["local"]:
+        raise cluster_refused(resource, "pass --local for a gateway on this machine")
+    click.echo(fetch(options["admin_port"], "POST", "/logging", {"level": directive} if directive else None), nl=False)

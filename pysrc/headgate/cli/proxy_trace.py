@@ -1,0 +1,93 @@
+"""`gwctl proxy trace`: everything that a gateway does with one request."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from headgate.cli import trace_request
+from headgate.cli.target import admin_port_option, cluster_refused, local_option, namespace_option
+from headgate.cli.trace_source import Live, Saved, Source
+
+REQUEST = "headgate.request"
+
+
+class WithRequest(click.Command):
+    """A command after whose arguments `--` and a request may follow."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep what follows `--` for `curl`, word for word."""
+        if "--" in args:
+            place = args.index("--")
+            ctx.meta[REQUEST] = tuple(args[place + 1 :])
+            args = args[:place]
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Show the request in the usage line."""
+        return [*super().collect_usage_pieces(ctx), "[-- URL [CURL ARGUMENTS]...]"]
+
+
+def check(ctx: click.Context, resource: str | None, options: dict[str, Any]) -> tuple[str, ...]:
+    """Refuse combinations that make no sense; return the words of the request. Raises ClickException."""
+    request: tuple[str, ...] = ctx.meta.get(REQUEST, ())
+    file, local, port = options["file"], options["local"], options["port"]
+    if file is not None and (local or options["expression"] or request):
+        raise click.ClickException("--file excludes --local, --expression and a request URL")
+    if resource is not None and (file is not None or local):
+        raise click.ClickException(f"--{'file' if file is not None else 'local'} excludes a resource")
+    if port is not None and not request:
+        raise click.ClickException("--port requires a request URL after --")
+    if request and port is None:
+        raise click.ClickException("a request URL requires --port")
+    return request
+
+
+@click.command("trace", cls=WithRequest)
+@click.argument("resource", required=False)
+@namespace_option
+@local_option
+@admin_port_option("--proxy-admin-port")
+@click.option("-f", "--file", metavar="FILE", help="Replay a trace saved with --raw; - is standard input.")
+@click.option("--expression", metavar="CEL", help="Take the first request for which this is true.")
+@click.option("--raw", is_flag=True, help="JSON Lines instead of the terminal UI.")
+@click.option("--port", type=click.IntRange(1, 65535), metavar="PORT", help="Listener that gets the request after --.")
+@click.pass_context
+def trace(ctx: click.Context, /, resource: str | None, **options: Any) -> None:
+    """Trace the next request of a gateway, or one that is sent for the purpose.
+
+    \b
+    Examples:
+      gwctl proxy trace --local
+      gwctl proxy trace --local --raw --expression 'request.path.startsWith("/v1")' > trace.jsonl
+      gwctl proxy trace --local --port 8080 -- http://shop.example/cart -H 'x-user: me'
+      gwctl proxy trace --file trace.jsonl
+    """
+    request = check(ctx, resource, options)
+    source: Source
+    if options["file"] is not None:
+        source = Saved(options["file"])
+    elif not options["local"]:
+        raise cluster_refused(resource, "pass --local for a gateway on this machine, or --file for a saved trace")
+    else:
+        injected = trace_request.prepare(request, options["port"]) if request else None
+        source = Live(options["admin_port"], options["expression"], injected)
+    if options["raw"]:
+        print_events(source)
+        return
+    if not sys.stdout.isatty():
+        raise click.ClickException("the terminal UI needs a terminal; use --raw for JSON Lines")
+    from headgate.cli.trace_ui import TraceApp
+
+    TraceApp(source, "standalone" if options["file"] is None else options["file"]).run()
+
+
+def print_events(source: Source) -> None:
+    """Print the JSON text of each event on a line of its own, unchanged, until the stream ends."""
+    try:
+        for event in source.events():
+            print(event.replace("\n", " "), flush=True)
+    finally:
+        source.close()

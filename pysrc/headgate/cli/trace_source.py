@@ -1,0 +1,81 @@
+"""Sources of a trace: a watcher, with or without a request of its own, or a file."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import click
+
+from headgate.cli.trace_request import Injected
+from headgate.cli.trace_stream import Watch, events, open_file
+
+WAITING = "waiting for trace data"
+SENT = "request sent, waiting for trace to complete"
+
+
+class Source(Protocol):
+    """What raw mode and the terminal UI read from; `events` may be consumed in a thread, `close` ends it."""
+
+    def events(self, on_state: Callable[[str], None] = ...) -> Iterator[str]:
+        """Yield JSON texts until the end; raises ClickException when the stream breaks."""
+
+    def close(self) -> None:
+        """Stop; never raises."""
+
+
+class Saved:
+    """A trace that was saved, as JSON Lines or as server-sent events."""
+
+    def __init__(self, name: str) -> None:
+        """Open the file; raises ClickException."""
+        self._file = open_file(name)
+
+    def events(self, on_state: Callable[[str], None] = lambda _state: None) -> Iterator[str]:
+        """Yield all events of the file."""
+        yield from events(self._file)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class Live:
+    """The next request of a gateway. With `injected` that request is sent once the watcher is registered."""
+
+    def __init__(self, port: int, expression: str | None, injected: Injected | None) -> None:
+        """Register the watcher; raises ClickException."""
+        self._watch = Watch(port, expression)
+        self._injected = injected
+        self._failure: str | None = None
+        self._seen = False
+
+    def events(self, on_state: Callable[[str], None] = lambda _state: None) -> Iterator[str]:
+        """Yield events; raises ClickException when the stream breaks or when `curl` sends nothing."""
+
+        def ready() -> None:
+            if self._injected is not None:
+                threading.Thread(target=self._send, args=(on_state,), daemon=True).start()
+
+        try:
+            for event in self._watch.events(ready):
+                self._seen = True
+                yield event
+        except click.ClickException:
+            if self._failure is None or self._seen:
+                raise
+        if self._failure is not None and not self._seen:
+            raise click.ClickException(f"the request was not sent: {self._failure}")
+
+    def _send(self, on_state: Callable[[str], None]) -> None:
+        assert self._injected is not None
+        self._failure = self._injected.run()
+        if self._failure is None:
+            on_state(SENT)
+        elif not self._seen:
+            self._watch.close()
+
+    def close(self) -> None:
+        """Give up the watcher."""
+        self._watch.close()

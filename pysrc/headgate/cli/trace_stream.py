@@ -1,0 +1,93 @@
+"""Where trace events come from: the admin server's stream, or a file that was saved."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import socket
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO
+
+import click
+
+from headgate.cli.admin_client import QUOTED_BYTES, connect, target, unexpected, unreachable
+
+READY = "ready"
+# The server sends a comment every second: a stream that is silent for this long is dead.
+SILENCE_SECONDS = 30.0
+
+
+def events(lines: Iterable[bytes], on_comment: Callable[[str], None] = lambda _text: None) -> Iterator[str]:
+    """Yield the JSON text of each event, unchanged, of server-sent events or of JSON Lines.
+
+    The `data:` lines of one event are joined with newlines (WHATWG HTML, server-sent events); comments go to
+    `on_comment`. An event that ends with the file instead of a blank line counts: saved traces are cut by hand.
+    """
+    data: list[str] = []
+    for raw in lines:
+        line = raw.decode(errors="replace").rstrip("\r\n")
+        if line.startswith("data:"):
+            data.append(line[5:].removeprefix(" "))
+        elif line.startswith(":"):
+            on_comment(line[1:].strip())
+        elif line.startswith("{"):
+            yield line
+        elif not line and data:
+            yield "\n".join(data)
+            data = []
+    if data:
+        yield "\n".join(data)
+
+
+class Watch:
+    """A watcher at the admin server. It takes one request; the stream ends when that request is finished."""
+
+    def __init__(self, port: int, expression: str | None) -> None:
+        """Connect; raises ClickException when nobody answers or when the expression is refused."""
+        self._port = port
+        self._connection = connect(port, SILENCE_SECONDS)
+        # An answer that ends with its connection takes the socket over: the connection forgets it then.
+        self._socket = self._connection.sock
+        try:
+            query = {"expression": expression} if expression else None
+            self._connection.request("POST", target("/debug/trace", query), headers={"content-length": "0"})
+            self._answer = self._connection.getresponse()
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise unreachable(port, error) from None
+        if self._answer.status != 200:
+            refused = unexpected(self._answer.status, self._answer.read(QUOTED_BYTES))
+            self.close()
+            raise refused
+
+    def events(self, on_ready: Callable[[], None] = lambda: None) -> Iterator[str]:
+        """Yield events until the stream ends; raises ClickException when it breaks.
+
+        `on_ready` is called once, when the watcher is registered: what is sent from then on can be traced.
+        """
+
+        def comment(text: str) -> None:
+            if text == READY:
+                on_ready()
+
+        try:
+            yield from events(iter(self._answer.readline, b""), comment)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise click.ClickException(f"the trace stream broke: {error or type(error).__name__}") from None
+
+    def close(self) -> None:
+        """Give up watching; a reader in another thread sees the end."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._connection.close()
+
+
+def open_file(name: str) -> BinaryIO:
+    """Open a saved trace, `-` for standard input; raises ClickException."""
+    if name == "-":
+        return sys.stdin.buffer
+    try:
+        return open(name, "rb")
+    except OSError as error:
+        raise click.ClickException(f"cannot read {name}: {error.strerror}") from None

@@ -1,0 +1,165 @@
+"""The terminal UI of a trace: events on the left, details of one on the right, keys below."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import ClassVar
+
+import click
+from rich.syntax import Syntax
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.widgets import DataTable, Static
+from textual.worker import get_current_worker
+
+from headgate.cli.clipboard import copy
+from headgate.cli.trace_events import Row, diff_details, message_row, raw_details, read_row, snapshot_details
+from headgate.cli.trace_source import WAITING, Source
+
+STYLES = {"warn": "yellow", "success": "green", "error": "bold red"}
+LEGEND = (
+    "[b]Tab[/b] pane   [b]arrows[/b] scroll   [b]e[/b] event   [b]s[/b] snapshot   [b]d[/b] diff   "
+    "[b]f[/b] YAML/JSON   [b]c[/b] copy   [b]q[/b] quit"
+)
+COMPLETE = "stream complete, press q to exit"
+
+
+class TraceApp(App[None]):
+    """Shows the rows of a source as they come. `name` says whose trace it is."""
+
+    CSS = """
+    #panes { height: 1fr; }
+    #events { width: 3fr; border: round $primary-darken-2; }
+    #details { width: 2fr; border: round $primary-darken-2; padding: 0 1; }
+    #events:focus, #details:focus { border: round $accent; }
+    #help { height: 4; border: round $primary-darken-2; padding: 0 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("e", "mode('event')", "event"),
+        Binding("s", "mode('snapshot')", "snapshot"),
+        Binding("d", "mode('diff')", "diff"),
+        Binding("f", "form", "YAML/JSON"),
+        Binding("c", "copy", "copy"),
+        Binding("q,escape", "quit", "quit"),
+    ]
+    ENABLE_COMMAND_PALETTE = False
+
+    def __init__(self, source: Source, name: str) -> None:
+        """Take the source, which the UI closes at its end."""
+        super().__init__()
+        self.rows: list[Row] = []
+        self.mode = "event"
+        self.form = "json"
+        self.state = WAITING
+        self._source = source
+        self._name = name
+        self._moved = False
+        self._shown = ""
+
+    def compose(self) -> ComposeResult:
+        """Lay out the panes."""
+        with Horizontal(id="panes"):
+            table: DataTable[Text] = DataTable(id="events", cursor_type="row")
+            table.border_title = f"Events {self._name}"
+            yield table
+            with VerticalScroll(id="details", can_focus=True):
+                yield Static(id="text")
+        help_box = Static(id="help")
+        help_box.border_title = "Help"
+        yield help_box
+
+    def on_mount(self) -> None:
+        """Begin to read."""
+        self.table.add_column("#", width=4)
+        self.table.add_column("Type", width=14)
+        self.table.add_column("Summary")
+        self.table.focus()
+        self._say(WAITING)
+        self._show()
+        self.run_worker(self._read, thread=True, exit_on_error=False)
+
+    def on_unmount(self) -> None:
+        """Give up the source."""
+        self._source.close()
+
+    @property
+    def table(self) -> DataTable[Text]:
+        """The table of events."""
+        return self.query_one("#events", DataTable)
+
+    def _read(self) -> None:
+        worker = get_current_worker()
+        try:
+            for event in self._source.events(partial(self.call_from_thread, self._say)):
+                if worker.is_cancelled:
+                    return
+                self.call_from_thread(self._add, read_row(event))
+        except click.ClickException as error:
+            if not worker.is_cancelled:
+                self.call_from_thread(self._add, message_row(error.format_message()))
+        if not worker.is_cancelled:
+            self.call_from_thread(self._say, COMPLETE)
+
+    def _add(self, row: Row) -> None:
+        self.rows.append(row)
+        style = STYLES.get(row.severity, "")
+        self.table.add_row(*(Text(cell, style) for cell in (str(len(self.rows)), row.kind, row.summary)))
+        if not self._moved:
+            self.table.move_cursor(row=len(self.rows) - 1)
+        self._say(self.state)
+
+    def _say(self, state: str) -> None:
+        self.state = state
+        count = len(self.rows)
+        shown = f"{count} events" if state == WAITING and count else state
+        self.query_one("#help", Static).update(f"{shown}\n{LEGEND}")
+
+    def on_key(self) -> None:
+        """After the first key on the table it no longer follows the newest row, unless that is where it is."""
+        self.call_after_refresh(self._note_move)
+
+    def _note_move(self) -> None:
+        self._moved = self.table.cursor_row < len(self.rows) - 1
+
+    def on_data_table_row_highlighted(self, _event: DataTable.RowHighlighted) -> None:
+        """Show the row under the cursor."""
+        self._show()
+
+    def action_mode(self, mode: str) -> None:
+        """Show the `event`, the `snapshot` as of it, or the `diff` to the snapshot before."""
+        self.mode = mode
+        self._show()
+
+    def action_form(self) -> None:
+        """Change between JSON and YAML."""
+        self.form = "yaml" if self.form == "json" else "json"
+        self._show()
+
+    def action_copy(self) -> None:
+        """Copy the details."""
+        how = copy(self._shown, self.copy_to_clipboard)
+        self.notify(f"copied ({how})", timeout=2)
+
+    def _show(self) -> None:
+        number = self.table.cursor_row
+        row = self.rows[number] if 0 <= number < len(self.rows) else None
+        title = [self.mode, self.form.upper()]
+        language = self.form
+        if row is None:
+            self._shown = ""
+        elif self.mode == "event":
+            self._shown = raw_details(row, self.form)
+        elif self.mode == "snapshot":
+            self._shown = snapshot_details(self.rows, number, self.form)
+        else:
+            self._shown, language = diff_details(self.rows, number, self.form), "diff"
+        if row is not None and row.duration_us is not None:
+            title.insert(1, f"{row.duration_us / 1000:.3f} ms")
+        details = self.query_one("#details", VerticalScroll)
+        details.border_title = "Details: " + ", ".join(title)
+        details.scroll_home(animate=False)
+        theme = "ansi_light" if not self.current_theme.dark else "ansi_dark"
+        code = Syntax(self._shown, language, theme=theme, background_color="default", word_wrap=True)
+        self.query_one("#text", Static).update(code)

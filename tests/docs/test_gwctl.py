@@ -1,0 +1,85 @@
+"""The commands of the page on gwctl do what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.end_to_end.conftest import gateway  # noqa: F401 - a fixture
+
+PAGE = Path(__file__).parents[2] / "docs" / "gwctl.md"
+TEXT = PAGE.read_text()
+BLOCKS = dict(re.findall(r"^## ([^\n]*)\n(?:(?!^## ).)*?^```sh\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL))
+CONFIG = """
+gateways:
+  default: {port: {port}}
+routes:
+- name: shop
+  policies: {directResponse: {status: 200, body: hello}}
+"""
+
+
+@pytest.fixture
+def shell(gateway: Callable[..., Any], tmp_path: Path) -> Callable[[str], list[str]]:  # noqa: F811
+    running = gateway(CONFIG, workers=2)
+    command = tmp_path / "bin" / "gwctl"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m headgate.cli.gwctl "$@"\n')
+    command.chmod(0o755)
+
+    def run(title: str) -> list[str]:
+        """The output of each command of a section."""
+        found = []
+        for line in BLOCKS[title].strip().splitlines():
+            text = line.replace("--port 8080", f"--port {running.port}")
+            text = re.sub(r"--local", f"--local -p {running.admin}", text)
+            done = subprocess.run(
+                ["/bin/sh", "-c", text], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+                env={**os.environ, "PATH": f"{command.parent}:{os.environ['PATH']}"},
+            )  # fmt: skip
+            assert done.returncode == 0, (line, done.stdout, done.stderr)
+            found.append(done.stdout)
+        return found
+
+    return run
+
+
+def test_every_section_with_commands_is_tested() -> None:
+    assert list(BLOCKS) == ["Trace", "Configuration", "Log levels", "Profiles"]
+    for picture in re.findall(r"!\[.*\]\((.*)\)", TEXT):
+        assert (PAGE.parent / picture).exists()
+
+
+def test_trace(shell: Callable[[str], list[str]]) -> None:
+    first, _saved, replayed = shell("Trace")
+    for text in (first, replayed):
+        events = [json.loads(line)["message"]["type"] for line in text.splitlines()]
+        assert (events[0], events[-1]) == ("requestStarted", "requestFinished")
+    assert '"method":"POST"' in first
+
+
+def test_configuration(shell: Callable[[str], list[str]]) -> None:
+    whole, _saved, table, rows = shell("Configuration")
+    assert yaml.safe_load(whole)["binds"]
+    assert table.split() == ["TYPE", "NAME", "NAMESPACE", "ENDPOINT", "HEALTH", "REQUESTS", "LATENCY"]
+    assert json.loads(rows) == []
+
+
+def test_log_levels(shell: Callable[[str], list[str]]) -> None:
+    before, changed, modules = shell("Log levels")
+    assert (before, changed) == ("current log level is info\n", "current log level is debug\n")
+    assert set(modules.split()[-1].split(",")) == {"debug", "headgate.backend.mcp=trace", "request=off"}
+
+
+def test_profiles(shell: Callable[[str], list[str]], tmp_path: Path) -> None:
+    cpu, heap = shell("Profiles")
+    assert (tmp_path / cpu.split()[-1]).stat().st_size > 0
+    assert heap == "Wrote heap profile to heap.pb.gz\n"

@@ -1,0 +1,158 @@
+"""The terminal UI, driven by its own test driver."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import click
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from headgate.cli.trace_source import SENT, Saved
+from headgate.cli.trace_ui import TraceApp
+
+SAMPLE = Path(__file__).parent / "data" / "trace.jsonl"
+PICTURES = Path(__file__).parents[3] / "docs" / "pictures"
+
+
+class Scripted:
+    """A source that gives what the test says, when it says so."""
+
+    def __init__(self, lines: list[str], error: str | None = None) -> None:
+        self.lines, self.error, self.closed = lines, error, False
+        self.go_on = threading.Event()
+
+    def events(self, on_state: Callable[[str], None] = lambda _state: None) -> Iterator[str]:
+        yield from self.lines[:3]
+        on_state(SENT)
+        self.go_on.wait(20)
+        yield from self.lines[3:]
+        if self.error:
+            raise click.ClickException(self.error)
+
+    def close(self) -> None:
+        self.closed = True
+        self.go_on.set()
+
+
+def shown(app: TraceApp) -> str:
+    return app._shown
+
+
+def help_text(app: TraceApp) -> str:
+    return str(app.query_one("#help", Static).content)
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
+    for _ in range(400):
+        if condition():
+            await pilot.pause()
+            return
+        await pilot.pause(0.05)
+    raise AssertionError("never")
+
+
+def drive(source: object, steps: Callable[[Pilot[None], TraceApp], Awaitable[None]]) -> TraceApp:
+    app = TraceApp(source, "standalone")  # type: ignore[arg-type]
+
+    async def run() -> None:
+        async with app.run_test(size=(140, 40)) as pilot:
+            await steps(pilot, app)
+
+    asyncio.run(run())
+    return app
+
+
+def test_a_saved_trace_is_browsed_with_the_keys() -> None:
+    async def steps(pilot: Pilot[None], app: TraceApp) -> None:
+        await until(pilot, lambda: app.state.startswith("stream complete"))
+        assert len(app.rows) == app.table.row_count == 19
+        assert app.table.cursor_row == 18, "it follows the newest"
+        assert "press q to exit" in help_text(app)
+        assert "requestFinished" in shown(app)
+        await pilot.press("up")
+        await pilot.press("s")
+        assert '"code": 200' in shown(app)
+        await pilot.press("up", "up", "up", "up", "up", "d")
+        assert app.table.cursor_row == 12
+        assert "+++ final request" in shown(app)
+        assert "+    \"path\": \"/v2/cart\"," in shown(app)
+        await pilot.press("f")
+        assert "+  path: /v2/cart" in shown(app)
+        await pilot.press("e", "down", "down", "down")
+        assert "2.000 ms" in str(app.query_one("#details").border_title)
+        assert app.focused is app.table
+        await pilot.press("tab")
+        assert app.focused is app.query_one("#details")
+        await pilot.press("tab")
+        assert app.focused is app.table
+        await pilot.press("q")
+
+    drive(Saved(str(SAMPLE)), steps)
+
+
+def test_live_rows_follow_until_the_user_moves() -> None:
+    source = Scripted(SAMPLE.read_text().splitlines())
+
+    async def steps(pilot: Pilot[None], app: TraceApp) -> None:
+        assert "waiting for trace data" in help_text(app) or app.rows
+        await until(pilot, lambda: app.state == SENT)
+        assert app.table.cursor_row == 2
+        await pilot.press("up")
+        assert app.table.cursor_row == 1
+        source.go_on.set()
+        await until(pilot, lambda: len(app.rows) == 19)
+        assert app.table.cursor_row == 1
+        await pilot.press("escape")
+
+    drive(source, steps)
+    assert source.closed
+
+
+def test_a_broken_stream_ends_with_a_red_row() -> None:
+    source = Scripted(SAMPLE.read_text().splitlines()[:5], "the trace stream broke")
+    source.go_on.set()
+
+    async def steps(pilot: Pilot[None], app: TraceApp) -> None:
+        await until(pilot, lambda: app.state.startswith("stream complete"))
+        last = app.rows[-1]
+        assert (last.kind, last.summary, last.severity) == ("Message", "the trace stream broke", "error")
+        await pilot.press("d")
+
+    drive(source, steps)
+
+
+def test_details_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+    monkeypatch.setattr("headgate.cli.trace_ui.copy", lambda text, _terminal: taken.append(text) or "test")
+
+    async def steps(pilot: Pilot[None], app: TraceApp) -> None:
+        await until(pilot, lambda: len(app.rows) == 19)
+        await pilot.press("c")
+
+    drive(Saved(str(SAMPLE)), steps)
+    assert "requestFinished" in taken[0]
+
+
+@pytest.mark.parametrize(("name", "keys"), [("gwctl-trace", ("up",)), ("gwctl-trace-diff", ("up",) * 6 + ("d", "f"))])
+def test_the_pictures_of_the_documentation(name: str, keys: tuple[str, ...]) -> None:
+    """HEADGATE_PICTURES=1 draws them anew."""
+
+    async def steps(pilot: Pilot[None], app: TraceApp) -> None:
+        await until(pilot, lambda: app.state.startswith("stream complete"))
+        await pilot.press(*keys)
+        await pilot.pause()
+        picture = app.export_screenshot(title="gwctl proxy trace --local")
+        assert "selected" in picture
+        path = PICTURES / f"{name}.svg"
+        if os.environ.get("HEADGATE_PICTURES"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(picture)
+        assert path.exists()
+
+    drive(Saved(str(SAMPLE)), steps)
