@@ -300,6 +300,8 @@ def test_a_gemini_key_goes_where_google_looks_for_it(serve) -> None:
     running.fetch(f"{running.url}/v1beta/models/g-1:generateContent", "POST", data=b'{"contents":[]}')
     assert provider.last.headers["x-goog-api-key"] == "AIzaKey"
     assert "authorization" not in provider.last.headers
+    running.fetch(f"{running.url}/v1beta/models/g-1:generateContent?key=mine&alt=json&%6bey=x", "POST", data=b'{"contents":[]}')
+    assert provider.last.path == "/v1beta/models/g-1:generateContent?alt=json", "the client's key stays here"
     running.wait_log("gen_ai.usage.output_tokens=35")
     assert "gen_ai.response.model=g-1-001" in running.log()
     running.fetch(f"{running.url}/v1/embeddings", "POST", data=b'{"model":"g","input":"x"}')

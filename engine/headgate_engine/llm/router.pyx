@@ -4,7 +4,7 @@ import json
 import re
 import time
 import zlib
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl, unquote, unquote_to_bytes
 
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, HEAD_UPGRADE, MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
@@ -336,6 +336,8 @@ cdef class ModelRouter:
             path = path[:call.model_start] + quoted(call.model) + path[call.model_stop:]
         elif call.place == MODEL_IN_QUERY:
             query = with_model(query, call.model)
+        if target.own_key:
+            query = without_key(query)
         new = (<LlmLane>call.lane).path_for(call, path, query, None)
         head.set_target(new, len(new))
         # Usage is read from the answer: a coding that the client alone asked for would hide it.
@@ -459,6 +461,14 @@ cdef bytes with_model(bytes query, str model):
             part = b"model=" + quoted(model)
         found.append(part)
     return b"?" + b"&".join(found) if found else query
+
+
+cdef bytes without_key(bytes query):
+    """The query without the client's key; a name that is escaped is the same name."""
+    if b"key" not in query and b"%" not in query:
+        return query
+    kept = [part for part in query[1:].split(b"&") if unquote_to_bytes(part.partition(b"=")[0]) != b"key"]
+    return b"?" + b"&".join(kept) if kept else b""
 
 
 cdef bint wants_events(MessageHead head) except -1:

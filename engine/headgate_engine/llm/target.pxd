@@ -35,6 +35,7 @@ cdef class LlmTarget:
     cdef readonly str pinned             # replaces the client's model
     cdef readonly LlmEdits edits         # None: nothing is edited
     cdef readonly Endpoint endpoint      # its health; None: nobody looks at that
+    cdef public bint own_key             # the gateway's credential goes along: a `key` in the client's query does not
     cdef readonly bint short_limit       # `gpt-*` models want max_completion_tokens
     cdef LlmLane lane_of(self, str format, str model)
 

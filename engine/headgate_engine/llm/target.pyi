@@ -87,8 +87,11 @@ class LlmEdits:
 class LlmTarget:
     """One provider of one model entry. families: family -> client format -> lane; family(model) tells which.
 
-    plan.endpoints, if set, has the one endpoint whose health is watched.
+    plan.endpoints, if set, has the one endpoint whose health is watched. own_key: a `key` in the client's query (where
+    Gemini's clients may put theirs) does not reach the provider.
     """
+
+    own_key: bool
 
     def __init__(
         self,

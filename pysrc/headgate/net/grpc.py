@@ -9,6 +9,7 @@ instead of 130 to 150.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Final
@@ -25,10 +26,21 @@ MAX_MESSAGE: Final = 4 * 1024 * 1024
 # Short at first: whoever fails closed waits for a restarted server. The rest as gRPC's connection back-off.
 LEAST_PAUSE_S, MOST_PAUSE_S, GROWTH, JITTER = 0.1, 5.0, 1.6, 0.2
 SETTINGS_S: Final = 5.0
+# A server may still count streams as open whose end we have seen, and refuse one more (RFC 9113 section 8.7).
+REFUSED_STREAM: Final = 7
+REFUSED_PAUSES_S: Final = (0.002, 0.01, 0.05, 0.2)
 AGENT: Final = f"grpc-python-headgate/{__version__}".encode()
 Dial = Callable[[Callable[[], asyncio.BaseProtocol]], Awaitable[None]]
 
 __all__ = ["MAX_MESSAGE", "GrpcChannel", "GrpcClient", "GrpcError", "GrpcStream", "Status"]
+
+
+async def again(error: Http2Error, attempt: int) -> bool:
+    """Tell whether a call that failed may be sent again, after the pause that is due; `attempt` counts from 0."""
+    if error.unsent and error.code == REFUSED_STREAM and attempt < len(REFUSED_PAUSES_S):
+        await asyncio.sleep(REFUSED_PAUSES_S[attempt])
+        return True
+    return error.unsent and attempt == 0
 
 
 class GrpcChannel:
@@ -64,21 +76,21 @@ class GrpcChannel:
         """Call `/package.Service/Method` and return the message that comes back, of at most `limit` bytes; GrpcError.
 
         `timeout_s` covers all of it, the connecting too, and is told to the server. Names in `metadata` are in lower
-        case. A call that no server has begun to serve is sent once more.
+        case. A call that no server has begun to serve is sent once more, one that was refused some more times.
         """
         connection: Http2Connection | None = None
         self._calls += 1
         try:
             async with asyncio.timeout(timeout_s) as deadline:
-                for again in (True, False):
+                for attempt in itertools.count():
                     connection = await self._connected()
                     headers = self._headers(path, deadline.when(), metadata)
                     try:
                         answer = await connection.exchange(headers, framed(message), limit + PREFIX)
                     except Http2Error as error:
-                        if error.unsent and again:
-                            continue
-                        raise failure_of(error) from error
+                        if not await again(error, attempt):
+                            raise failure_of(error) from error
+                        continue
                     return message_of(answer, limit)
         except TimeoutError:
             if connection is not None:
@@ -105,14 +117,14 @@ class GrpcChannel:
         self._calls += 1
         try:
             async with asyncio.timeout_at(when):
-                for again in (True, False):
+                for attempt in itertools.count():
                     connection = await self._connected()
                     try:
                         stream = await connection.open(self._headers(path, when, metadata))
                     except Http2Error as error:
-                        if error.unsent and again:
-                            continue
-                        raise failure_of(error) from error
+                        if not await again(error, attempt):
+                            raise failure_of(error) from error
+                        continue
                     self._calls += 1
                     return GrpcStream(stream, limit, when, self._released)
         except TimeoutError:

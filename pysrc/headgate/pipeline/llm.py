@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from headgate.backend.llm.credentials import after_auth, before_auth
+from headgate.backend.llm.credentials import after_auth, before_auth, brings_key
 from headgate.backend.llm.guards.step import guard_steps
 from headgate.backend.llm.lanes import lanes_of
 from headgate.ir.endpoint import Endpoint
@@ -89,7 +89,7 @@ class LlmCompiler:
 
     def _target(self, model: LlmModel, several: bool, retry: Retry | None) -> LlmTarget:
         families, family = lanes_of(model.provider)
-        return LlmTarget(
+        target = LlmTarget(
             self._plan(model, several, retry),
             model.provider.kind,
             families,
@@ -98,6 +98,8 @@ class LlmCompiler:
             edits=self._edits(model.edits),
             short_limit=model.provider.family in ("openai", "azure"),
         )
+        target.own_key = brings_key(model.policies.auth)
+        return target
 
     def _plan(self, model: LlmModel, several: bool, retry: Retry | None) -> BackendPlan:
         provider, policies, env = model.provider, model.policies, self._env

@@ -53,10 +53,9 @@ FAMILIES: tuple[Family, ...] = (
     Family("gw_downstream_sent_bytes_total", "counter", "Bytes of response bodies to clients."),
     Family("gw_upstream_connect_duration_seconds", "histogram", "Time to open a connection upstream.", "C"),
     Family("gw_upstream_call_duration_seconds", "histogram", "Time of calls to services, by what they are for.", "H"),
-    Family("gw_guardrail_checks_total", "counter", "Checks of guardrails, by phase and what came of them."),
     Family("gw_gen_ai_client_token_usage", "histogram", "Tokens per LLM request, by type.", "T"),
     Family("gw_mcp_requests_total", "counter", "MCP messages by method."),
-    Family("gw_guardrail_checks_total", "counter", "Prompt guard checks, by phase, action and guard."),
+    Family("gw_guardrail_checks_total", "counter", "Checks of guardrails, by phase and what came of them."),
     Family("gw_expression_failures_total", "counter", "Expressions that failed or had a value of a wrong type."),
     Family("gw_process_resident_memory_bytes", "gauge", "Resident memory by process."),
 )

@@ -20,11 +20,14 @@ BROWSER_FIELDS: Final = (
 )  # fmt: skip
 
 
+def brings_key(auth: BackendAuth | None) -> bool:
+    """Tell whether the gateway has a key of its own, so that the client's is none of the provider's business."""
+    return auth is not None and isinstance(auth.main, KeyAuth)
+
+
 def before_auth(auth: BackendAuth | None) -> list[Step]:
     """Return the steps in front of the credential: keys that the client brought do not reach the provider."""
-    if auth is None or not isinstance(auth.main, KeyAuth):
-        return []
-    return [RequestHeaderStep((), (), CLIENT_KEYS)]
+    return [RequestHeaderStep((), (), CLIENT_KEYS)] if brings_key(auth) else []
 
 
 def after_auth(provider: LlmProvider) -> list[Step]:
