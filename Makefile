@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test node-peers conformance-suite conformance lint types stubs wheel wheel-check bench fuzz soak debug-test schema clean help
+.PHONY: run test node-peers conformance-suite conformance lint types stubs wheel wheel-check bench fuzz soak mcp-soak debug-test schema clean help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -30,16 +30,16 @@ run: $(STAMP)    ## build and run the quickstart: a gateway on port 3000 with an
 test: $(VENV)/.test-deps  ## all tests
 	$(BIN)/python -m pytest
 
-node-peers:      ## MCP programs from npm for tests/end_to_end/test_peers.py (needs Node.js)
+node-peers:      ## MCP programs from npm for tests (needs Node.js)
 	@command -v npm >/dev/null || { echo 'npm is not installed (package npm)' >&2; exit 1; }
-	npm install --no-audit --no-fund --silent --prefix build/node @modelcontextprotocol/inspector@2 @modelcontextprotocol/server-everything oidc-provider@9
+	npm install --no-audit --no-fund --silent --prefix build/node @modelcontextprotocol/inspector@2 @modelcontextprotocol/server-everything @modelcontextprotocol/server-filesystem @modelcontextprotocol/server-memory @modelcontextprotocol/server-sequential-thinking oidc-provider@9
 
-conformance-suite: ## the official MCP conformance suite, and the Node.js it needs, for tests/end_to_end/test_conformance.py
+conformance-suite: ## the official MCP conformance suite, and the Node.js it needs, for tests
 	@command -v npm >/dev/null || { echo 'npm is not installed (package npm)' >&2; exit 1; }
 	npm install --no-audit --no-fund --silent --prefix build/conformance @modelcontextprotocol/conformance@0.2.0-alpha.12 node@24
 
-conformance: conformance-suite $(VENV)/.test-deps ## run the conformance suite through the gateway; HEADGATE_REGOLD=1 writes docs/conformance.md
-	$(BIN)/python -m pytest tests/end_to_end/test_conformance.py
+conformance: conformance-suite $(VENV)/.test-deps ## run the conformance suite through the gateway; HEADGATE_REGOLD=1 writes docs/conformance*.md
+	$(BIN)/python -m pytest tests/end_to_end/test_conformance.py tests/conformance/test_mcp_auth.py
 
 lint: $(VENV)/.test-deps  ## ruff and cython-lint
 	$(BIN)/ruff check engine pysrc tests bench ci fuzz setup.py
@@ -65,6 +65,9 @@ fuzz: $(VENV)/.test-deps  ## ten minutes of fuzzing
 
 soak: $(VENV)/.test-deps  ## the slow end-to-end runs
 	$(BIN)/python -m pytest -m slow
+
+mcp-soak: $(VENV)/.test-deps  ## a thousand MCP sessions at once
+	$(BIN)/python -m pytest -m slow tests/end_to_end/test_mcp_many.py
 
 debug-test: $(VENV)/.test-deps ## engine tests against a build with assertions and line trace
 	PYTHON=$(BIN)/python ci/debug_test.sh

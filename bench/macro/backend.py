@@ -34,6 +34,23 @@ TOOL = {
     "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
 }
 
+# As long as tools of real servers: a sentence or two, a few arguments.
+MANY: list[dict[str, object]] = [
+    {
+        "name": f"tool{number}",
+        "description": "Looks something up in a store of documents and returns what fits best. " * 2,
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                name: {"type": kind, "description": f"The {name} of what is looked for."}
+                for name, kind in (("query", "string"), ("limit", "integer"), ("since", "string"), ("exact", "boolean"))
+            },
+            "required": ["query"],
+        },
+    }
+    for number in range(50)
+]
+
 
 def whole(kind: str, body: bytes, status: str = "200 OK", extra: str = "") -> bytes:
     """A response with its length."""
@@ -87,8 +104,8 @@ NO_STREAM = whole("text/plain", b"", "405 Method Not Allowed", "allow: POST, DEL
 BAD = whole("text/plain", b"chunked requests are not served here\n", "411 Length Required", "connection: close\r\n")
 
 
-def rpc_result(message: dict[str, object]) -> object:
-    """What an MCP server with one tool answers."""
+def rpc_result(message: dict[str, object], tools: list[dict[str, object]]) -> object:
+    """What an MCP server with these tools answers."""
     match message.get("method"):
         case "initialize":
             return {
@@ -97,13 +114,13 @@ def rpc_result(message: dict[str, object]) -> object:
                 "serverInfo": {"name": "bench", "version": "1"},
             }
         case "tools/list":
-            return {"tools": [TOOL]}
+            return {"tools": tools}
         case "tools/call":
             return {"content": [{"type": "text", "text": "pong"}], "isError": False}
     return {}
 
 
-def mcp_answer(method: bytes, body: bytes) -> bytes:
+def mcp_answer(method: bytes, target: bytes, body: bytes) -> bytes:
     """StreamableHTTP with plain JSON answers."""
     if method == b"DELETE":
         return whole("text/plain", b"")
@@ -112,7 +129,7 @@ def mcp_answer(method: bytes, body: bytes) -> bytes:
     message = json.loads(body)
     if "id" not in message:
         return ACCEPTED
-    answer = {"jsonrpc": "2.0", "id": message["id"], "result": rpc_result(message)}
+    answer = {"jsonrpc": "2.0", "id": message["id"], "result": rpc_result(message, MANY if target.endswith(b"/many") else [TOOL])}
     extra = f"mcp-session-id: {SESSION}\r\n" if message.get("method") == "initialize" else ""
     return whole("application/json", json.dumps(answer, separators=(",", ":")).encode(), extra=extra)
 
@@ -147,7 +164,7 @@ class Backend(asyncio.Protocol):
     def answer(self, head: bytes, body: bytes) -> None:
         method, target, _ = head.split(b" ", 2)
         if target.startswith(b"/mcp"):
-            self.transport.write(mcp_answer(method, body))
+            self.transport.write(mcp_answer(method, target, body))
         elif STREAM.search(body):
             self.transport.write(SSE_HEAD)
             gap = GAP.search(body)

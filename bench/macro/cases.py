@@ -31,10 +31,11 @@ class Case(NamedTuple):
 
 
 PLAIN = ("direct", "nginx", "haproxy", "envoy", "headgate", "headgate-quiet")
+OURS = ("headgate", "headgate-quiet")
 GATEWAY = ("direct", "nginx", "headgate", "headgate-quiet")
 JSON = (("content-type", "application/json"),)
 MCP = (*JSON, ("accept", "application/json, text/event-stream"))
-FEW, MANY = 32, 512
+ONE, FEW, MANY = 1, 32, 512
 # A paced stream costs little: enough of them to measure it.
 SLOW = 128
 BOTH = (FEW, MANY)
@@ -56,7 +57,13 @@ def route(number: int) -> str:
     return f"/team{number % 8}/service{number}"
 
 
+def named(call: bytes, name: str) -> bytes:
+    """A tool call of a tool with another name."""
+    return call.replace(b'"name":"ping"', f'"name":"{name}"'.encode())
+
+
 TOOL_CALL = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"ping","arguments":{"text":"hello"}}}'
+TOOL_LIST = b'{"jsonrpc":"2.0","id":7,"method":"tools/list"}'
 # Every tenth of the 100 routes of the policies case.
 GUARDED = tuple(f"/v1/service{number}/items" for number in range(0, 100, 10))
 SPREAD = tuple(f"{route(number)}/v1/items" for number in range(0, ROUTES, ROUTES // 200))
@@ -80,5 +87,9 @@ CASES = (
          parts=((b'"content":"token ', CHUNKS), (b"data: [DONE]\n\n", 1)), headers=JSON),
     Case("mcp-call", "MCP tools/call", "mcp", ("/mcp",), TOOL_CALL, (FEW,), GATEWAY,
          parts=((b'"id":7', 1), (b'"pong"', 1)), headers=MCP, session=True),
+    Case("mcp-call-federated", "MCP tools/call of one of two targets", "mcp-2", ("/mcp",), named(TOOL_CALL, "t1_ping"), (FEW,),
+         OURS, parts=((b'"id":7', 1), (b'"pong"', 1)), headers=MCP, session=True),
+    Case("mcp-list-1000", "MCP tools/list over 20 targets with 50 tools each", "mcp-20", ("/mcp",), TOOL_LIST, (ONE,), OURS,
+         parts=((b'"name":"t19_tool49"', 1), (b'"inputSchema"', 1000)), headers=MCP, session=True),
 )  # fmt: skip
 BY_NAME = {case.name: case for case in CASES}

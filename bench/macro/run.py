@@ -175,7 +175,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     parser.add_argument("--cases", default=",".join(BY_NAME), help="of " + ", ".join(BY_NAME))
     parser.add_argument("--peers", default=",".join(peers.DEFAULT), help="of " + ", ".join(peers.NAMES))
-    parser.add_argument("--connections", default="32,128,512", help="of those that a case lists")
+    parser.add_argument("--connections", default="1,32,128,512", help="of those that a case lists")
     parser.add_argument("--seconds", type=int, default=3, help="of one load")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--no-footprint", action="store_true", help="leave out start time and memory")

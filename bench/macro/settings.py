@@ -169,6 +169,12 @@ def headgate(folder: Path, setting: str, port: int, backend: int, level: str = "
   - name: only
     mcp: {{host: "http://127.0.0.1:{backend}/mcp"}}
 """
+    elif setting.startswith("mcp-"):
+        # Targets of the same server: what differs for the gateway is their names.
+        number = int(setting.removeprefix("mcp-"))
+        place = f"http://127.0.0.1:{backend}/mcp{'/many' if number > 2 else ''}"
+        targets = "".join(f'  - {{name: t{index}, mcp: {{host: "{place}"}}}}\n' for index in range(number))
+        text += f"mcp:\n  targets:\n{targets}"
     else:
         prefixes = [route(number) for number in range(ROUTES)] if setting == "routes" else ["/"]
         routes = [

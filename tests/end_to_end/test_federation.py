@@ -48,8 +48,8 @@ async def client(running: Any, **options: Any) -> AsyncIterator[ClientSession]:
 class Raw:
     """A client that sends messages as they are written here."""
 
-    def __init__(self, running: Any) -> None:
-        self.http = httpx.Client(base_url=running.url, headers=ACCEPT, timeout=20)
+    def __init__(self, running: Any, **fields: str) -> None:
+        self.http = httpx.Client(base_url=running.url, headers={**ACCEPT, **fields}, timeout=20)
         self.id = 0
         answer = self.post({"id": 0, "method": "initialize", "params": INITIALIZE})
         self.opened = answer

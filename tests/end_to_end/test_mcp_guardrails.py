@@ -223,8 +223,8 @@ def test_metadata_goes_both_ways(gateway: Callable[..., Any], policy: Policy) ->
         "methods: {'*': full}, metadata: {user: jwt.sub, groups: jwt.groups, n: '2u', none: 'null', "
         "path: request.path, tool: mcp.tool.name, wrong: 'jwt.nothing'}"
     )
-    raw = Raw(gateway(config({"a": SAMPLE}, guarded(policy.port, more=more, rules=rules)), 2))
-    raw.http.headers["authorization"] = f"Bearer {token(sub='ada', groups=['ops'], exp=4_000_000_000)}"
+    running = gateway(config({"a": SAMPLE}, guarded(policy.port, more=more, rules=rules)), 2)
+    raw = Raw(running, authorization=f"Bearer {token(sub='ada', groups=['ops'], exp=4_000_000_000)}")
     assert raw.names("tools/list", "tools") == []
     assert raw.text("echo", message="x") == "error Unknown tool: echo"
     level = [2.5]

@@ -198,6 +198,19 @@ def test_one_client_for_everybody(protected: Callable[..., Any], idp: Idp) -> No
     assert idp.registered == []
 
 
+def test_registration_outside_the_well_known_paths_takes_a_token(protected: Callable[..., Any], idp: Idp) -> None:
+    running = protected(f"{idp.origin}/oauth2/default", "provider: {okta: {}}")
+    url, wanted = f"{running.url}/mcp/client-registration", {"redirect_uris": ["http://127.0.0.1/cb"]}
+    assert httpx.post(url, json=wanted).status_code == 401
+    assert idp.registered == []
+    given = {"authorization": f"Bearer {token(iss=f'{idp.origin}/oauth2/default')}"}
+    answer = httpx.post(url, json=wanted, headers=given)
+    assert (answer.status_code, answer.json()) == (201, {"client_id": "made-by-the-idp"})
+    [(path, fields, body)] = idp.registered
+    assert (path, json.loads(body), "authorization" in fields) == ("/oauth2/v1/clients", wanted, False)
+    assert httpx.post(url, content=b"x" * 70_000, headers=given).status_code == 413
+
+
 def test_token_requests_of_entra_go_through_the_gateway(protected: Callable[..., Any], idp: Idp) -> None:
     more = "provider: {entra: {}}\n      clientId: ours\n      clientSecret: CANARY-secret"
     running = protected(f"{idp.origin}/tenant/v2.0", more)
@@ -280,6 +293,8 @@ def test_what_is_not_built_is_refused(tmp_path: Path) -> None:
 
     text = CONFIG.replace("ISSUER", "https://idp.test").replace("JWKS", JWKS).replace("MORE", "").replace("{port}", "1")
     for change, message in (("provider: {entra: {}}", "names no tenant"), ("clientSecret: x", "only together with clientId"),
+                            ("redirectUris: ['https://a']", "only together with clientId"),
+                            ("clientId: a\n      redirectUris: ['/a']", "must be absolute URIs"),
                             ("jwtValidationOptions: {requiredClaims: [nope]}", "is none of")):  # fmt: skip
         with pytest.raises(LoadErrors, match=message):
             load(TextSource(text.replace("PROVIDER", change)))
@@ -308,14 +323,14 @@ class Memory:
         self.client = client_info
 
 
-def consent(location: str) -> dict[str, str]:
-    """What a user does: follow, sign in, agree; the parameters of the redirect back."""
+def consent(location: str, back: str = "http://localhost:9/") -> dict[str, str]:
+    """What a user does: follow, sign in, agree; the parameters of the redirect back, which begins with `back`."""
     with httpx.Client(timeout=10) as browser:
         answer = browser.get(location)
         for _ in range(20):
             if answer.status_code in (302, 303):
                 location = urljoin(str(answer.url), answer.headers["location"])
-                if location.startswith("http://localhost:9/"):
+                if location.startswith(back):
                     return {key: values[0] for key, values in parse_qs(urlsplit(location).query).items()}
                 answer = browser.get(location)
             else:

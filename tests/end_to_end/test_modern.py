@@ -417,7 +417,7 @@ def test_a_session_at_a_server_without_is_the_gateways(gateway: Callable[..., An
     answer = http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
     assert messages(answer)[-1]["result"]["protocolVersion"] == "2025-06-18"
     session = {"mcp-session-id": answer.headers["mcp-session-id"]}
-    ended = threading.Event()
+    listening, ended = threading.Event(), threading.Event()
 
     def listen() -> None:
         with (
@@ -425,12 +425,14 @@ def test_a_session_at_a_server_without_is_the_gateways(gateway: Callable[..., An
             other.stream("GET", "/mcp", headers={**session, "accept": "text/event-stream"}) as stream,
         ):
             assert stream.status_code == 200
+            listening.set()
             for _ in stream.iter_lines():
                 pass
         ended.set()
 
     thread = threading.Thread(target=listen, daemon=True)
     thread.start()
+    assert listening.wait(30)
     # Any worker takes the request to the one that has the session.
     for number in range(10):
         with httpx.Client(base_url=running.url, headers={**ACCEPT, **session}, timeout=30) as other:

@@ -1054,9 +1054,9 @@ cdef class Exchange(Sink):
         self._endpoint_failed()
         if not whole and self._retry():
             return 0
-        self.respond(self.worker.reply(REPLY_REQUEST_TIMEOUT if whole else REPLY_UPSTREAM_TIMEOUT))
         if call is not None:
             call.client_gone()      # nobody waits for the handler's answer any more
+        self.respond(self.worker.reply(REPLY_REQUEST_TIMEOUT if whole else REPLY_UPSTREAM_TIMEOUT))
         return 0
 
     cdef int _stalled(self, int64_t now_ns) except -1:

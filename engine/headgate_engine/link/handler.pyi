@@ -1,9 +1,16 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from typing import Protocol, type_check_only
 
 from headgate_engine.context.request import RequestContext
 from headgate_engine.link.forward import Exchange
 from headgate_engine.link.worker import Worker
+
+@type_check_only
+class Note(Protocol):
+    """Is told the end of a request: the status (0: the client left first) and the last piece of the body."""
+
+    def ended(self, status: int, answer: bytes) -> None: ...
 
 class HandlerBackend:
     """Runs `await handle(call)` for each request, one task each, cancelled when the client goes away."""
@@ -21,6 +28,7 @@ class HandlerCall:
     """One request as a handler sees it."""
 
     task: asyncio.Task[None] | None
+    note: Note | None
     def __init__(self, exchange: Exchange) -> None: ...
     @property
     def method(self) -> str: ...
@@ -56,6 +64,11 @@ class HandlerCall:
         """Answer with a whole body. A client that is gone is not an error."""
     def stream(self, status: int, headers: Iterable[tuple[str, str]] = ()) -> HandlerStream:
         """Send the head and return the stream for the body; ConnectionResetError when the client is gone."""
+    @property
+    def place(self) -> object:
+        """What is equal for requests with equal route_labels(); None if they may all differ."""
+    def route_labels(self) -> str:
+        """Return the labels of its route and those of the configuration, in the form of series keys; while it lasts."""
     def client_writable(self) -> None: ...
     def client_gone(self) -> None: ...
 

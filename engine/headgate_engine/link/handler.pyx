@@ -12,6 +12,8 @@ from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.forward cimport Exchange
 from headgate_engine.link.worker cimport Worker
 
+from headgate_engine.log.meter import route_labels
+
 # token of RFC 9110 section 5.6.2
 NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 
@@ -62,7 +64,12 @@ cdef class HandlerCall:
     cdef readonly bint gone, answered
     cdef readonly bint secure            # the client reached the gateway over TLS
     cdef public object task
+    # Where the handler wants to be told of its end: ended(status, last piece of the body), status 0 without an answer.
+    cdef public object note
     cdef object writable
+    cdef readonly object place           # equal for requests with equal route_labels(); None if they may all differ
+    cdef int status
+    cdef bytes last
 
     def __init__(self, Exchange exchange):
         cdef RequestContext ctx = exchange.ctx
@@ -76,6 +83,12 @@ cdef class HandlerCall:
         self.headers = HeaderView(head.items())
         self.peer = ctx.peer
         self.secure = ctx.secure
+        self.last = b""
+        self.place = None if exchange.bind.metric_labels is not None else (ctx.listener, ctx.route)
+
+    def route_labels(self):
+        """The labels of its route and those of the configuration, in the form of series keys; while it lasts."""
+        return route_labels(self.exchange.ctx, self.exchange.bind)
 
     @property
     def context(self):
@@ -90,6 +103,7 @@ cdef class HandlerCall:
         """Answers with a whole body. `headers`: pairs of str. A client that is gone is not an error."""
         self.answered = True
         if not self.gone:
+            self.tell(status, body)
             self.exchange.handler_reply(status, encode_headers(headers), body, reason)
 
     def stream(self, int status, headers=()):
@@ -97,12 +111,19 @@ cdef class HandlerCall:
         if self.gone:
             raise ConnectionResetError("client closed the connection")
         self.answered = True
+        self.status = status
         self.exchange.handler_start(status, encode_headers(headers))
         return HandlerStream(self)
 
     cdef int fail(self, str detail) except -1:
         self.answered = True
+        self.tell(500, self.last)
         self.exchange.handler_failed(detail)
+        return 0
+
+    cdef int tell(self, int status, bytes last) except -1:
+        if self.note is not None and self.exchange.ctx is not None:
+            self.note.ended(status, last)
         return 0
 
     # -- called by the exchange ----------------------------------------------------------------------------------------
@@ -112,6 +133,7 @@ cdef class HandlerCall:
 
     def client_gone(self):
         self.gone = True
+        self.tell(0, self.last)
         if self.writable is not None and not self.writable.done():
             self.writable.set_exception(ConnectionResetError("client closed the connection"))
         if self.task is not None:
@@ -134,6 +156,8 @@ cdef class HandlerStream:
             raise ConnectionResetError("client closed the connection")
         if not data:
             return
+        if call.note is not None:
+            call.last = data
         call.exchange.handler_send(data)
         while call.exchange.congested and not call.gone:
             call.writable = asyncio.get_running_loop().create_future()
@@ -145,6 +169,7 @@ cdef class HandlerStream:
     async def end(self):
         if not self.ended and not self.call.gone:
             self.ended = True
+            self.call.tell(self.call.status, self.call.last)
             self.call.exchange.handler_end()
 
 

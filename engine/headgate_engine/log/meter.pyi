@@ -1,5 +1,6 @@
 from headgate_engine.context.request import RequestContext
 from headgate_engine.expr.program import Program
+from headgate_engine.plan.plans import BindPlan
 from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.histogram import Histogram
 from headgate_engine.shared.segment import Segment
@@ -39,6 +40,9 @@ class RequestMeters:
     def __init__(self, segment: Segment | None) -> None: ...
 
 def label(name: str, value: object) -> str: ...
+
+def route_labels(ctx: RequestContext, bind: BindPlan) -> str:
+    """Return the labels that tell where a request was taken to, and what the configuration adds to them."""
 
 MAX_LABEL: int
 

@@ -104,6 +104,22 @@ def label_value(Program program, RequestContext ctx):
     return "unknown" if text is None else str(text)[:MAX_LABEL]
 
 
+def route_labels(RequestContext ctx, BindPlan bind):
+    """Where a request was taken to, and what the configuration adds."""
+    cdef ListenerPlan listener = <ListenerPlan>ctx.listener
+    cdef RoutePlan route = <RoutePlan>ctx.route
+    found = ",".join((
+        label("bind", bind.key),
+        label("gateway", "unknown" if listener is None else f"{listener.gateway_namespace}/{listener.gateway}"),
+        label("listener", "unknown" if listener is None else listener.name),
+        label("route", "unknown" if route is None else f"{route.namespace}/{route.name}"),
+        label("route_rule", "unknown" if route is None or not route.rule_name else route.rule_name),
+    ))
+    for name, program in bind.metric_labels or ():
+        found += "," + label(name, label_value(<Program>program, ctx))
+    return found
+
+
 cdef class RequestMeters:
     def __init__(self, Segment segment):
         self.segment = segment
@@ -163,24 +179,15 @@ cdef class RequestMeters:
         return entry.meter
 
     def _labels(self, RequestContext ctx, BindPlan bind, int method):
-        cdef ListenerPlan listener = <ListenerPlan>ctx.listener
-        cdef RoutePlan route = <RoutePlan>ctx.route
         cdef BackendPlan backend = <BackendPlan>ctx.backend
-        found = ",".join((
+        return ",".join((
             label("backend", "unknown" if backend is None else backend.name),
             label("protocol", ctx.protocol or "http"),
             label("method", METHODS[method]),
             label("status", ctx.status or "unknown"),
             label("reason", ctx.reason or "Upstream"),
-            label("bind", bind.key),
-            label("gateway", "unknown" if listener is None else f"{listener.gateway_namespace}/{listener.gateway}"),
-            label("listener", "unknown" if listener is None else listener.name),
-            label("route", "unknown" if route is None else f"{route.namespace}/{route.name}"),
-            label("route_rule", "unknown" if route is None or not route.rule_name else route.rule_name),
+            route_labels(ctx, bind),
         ))
-        for name, program in bind.metric_labels or ():
-            found += "," + label(name, label_value(<Program>program, ctx))
-        return found
 
     def _meter(self, str labels):
         meter = self.meters.get(labels)

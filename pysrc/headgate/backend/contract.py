@@ -25,6 +25,7 @@ class Identity(Protocol):
 
     jwt: dict[str, Any] | None
     api_key: dict[str, Any] | None
+    api_key_text: bytes | None
     basic_user: str | None
     dynamic: dict[str, Any] | None
     secure: bool
@@ -52,6 +53,10 @@ class Call(Protocol):
     def headers(self) -> HeaderView: ...
     @property
     def context(self) -> Any: ...
+    @property
+    def place(self) -> object: ...
+    note: Any
+    def route_labels(self) -> str: ...
     def add_log_field(self, key: str, value: object) -> None: ...
     def reply(
         self,

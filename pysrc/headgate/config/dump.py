@@ -305,7 +305,7 @@ def _process(process: ProcessSettings, runtime: Runtime, digest: str) -> Json:
         "metrics": {"remove": list(process.metrics_remove)},
         "logging": {"level": process.log_level, "format": process.log_format},
         "backend": backend,
-        "mcp": {"sessionTtl": duration(process.mcp_session_ttl_ms)},
+        "mcp": {"sessionTtl": duration(process.mcp_session_ttl_ms), "maxSessions": process.mcp_max_sessions},
         "forwardingHeaders": {
             "xForwarded": process.forwarding.x_forwarded,
             "forwarded": process.forwarding.forwarded,

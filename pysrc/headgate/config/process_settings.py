@@ -29,6 +29,7 @@ DEFAULT_ADMIN: Final = "127.0.0.1:15000"
 DEFAULT_STATS: Final = "[::]:15020"
 DEFAULT_READINESS: Final = "[::]:15021"
 MAX_WORKERS: Final = 1024
+MAX_SESSIONS: Final = 10_000
 LEVELS: Final = ("off", "error", "warn", "info", "debug", "trace")
 
 _LEVEL = "|".join(LEVELS)
@@ -241,6 +242,7 @@ def process_settings(context: Context, record: Record) -> ProcessSettings:
         log_format=log_reader.setting("LOG_FORMAT", "format", _format, "text"),
         upstream=_upstream(record.get("backend")),
         mcp_session_ttl_ms=mcp.get("sessionTtl", 1_800_000) if mcp is not None else 1_800_000,
+        mcp_max_sessions=(mcp.get("maxSessions") if mcp is not None else None) or MAX_SESSIONS,
         session_key=_session_key(reader, record),
         forwarding=_forwarding(record.get("forwardingHeaders")),
         metrics_remove=tuple(

@@ -93,6 +93,7 @@ class ProcessSettings:
     log_format: LogFormat = "text"
     upstream: UpstreamSettings = UpstreamSettings()
     mcp_session_ttl_ms: int = 1_800_000
+    mcp_max_sessions: int = 10_000
     session_key: SecretRef | None = None
     forwarding: ForwardingHeaders = ForwardingHeaders()
     metrics_remove: tuple[str, ...] = ()

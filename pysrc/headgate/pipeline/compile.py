@@ -234,7 +234,7 @@ class Compiler:
             hide_header(name)
         functions = _functions(running.gateway.process.custom_functions)
         self._environment = Environment(
-            worker.segment, limit, running.keys.get, self._client, worker.spawn, functions
+            worker.segment, limit, running.keys.get, self._client, worker.spawn, functions, running.mcp.sealer
         )
 
         running.mcp.program = self._environment.program

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headgate.backend.contract import Call
@@ -17,19 +18,20 @@ from headgate.backend.mcp.federation.stateless import StatelessService
 from headgate.backend.mcp.front import Front, Manners, Service
 from headgate.backend.mcp.http_service import HttpService
 from headgate.backend.mcp.relay import Relay
-from headgate.backend.mcp.session import Sessions
+from headgate.backend.mcp.states import SessionStates
 from headgate.backend.mcp.stdio_service import StdioService
-from headgate.dialect.mcp.versions import METHODS
+from headgate.crypto.sealed import Sealer
 from headgate.ir.digest import digest
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
-from headgate.ir.mcp import McpBackend, McpTarget, StdioTarget
+from headgate.ir.mcp import McpBackend, McpTarget, StdioTarget, StreamableHttpTarget
 from headgate.ir.policy.authorization import Authorization
 from headgate.net.authority import own_authority
 from headgate.net.tasks import spawn
 from headgate.pipeline.channels import Channels
+from headgate.pipeline.mcp_requests import McpRequests
+from headgate.pipeline.mcp_sessions import SessionTables
 from headgate.pipeline.replies import FORBIDDEN, reply_of
-from headgate.telemetry.metrics import series_key
 from headgate_engine.context.request import RequestContext
 from headgate_engine.expr.program import Program
 from headgate_engine.link.client import HttpClient
@@ -37,7 +39,6 @@ from headgate_engine.link.handler import HandlerBackend
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
 from headgate_engine.plan.step import CONTINUE_VERDICT, run_step
-from headgate_engine.shared.counters import Counter
 from headgate_engine.steps.authorization import AuthorizationStep
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ class McpHandlers:
         previous: McpHandlers | None,
     ) -> None:
         self._worker = worker
-        self._ttl_s = gateway.process.mcp_session_ttl_ms / 1000
+        before = None if previous is None else previous.tables
+        self.tables: SessionTables = SessionTables(worker, gateway, relay.ids, before)
         self._pool_of = pool_of
         self._relay = relay
         self._previous = previous
@@ -68,8 +70,12 @@ class McpHandlers:
         self._backends: dict[str, McpBackend] = {}
         self._handlers: dict[str, HandlerBackend] = {}
         self._fronts: dict[str, Front] = {}
-        self.services: dict[str, StdioService | FederationService] = {}
+        self.services: dict[str, StdioService | FederationService | HttpService] = {}
         self.sessionless: dict[str, StatelessService] = {}
+
+    def sealer(self, purpose: str) -> Sealer:
+        """Return what seals with the key of session ids."""
+        return self._relay.ids.sealer(purpose)
 
     def get(self, backend: McpBackend) -> HandlerBackend:
         """Return the handler of a backend."""
@@ -86,33 +92,48 @@ class McpHandlers:
 
     def _front(self, backend: McpBackend) -> Front:
         manners = Manners(stateless=backend.stateless, local_only=backend.local_only)
+        count = McpRequests(self._worker.segment).count
         target = backend.targets[0]
         if not backend.plain:
             federation = self._federation(backend)
             sessionless = self._sessionless(backend, federation.requests, None)
             name = target.name if backend.bare else None
-            return Front(federation, sessionless, name, self._counter(backend.name), manners)
+            return Front(federation, sessionless, name, count, manners)
         service: Service
         straight: HttpService | None = None
         if isinstance(target, StdioTarget):
-            service = BridgedService(self._stdio(target), self._federation(backend))
+            service = BridgedService(self._stdio(target, backend.name), self._federation(backend))
         else:
-            client = HttpClient(self._pool_of(target.endpoint), own_authority(target.endpoint))
-            straight = HttpService(target, client)
+            straight = self._remote(target, backend)
             service = BridgedService(straight, self._federation(backend))
         sessionless = self._sessionless(backend, Requests(Manner(prefixed=False, bare=True)), straight)
-        return Front(service, sessionless, target.name, self._counter(target.name), manners)
+        return Front(service, sessionless, target.name, count, manners)
 
-    def _stdio(self, target: StdioTarget) -> StdioService:
+    def _stdio(self, target: StdioTarget, backend: str) -> StdioService:
         """Return the service of one process for each session, the running one when the command has not changed."""
         service = self.services.get(target.key)
         if service is None and self._previous is not None:
             service = self._previous.services.get(target.key)
         if not isinstance(service, StdioService):
-            sessions = Sessions(self._worker.index, self._ttl_s, self._relay.ids)
-            service = StdioService(target, sessions, self._relay)
+            service = StdioService(target, self.tables.new(backend, resumable=False), self._relay)
+        self.tables.kept(service.sessions)
         self.services[target.key] = service
         return service
+
+    def _remote(self, target: StreamableHttpTarget, backend: McpBackend) -> HttpService:
+        """Return the service of a remote server; the sessions of an unchanged one go on."""
+        client = HttpClient(self._pool_of(target.endpoint), own_authority(target.endpoint))
+        before = None if self._previous is None else self._previous.services.get(backend.key)
+        kept = before.sessions if isinstance(before, HttpService) else None
+        sessions = self.tables.new(backend.name, resumable=True) if kept is None else kept
+        self.tables.kept(sessions)
+        tell = partial(self._relay.tell_ended, backend_key=target.key)
+        found = HttpService(target, client, sessions, self._states(backend), tell)
+        self.services[backend.key] = found
+        return found
+
+    def _states(self, backend: McpBackend) -> SessionStates:
+        return SessionStates(self._relay.ids.sealer(f"mcp links {backend.name}"))
 
     def _sessionless(
         self, backend: McpBackend, requests: Requests, straight: HttpService | None
@@ -123,8 +144,9 @@ class McpHandlers:
             found = self._previous.sessionless.get(backend.key)
         makes = {target.name: self._maker(target) for target in backend.targets}
         if found is None:
+            idle_s = self.tables.limits.ttl_s
             origins = {
-                target.name: Origin(target.name, makes[target.name], isinstance(target, StdioTarget), self._ttl_s)
+                target.name: Origin(target.name, makes[target.name], isinstance(target, StdioTarget), idle_s)
                 for target in backend.targets
             }
             found = StatelessService(origins, self._manner(backend), INFO)
@@ -147,31 +169,35 @@ class McpHandlers:
 
     def _federation(self, backend: McpBackend) -> FederationService:
         """Return the service of several targets, the running one when the backend has not changed."""
-        found = self.services.get(backend.key)
+        # Where messages pass unread, it is beside the service that they pass through.
+        key = f"bridge/{backend.key}" if backend.plain else backend.key
+        found = self.services.get(key)
         if found is None and self._previous is not None:
-            found = self._previous.services.get(backend.key)
+            found = self._previous.services.get(key)
         for target in backend.targets:
             if not isinstance(target, StdioTarget):
                 self._pool_of(target.endpoint)  # the service that goes on uses it
         if not isinstance(found, FederationService):
-            sessions = Sessions(self._worker.index, self._ttl_s, self._relay.ids)
+            # Sessions that the gateway bridges live in their worker, as those with a process do.
+            here = backend.plain or any(isinstance(target, StdioTarget) for target in backend.targets)
+            sessions = self.tables.new(backend.name, resumable=not here)
             if backend.plain:
                 sessions.mark = BRIDGED
-            local = any(isinstance(target, StdioTarget) for target in backend.targets)
             found = FederationService(
                 backend.targets[0].key if backend.plain else backend.key,
                 {target.name: self._either(target) for target in backend.targets},
                 sessions,
                 self._relay,
                 self._manner(backend),
-                None if local else self._relay.ids.sealer(f"mcp links {backend.name}"),
+                None if here else self._states(backend),
             )
+        self.tables.kept(found.sessions)
         # Sessions go on with the rules and policy servers of the newest configuration.
         # Where policy servers are asked no message passes unread.
         open_to_all = everything if backend.guardrails else None
         found.requests.guard = open_to_all if backend.rules is None else self._guard(backend.rules)
         found.requests.guardrails = self._guardrails(backend)
-        self.services[backend.key] = found
+        self.services[key] = found
         return found
 
     def _guardrails(self, backend: McpBackend) -> Guardrails | None:
@@ -197,8 +223,12 @@ class McpHandlers:
             if context is None:
                 return False
             item = {"target": target, "name": name}
-            context.dynamic = {**(context.dynamic or {}), "mcp": {kind: item}}
-            return run_step(step, context) == CONTINUE_VERDICT
+            before = context.dynamic
+            context.dynamic = {**(before or {}), "mcp": {kind: item}}
+            try:
+                return run_step(step, context) == CONTINUE_VERDICT
+            finally:
+                context.dynamic = before
 
         return permits
 
@@ -207,20 +237,6 @@ class McpHandlers:
             return lambda _state: StdioLink(target)
         client = HttpClient(self._pool_of(target.endpoint), own_authority(target.endpoint))
         return lambda state: HttpLink(target, client, state)
-
-    def _counter(self, server: str) -> Callable[[str], None]:
-        counters: dict[str, Counter] = {}
-
-        def count(method: str) -> None:
-            # Methods a client makes up are counted as one.
-            known = method if method in METHODS else "other"
-            counter = counters.get(known)
-            if counter is None:
-                key = series_key("gw_mcp_requests_total", {"method": known, "server": server})
-                counter = counters[known] = Counter(self._worker.segment, key)
-            counter.add()
-
-        return count
 
     def relayed(self, key: str) -> Callable[[Call], Awaitable[None]] | None:
         """Return what answers a relayed request for a target, None when it is not configured any more."""
@@ -231,7 +247,8 @@ class McpHandlers:
         """End the sessions of targets that `current` has no more."""
         self._previous = None
         for key, service in self.services.items():
-            if current.services.get(key) is not service:
+            after = current.services.get(key)
+            if after is None or after.sessions is not service.sessions:
                 spawn("mcp close", service.sessions.aclose())
         for key, sessionless in self.sessionless.items():
             if current.sessionless.get(key) is not sessionless:

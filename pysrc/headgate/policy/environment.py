@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headgate.crypto.sealed import Sealer
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.policy.document_source import DocumentSource
 from headgate.policy.key_sets import KeyStore
@@ -26,6 +27,7 @@ FAILURES = "gw_expression_failures_total"
 class Environment:
     """`segment`: shared memory of all workers. `max_body`: bytes of a body that steps may wait for. `key_store`: the
     keys of a source, kept over reloads. `client`: calls to an endpoint. `spawn(name, coroutine)`: tasks of the worker.
+    `sealer(purpose)`: seals with the key that all workers and replicas have.
     """
 
     segment: Segment
@@ -34,6 +36,7 @@ class Environment:
     client: Callable[[Endpoint], HttpClient]
     spawn: Callable[..., asyncio.Task[None]]
     functions: CustomFunctions = field(default_factory=dict)
+    sealer: Callable[[str], Sealer] | None = None
     _programs: dict[tuple[str, str], Program] = field(default_factory=dict)
 
     def _failures(self, phase: str) -> Counter | None:

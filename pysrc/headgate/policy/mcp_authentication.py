@@ -7,14 +7,16 @@ import json
 import logging
 import time
 from collections.abc import Awaitable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from headgate.dialect import oauth
+from headgate.dialect.oauth_answers import RequestError, server_metadata
 from headgate.ir.policy.document_source import DocumentSource
 from headgate.ir.policy.mcp_authentication import McpAuthentication
 from headgate.policy.environment import Environment
 from headgate.policy.identity import JSON, REASON, UNAUTHORIZED, JwtPolicy
+from headgate.policy.mcp_answers import CALLBACK_PATH, Answers, Seals
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.link.client import CallError
 from headgate_engine.plan.step import WAIT_BODY_VERDICT, AsyncStep, PythonStep, Step
@@ -26,13 +28,30 @@ CORS: Final = (
     (b"access-control-allow-methods", b"GET, OPTIONS"),
     (b"access-control-allow-headers", b"content-type"),
 )
+Fields = tuple[tuple[bytes, bytes], ...]
 REGISTRATION_CORS: Final = (CORS[0], (b"access-control-allow-methods", b"POST, OPTIONS"), CORS[2])
+TOKEN_CORS: Final = (
+    CORS[0],
+    REGISTRATION_CORS[1],
+    (b"access-control-allow-headers", b"authorization, content-type, mcp-protocol-version"),
+)
 WELL_KNOWN: Final = "/.well-known/"
 FRESH_SECONDS: Final = 60.0
 CALL_SECONDS: Final = 10.0
 MAX_DOCUMENT: Final = 256 * 1024
 MAX_REGISTRATION: Final = 64 * 1024
 BODY_UNREAD, BODY_WHOLE = 0, 1
+
+
+class Asked(NamedTuple):
+    """What is needed of a request when its context may serve another one. `url`: of the metadata it belongs to."""
+
+    method: str
+    path: str
+    url: str
+    query: str
+    body: bytes | None
+    authorization: str | None
 
 
 class McpAuthenticationPolicy:
@@ -48,6 +67,8 @@ class McpAuthenticationPolicy:
         self._document: dict[str, Any] | None = None
         self._until = 0.0
         self._fetching: asyncio.Task[None] | None = None
+        self._answers: Answers | None = None
+        self._warned = False
         resource = self._more.get("resource")
         parts = urlsplit(resource) if isinstance(resource, str) else None
         self._origin = f"{parts.scheme}://{parts.netloc}" if parts is not None and parts.netloc else None
@@ -55,6 +76,8 @@ class McpAuthenticationPolicy:
             PythonStep("mcpAuthentication body", self.want_body),
             AsyncStep("mcpAuthentication documents", self.document),
             JwtPolicy(policy.jwt, env, self.challenge).step,
+            PythonStep("mcpAuthentication registration body", self.want_registration),
+            AsyncStep("mcpAuthentication registration", self.registration),
         )
 
     # -- tokens --------------------------------------------------------------------------------------------------------
@@ -68,13 +91,10 @@ class McpAuthenticationPolicy:
     # -- documents -----------------------------------------------------------------------------------------------------
     def want_body(self, ctx: RequestContext) -> int | None:
         """Wait for the body of a registration or token request."""
-        if not ctx.path.startswith(WELL_KNOWN) or ctx.body_state != BODY_UNREAD:
+        if not ctx.path.startswith(WELL_KNOWN):
             return None
-        proxied = self._policy.token is not None and ctx.path.endswith(oauth.TOKEN)
-        if not proxied and not ctx.path.endswith(oauth.REGISTRATION):
-            return None
-        ctx.body_limit = MAX_REGISTRATION
-        return WAIT_BODY_VERDICT
+        proxied = self._policy.kind is not None and ctx.path.endswith(oauth.TOKEN)
+        return wanted(ctx) if proxied or ctx.path.endswith(oauth.REGISTRATION) else None
 
     def document(self, ctx: RequestContext) -> Awaitable[Reply | None] | Reply | None:
         """Answer what needs no token; None for everything else."""
@@ -86,13 +106,25 @@ class McpAuthenticationPolicy:
         if not oauth.beneath(path, oauth.AUTHORIZATION_SERVER):
             return None
         if path.endswith(oauth.REGISTRATION):
-            return self._register(ctx)
-        if self._policy.authorize is not None and path.endswith(oauth.AUTHORIZE):
-            query = oauth.without_resource(ctx.target.partition("?")[2])
-            return Reply(302, b"", ((b"location", f"{self._policy.authorize}?{query}".encode()),), "DirectResponse")
-        if self._policy.token is not None and path.endswith(oauth.TOKEN):
-            return self._token(ctx, self._policy.token)
+            return self._register(ctx, external(ctx) + path.removesuffix(oauth.REGISTRATION))
+        if self._policy.kind is not None:
+            for suffix, handle in ((oauth.AUTHORIZE, self._authorize), (oauth.TOKEN, self._token)):
+                if path.endswith(suffix):
+                    return handle(asked(ctx, external(ctx) + path.removesuffix(suffix)))
+            if found := CALLBACK_PATH.search(path):
+                return self._returned(asked(ctx, external(ctx) + path[: found.start()]), found[1] or "")
         return self._server(external(ctx) + path)
+
+    def want_registration(self, ctx: RequestContext) -> int | None:
+        """Wait for the body of a registration outside the well-known paths, which has a token."""
+        return wanted(ctx) if ctx.path.endswith(oauth.REGISTRATION) else None
+
+    def registration(self, ctx: RequestContext) -> Awaitable[Reply | None] | Reply | None:
+        """Answer a registration outside the well-known paths."""
+        if not ctx.path.endswith(oauth.REGISTRATION):
+            return None
+        place = ctx.path.removesuffix(oauth.REGISTRATION)
+        return self._register(ctx, external(ctx) + oauth.AUTHORIZATION_SERVER + place)
 
     def _resource(self, ctx: RequestContext) -> Reply:
         resource = external(ctx) + ctx.path.removeprefix(oauth.PROTECTED_RESOURCE)
@@ -103,6 +135,8 @@ class McpAuthenticationPolicy:
         try:
             document = await self._metadata()
             found = oauth.authorization_server(document, self._policy.kind, url, self._audience)
+            if self._relaying(document) is not None:
+                found = server_metadata(found, url)
         except oauth.ProviderError as error:
             logger.warning("metadata cannot be served", extra={"issuer": self._issuer, "error": str(error)})
             return Reply(500, b"", (), "Internal")
@@ -152,31 +186,106 @@ class McpAuthenticationPolicy:
             finally:
                 await response.aclose()
 
-    # -- token requests that go through the gateway --------------------------------------------------------------------
-    def _token(self, ctx: RequestContext, place: DocumentSource) -> Awaitable[Reply | None] | Reply:
-        if ctx.method != "POST":
-            return Reply(405, b"", ((b"allow", b"POST"),), "InvalidRequest")
-        if ctx.body_state != BODY_WHOLE:
-            return Reply(413, b"", (), "InvalidRequest")
-        policy, given = self._policy, ctx.request.get("authorization")
-        secret = None if policy.client_secret is None else policy.client_secret.reveal()
-        form = oauth.without_resource((ctx.request_body or b"").decode("utf-8", "replace"))
-        form = oauth.with_secret(form, policy.client_id, secret, authenticated=given is not None)
-        fields = [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")]
-        return self._exchanged(place, fields if given is None else [*fields, ("authorization", given)], form.encode())
+    # -- requests and answers that go through the gateway --------------------------------------------------------------
+    def _relaying(self, document: dict[str, Any]) -> Answers | None:
+        """Return what brings answers back through the gateway, None where the provider's reach the clients."""
+        policy = self._policy
+        if policy.kind is None or self._env.sealer is None or not Answers.wanted(document):
+            return None
+        if policy.client_id is not None and not policy.redirect_uris:
+            if not self._warned:
+                self._warned = True
+                text = "the provider names itself in its answers, which strict clients refuse: set redirectUris"
+                logger.warning(text, extra={"issuer": self._issuer})
+            return None
+        if self._answers is None:
+            own = None if policy.client_id is None else (policy.client_id, policy.redirect_uris)
+            self._answers = Answers(self._issuer, own, Seals(self._issuer, self._env.sealer))
+        return self._answers
 
-    async def _exchanged(self, place: DocumentSource, fields: list[tuple[str, str]], form: bytes) -> Reply:
+    async def _known(self) -> dict[str, Any]:
+        """Return the provider's document, an empty one where it is not needed."""
+        try:
+            return await self._metadata()
+        except oauth.ProviderError:
+            return {}
+
+    async def _authorize(self, request: Asked) -> Reply:
+        document = await self._known()
+        answers, query = self._relaying(document), request.query
+        if answers is None and self._policy.authorize is None:
+            return await self._server(request.url + oauth.AUTHORIZE)
+        try:
+            if answers is not None:
+                if request.method != "GET":
+                    return Reply(405, b"", ((b"allow", b"GET"),), "InvalidRequest")
+                query = answers.authorize(query, request.url)
+            if self._policy.authorize is not None:
+                place = f"{self._policy.authorize}?{oauth.without_resource(query)}"
+            else:
+                found = oauth.authorization_server(document, self._policy.kind, request.url, self._audience)
+                endpoint = str(found["authorization_endpoint"])
+                place = f"{endpoint}{'&' if '?' in endpoint else '?'}{query}"
+        except RequestError as error:
+            return refused(str(error))
+        return redirect(place)
+
+    async def _returned(self, request: Asked, tag: str) -> Reply:
+        answers = self._relaying(await self._known())
+        if answers is None:
+            return await self._server(request.url + request.path)
+        if request.method != "GET":
+            return Reply(405, b"", ((b"allow", b"GET"),), "InvalidRequest")
+        try:
+            return redirect(answers.returned(request.query, tag))
+        except RequestError as error:
+            return refused(str(error))
+
+    async def _token(self, request: Asked) -> Reply:
+        document = await self._known()
+        answers, place = self._relaying(document), self._policy.token
+        if answers is None and place is None:
+            return await self._server(request.url + oauth.TOKEN)
+        if answers is not None and request.method == "OPTIONS":
+            return Reply(200, b"", TOKEN_CORS, "DirectResponse")
+        if request.method != "POST":
+            return Reply(405, b"", ((b"allow", b"POST"),), "InvalidRequest")
+        if request.body is None:
+            return Reply(413, b"", (), "InvalidRequest")
+        form, given = request.body.decode("utf-8", "replace"), request.authorization
+        try:
+            if answers is not None:
+                form, given = answers.token(form, given, request.url)
+                place = place or DocumentSource.remote(str(document.get("token_endpoint")))
+        except RequestError as error:
+            return oauth_error("invalid_request", str(error), TOKEN_CORS)
+        except ValueError:
+            logger.warning("the metadata has no token_endpoint", extra={"issuer": self._issuer})
+            return Reply(500, b"", (), "Internal")
+        assert place is not None
+        if self._policy.token is not None:
+            secret = None if self._policy.client_secret is None else self._policy.client_secret.reveal()
+            form = oauth.without_resource(form)
+            form = oauth.with_secret(form, self._policy.client_id, secret, authenticated=given is not None)
+        fields = [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")]
+        if given is not None:
+            fields.append(("authorization", given))
+        return await self._exchanged(place, fields, form.encode(), TOKEN_CORS if answers is not None else ())
+
+    async def _exchanged(
+        self, place: DocumentSource, fields: list[tuple[str, str]], form: bytes, cors: Fields
+    ) -> Reply:
         try:
             status, answer, kind = await self._send(place, "POST", fields, form)
         except (CallError, ValueError, TimeoutError, OSError) as error:
             reason = str(error) or type(error).__name__
             logger.warning("token request failed", extra={"url": place.url, "error": reason})
             return Reply(500, b"", (), "Internal")
-        shown = ((b"content-type", kind.encode("ascii", "replace")), (b"cache-control", b"no-store"))
+        shown = ((b"content-type", kind.encode("ascii", "replace")), (b"cache-control", b"no-store"), *cors)
         return Reply(status, answer, shown, "DirectResponse")
 
     # -- registration (RFC 7591) ---------------------------------------------------------------------------------------
-    def _register(self, ctx: RequestContext) -> Awaitable[Reply | None] | Reply:
+    def _register(self, ctx: RequestContext, url: str) -> Awaitable[Reply | None] | Reply:
         if ctx.body_state != BODY_WHOLE:
             return Reply(413, b"", (), "InvalidRequest")
         body = ctx.request_body or b""
@@ -189,20 +298,69 @@ class McpAuthenticationPolicy:
             return Reply(201, json.dumps(found).encode(), (JSON,), "DirectResponse")
         if ctx.method == "OPTIONS":
             return Reply(200, b"", REGISTRATION_CORS, "DirectResponse")
-        return self._proxied(body)
+        return self._proxied(body, url)
 
-    async def _proxied(self, body: bytes) -> Reply:
-        if self._policy.clients is None:
+    async def _proxied(self, body: bytes, url: str) -> Reply:
+        place, answers, client = self._policy.clients, None, None
+        if self._policy.kind is not None:
+            document = await self._known()
+            answers = self._relaying(document)
+            own = document.get("registration_endpoint")
+            if answers is not None and isinstance(own, str) and oauth.KINDS[self._policy.kind].registration == "keep":
+                place = DocumentSource.remote(own)
+        if place is None:
             logger.warning("registrations go nowhere: set clientId", extra={"issuer": self._issuer})
             return Reply(500, b"", (), "Internal")
         try:
-            status, answer, kind = await self._call(self._policy.clients, "POST", body)
+            if answers is not None:
+                body, client = answers.registration(body, url)
+            status, answer, kind = await self._call(place, "POST", body)
+        except RequestError as error:
+            return oauth_error("invalid_redirect_uri", str(error), REGISTRATION_CORS)
         except (CallError, ValueError, TimeoutError, OSError) as error:
             reason = str(error) or type(error).__name__
-            logger.warning("registration failed", extra={"url": self._policy.clients.url, "error": reason})
+            logger.warning("registration failed", extra={"url": place.url, "error": reason})
             return Reply(500, b"", (), "Internal")
+        if answers is not None and client is not None and 200 <= status < 300:
+            own_answer = answers.registered(answer, client)
+            if own_answer is None:
+                logger.warning("the answer to a registration cannot be read", extra={"url": place.url})
+                return Reply(500, b"", (), "Internal")
+            answer = own_answer
         fields = ((b"content-type", kind.encode("ascii", "replace")), *REGISTRATION_CORS)
         return Reply(status, answer, fields, "DirectResponse")
+
+
+def wanted(ctx: RequestContext) -> int | None:
+    """Have a body waited for, which nobody has read yet."""
+    if ctx.body_state != BODY_UNREAD:
+        return None
+    ctx.body_limit = MAX_REGISTRATION
+    return WAIT_BODY_VERDICT
+
+
+def asked(ctx: RequestContext, url: str) -> Asked:
+    """Return what is needed of a request; the body None when it is not whole."""
+    body = (ctx.request_body or b"") if ctx.body_state == BODY_WHOLE else None
+    query = ctx.target.partition("?")[2]
+    return Asked(ctx.method, ctx.path, url, query, body, ctx.request.get("authorization"))
+
+
+def redirect(place: str) -> Reply:
+    """Return a redirect whose place no cache keeps: it holds a code."""
+    fields = ((b"location", place.encode("ascii", "replace")), (b"cache-control", b"no-store"))
+    return Reply(302, b"", fields, "DirectResponse")
+
+
+def refused(message: str) -> Reply:
+    """Return what a browser shows: a request that cannot be trusted is not sent anywhere (RFC 6749 section 4.1.2.1)."""
+    return Reply(400, f"oauth: {message}".encode(), ((b"content-type", b"text/plain"),), "InvalidRequest")
+
+
+def oauth_error(code: str, message: str, cors: Fields) -> Reply:
+    """Return an error in the form of RFC 6749 section 5.2."""
+    body = json.dumps({"error": code, "error_description": message}).encode()
+    return Reply(400, body, (JSON, (b"cache-control", b"no-store"), *cors), "InvalidRequest")
 
 
 def external(ctx: RequestContext) -> str:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Awaitable, Callable
 
 from headgate.backend.contract import Call
-from headgate.backend.mcp.relay import Relay, RelayEnd, socket_path
+from headgate.backend.mcp.relay import Relay, RelayEnd, socket_path, workers_in
 from headgate.backend.mcp.session import SessionIds
 from headgate_engine.http1.codec import Limits
 from headgate_engine.link.client import HttpClient
@@ -38,7 +38,7 @@ class Neighbours:
         self._folder = folder
         self._clients: dict[int, HttpClient] = {}
         self._server: asyncio.Server | None = None
-        self.relay = Relay(worker.index, ids, self._client)
+        self.relay = Relay(worker.index, ids, self._client, self._others)
         self._end = RelayEnd(find, self.relay)
 
     async def start(self) -> None:
@@ -61,6 +61,10 @@ class Neighbours:
         """Stop taking relayed requests."""
         if self._server is not None:
             self._server.close()
+
+    def _others(self) -> list[int]:
+        """Return the workers that take relayed requests, and perhaps some that do not any more."""
+        return workers_in(self._folder)
 
     def _client(self, index: int) -> HttpClient:
         client = self._clients.get(index)

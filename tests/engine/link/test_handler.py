@@ -162,3 +162,55 @@ async def test_a_handler_is_cancelled_with_its_client(rig: Rig) -> None:
     client.reset()
     await rig.wait(lambda: cancelled, "the cancellation")
     assert cancelled == [True]
+
+
+class Note:
+    """What a handler is told of the end."""
+
+    def __init__(self) -> None:
+        self.ends: list[tuple[int, bytes]] = []
+        self.labels: list[str] = []
+        self.call: HandlerCall | None = None
+
+    def ended(self, status: int, answer: bytes) -> None:
+        assert self.call is not None
+        self.ends.append((status, answer))
+        self.labels.append(self.call.route_labels())
+
+
+@on_rig()
+async def test_a_note_is_told_how_it_ended(rig: Rig) -> None:
+    notes: list[Note] = []
+    hold = asyncio.Event()
+
+    async def handle(call: HandlerCall) -> None:
+        note = call.note = Note()
+        note.call = call
+        notes.append(note)
+        assert call.place is not None
+        match call.path:
+            case "/reply":
+                call.reply(404, [], b"none")
+            case "/stream":
+                stream = call.stream(200)
+                await stream.send(b"first")
+                await stream.send(b"last")
+                await stream.end()
+            case "/fail":
+                pass  # no answer at all
+            case _:
+                hold.set()
+                await asyncio.sleep(30)
+
+    serve(rig, handle)
+    for path in ("reply", "stream", "fail"):
+        await rig.ask(f"GET /{path} HTTP/1.1\r\nhost: a.test\r\n\r\n".encode())
+    client = await rig.client()
+    await client.send(b"GET /hold HTTP/1.1\r\nhost: a.test\r\n\r\n")
+    await hold.wait()
+    client.close()
+    async with asyncio.timeout(10):
+        while not notes[-1].ends:  # noqa: ASYNC110 (nothing else tells)
+            await asyncio.sleep(0.01)
+    assert [note.ends for note in notes] == [[(404, b"none")], [(200, b"last")], [(500, b"")], [(0, b"")]]
+    assert all('route="default/r"' in label for note in notes for label in note.labels)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 from dataclasses import dataclass
 from typing import Protocol
 
 from headgate.backend.contract import Call
 from headgate.backend.mcp.failure import McpFailure
+from headgate.backend.mcp.note import Count, Note, note_of, told
 from headgate.dialect.mcp import modern, rebinding, versions
 from headgate.dialect.mcp.jsonrpc import (
     HEADER_MISMATCH,
@@ -27,9 +28,9 @@ STREAM_HEADERS = [
     ("x-accel-buffering", "no"),
 ]
 
-
 # An id may hold the sessions of 128 targets.
-MAX_SESSION_ID = 16_384
+MAX_SESSION_ID = 16 * 1024
+VISIBLE = re.compile(r"[!-~]+")
 
 
 class Service(Protocol):
@@ -62,16 +63,12 @@ class Manners:
 class Front:
     """Handles the requests of one backend. `target` is the log's name for what is behind it, None for several.
 
-    `count` is called with the method of every message that has one. Clients of revision 2026-07-28 have no sessions.
+    `count` is called with the note of every message that has a method, once it is answered. Clients of revision
+    2026-07-28 have no sessions.
     """
 
     def __init__(
-        self,
-        service: Service,
-        sessionless: Sessionless,
-        target: str | None,
-        count: Callable[[str], None],
-        manners: Manners,
+        self, service: Service, sessionless: Sessionless, target: str | None, count: Count, manners: Manners
     ) -> None:
         self._service = service
         self._sessionless = sessionless
@@ -87,23 +84,23 @@ class Front:
                 check_local(call)
             session_id = call.headers.get(versions.SESSION_HEADER)
             check_session_id(session_id)
-            if self._target is not None:
-                call.add_log_field("mcp.target", self._target)
             if call.method == "POST":
                 message = read_post(call)
                 raw_id = message.raw_id
                 await self._check(call, message)
-                if message.method is not None:
-                    call.add_log_field("mcp.method.name", message.method)
-                    self._count(message.method)
+                # One that another worker sent here has its note there.
+                if message.method is not None and note_of(call) is None:
+                    call.note = Note(call, message, session_id, self._target, self._count)
                 await self._post(call, message, session_id)
             elif self._manners.stateless:
                 call.reply(405, [("allow", "POST")], reason="MCP")
             elif call.method == "GET":
+                told(call, session_id, self._target)
                 check_sessions(call)
                 check_get(call)
                 await self._service.get(call, session_id)
             elif call.method == "DELETE":
+                told(call, session_id, self._target)
                 check_sessions(call)
                 await self._service.delete(call, session_id)
             else:
@@ -147,9 +144,7 @@ def check_sessions(call: Call) -> None:
 
 def check_session_id(session_id: str | None) -> None:
     """Raise 400 for an id that can be none (visible ASCII only)."""
-    if session_id is not None and (
-        not session_id or len(session_id) > MAX_SESSION_ID or not all("!" <= c <= "~" for c in session_id)
-    ):
+    if session_id is not None and (len(session_id) > MAX_SESSION_ID or not VISIBLE.fullmatch(session_id)):
         raise McpFailure(400, "malformed session id")
 
 

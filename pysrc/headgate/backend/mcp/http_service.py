@@ -1,19 +1,24 @@
 """StreamableHTTP in front of a StreamableHTTP server: messages and streams pass as they are.
 
-The session is the server's own and its id goes through unchanged, so any worker can serve any request of it.
+The session is the server's own. Its id is sealed on its way to the client, with who it is for, so that any worker can
+serve any request of it, and nobody else's.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from enum import Enum
 
 from headgate.backend.contract import Call, HttpClient, Response, Stream
-from headgate.backend.mcp.failure import McpFailure, TargetFailure
+from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_found
 from headgate.backend.mcp.front import STREAM_HEADERS
-from headgate.dialect.mcp import mirrored
+from headgate.backend.mcp.note import shown_session
+from headgate.backend.mcp.relay import relayed
+from headgate.backend.mcp.session import Session, Sessions, owner_of
+from headgate.backend.mcp.states import SessionStates
+from headgate.dialect.mcp import mirrored, versions
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Kind, Message, NotAMessage, error_message, parse
 from headgate.dialect.mcp.versions import SESSION_HEADER
 from headgate.ir.mcp import StreamableHttpTarget
@@ -42,7 +47,7 @@ NOT_FORWARDED = frozenset(
     )
 )
 # Not passed to the client: the body is framed anew.
-NOT_RETURNED = frozenset(("content-length", "transfer-encoding", "connection", "keep-alive"))
+NOT_RETURNED = frozenset(("content-length", "transfer-encoding", "connection", "keep-alive", SESSION_HEADER))
 STREAM, JSON = "text/event-stream", "application/json"
 
 
@@ -60,50 +65,125 @@ class Shape(Enum):
     PLAIN = "plain"
 
 
-class HttpService:
-    """One remote target, reached through `client`."""
+class RemoteSession:
+    """A session at the server: what it is called there."""
 
-    def __init__(self, target: StreamableHttpTarget, client: HttpClient) -> None:
+    dead = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def stop(self) -> None:
+        """Do nothing: the client's own request has ended it at the server."""
+
+    async def release(self) -> None:
+        """Do nothing: nothing is held."""
+
+
+class HttpService:
+    """One remote target, reached through `client`. `states` makes and reads the ids of its `sessions`;
+    `tell_ended` has other workers forget one.
+    """
+
+    def __init__(
+        self,
+        target: StreamableHttpTarget,
+        client: HttpClient,
+        sessions: Sessions,
+        states: SessionStates,
+        tell_ended: Callable[[str], Awaitable[None]],
+    ) -> None:
         self._target = target
         self._client = client
+        self.sessions = sessions
+        self._states = states
+        self._tell_ended = tell_ended
 
     async def post(self, call: Call, message: Message, session_id: str | None) -> None:
         """Forward a message."""
-        del session_id
-        headers = self._headers(call, f"{JSON}, {STREAM}", message)
-        await self._forward(call, headers, message)
+        session = self._session(call, session_id)
+        headers = self._headers(call, f"{JSON}, {STREAM}", session, message)
+        with self._use(session):
+            await self._forward(call, headers, session, message)
 
     async def open(self, call: Call, message: Message, refused: Callable[[int, bytes], bool]) -> bool:
         """Forward `initialize`; False, and no answer, when `refused(status, body)` says that the server has no
         sessions.
         """
-        return await self._forward(call, self._headers(call, f"{JSON}, {STREAM}", message), message, refused)
+        headers = self._headers(call, f"{JSON}, {STREAM}", None, message)
+        return await self._forward(call, headers, None, message, refused)
 
     async def post_modern(self, call: Call, message: Message, refused: Callable[[int, bytes], bool]) -> bool:
         """Forward a message of revision 2026-07-28; False, and no answer, when `refused(status, body)` says that the
         server does not know that revision.
         """
-        headers = self._headers(call, f"{JSON}, {STREAM}", message)
-        return await self._forward(call, headers, message, refused)
+        headers = self._headers(call, f"{JSON}, {STREAM}", None, message)
+        return await self._forward(call, headers, None, message, refused)
 
     async def get(self, call: Call, session_id: str | None) -> None:
         """Forward the event stream; a server without one says 405 itself."""
-        del session_id
-        await self._forward(call, self._headers(call, STREAM), None)
+        session = self._session(call, session_id)
+        with self._use(session):
+            await self._forward(call, self._headers(call, STREAM, session), session, None)
 
     async def delete(self, call: Call, session_id: str | None) -> None:
         """Forward the end of the session."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
-        await self._forward(call, self._headers(call, JSON), None)
+        if relayed(call):
+            await self.sessions.end_here(session_id)
+            call.reply(200)
+            return
+        session = self._session(call, session_id)
+        await self._forward(call, self._headers(call, JSON, session), session, None)
+        await self.sessions.remove(session_id)
+        self.sessions.bury(session_id)
+        await self._tell_ended(session_id)
 
-    def _headers(self, call: Call, accept: str, message: Message | None = None) -> list[tuple[str, str]]:
-        return target_headers(self._target, call.headers.items(), accept, message)
+    # -- sessions ------------------------------------------------------------------------------------------------------
+    def _session(self, call: Call, session_id: str | None) -> Session | None:
+        """Return the session of an id; None without one. Raises 404 for an id that is none, or somebody else's."""
+        if session_id is None:
+            return None
+        owner = owner_of(call.context)
+        session = self.sessions.find(session_id, owner)
+        if session is not None:
+            return session
+        states = self._states.open(session_id, owner)
+        name = None if states is None else states.get(self._target.name)
+        if name is None or self.sessions.buried(session_id):
+            raise session_not_found()
+        return self.sessions.adopt(session_id, RemoteSession(name), owner)
 
+    def _use(self, session: Session | None) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext() if session is None else self.sessions.in_use(session)
+
+    def _begun(self, call: Call, session: Session | None, response: Response) -> list[tuple[str, str]]:
+        """Return the field with the session of an answer, where it names one and the client can have one."""
+        name = response.header(SESSION_HEADER)
+        if name is None or versions.is_modern(call.headers.get(versions.HEADER)):
+            return []
+        if session is None or session.server.name != name:
+            owner = owner_of(call.context)
+            session_id = self._states.seal([(self._target.name, name)], owner)
+            session = self.sessions.adopt(session_id, RemoteSession(name), owner)
+            call.add_log_field("mcp.session.id", shown_session(session.id))
+        return [(SESSION_HEADER, session.id)]
+
+    def _headers(
+        self, call: Call, accept: str, session: Session | None, message: Message | None = None
+    ) -> list[tuple[str, str]]:
+        fields = [item for item in call.headers.items() if item[0].lower() != SESSION_HEADER]
+        if session is not None:
+            fields.append((SESSION_HEADER, session.server.name))
+        return target_headers(self._target, fields, accept, message)
+
+    # -- exchange ------------------------------------------------------------------------------------------------------
     async def _forward(
         self,
         call: Call,
         headers: list[tuple[str, str]],
+        session: Session | None,
         message: Message | None,
         refused: Callable[[int, bytes], bool] | None = None,
     ) -> bool:
@@ -119,15 +199,16 @@ class HttpService:
                     body = await read(response)
             if refused is not None and refused(response.status, body):
                 return False
+            own = self._begun(call, session, response)
             if shape is Shape.STREAM:
-                await self._stream(call, response, message)
+                await self._stream(call, response, own, message)
             elif shape is Shape.EVENT and body:
-                stream = self._begin(call, response)
+                stream = self._begin(call, response, own)
                 await stream.send(encode_event(body, "message"))
                 await stream.end()
             else:
                 returned = [(name, value) for name, value in response.headers if name.lower() not in NOT_RETURNED]
-                call.reply(response.status, edited(returned, self._target.policies.response_headers), body)
+                call.reply(response.status, edited([*returned, *own], self._target.policies.response_headers), body)
             return True
         except TimeoutError:
             raise McpFailure(504, "upstream call timeout", INTERNAL_ERROR) from None
@@ -142,14 +223,14 @@ class HttpService:
         except OSError as error:
             raise McpFailure(503, f"upstream call failed: {error}", INTERNAL_ERROR) from error
 
-    def _begin(self, call: Call, response: Response) -> Stream:
-        session = response.header(SESSION_HEADER)
-        own = [] if session is None else [(SESSION_HEADER, session)]
+    def _begin(self, call: Call, response: Response, own: list[tuple[str, str]]) -> Stream:
         return call.stream(response.status, edited([*STREAM_HEADERS, *own], self._target.policies.response_headers))
 
-    async def _stream(self, call: Call, response: Response, message: Message | None) -> None:
+    async def _stream(
+        self, call: Call, response: Response, own: list[tuple[str, str]], message: Message | None
+    ) -> None:
         """Pass events on as they come, each one whole: a stream that breaks off leaves no half of one."""
-        stream = self._begin(call, response)
+        stream = self._begin(call, response, own)
         decoder = SseDecoder(MAX_BODY)
         last = b""
         try:

@@ -2,24 +2,66 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
+import re
 from collections.abc import Awaitable, Callable
 
 from headgate.backend.contract import Call, HttpClient, Identity
 from headgate.backend.mcp.failure import session_not_found
 from headgate.backend.mcp.session import SessionIds
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Kind, NotAMessage, error_message, parse
+from headgate.dialect.mcp.versions import SESSION_HEADER
+from headgate_engine.sse.encode import encode_event
 
 BACKEND_HEADER = "x-gw-relay-backend"
 IDENTITY_HEADER = "x-gw-relay-identity"
+EVENT_END = b"\n\n"
+TELL_SECONDS = 5.0
+SOCKET = re.compile(r"worker-(\d+)\.sock")
+
+
+class ToldElsewhere:
+    """The note of a request that the worker it came to has one of."""
+
+    def addressed(self, target: str, name: str | None, kind: str | None) -> None:
+        """Do nothing."""
+
+    def ended(self, status: int, answer: bytes) -> None:
+        """Do nothing."""
+
+
+TOLD_ELSEWHERE = ToldElsewhere()
+
+
+def relayed(call: Call) -> bool:
+    """Tell whether another worker sent a request."""
+    return getattr(call, "note", None) is TOLD_ELSEWHERE
 
 
 def identity_of(call: Call) -> list[object]:
-    """Return what policies found out of who asks and what was asked for, for expressions at the other worker."""
+    """Return what policies found out of who asks and what was asked for, for expressions and the session's owner at the
+    other worker.
+    """
     context: Identity | None = call.context
-    found: list[object] = [None] * 3 if context is None else [context.jwt, context.api_key, context.basic_user]
+    found: list[object] = [None] * 4
+    if context is not None:
+        key = None if context.api_key_text is None else context.api_key_text.decode("latin-1")
+        found = [context.jwt, context.api_key, context.basic_user, key]
     return [*found, call.authority, call.secure]
+
+
+def broken_off(body: bytes) -> bytes | None:
+    """Return the error that ends the answer to a request whose worker is gone; None for what is no request."""
+    try:
+        message = parse(body)
+    except NotAMessage:
+        return None
+    if message.kind is not Kind.REQUEST:
+        return None
+    return error_message(message.raw_id, INTERNAL_ERROR, "the session ended before its server answered")
 
 
 def socket_path(folder: str, index: int) -> str:
@@ -27,13 +69,28 @@ def socket_path(folder: str, index: int) -> str:
     return os.path.join(folder, f"worker-{index}.sock")
 
 
-class Relay:
-    """`index` is this worker, `ids` tells whose a session is, `client_of` gives a client for another worker."""
+def workers_in(folder: str) -> list[int]:
+    """Return the indexes of the workers that have such a socket."""
+    found = (SOCKET.fullmatch(name) for name in os.listdir(folder))
+    return [int(one[1]) for one in found if one is not None]
 
-    def __init__(self, index: int, ids: SessionIds, client_of: Callable[[int], HttpClient]) -> None:
+
+class Relay:
+    """`index` is this worker, `ids` tells whose a session is, `client_of` gives a client for another worker.
+    `others` tells which workers there are.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        ids: SessionIds,
+        client_of: Callable[[int], HttpClient],
+        others: Callable[[], list[int]] = list,
+    ) -> None:
         self.index = index
         self.ids = ids
         self._client_of = client_of
+        self._others = others
         self._sealer = ids.sealer("relayed identity")
 
     def restore(self, call: Call) -> None:
@@ -41,8 +98,21 @@ class Relay:
         content = self._sealer.open(call.headers.get(IDENTITY_HEADER) or "")
         context: Identity | None = call.context
         if content is not None and context is not None:
-            context.jwt, context.api_key, context.basic_user, authority, context.secure = json.loads(content)
+            context.jwt, context.api_key, context.basic_user, key, authority, context.secure = json.loads(content)
+            context.api_key_text = None if key is None else key.encode("latin-1")
             context.request.set_request(call.method, call.target, authority)
+
+    async def tell_ended(self, session_id: str, backend_key: str) -> None:
+        """Have the other workers forget a session that its id could bring back; one that does not answer holds none."""
+
+        async def tell(index: int) -> None:
+            fields = [(SESSION_HEADER, session_id), (BACKEND_HEADER, backend_key.encode().hex())]
+            with contextlib.suppress(OSError, TimeoutError):
+                async with asyncio.timeout(TELL_SECONDS):
+                    response = await self._client_of(index).request("DELETE", "/", fields)
+                    await response.aclose()
+
+        await asyncio.gather(*(tell(index) for index in self._others() if index != self.index))
 
     async def forward(self, call: Call, owner: int, backend_key: str) -> None:
         """Have the owner answer; without one the session is gone."""
@@ -55,8 +125,19 @@ class Relay:
             raise session_not_found() from None
         try:
             stream = call.stream(response.status, response.headers)
-            async for chunk in response:
-                await stream.send(chunk)
+            tail = EVENT_END
+            try:
+                async for chunk in response:
+                    tail = (tail + chunk)[-len(EVENT_END) :]
+                    await stream.send(chunk)
+            except ConnectionResetError:
+                raise  # of the client
+            except OSError as error:
+                text = broken_off(call.body)
+                if text is None or tail != EVENT_END:
+                    raise
+                call.add_log_field("mcp.error.message", f"the session's worker ended: {error}")
+                await stream.send(encode_event(text, "message"))
             await stream.end()
         finally:
             with contextlib.suppress(OSError):
@@ -78,4 +159,5 @@ class RelayEnd:
             call.reply(404, [("content-type", "text/plain")], b"mcp: session not found", reason="MCP")
         else:
             self._relay.restore(call)
+            call.note = TOLD_ELSEWHERE
             await handle(call)

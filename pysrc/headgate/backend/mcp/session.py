@@ -1,42 +1,104 @@
-"""Sessions with child processes: who they belong to, how long they live, how many there may be."""
+"""Sessions: whose they are, which worker's, how long they live, how many there may be."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import json
 import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from headgate.backend.contract import Identity
 from headgate.backend.mcp.failure import McpFailure
 from headgate.crypto.sealed import Sealer
 from headgate.net.tasks import spawn
 
 logger = logging.getLogger("headgate.mcp")
 
-MAX_SESSIONS = 10_000
 REAP_SECONDS = 30.0
 MAX_BURIED = 10_000
+OWNER_BYTES = 16
 
 
 class Held(Protocol):
-    """What a session holds: a process, or links to several targets."""
+    """What a session holds: a process, links to several targets, or where it stands at its one remote target."""
 
     @property
     def dead(self) -> bool: ...
     async def stop(self) -> None: ...
 
 
-class Session:
-    """One client's session. `server`: a process of its own, or the links of a federated session."""
+class Resumable(Held, Protocol):
+    """What outlives the worker. `stop()` ends it everywhere, `release()` only lets go of what is held here."""
 
-    def __init__(self, session_id: str, server: Any, now: float) -> None:
+    async def release(self) -> None: ...
+
+
+class Limits(NamedTuple):
+    """`ttl_s`: idle time after which a session is ended; `cap`: how many sessions there may be."""
+
+    ttl_s: float
+    cap: int
+
+
+class Tally(Protocol):
+    """How many sessions a backend has: `add(n)` for those of this worker, `total` over all workers."""
+
+    def add(self, n: int) -> None: ...
+    @property
+    def total(self) -> int: ...
+
+
+class OwnTally:
+    """The tally of one worker alone."""
+
+    def __init__(self) -> None:
+        self.total = 0
+
+    def add(self, n: int) -> None:
+        """Count sessions that have begun, or (below 0) ended."""
+        self.total += n
+
+
+class Session:
+    """One client's session. `server`: what it holds; `owner`: who it is for (`owner_of`), "" for nobody known;
+    `resumable`: its id can bring it back.
+    """
+
+    def __init__(self, session_id: str, server: Any, now: float, owner: str) -> None:
         self.id = session_id
         self.server = server
         self.used = now
         self.busy = 0
+        self.owner = owner
+        self.resumable = False
+
+
+def owner_of(context: Identity | None) -> str:
+    """Return a digest of who asks, "" when no policy found that out.
+
+    A session id is no credential: what one subject began no other one may go on with, even with its id (MCP security
+    best practices, session hijacking). A subject is the `sub` of an issuer, a user of basic authentication, an API key.
+    """
+    if context is None:
+        return ""
+    found: list[Any] = []
+    if context.jwt is not None:
+        claims = context.jwt
+        # A token for a program may name no subject, but the program.
+        subject = next(([name, claims[name]] for name in ("sub", "client_id", "azp") if name in claims), None)
+        found.append(["jwt", claims.get("iss"), subject])
+    if context.basic_user is not None:
+        found.append(["basic", context.basic_user])
+    if context.api_key_text is not None:
+        found.append(["key", context.api_key_text.decode("latin-1")])
+    if not found:
+        return ""
+    return hashlib.blake2b(json.dumps(found).encode(), digest_size=OWNER_BYTES).hexdigest()
 
 
 class SessionIds:
@@ -64,28 +126,37 @@ class SessionIds:
 
 
 class Sessions:
-    """The sessions of one backend in one worker. `ttl_s`: idle time after which one is ended; `cap`: how many there
-    may be. `mark` stands before the ids made here, so that others can be told from them at a glance.
+    """The sessions of one backend in one worker. `mark` stands before the ids made here: others are told at a glance.
+
+    `resumable`: the ids of most say all there is to know of them (`adopt`). Then the table is a memory of this worker
+    alone: what is idle, or the longest unused one of a full table, is let go of and nobody is told; its id brings it
+    back. Those that live in this worker (`add`) end when they are idle.
     """
 
     def __init__(
         self,
         worker: int,
-        ttl_s: float,
         ids: SessionIds,
+        limits: Limits,
+        *,
         clock: Callable[[], float] = time.monotonic,
-        cap: int = MAX_SESSIONS,
+        tally: Tally | None = None,
+        resumable: bool = False,
     ) -> None:
         self.mark = ""
         self._worker = worker
         self.ids = ids
-        self._ttl_s = ttl_s
+        self._ttl_s, self._cap = limits
         self._clock = clock
-        self._cap = cap
-        self._starting = 0
-        self._by_id: dict[str, Session] = {}
+        self._tally = OwnTally() if tally is None else tally
+        self._resumable = resumable
+        self._by_id: dict[str, Session] = {}  # the longest unused one first
         self._buried: dict[str, None] = {}
         self._reaper: asyncio.Task[None] | None = None
+
+    def limit(self, limits: Limits) -> None:
+        """Go on with other limits."""
+        self._ttl_s, self._cap = limits
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -93,13 +164,24 @@ class Sessions:
     @contextlib.contextmanager
     def room(self) -> Iterator[None]:
         """Keep a place for a session that is being started; raises the 503 of a full table."""
-        if len(self._by_id) + self._starting >= self._cap:
-            raise McpFailure(503, "too many sessions")
-        self._starting += 1
+        self._tally.add(1)
         try:
+            if self._resumable:
+                self._make_room()
+            elif self._tally.total > self._cap:
+                raise McpFailure(503, f"too many sessions: {self._cap} are open")
             yield
         finally:
-            self._starting -= 1
+            self._tally.add(-1)
+
+    def _make_room(self) -> None:
+        """Let go of sessions that are not in use until another one fits; raises the 503 of a full table."""
+        while len(self._by_id) >= self._cap:
+            session = next((one for one in self._by_id.values() if one.resumable and not one.busy), None)
+            if session is None:
+                raise McpFailure(503, f"too many sessions: {self._cap} are in use")
+            self._drop(session.id)
+            spawn("mcp release", session.server.release())
 
     @contextlib.contextmanager
     def in_use(self, session: Session) -> Iterator[None]:
@@ -111,9 +193,11 @@ class Sessions:
             session.busy -= 1
             session.used = self._clock()
 
-    def add(self, server: Held) -> Session:
+    def add(self, server: Held, owner: str = "") -> Session:
         """Register a session of this worker."""
-        return self.adopt(self.mark + self.ids.new(self._worker), server)
+        if self._resumable:
+            self._make_room()
+        return self._kept(self.mark + self.ids.new(self._worker), server, owner)
 
     def owner(self, session_id: str) -> int | None:
         """Return the index of the worker that made an id, None when it was none of these."""
@@ -121,35 +205,63 @@ class Sessions:
             return None
         return self.ids.owner(session_id[len(self.mark) :])
 
-    def adopt(self, session_id: str, server: Held) -> Session:
+    def adopt(self, session_id: str, server: Resumable, owner: str = "") -> Session:
         """Register a session under an id that says itself what there is to know of it."""
-        session = Session(session_id, server, self._clock())
-        self._by_id[session.id] = session
+        if session_id not in self._by_id:
+            self._make_room()
+        session = self._kept(session_id, server, owner)
+        session.resumable = True
+        return session
+
+    def _kept(self, session_id: str, server: Held, owner: str) -> Session:
+        session = Session(session_id, server, self._clock(), owner)
+        if session_id not in self._by_id:
+            self._tally.add(1)
+        self._by_id[session_id] = session
         if self._reaper is None:
             self._reaper = spawn("mcp reaper", self._reap())
         return session
 
-    def find(self, session_id: str) -> Session | None:
-        """Return a living session and note that it is used."""
+    def _drop(self, session_id: str) -> Session | None:
+        session = self._by_id.pop(session_id, None)
+        if session is not None:
+            self._tally.add(-1)
+        return session
+
+    def find(self, session_id: str, owner: str = "") -> Session | None:
+        """Return a living session of this owner and note that it is used."""
         session = self._by_id.get(session_id)
-        if session is None or session.server.dead:
+        if session is None or session.server.dead or session.owner != owner:
             return None
         session.used = self._clock()
+        if self._resumable:
+            self._by_id[session_id] = self._by_id.pop(session_id)
         return session
 
     async def remove(self, session_id: str) -> bool:
         """End a session; False when there is none."""
-        session = self._by_id.pop(session_id, None)
+        session = self._drop(session_id)
         if session is None:
             return False
         await session.server.stop()
         return True
+
+    async def _let_go(self, session_id: str) -> None:
+        session = self._drop(session_id)
+        if session is not None:
+            # Another worker, or this one after a restart, may go on with one that its id can bring back.
+            await (session.server.release() if session.resumable else session.server.stop())
 
     def bury(self, session_id: str) -> None:
         """Remember that a session was ended: its id could bring it back."""
         self._buried[session_id] = None
         while len(self._buried) > MAX_BURIED:
             del self._buried[next(iter(self._buried))]
+
+    async def end_here(self, session_id: str) -> None:
+        """Let go of a resumable session that has been ended elsewhere, for good."""
+        self.bury(session_id)
+        await self._let_go(session_id)
 
     def buried(self, session_id: str) -> bool:
         """Tell whether a session was ended here."""
@@ -158,7 +270,7 @@ class Sessions:
     def forget(self, server: Held) -> None:
         """Drop the sessions of a process that has ended."""
         for session_id in [key for key, session in self._by_id.items() if session.server is server]:
-            del self._by_id[session_id]
+            self._drop(session_id)
 
     async def _reap(self) -> None:
         while True:
@@ -167,12 +279,12 @@ class Sessions:
             for session in list(self._by_id.values()):
                 if session.used < before and not session.busy:
                     logger.info("session ended: idle", extra={"mcp.session.id": session.id[:8]})
-                    spawn("mcp idle", self.remove(session.id))
+                    spawn("mcp idle", self._let_go(session.id))
 
     async def aclose(self) -> None:
-        """End every session."""
+        """End every session that ends with this worker, let go of the others."""
         if self._reaper is not None:
             self._reaper.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._reaper
-        await asyncio.gather(*(self.remove(key) for key in list(self._by_id)))
+        await asyncio.gather(*(self._let_go(key) for key in list(self._by_id)))

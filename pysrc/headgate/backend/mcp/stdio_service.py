@@ -9,8 +9,9 @@ from collections.abc import Callable
 from headgate.backend.contract import Call, Stream
 from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_found
 from headgate.backend.mcp.front import STREAM_HEADERS, needs_session
+from headgate.backend.mcp.note import shown_session
 from headgate.backend.mcp.relay import Relay
-from headgate.backend.mcp.session import Session, Sessions
+from headgate.backend.mcp.session import Session, Sessions, owner_of
 from headgate.backend.mcp.targets.inbox import Inbox
 from headgate.backend.mcp.targets.stdio import Exchange, StdioServer
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Message
@@ -49,7 +50,7 @@ class StdioService:
         if owner is not None and owner != self._relay.index:
             await self._relay.forward(call, owner, self._target.key)
             return None
-        session = self.sessions.find(session_id)
+        session = self.sessions.find(session_id, owner_of(call.context))
         if session is None:
             raise session_not_found()
         return session
@@ -67,7 +68,7 @@ class StdioService:
             except BaseException:
                 await server.stop()
                 raise
-            session = self.sessions.add(server)
+            session = self.sessions.add(server, owner_of(call.context))
         exchange: Exchange | None = None
         try:
             with self.sessions.in_use(session):
@@ -75,6 +76,7 @@ class StdioService:
                 first = None if refused is None or exchange is None else await soon(exchange.inbox)
                 if refused is not None and first is not None and refused(200, first):
                     return False
+                call.add_log_field("mcp.session.id", shown_session(session.id))
                 await answer(call, session, exchange, [(SESSION_HEADER, session.id)], first)
                 return True
         finally:
@@ -100,7 +102,8 @@ class StdioService:
         if owner is not None and owner != self._relay.index:
             await self._relay.forward(call, owner, self._target.key)
             return
-        await self.sessions.remove(session_id)
+        if self.sessions.find(session_id, owner_of(call.context)) is not None:
+            await self.sessions.remove(session_id)
         # 200, not the reference's 202: the official clients take 202 for a refusal.
         call.reply(200)
 

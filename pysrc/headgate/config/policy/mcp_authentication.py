@@ -10,6 +10,7 @@ from headgate.config.context import Context
 from headgate.config.policy import location
 from headgate.config.policy.identity import checked_claims, dump_jwt, key_source
 from headgate.dialect import oauth
+from headgate.dialect.oauth_answers import is_redirect_uri
 from headgate.document.secret import REDACTED
 from headgate.errors import Problem
 from headgate.ir.policy.document_source import DocumentSource
@@ -27,6 +28,11 @@ def parse(context: Context, record: Record) -> McpAuthentication | None:
     if secret is not None and (found.token is None or record.get("clientId") is None):
         message = "only together with clientId and a provider whose token requests go through the gateway (entra)"
         context.fault(Problem.CONFLICT, record, "clientSecret", message)
+    uris = tuple(record.get("redirectUris") or ())
+    if uris and record.get("clientId") is None:
+        context.fault(Problem.CONFLICT, record, "redirectUris", "only together with clientId")
+    if not all(map(is_redirect_uri, uris)):
+        context.fault(Problem.VALUE, record, "redirectUris", "must be absolute URIs without a fragment")
     try:
         metadata = DocumentSource.remote(found.document(issuer))
         clients = found.clients(issuer)
@@ -62,6 +68,7 @@ def parse(context: Context, record: Record) -> McpAuthentication | None:
         client_secret=secret,
         authorize=None if found.authorize is None else found.authorize(issuer),
         token=None if found.token is None else DocumentSource.remote(found.token(issuer)),
+        redirect_uris=uris,
     )
 
 
@@ -81,4 +88,6 @@ def dump(policy: McpAuthentication) -> dict[str, Any]:
         found["clientId"] = policy.client_id
     if policy.client_secret is not None:
         found["clientSecret"] = REDACTED
+    if policy.redirect_uris:
+        found["redirectUris"] = list(policy.redirect_uris)
     return found

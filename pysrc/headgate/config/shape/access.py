@@ -127,5 +127,6 @@ MCP_AUTHENTICATION: Final = Object(
         "jwtValidationOptions": optional(JWT_OPTIONS),
         "clientId": maybe(STRING),
         "clientSecret": maybe(HIDDEN),
+        "redirectUris": maybe(STRINGS),
     },
 )

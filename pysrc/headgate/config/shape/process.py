@@ -213,7 +213,7 @@ PROCESS: Final = Object(
         ),
         "histograms": optional(Choice("Histograms", ("classic", "native", "both"), ("native", "both"))),
         "session": maybe(Object("Session", {"key": required(SESSION_KEY)})),
-        "mcp": maybe(Object("McpSettings", {"sessionTtl": maybe(DURATION)})),
+        "mcp": maybe(Object("McpSettings", {"sessionTtl": maybe(DURATION), "maxSessions": maybe(POSITIVE32)})),
         "sensitiveHeaders": optional(ListOf(HEADER_NAME, most=64)),
         "customFunctions": optional(STRING),
         "connectionTerminationDeadline": maybe(DURATION),

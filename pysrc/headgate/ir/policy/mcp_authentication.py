@@ -15,6 +15,7 @@ class McpAuthentication:
     `resource_metadata`: JSON text, in the order of the configuration. `metadata`: the provider's own document.
     `clients`: where registrations go. `client_id`: what they are answered with instead. `authorize`, `token`: the
     provider's endpoints, where requests to them go through the gateway; `client_secret` is put into the latter.
+    `redirect_uris`: where those who use `client_id` may have their answers.
     """
 
     jwt: JwtAuth
@@ -26,3 +27,4 @@ class McpAuthentication:
     client_secret: Secret | None = None
     authorize: str | None = None
     token: DocumentSource | None = None
+    redirect_uris: tuple[str, ...] = ()

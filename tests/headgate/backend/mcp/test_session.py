@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from headgate.backend.mcp.failure import McpFailure
-from headgate.backend.mcp.session import SessionIds, Sessions
+from headgate.backend.mcp.session import Limits, OwnTally, SessionIds, Sessions, owner_of
 
 IDS = SessionIds(bytes(32))
 
@@ -15,10 +16,25 @@ IDS = SessionIds(bytes(32))
 class Server:
     dead = False
     stopped = 0
+    released = 0
 
     async def stop(self) -> None:
         self.stopped += 1
         self.dead = True
+
+    async def release(self) -> None:
+        self.released += 1
+
+
+class Who:
+    """What policies found out of who asks."""
+
+    def __init__(
+        self, jwt: dict[str, Any] | None = None, user: str | None = None, key: bytes | None = None
+    ) -> None:
+        self.jwt, self.basic_user, self.api_key_text = jwt, user, key
+        self.api_key: dict[str, Any] | None = None
+        self.dynamic: dict[str, Any] | None = None
 
 
 def test_an_id_tells_its_owner_and_cannot_be_guessed() -> None:
@@ -44,7 +60,7 @@ def test_idle_sessions_end_busy_and_used_ones_stay() -> None:
     now = [0.0]
 
     async def run() -> None:
-        found = Sessions(0, 0.05, IDS, clock=lambda: now[0])
+        found = Sessions(0, IDS, Limits(0.05, 100), clock=lambda: now[0])
         idle, busy, used = (found.add(Server()) for _ in range(3))  # type: ignore[arg-type]
         busy.busy = 1
         now[0] = 10.0
@@ -62,7 +78,7 @@ def test_idle_sessions_end_busy_and_used_ones_stay() -> None:
 
 def test_a_dead_server_s_session_is_not_found() -> None:
     async def run() -> None:
-        found = Sessions(0, 60, IDS)
+        found = Sessions(0, IDS, Limits(60, 100))
         server = Server()
         session = found.add(server)  # type: ignore[arg-type]
         server.dead = True
@@ -76,14 +92,14 @@ def test_a_dead_server_s_session_is_not_found() -> None:
 
 def test_a_full_table_is_a_503_and_sessions_that_start_count() -> None:
     async def run() -> None:
-        found = Sessions(0, 60, IDS, cap=2)
-        found.add(Server())  # type: ignore[arg-type]
+        found = Sessions(0, IDS, Limits(60, 2))
+        found.add(Server())
         with found.room():
             with pytest.raises(McpFailure) as failure, found.room():
                 pass
             assert failure.value.status == 503
         with found.room():
-            found.add(Server())  # type: ignore[arg-type]
+            found.add(Server())
         with pytest.raises(McpFailure), found.room():
             pass
         await found.aclose()
@@ -95,8 +111,8 @@ def test_idle_time_begins_when_the_last_use_ends() -> None:
     now = [0.0]
 
     async def run() -> None:
-        found = Sessions(0, 0.05, IDS, clock=lambda: now[0])
-        session = found.add(Server())  # type: ignore[arg-type]
+        found = Sessions(0, IDS, Limits(0.05, 100), clock=lambda: now[0])
+        session = found.add(Server())
         with found.in_use(session):
             now[0] = 100.0
         await asyncio.sleep(0.15)
@@ -105,5 +121,157 @@ def test_idle_time_begins_when_the_last_use_ends() -> None:
         await asyncio.sleep(0.15)
         assert found.find(session.id) is None
         await found.aclose()
+
+    asyncio.run(run())
+
+
+def test_a_session_is_its_owner_s_alone() -> None:
+    async def run() -> None:
+        found = Sessions(0, IDS, Limits(60, 100))
+        session = found.add(Server(), "ada")
+        assert found.find(session.id, "ada") is session
+        for other in ("bob", "", "ADA"):
+            assert found.find(session.id, other) is None
+        nobody = found.add(Server())
+        assert found.find(nobody.id) is nobody
+        assert found.find(nobody.id, "ada") is None
+        await found.aclose()
+
+    asyncio.run(run())
+
+
+def test_who_owns() -> None:
+    ada = {"iss": "https://a.test", "sub": "ada", "exp": 1}
+    different = [
+        owner_of(None),
+        owner_of(Who(ada)),
+        owner_of(Who({**ada, "sub": "bob"})),
+        owner_of(Who({**ada, "iss": "https://b.test"})),
+        owner_of(Who({"iss": "https://a.test", "client_id": "ada"})),
+        owner_of(Who({"iss": "https://a.test", "client_id": "bob"})),
+        owner_of(Who({"iss": "https://a.test"})),
+        owner_of(Who(user="ada")),
+        owner_of(Who(key=b"ada")),
+        owner_of(Who(key=b"\xff")),
+        owner_of(Who(ada, key=b"ada")),
+    ]
+    assert len(set(different)) == len(different)
+    assert different[0] == owner_of(Who()) == ""
+    assert owner_of(Who({**ada, "exp": 2, "scope": "more"})) == owner_of(Who(ada)), "a renewed token is the same subject's"
+    assert "ada" not in owner_of(Who(key=b"ada"))
+
+
+def test_resumable_sessions_make_room_for_others() -> None:
+    async def run() -> None:
+        tally = OwnTally()
+        found = Sessions(0, IDS, Limits(60, 2), tally=tally, resumable=True)
+        first, second = Server(), Server()
+        found.adopt("1", first)
+        busy = found.adopt("2", second)
+        assert found.find("1") is not None, "the longest unused one is the other now"
+        with found.in_use(busy):
+            found.adopt("3", Server())
+            assert found.find("1") is None
+            kept = found.find("3")
+            assert kept is not None
+            with found.in_use(kept):
+                for wanted in (lambda: found.adopt("4", Server()), lambda: found.room().__enter__()):
+                    with pytest.raises(McpFailure, match="too many sessions: 2 are in use"):
+                        wanted()
+        with found.room():
+            assert len(found) == 1
+        await asyncio.sleep(0)
+        assert (first.stopped, first.released) == (0, 1)
+        assert (second.stopped, tally.total) == (0, 1)
+        await found.aclose()
+        assert (len(found), tally.total) == (0, 0)
+
+    asyncio.run(run())
+
+
+def test_idle_resumable_sessions_are_let_go_of_but_not_ended() -> None:
+    now = [0.0]
+
+    async def run() -> None:
+        found = Sessions(0, IDS, Limits(0.05, 100), clock=lambda: now[0], resumable=True)
+        server = Server()
+        found.adopt("1", server)
+        now[0] = 10.0
+        await asyncio.sleep(0.15)
+        assert len(found) == 0
+        assert (server.stopped, server.released) == (0, 1)
+        found.adopt("2", server)
+        await found.aclose()
+        assert (server.stopped, server.released) == (0, 2)
+        found.adopt("3", server)
+        await found.remove("3")
+        assert server.stopped == 1
+        await found.aclose()
+
+    asyncio.run(run())
+
+
+def test_the_cap_is_of_all_workers() -> None:
+    async def run() -> None:
+        tally = OwnTally()
+        here, there = (Sessions(worker, IDS, Limits(60, 2), tally=tally) for worker in (0, 1))
+        session = here.add(Server())
+        there.add(Server())
+        for table in (here, there):
+            with pytest.raises(McpFailure, match="too many sessions: 2 are open"), table.room():
+                pass
+        await here.remove(session.id)
+        with there.room():
+            pass
+        here.limit(Limits(60, 1))
+        with pytest.raises(McpFailure, match="1 are open"), here.room():
+            pass
+        await here.aclose()
+        await there.aclose()
+        assert tally.total == 0
+
+    asyncio.run(run())
+
+
+def test_sessions_of_one_worker_among_resumable_ones() -> None:
+    """What no id can bring back is not let go of for others, and is ended when it is idle."""
+    now = [0.0]
+
+    async def run() -> None:
+        tally = OwnTally()
+        found = Sessions(0, IDS, Limits(0.05, 2), clock=lambda: now[0], tally=tally, resumable=True)
+        pinned, remote = Server(), Server()
+        first = found.add(pinned)
+        found.adopt("1", remote)
+        second = found.add(Server())
+        await asyncio.sleep(0)
+        assert (remote.released, remote.stopped) == (1, 0)
+        for wanted in (lambda: found.adopt("2", Server()), lambda: found.add(Server())):
+            with pytest.raises(McpFailure, match="too many sessions: 2 are"):
+                wanted()
+        assert found.find(first.id) is first
+        await found.remove(second.id)
+        found.adopt("1", remote)
+        now[0] = 10.0
+        await asyncio.sleep(0.15)
+        assert (pinned.stopped, pinned.released) == (1, 0)
+        assert (remote.stopped, remote.released) == (0, 2)
+        assert tally.total == 0
+        await found.aclose()
+
+    asyncio.run(run())
+
+
+def test_marked_ids_are_told_from_others() -> None:
+    async def run() -> None:
+        plain, marked = (Sessions(3, IDS, Limits(60, 2)) for _ in range(2))
+        marked.mark = "gwb."
+        theirs, ours = plain.add(Server()).id, marked.add(Server()).id
+        assert ours.startswith("gwb.")
+        assert not theirs.startswith("gwb.")
+        assert (marked.owner(ours), marked.owner(theirs)) == (3, None)
+        assert (plain.owner(ours), plain.owner(theirs)) == (None, 3)
+        await plain.aclose()
+        await marked.aclose()
 
     asyncio.run(run())

@@ -13,6 +13,7 @@ from headgate.backend.mcp.failure import McpFailure, Relayed, TargetFailure
 from headgate.backend.mcp.federation.group import LinkGroup, Outcome
 from headgate.backend.mcp.federation.link import Fields, Refused
 from headgate.backend.mcp.front import STREAM_HEADERS
+from headgate.backend.mcp.note import addressed
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Message, error_message
 from headgate.net.tasks import spawn
 from headgate_engine.sse.encode import encode_comment, encode_event
@@ -80,7 +81,7 @@ async def answered(call: Call, answering: Answering, message: Message, work: Cor
 
 def refuse(call: Call, message: Message, target: str, outcome: Outcome) -> None:
     """Answer an `initialize` that a target does not take: its own words where it said some."""
-    call.add_log_field("mcp.target", target)
+    addressed(call, target, None, "")
     failure = outcome.failure
     if isinstance(failure, Refused):
         raise Relayed(failure.status, failure.fields, failure.body)

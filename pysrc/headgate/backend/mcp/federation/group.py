@@ -123,6 +123,12 @@ class LinkGroup:
         self.dead = True
         await asyncio.gather(*(link.close() for link in self.links.values()), return_exceptions=True)
 
+    async def release(self) -> None:
+        """Let go of what is held here; sessions at servers that have a state of their own stay."""
+        self.dead = True
+        held = [link for link in self.links.values() if link.state is None]
+        await asyncio.gather(*(link.close() for link in held), return_exceptions=True)
+
     async def streams(self, fields: Fields) -> dict[str, AsyncIterator[bytes]]:
         """Return the event streams of those targets that have one."""
         found = await asyncio.gather(

@@ -237,7 +237,8 @@ async def answered(texts: AsyncGenerator[bytes, None], request: Message) -> Asyn
                 yield text
     except Refused as error:
         if not is_response(error.body, request):
-            raise
+            # Also a 404 is none to a session, as there is none.
+            raise TargetFailure(str(error)) from error
         yield error.body
 
 

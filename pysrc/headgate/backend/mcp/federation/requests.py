@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from headgate.backend.contract import Call
-from headgate.backend.mcp.failure import McpFailure, TargetFailure
+from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_found
 from headgate.backend.mcp.federation.answering import Answering, response_to
 from headgate.backend.mcp.federation.group import LinkGroup, Outcome, outcome_of
 from headgate.backend.mcp.federation.link import Fields, Refused
+from headgate.backend.mcp.note import addressed
 from headgate.dialect.mcp import merge, naming
 from headgate.dialect.mcp.edit import replaced
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Message, error_message, parse
@@ -91,7 +92,7 @@ class Requests:
         kind = KINDS.get(method, "")
         try:
             kind, target, plain, path = await self._addressed(group, message, fields)
-            call.add_log_field("mcp.target", target)
+            addressed(call, target, plain, kind)
             inner = message if self._bare else parse(replaced(message.text, path, plain))
             if check is not None:
                 check.about(kind, target, plain)
@@ -272,7 +273,11 @@ class Requests:
         return self._failed(target, outcome.failure)
 
     def _failed(self, target: str, failure: TargetFailure) -> McpFailure:
-        found = McpFailure(500, f"failed to send message: {target}: {failure}", INTERNAL_ERROR)
+        if isinstance(failure, Refused) and failure.status == 404:
+            # Its server has forgotten the session, and nobody here knows how it was begun: the client does.
+            found = session_not_found()
+        else:
+            found = McpFailure(500, f"failed to send message: {target}: {failure}", INTERNAL_ERROR)
         found.__cause__ = failure
         return found
 

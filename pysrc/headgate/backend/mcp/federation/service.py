@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Awaitable
 from typing import Final
 
@@ -16,9 +15,10 @@ from headgate.backend.mcp.federation.group import LinkGroup
 from headgate.backend.mcp.federation.link import LinkFactory
 from headgate.backend.mcp.federation.requests import Manner, Requests, fields_of, nobody
 from headgate.backend.mcp.front import STREAM_HEADERS, needs_session
-from headgate.backend.mcp.relay import Relay
-from headgate.backend.mcp.session import Session, Sessions
-from headgate.crypto.sealed import Sealer
+from headgate.backend.mcp.note import shown_session
+from headgate.backend.mcp.relay import Relay, relayed
+from headgate.backend.mcp.session import Session, Sessions, owner_of
+from headgate.backend.mcp.states import SessionStates
 from headgate.dialect.mcp import merge, naming
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Kind, Message, parse
 from headgate.dialect.mcp.versions import SESSION_HEADER
@@ -29,7 +29,7 @@ INFO: Final = {"name": "headgate", "title": "Headgate", "version": __version__}
 
 
 class FederationService:
-    """`links`: how to reach each target, in order. `sealer`: for ids of sessions that live at remote targets alone;
+    """`links`: how to reach each target, in order. `states`: makes ids of sessions that live at remote targets alone;
     None when one target is a child process.
     """
 
@@ -40,7 +40,7 @@ class FederationService:
         sessions: Sessions,
         relay: Relay,
         manner: Manner,
-        sealer: Sealer | None,
+        states: SessionStates | None,
     ) -> None:
         self.key = key
         self.sessions = sessions
@@ -48,7 +48,7 @@ class FederationService:
         self._links = links
         self._relay = relay
         self._manner = manner
-        self._sealer = sealer
+        self._states = states
 
     # -- the three methods ---------------------------------------------------------------------------------------------
     async def post(self, call: Call, message: Message, session_id: str | None) -> None:
@@ -89,42 +89,49 @@ class FederationService:
         """End the session here and at the targets."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
+        if relayed(call) and self._is_sealed(session_id):
+            await self.sessions.end_here(session_id)
+            call.reply(200)
+            return
         with contextlib.suppress(McpFailure):
             session = await self._session(call, session_id)
             if session is None:
                 return
             await self.sessions.remove(session_id)
-            if self._sealer is not None:
+            if self._is_sealed(session_id):
                 self.sessions.bury(session_id)
+                await self._relay.tell_ended(session_id, self.key)
         call.reply(200)
 
     # -- sessions ------------------------------------------------------------------------------------------------------
+    def _is_sealed(self, session_id: str) -> bool:
+        """Tell whether any worker can go on with a session: its id says where its targets stand."""
+        return self._states is not None and self.sessions.owner(session_id) is None
+
     async def _session(self, call: Call, session_id: str) -> Session | None:
         """Return the session; None when another worker has answered."""
-        session = self.sessions.find(session_id)
+        owner = owner_of(call.context)
+        session = self.sessions.find(session_id, owner)
         if session is not None:
             return session
-        owner = self.sessions.owner(session_id)
-        if owner is not None and owner != self._relay.index:
-            await self._relay.forward(call, owner, self.key)
+        worker = self.sessions.owner(session_id)
+        if worker is not None and worker != self._relay.index:
+            await self._relay.forward(call, worker, self.key)
             return None
-        if owner is None and self._sealer is not None:
-            session = self._resumed(session_id)
+        if worker is None and self._states is not None:
+            session = self._resumed(session_id, owner)
         if session is None:
             raise session_not_found()
         return session
 
-    def _resumed(self, session_id: str) -> Session | None:
+    def _resumed(self, session_id: str, owner: str) -> Session | None:
         """Return a session that another worker or process began; its id says where its targets stand."""
-        assert self._sealer is not None
-        content = self._sealer.open(session_id)
-        if content is None or self.sessions.buried(session_id):
-            return None
-        states: dict[str, str | None] = {one["t"]: one.get("s") for one in json.loads(content)["s"]}
-        if not set(states) <= set(self._links):
+        assert self._states is not None
+        states = self._states.open(session_id, owner)
+        if states is None or self.sessions.buried(session_id) or not set(states) <= set(self._links):
             return None
         group = LinkGroup({name: self._links[name](state) for name, state in states.items()}, self._manner.bare)
-        return self.sessions.adopt(session_id, group)
+        return self.sessions.adopt(session_id, group, owner)
 
     async def _initialize(self, call: Call, message: Message) -> None:
         with self.sessions.room():
@@ -150,7 +157,8 @@ class FederationService:
                 text = response_to(message, result)
                 if check is not None:
                     text = await check.response(list(group.links), text)
-                session = self._begun(group)
+                session = self._begun(group, owner_of(call.context))
+                call.add_log_field("mcp.session.id", shown_session(session.id))
                 kept = True
             finally:
                 if not kept:
@@ -159,11 +167,11 @@ class FederationService:
         await stream.send(encode_event(text, "message"))
         await stream.end()
 
-    def _begun(self, group: LinkGroup) -> Session:
-        if self._sealer is None or any(link.pinned for link in group.links.values()):
-            return self.sessions.add(group)
-        states = [{"t": name, "s": link.state} for name, link in group.links.items()]
-        return self.sessions.adopt(self._sealer.seal(json.dumps({"t": "mcp", "s": states}).encode()), group)
+    def _begun(self, group: LinkGroup, owner: str) -> Session:
+        if self._states is None or any(link.pinned for link in group.links.values()):
+            return self.sessions.add(group, owner)
+        session_id = self._states.seal(((name, link.state) for name, link in group.links.items()), owner)
+        return self.sessions.adopt(session_id, group, owner)
 
     # -- notifications and responses -----------------------------------------------------------------------------------
     async def _pass_on(self, call: Call, group: LinkGroup, message: Message) -> None:

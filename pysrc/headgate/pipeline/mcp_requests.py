@@ -1,0 +1,55 @@
+"""`gw_mcp_requests_total`: MCP messages by method, target, what they are about, and route."""
+
+from __future__ import annotations
+
+from headgate.backend.contract import Call
+from headgate.backend.mcp.note import Note
+from headgate.dialect.mcp.methods import METHODS
+from headgate.telemetry.metrics import label_text
+from headgate_engine.log.meter import counter
+from headgate_engine.shared.counters import Counter
+from headgate_engine.shared.segment import Segment
+
+FAMILY = b"gw_mcp_requests_total"
+UNKNOWN = "unknown"
+OTHER = "other"
+# Names of tools, prompts and resources with a label value of their own. A template makes URIs without number.
+MAX_NAMES = 500
+MAX_NAME = 256
+
+
+class McpRequests:
+    """Counts the requests of one backend in one worker."""
+
+    def __init__(self, segment: Segment) -> None:
+        self._segment = segment
+        self._counters: dict[tuple[object, ...], Counter] = {}
+        self._names: set[tuple[str | None, str]] = set()
+
+    def count(self, call: Call, note: Note) -> None:
+        """Count a request. What clients make up is no label: unknown methods are one, names of failures none."""
+        method = note.method if note.method in METHODS else OTHER
+        kind = note.kind or UNKNOWN
+        name = self._name(note)
+        place = call.place
+        key = (method, kind, note.server, name, place)
+        found = self._counters.get(key)
+        if found is None:
+            labels = {"method": method, "resource_type": kind, "server": note.server or UNKNOWN, "resource": name}
+            text = f"{label_text(labels)},{call.route_labels()}"
+            found = counter(self._segment, FAMILY, text.encode("utf-8", "replace"))
+            if place is not None:
+                self._counters[key] = found
+        found.add()
+
+    def _name(self, note: Note) -> str:
+        name = note.name
+        if name is None or note.failed or note.kind == "task":
+            return UNKNOWN
+        if len(name) > MAX_NAME:
+            return OTHER
+        if (note.server, name) not in self._names:
+            if len(self._names) >= MAX_NAMES:
+                return OTHER
+            self._names.add((note.server, name))
+        return name

@@ -1,0 +1,56 @@
+"""Session tables of MCP backends: limits, what is counted for all workers, and what stays over a reload."""
+
+from __future__ import annotations
+
+import os
+
+from headgate.backend.mcp.session import Limits, SessionIds, Sessions
+from headgate.ir.gateway import Gateway
+from headgate.telemetry.metrics import series_key
+from headgate_engine.link.worker import Worker
+from headgate_engine.shared.counters import Gauge
+
+FAMILY = "gw_mcp_sessions"
+
+
+class WorkersTally:
+    """The sessions of one backend, each worker's in a gauge of its own: a worker that died cannot take its own back."""
+
+    def __init__(self, worker: Worker, workers: int, backend: str) -> None:
+        self._all = [
+            Gauge(worker.segment, series_key(FAMILY, {"backend": backend, "worker": str(index)}))
+            for index in range(max(workers, worker.index + 1))
+        ]
+        self._own = self._all[worker.index]
+        self._own.set(0)  # what it says is of a process that had this place before
+
+    def add(self, n: int) -> None:
+        """Count sessions of this worker that have begun, or (below 0) ended."""
+        self._own.add(n)
+
+    @property
+    def total(self) -> int:
+        """The sessions of all workers."""
+        return sum(gauge.value for gauge in self._all)
+
+
+class SessionTables:
+    """Makes the tables of one configuration in one worker; `previous` are those of the one before."""
+
+    def __init__(self, worker: Worker, gateway: Gateway, ids: SessionIds, previous: SessionTables | None) -> None:
+        self._worker = worker
+        self._ids = ids
+        self.limits = Limits(gateway.process.mcp_session_ttl_ms / 1000, gateway.process.mcp_max_sessions)
+        self._workers = gateway.process.workers.resolve(len(os.sched_getaffinity(0)))
+        self._tallies: dict[str, WorkersTally] = {} if previous is None else previous._tallies
+
+    def new(self, backend: str, *, resumable: bool) -> Sessions:
+        """Return an empty table for a backend."""
+        tally = self._tallies.get(backend)
+        if tally is None:
+            tally = self._tallies[backend] = WorkersTally(self._worker, self._workers, backend)
+        return Sessions(self._worker.index, self._ids, self.limits, tally=tally, resumable=resumable)
+
+    def kept(self, sessions: Sessions) -> None:
+        """Give a table that goes on the limits of this configuration."""
+        sessions.limit(self.limits)

@@ -1,0 +1,7 @@
+"""Fixtures of suites that run against a whole gateway."""
+
+from __future__ import annotations
+
+from tests.end_to_end.conftest import gateway
+
+__all__ = ["gateway"]

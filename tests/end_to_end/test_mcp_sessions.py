@@ -1,0 +1,223 @@
+"""MCP sessions: whose they are, how many and how long, and what of them outlives a worker or the gateway."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from tests.end_to_end.test_federation import ACCEPT, INITIALIZE, SAMPLE, Raw, children, config, messages
+
+KEYS = "  policies: {apiKey: {keys: [{key: ada}, {key: bob}]}}\n"
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+KINDS = ("stdio", "remote", "remotes", "mixed")
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def targets(kind: str, sample: Any) -> dict[str, str]:
+    """One target or two, processes or remote servers."""
+    if kind == "stdio":
+        return {"a": SAMPLE}
+    remote = f'mcp: {{host: "http://127.0.0.1:{sample("mcp_server", "--http", "127.0.0.1:0")}/mcp"}}'
+    return {"remote": {"a": remote}, "remotes": {"a": remote, "b": remote}, "mixed": {"a": remote, "b": SAMPLE}}[kind]
+
+
+def parent(pid: int) -> int:
+    with open(f"/proc/{pid}/stat") as file:
+        return int(file.read().rsplit(") ", 1)[1].split()[1])
+
+
+def begun(running: Any, key: str | None = None) -> httpx.Client:
+    """A client with a session."""
+    client = httpx.Client(base_url=running.url, headers=ACCEPT, timeout=20)
+    if key is not None:
+        client.headers["authorization"] = f"Bearer {key}"
+    body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE}
+    answer = client.post("/mcp", json=body)
+    assert answer.status_code == 200, answer.text
+    client.headers["mcp-session-id"] = answer.headers["mcp-session-id"]
+    return client
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nobody_goes_on_with_the_session_of_somebody_else(kind: str, gateway: Callable[..., Any], sample: Any) -> None:
+    running = gateway(config(targets(kind, sample), KEYS), 2)
+    ada = begun(running, "ada")
+    theft = {"authorization": "Bearer bob", "mcp-session-id": ada.headers["mcp-session-id"]}
+    for _ in range(6):  # connections of their own: both workers
+        with httpx.Client(base_url=running.url, headers={**ACCEPT, **theft}, timeout=20) as bob:
+            answer = bob.post("/mcp", json=PING)
+            assert (answer.status_code, answer.text) == (404, "mcp: session not found")
+            assert bob.get("/mcp").status_code == 404
+            assert bob.delete("/mcp").status_code in (200, 404)
+        with httpx.Client(base_url=running.url, headers=ada.headers, timeout=20) as same:
+            assert messages(same.post("/mcp", json=PING))[-1]["result"] == {}
+    assert ada.delete("/mcp").status_code == 200
+    assert ada.post("/mcp", json=PING).status_code == 404
+
+
+def test_a_session_is_of_one_backend(gateway: Callable[..., Any], sample: Any, upstream: Any) -> None:
+    asked: list[bytes] = []
+    other = upstream(lambda connection: asked.append(connection.recv(65536)))
+    own = sample("mcp_server", "--http", "127.0.0.1:0")
+    routes = "".join(
+        f"- matches: [{{path: {{pathPrefix: /{name}}}}}]\n  policies: {{urlRewrite: {{path: {{full: /mcp}}}}}}\n"
+        f'  backends: [{{mcp: {{targets: [{{name: t, mcp: {{host: "http://127.0.0.1:{port}/mcp"}}}}]}}}}]\n'
+        for name, port in (("a", own), ("b", other))
+    )
+    running = gateway("gateways:\n  default: {port: {port}}\nroutes:\n" + routes)
+    with httpx.Client(base_url=running.url, headers=ACCEPT, timeout=20) as client:
+        body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE}
+        client.headers["mcp-session-id"] = client.post("/a", json=body).headers["mcp-session-id"]
+        assert client.post("/a", json=PING).status_code == 200
+        assert client.post("/b", json=PING).status_code == 404
+        assert client.get("/b").status_code == 404
+    assert asked == []
+
+
+@pytest.mark.parametrize("kind", ["stdio", "mixed"])
+def test_there_is_a_cap_for_all_workers(kind: str, gateway: Callable[..., Any], sample: Any) -> None:
+    running = gateway(config(targets(kind, sample)), 2, settings="mcp: {maxSessions: 3}")
+    clients = [begun(running) for _ in range(3)]
+    assert running.metric("gw_mcp_sessions{") == 3
+    body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE}
+    for _ in range(4):
+        answer = httpx.post(f"{running.url}/mcp", json=body, headers=ACCEPT, timeout=20)
+        assert (answer.status_code, answer.text) == (503, "mcp: too many sessions: 3 are open")
+    assert all(client.post("/mcp", json=PING).status_code == 200 for client in clients)
+    assert clients[0].delete("/mcp").status_code == 200
+    begun(running)
+    # A worker that dies takes its sessions with it, and their number.
+    for pid in running.worker_pids():
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: running.log().count("worker restarted") == 2)
+    assert running.metric("gw_mcp_sessions{") == 0
+    begun(running)
+
+
+def test_a_full_table_of_remote_sessions_forgets_nobody(gateway: Callable[..., Any], sample: Any) -> None:
+    running = gateway(config(targets("remotes", sample)), 1, settings="mcp: {maxSessions: 3}")
+    clients = [begun(running) for _ in range(8)]
+    assert running.metric("gw_mcp_sessions{") == 3
+    assert [client.post("/mcp", json=PING).status_code for client in clients] == [200] * 8
+    assert running.metric("gw_mcp_sessions{") == 3
+
+
+def test_an_idle_session_ends_and_its_process_with_it(gateway: Callable[..., Any], sample: Any) -> None:
+    running = gateway(config(targets("mixed", sample)), 1, settings="mcp: {sessionTtl: 1s}")
+    client = begun(running)
+    assert len(children(running, "mcp_server")) == 1
+    # A call that takes longer than the idle time is use.
+    slow = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "b_slow", "arguments": {"seconds": 2.5}}}
+    assert "result" in messages(client.post("/mcp", json=slow))[-1]
+    wait_for(lambda: not children(running, "mcp_server"))
+    running.wait_log("session ended: idle")
+    assert client.post("/mcp", json=PING).status_code == 404
+    wait_for(lambda: running.metric("gw_mcp_sessions{") == 0)
+
+
+@pytest.mark.parametrize("kind", ["remote", "remotes"])
+def test_remote_sessions_outlive_idleness_reload_and_restart(kind: str, gateway: Callable[..., Any], sample: Any) -> None:
+    text, environment = config(targets(kind, sample)), {"SESSION_KEY": "6b" * 32}
+    running = gateway(text, 1, environment, "mcp: {sessionTtl: 1s}")
+    client = begun(running)
+    echo = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {
+        "name": "echo" if kind == "remote" else "b_echo", "arguments": {"message": "still here"}}}  # fmt: skip
+
+    def goes_on() -> None:
+        answer = client.post("/mcp", json=echo)
+        assert answer.status_code == 200, answer.text
+        assert messages(answer)[-1]["result"]["content"][0]["text"] == "Echo: still here"
+
+    running.wait_log("session ended: idle")
+    assert running.metric("gw_mcp_sessions{") == 0
+    goes_on()
+    running.write(text.replace("mcp:\n", "mcp:\n  failureMode: failOpen\n", 1))
+    running.wait_log("configuration reloaded")
+    goes_on()
+    running.stop()  # in good order: nothing tells the servers that a session is over
+    client.base_url = httpx.URL(gateway(text, 2, environment).url)
+    goes_on()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_ended_session_is_ended_at_all_workers(kind: str, gateway: Callable[..., Any], sample: Any) -> None:
+    running = gateway(config(targets(kind, sample)), 2)
+    for _ in range(4):
+        headers = dict(begun(running).headers)
+        for message in (PING, {**PING, "method": "tools/list"}) * 4:  # connections of their own: both workers
+            assert httpx.post(f"{running.url}/mcp", json=message, headers=headers, timeout=20).status_code == 200
+        assert httpx.delete(f"{running.url}/mcp", headers=headers, timeout=20).status_code == 200
+        for _ in range(6):
+            answer = httpx.post(f"{running.url}/mcp", json=PING, headers=headers, timeout=20)
+            assert (answer.status_code, answer.text) == (404, "mcp: session not found")
+    wait_for(lambda: running.metric("gw_mcp_sessions{") == 0)
+
+
+@pytest.mark.parametrize("kind", ["remote", "remotes"])
+def test_a_session_that_nobody_knows_any_more(kind: str, gateway: Callable[..., Any], sample: Any) -> None:
+    """Server and gateway have been restarted: the client has to begin anew, and is told so."""
+    text, environment = config(targets(kind, sample)), {"SESSION_KEY": "6b" * 32}
+    client = begun(gateway(text, 1, environment))
+    running = gateway(config(targets(kind, sample)), 1, environment)
+    client.base_url = httpx.URL(running.url)
+    call = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {
+        "name": "echo" if kind == "remote" else "b_echo", "arguments": {"message": "m"}}}  # fmt: skip
+    for message in (call, {**call, "method": "tools/list", "params": {}}):
+        assert client.post("/mcp", json=message).status_code == 404, message
+    begun(running)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_worker_killed_in_a_call(kind: str, gateway: Callable[..., Any], sample: Any) -> None:
+    """Whose connection the worker had sees it break, whose session it had is told. The next call works, or is told."""
+    running = gateway(config(targets(kind, sample)), 2)
+    local, prefix = kind in ("stdio", "mixed"), "" if kind in ("stdio", "remote") else "b_"
+    headers = {**ACCEPT, "mcp-session-id": begun(running).headers["mcp-session-id"]}
+    begun_calls = threading.Semaphore(0)
+
+    def call(number: int) -> str:
+        slow = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {
+            "name": f"{prefix}slow", "arguments": {"seconds": 10}, "_meta": {"progressToken": number}}}  # fmt: skip
+        try:
+            with httpx.stream("POST", f"{running.url}/mcp", json=slow, headers=headers, timeout=60) as answer:
+                begun_calls.release()
+                assert answer.status_code == 200
+                return answer.read().decode()
+        except httpx.TransportError:
+            return "broken"
+
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        calls = [pool.submit(call, number) for number in range(12)]
+        for _ in calls:
+            assert begun_calls.acquire(timeout=20)
+        owner = parent(children(running, "mcp_server")[0]) if local else running.worker_pids()[0]
+        os.kill(owner, signal.SIGKILL)
+        answers = [one.result() for one in calls]
+    ends = {number: json.loads(one.strip().rsplit("data: ", 1)[1]) for number, one in enumerate(answers) if one != "broken"}
+    assert ends, "all connections at one of two workers"
+    assert all(one["id"] == number for number, one in ends.items())
+    if local:
+        assert {one["error"]["message"] for one in ends.values()} == {"the session ended before its server answered"}
+    else:
+        assert all("result" in one for one in ends.values()), "the other worker's calls went on"
+    running.wait_log("worker restarted")
+    ping = httpx.post(f"{running.url}/mcp", json=PING, headers=headers, timeout=20)
+    if local:
+        assert (ping.status_code, ping.text) == (404, "mcp: session not found")
+    else:
+        assert messages(ping)[-1]["result"] == {}
+    assert Raw(running).text(f"{prefix}echo", message="next") == "Echo: next"

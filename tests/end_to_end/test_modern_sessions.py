@@ -1,0 +1,114 @@
+"""Revision 2026-07-28 and what is told and kept of clients: log fields, series, owners, and sessions that are the gateway's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from tests.end_to_end.test_federation import ACCEPT, INITIALIZE, messages
+from tests.end_to_end.test_mcp_sessions import KEYS, PING, begun, wait_for
+from tests.end_to_end.test_mcp_telemetry import lines
+from tests.end_to_end.test_modern import SAMPLE, Modern, Started, config, process, remote, server
+
+__all__ = ["server"]
+KINDS = ("remote", "process", "mixed")
+LIST = {**PING, "method": "tools/list"}
+
+
+def targets(kind: str, server: Started) -> dict[str, str]:
+    """A server without sessions, alone or beside one that has some."""
+    if kind == "process":
+        return {"one": process("--only", "new")}
+    one = {"one": remote(server("--only", "new"))}
+    return one if kind == "remote" else {**one, "two": remote(server("--only", "old"))}
+
+
+@pytest.mark.parametrize("kind", ["old", "new", "process", "several", "rules"])
+def test_fields_and_series_without_sessions(kind: str, gateway: Callable[..., Any], server: Started) -> None:
+    own = process() if kind == "process" else remote(server(*(["--only", kind] if kind in ("old", "new") else [])))
+    more = "  policies: {mcpAuthorization: {rules: ['true']}}\n" if kind == "rules" else ""
+    several = kind == "several"
+    text = config(more, one=own, **({"two": SAMPLE} if several else {}))
+    running = gateway(text, 1, settings="logging: {format: json}")
+    client, tool = Modern(running), "one_test_simple_text" if several else "test_simple_text"
+    assert client.text(tool).startswith("This is a simple text")
+    assert "error" in client.ask("tools/call", name="one_nope" if several else "nope", arguments={})
+    client.ask("tools/list")
+    calls, [listed] = lines(running, "tools/call", 2), lines(running, "tools/list")
+    [called] = [line for line in calls if line["gen_ai.tool.name"] == "test_simple_text"]
+    [failed] = [line for line in calls if line["gen_ai.tool.name"] == "nope"]
+    common = {"protocol": "mcp", "mcp.target": "one", "mcp.resource.type": "tool"}
+    assert called | common == called
+    assert failed | common == failed
+    assert "mcp.error.code" in failed
+    assert "mcp.error.code" not in called
+    assert ("mcp.target" in listed) is not several
+    assert all("mcp.session.id" not in line for line in (*calls, listed))
+    assert all(line.count('"mcp.target"') <= 1 for line in running.log().splitlines())
+    series = 'gw_mcp_requests_total{method="tools/call",resource_type="tool",server="one",resource='
+    assert running.metric(f'{series}"test_simple_text"') == 1
+    assert running.metric(f'{series}"unknown"') == 1
+    assert running.metric('gw_mcp_requests_total{method="tools/list"') == 1
+    assert running.metric("gw_mcp_sessions{") == 0, "a client of this revision has none"
+
+
+def test_a_stateless_backend_tells_as_much(gateway: Callable[..., Any], server: Started) -> None:
+    text = config("  statefulMode: stateless\n", one=remote(server("--only", "old")), two=SAMPLE)
+    running = gateway(text, 1, settings="logging: {format: json}")
+    call = {**PING, "method": "tools/call", "params": {"name": "two_echo", "arguments": {"message": "hi"}}}
+    assert "result" in messages(httpx.post(f"{running.url}/mcp", json=call, headers=ACCEPT, timeout=30))[-1]
+    [line] = lines(running, "tools/call")
+    assert (line["mcp.target"], line["gen_ai.tool.name"]) == ("two", "echo")
+    assert running.metric('gw_mcp_requests_total{method="tools/call",resource_type="tool",server="two",resource="echo"') == 1
+    assert running.metric("gw_mcp_sessions{") == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bridged_session_is_its_owners(kind: str, gateway: Callable[..., Any], server: Started) -> None:
+    running = gateway(config(KEYS, **targets(kind, server)), 2, settings="logging: {format: json}")
+    ada = begun(running, "ada")
+    session = ada.headers["mcp-session-id"]
+    assert running.metric("gw_mcp_sessions{") == 1
+    assert lines(running, "initialize")[0]["mcp.session.id"] == session[:16]
+    [opened] = [line for line in running.log().splitlines() if '"initialize"' in line]
+    assert opened.count('"mcp.session.id"') == 1, "also where a process was tried in vain"
+    for _ in range(6):  # connections of their own: both workers
+        theft = {**ACCEPT, "authorization": "Bearer bob", "mcp-session-id": session}
+        with httpx.Client(base_url=running.url, headers=theft, timeout=20) as bob:
+            answer = bob.post("/mcp", json=LIST)
+            assert (answer.status_code, answer.text) == (404, "mcp: session not found")
+            assert bob.get("/mcp").status_code == 404
+            assert bob.delete("/mcp").status_code in (200, 404)
+        with httpx.Client(base_url=running.url, headers=ada.headers, timeout=20) as same:
+            assert "result" in messages(same.post("/mcp", json=LIST))[-1]
+    assert ada.delete("/mcp").status_code == 200
+    wait_for(lambda: running.metric("gw_mcp_sessions{") == 0)
+    for _ in range(6):
+        assert httpx.post(f"{running.url}/mcp", json=LIST, headers=ada.headers, timeout=20).status_code == 404
+    assert running.metric('gw_mcp_requests_total{method="tools/list"') == 18, "each is counted once"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bridged_sessions_are_kept_and_have_a_cap(kind: str, gateway: Callable[..., Any], server: Started) -> None:
+    running = gateway(config("", **targets(kind, server)), 1, settings="mcp: {maxSessions: 3}")
+    clients = [begun(running) for _ in range(3)]
+    assert running.metric("gw_mcp_sessions{") == 3
+    body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE}
+    answer = httpx.post(f"{running.url}/mcp", json=body, headers=ACCEPT, timeout=20)
+    assert answer.status_code == 503
+    assert "too many sessions: 3 are" in answer.text
+    # Nothing could bring one of them back, so none is let go of for another.
+    assert [client.post("/mcp", json=LIST).status_code for client in clients] == [200] * 3
+    clients[0].delete("/mcp")
+    begun(running)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_idle_bridged_session_ends(kind: str, gateway: Callable[..., Any], server: Started) -> None:
+    running = gateway(config("", **targets(kind, server)), 1, settings="mcp: {sessionTtl: 1s}")
+    client = begun(running)
+    assert client.post("/mcp", json=LIST).status_code == 200
+    wait_for(lambda: running.metric("gw_mcp_sessions{") == 0)
+    assert client.post("/mcp", json=LIST).status_code == 404
