@@ -17,4 +17,4 @@ def test_examples_load() -> None:
     for text in blocks:
         [choice] = load(TextSource(text), environ={}).gateway.binds[0].listeners[0].routes[0].backends
         assert isinstance(choice.backend, McpBackend)
-        assert choice.backend.prefixed or len(choice.backend.targets) == 1
+        assert choice.backend.prefixed or choice.backend.guardrails or len(choice.backend.targets) == 1

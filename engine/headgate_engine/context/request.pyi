@@ -76,6 +76,9 @@ class RequestContext:
     @property
     def target(self) -> str: ...
     @property
+    def client_target(self) -> str:
+        """The target as the client sent it, before rewrites."""
+    @property
     def path(self) -> str: ...
     @property
     def authority(self) -> str: ...
@@ -113,3 +116,16 @@ def make_context(
     response: MessageHead | None = None,
 ) -> RequestContext:
     """Return a context of its own with that request, for tests and benches; with a body it counts as read."""
+
+def derived_context(
+    source: RequestContext | None,
+    method: str,
+    target: str,
+    authority: str,
+    headers: Iterable[tuple[str, str]],
+    body: bytes | None = None,
+) -> RequestContext:
+    """Return a context of its own for another request that is made on behalf of the client of `source`.
+
+    It knows who asks and what policies found out; steps that run on it change nothing of `source`.
+    """

@@ -52,6 +52,12 @@ cdef class RequestContext:
         return self.head.target
 
     @property
+    def client_target(self):
+        if self.target_len == 0:
+            return self.head.target
+        return self.head._text(self.target_off, self.target_len)
+
+    @property
     def path(self):
         return self.head.path
 
@@ -175,4 +181,19 @@ def make_context(str method="GET", str target="/", str authority="a.test", heade
         ctx.replace_body(body)
     ctx.secure = secure
     ctx.response = response
+    return ctx
+
+
+def derived_context(RequestContext source, str method, str target, str authority, headers, bytes body=None):
+    """A context of its own for another request that is made on behalf of `source` (None: of nobody)."""
+    cdef RequestContext ctx = make_context(method, target, authority, headers, body=body)
+    if source is not None:
+        ctx.secure = source.secure
+        ctx.connection = source.connection
+        ctx.jwt, ctx.jwt_token = source.jwt, source.jwt_token
+        ctx.api_key, ctx.api_key_text = source.api_key, source.api_key_text
+        ctx.basic_user = source.basic_user
+        ctx.metadata = None if source.metadata is None else dict(source.metadata)
+        ctx.dynamic = None if source.dynamic is None else dict(source.dynamic)
+        ctx.started_ns = source.started_ns
     return ctx

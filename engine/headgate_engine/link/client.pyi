@@ -26,8 +26,11 @@ class HttpClient:
         target: str,
         headers: Iterable[tuple[str, str]] = (),
         body: bytes | None = None,
+        authority: str | None = None,
     ) -> Response:
         """Send a request and return its Response once the head has come; raises CallError.
+
+        authority: another value of the host field for this one.
 
         An idempotent request on a kept connection that turns out closed before a byte of the answer is sent once
         more on a fresh one (RFC 9112 section 9.3.1); others are not.

@@ -42,31 +42,32 @@ cdef class HttpClient:
         self.pool = pool
         self.authority = authority.encode("ascii")
 
-    def request(self, str method, str target, headers=(), bytes body=None):
+    def request(self, str method, str target, headers=(), bytes body=None, str authority=None):
         """Sends a request and returns its Response once the head has come; raises CallError.
 
-        headers: pairs of str, without host, length and connection fields. body None: no body.
+        headers: pairs of str, without host, length and connection fields. body None: no body. authority: another
+        value of the host field.
         An idempotent request on a kept connection that turns out closed before a byte of the answer is sent once more
         on a fresh one (RFC 9112 section 9.3.1); others are not: a tool must not run twice.
         """
         trace = CALLER.get()
         if trace is None:
-            return self._request(method, target, headers, body)
-        return self._traced(trace, method, target, headers, body)
+            return self._request(method, target, headers, body, authority)
+        return self._traced(trace, method, target, headers, body, authority)
 
-    async def _traced(self, trace, method, target, headers, body):
+    async def _traced(self, trace, method, target, headers, body, authority):
         where = self.pool.endpoint.decode("utf-8", "replace")
         started = trace.nested_started(where)
         try:
-            response = await self._request(method, target, headers, body)
+            response = await self._request(method, target, headers, body, authority)
         except BaseException as error:
             trace.nested_ended(started, None, str(error) or type(error).__name__)
             raise
         trace.nested_ended(started, response.status, None)
         return response
 
-    async def _request(self, str method, str target, headers, bytes body):
-        cdef ClientCall call = ClientCall(self.pool, self._head(method, target, headers), body)
+    async def _request(self, str method, str target, headers, bytes body, str authority):
+        cdef ClientCall call = ClientCall(self.pool, self._head(method, target, headers, authority), body)
         call.start(False)
         try:
             await call.head_ready
@@ -75,9 +76,9 @@ cdef class HttpClient:
             raise
         return Response(call)
 
-    def _head(self, str method, str target, headers):
+    def _head(self, str method, str target, headers, str authority):
         cdef MessageHead head = new_head()
-        head.set_request(method, target, self.authority.decode("ascii"))
+        head.set_request(method, target, self.authority.decode("ascii") if authority is None else authority)
         for name, value in headers:
             head.add(name, value)
         return head

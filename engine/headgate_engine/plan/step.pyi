@@ -16,6 +16,13 @@ class Step:
 def run_step(step: Step, ctx: RequestContext) -> int:
     """Run a step and return its verdict, for tests and benches."""
 
+async def settle(step: Step, ctx: RequestContext) -> Reply | None:
+    """Run a step to its end on a context that belongs to no exchange (derived_context).
+
+    Return the Reply with which it answers, None when the request goes on. TypeError for a step that needs more than
+    the context, such as a body that is not there.
+    """
+
 def step_nanoseconds(step: Step, make: Callable[[], RequestContext], times: int) -> float:
     """Return the mean time of one run in ns, each on a context that `make()` gives, for benches."""
 

@@ -26,6 +26,20 @@ def run_step(Step step not None, RequestContext ctx not None):
     return step.run(ctx)
 
 
+async def settle(Step step not None, RequestContext ctx not None):
+    """Runs a step on a context without an exchange, to its end; the Reply with which it answers, None to go on."""
+    cdef int verdict
+    if isinstance(step, AsyncStep):
+        found = (<AsyncStep>step).function(ctx)
+        return found if found is None or isinstance(found, Reply) else await found
+    verdict = step.run(ctx)
+    if verdict == CONTINUE:
+        return None
+    if verdict != RESPOND:
+        raise TypeError(f"step {step.name!r} needs an exchange")
+    return ctx.reply
+
+
 def step_nanoseconds(Step step not None, make, int times):
     """Mean time of one run in ns, each on a context that `make()` gives, for benches. The clock's own time is taken off."""
     cdef RequestContext ctx

@@ -24,6 +24,7 @@ class Identity(Protocol):
     """Who asks, as policies found out; expressions read it."""
 
     jwt: dict[str, Any] | None
+    jwt_token: bytes | None
     api_key: dict[str, Any] | None
     api_key_text: bytes | None
     basic_user: str | None
@@ -85,5 +86,10 @@ class HttpClient(Protocol):
     """Calls to one destination; raises OSError when the call fails."""
 
     async def request(
-        self, method: str, target: str, headers: Iterable[tuple[str, str]] = (), body: bytes | None = None
+        self,
+        method: str,
+        target: str,
+        headers: Iterable[tuple[str, str]] = (),
+        body: bytes | None = None,
+        authority: str | None = None,
     ) -> Response: ...

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any
 
 from headgate.config import ai_backends
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.mcp_targets import McpTargets, Named, of_whole
 from headgate.config.policy import grpc_options
 from headgate.config.policy.mcp_guardrails import Draft
 from headgate.config.policy_values import NO_OPTIONS, BackendOptions, backend_options
 from headgate.config.services import Services
 from headgate.config.targeted import Inherited, TargetedPolicies
-from headgate.document import fields
 from headgate.document.fields import Target
 from headgate.errors import Problem
 from headgate.ir.backend import (
@@ -28,23 +27,13 @@ from headgate.ir.backend import (
 )
 from headgate.ir.digest import digest
 from headgate.ir.endpoint import Endpoint
-from headgate.ir.mcp import McpBackend, McpTarget, StdioTarget, StreamableHttpTarget
+from headgate.ir.mcp import McpBackend, StdioTarget
 from headgate.ir.mcp_guardrails import DEFAULT_TIMEOUT_MS, GuardrailProcessor
 from headgate.ir.model import AiBackend
 from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
 from headgate.ir.policy.mirror import CopyTarget
 from headgate.ir.remote_service import RemoteService
 from headgate.ir.tls import BackendTls
-
-TARGET_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-DEFAULT_MCP_PATH: Final = "/mcp"
-MAX_NAME: Final = 253
-
-
-@dataclass(frozen=True, slots=True)
-class _Named:
-    record: Record
-    options: BackendOptions
 
 
 class Backends:
@@ -53,8 +42,9 @@ class Backends:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.targeted = TargetedPolicies(context, [])
-        self.named: dict[str, _Named] = {}
+        self.named: dict[str, Named] = {}
         self.services = Services(context)
+        self.targets = McpTargets(context, self)
         self._endpoints: dict[tuple[Target, BackendOptions], Endpoint] = {}
         self._hosts: dict[tuple[str, str], HostBackend] = {}
         self._processors: dict[int, tuple[Draft, GuardrailProcessor | None]] = {}
@@ -71,7 +61,7 @@ class Backends:
                 options = backend_options(self.context, record.get("policies"))
                 if record.get("mcp") is None:
                     self._refuse_for_others(record, options)
-                self.named[name] = _Named(record, options)
+                self.named[name] = Named(record, options)
                 if options.ai is not None and record.get("ai") is None:
                     self.context.fault(Problem.CONFLICT, record, "policies", "ai is for AI backends")
 
@@ -140,8 +130,7 @@ class Backends:
                     backend=backend,
                     weight=record.get("weight", 1),
                     named=named is not None,
-                    # MCP targets and LLM providers hold all of their policies themselves.
-                    policies=NO_BACKEND_POLICIES if isinstance(backend, McpBackend | AiBackend) else options.policies(),
+                    policies=_policies_outside(backend, options),
                 )
             )
         if inherited.route.guardrails is not None and not any(
@@ -164,8 +153,8 @@ class Backends:
                 self.context.fault(Problem.CONFLICT, record, "policies", f"{key} is for MCP backends")
 
     def _refuse_for_stdio(self, record: Record, backend: McpBackend, own: BackendOptions) -> None:
-        other = replace(own, mcp_rules=None, guardrails=None) != NO_OPTIONS
-        if other and any(isinstance(target, StdioTarget) for target in backend.targets):
+        kept = replace(own, mcp_rules=None, guardrails=None, authorization=None, redirect=None, response_headers=None)
+        if kept != NO_OPTIONS and any(isinstance(target, StdioTarget) for target in backend.targets):
             self.context.fault(Problem.CONFLICT, record, "policies", "these do not apply to a stdio target")
 
     def reference(self, name: str, options: BackendOptions) -> Backend:
@@ -270,7 +259,7 @@ class Backends:
         for one in records:
             if names.count(one["name"]) > 1:
                 self.context.fault(Problem.CONFLICT, one, "name", f"target {one['name']!r} is there twice")
-        targets = [self._target(one, options) for one in records]
+        targets = [self.targets.target(one, options) for one in records]
         found = tuple(target for target in targets if target is not None)
         if not found or len(found) < len(targets):
             return None
@@ -340,106 +329,9 @@ class Backends:
             policies=options.policies(),
         )
 
-    def _target(self, record: Record, options: BackendOptions) -> McpTarget | None:
-        name = record["name"]
-        if len(name) > MAX_NAME or not TARGET_NAME.fullmatch(name):
-            message = (
-                "a target name has lower-case letters, digits, '-' and '.', and begins and ends with no sign"
-            )
-            self.context.fault(Problem.VALUE, record, "name", message)
-        stdio = record.get("stdio")
-        if stdio is not None:
-            if record.get("policies") is not None:
-                self.context.fault(Problem.CONFLICT, record, "policies", "a stdio target has no policies")
-            return self._stdio(name, stdio)
-        remote = record.get("mcp")
-        return self._remote(record, name, remote, options) if remote is not None else None
 
-    def _stdio(self, name: str, record: Record) -> StdioTarget | None:
-        cmd = record["cmd"]
-        args, env = tuple(record.get("args") or ()), tuple((record.get("env") or {}).items())
-        if not cmd or "\0" in "".join((cmd, *args)):
-            self.context.fault(Problem.VALUE, record, "cmd", "not a command")
-            return None
-        for key, value in env:
-            if not key or "=" in key or "\0" in key + value.reveal():
-                self.context.fault(Problem.VALUE, record, "env", f"{key!r} is no environment variable")
-        clear = record.get("clear_env", False)
-        return StdioTarget(
-            key=f"stdio/{name}/{digest(cmd, args, env, clear)}",
-            name=name,
-            cmd=cmd,
-            args=args,
-            env=env,
-            clear_env=clear,
-        )
-
-    def _remote(self, record: Record, name: str, remote: Record, options: BackendOptions) -> McpTarget | None:
-        own = backend_options(self.context, record.get("policies"))
-        if remote.get("backend") is not None:
-            return self._remote_by_name(record, name, remote, options)
-        try:
-            target, path = _remote_address(remote["host"], remote.get("port"), remote.get("path"))
-        except ValueError as error:
-            self.context.fault(Problem.VALUE, remote, "host", str(error))
-            return None
-        return self._streamable(record, name, target, path, options.under(own))
-
-    def _remote_by_name(
-        self, record: Record, name: str, remote: Record, options: BackendOptions
-    ) -> McpTarget | None:
-        named = remote["backend"].removeprefix("/")
-        entry = self.named.get(named)
-        path = remote.get("path")
-        if record.get("policies") is not None:
-            self.context.fault(
-                Problem.CONFLICT, record, "policies", "a target with 'backend' has no policies of its own"
-            )
-        if entry is None or entry.record.get("host") is None:
-            self.context.fault(Problem.REFERENCE, remote, "backend", f"no host backend is named {named!r}")
-            return None
-        if path is None or not _is_path(path):
-            self.context.fault(Problem.MISSING, remote, "path", "a target with 'backend' needs a path")
-            return None
-        return self._streamable(record, name, entry.record["host"], path, options.under(entry.options))
-
-    def _streamable(
-        self, record: Record, name: str, target: Target, path: str, options: BackendOptions
-    ) -> McpTarget:
-        endpoint = self.endpoint(target, options)
-        if options.auth is not None and options.auth.fixed_header is None:
-            self.context.fault(Problem.UNSUPPORTED, record, "policies", " (backendAuth other than a key in a header)")
-        if options.needs_exchange:
-            what = " (authorization, transformations, requestRedirect, health and sessionAffinity of an MCP target)"
-            self.context.fault(Problem.UNSUPPORTED, record, "policies", what)
-        return StreamableHttpTarget(
-            # Not the endpoint's key: a session lives at the remote server and outlasts a renewed certificate.
-            key=f"http/{name}/{digest(endpoint.address, endpoint.tls is not None, path)}",
-            name=name,
-            endpoint=endpoint,
-            path=path,
-            policies=options.policies(),
-        )
-
-
-def _is_path(text: str) -> bool:
-    return text.startswith("/") and not any(char in " ?#" or char < " " for char in text)
-
-
-def _remote_address(host: str, port: int | None, path: str | None) -> tuple[Target, str]:
-    """Return address and path of `host` alone (`h:p` or a URL) or `host`, `port` and `path`; raises
-    ValueError.
-    """
-    if port is not None and path is not None:
-        if not _is_path(path):
-            raise ValueError("a path begins with / and has no query")
-        if "://" in host:
-            found = fields.url(host)
-            return Target(found.host, port, scheme=found.scheme), path
-        name, number = fields.host_port(f"{host}:{port}")
-        return Target(name, number), path
-    if "://" in host:
-        found = fields.url(host)
-        return Target(found.host, found.port, scheme=found.scheme), found.path or "/"
-    name, number = fields.host_port(host)
-    return Target(name, number), DEFAULT_MCP_PATH
+def _policies_outside(backend: Backend, options: BackendOptions) -> BackendPolicies:
+    """Return the policies that are done in front of a backend: LLM providers hold all of theirs, MCP targets most."""
+    if isinstance(backend, AiBackend):
+        return NO_BACKEND_POLICIES
+    return of_whole(options) if isinstance(backend, McpBackend) else options.policies()

@@ -25,7 +25,7 @@ from headgate.config.shape.vocabulary import (
     Shape,
     Union,
 )
-from headgate.document.nodes import KINDS, Entry, Node, Report, child
+from headgate.document.nodes import KINDS, Entry, Node, Report, child, plain
 from headgate.document.read import resolve
 from headgate.errors import Problem
 
@@ -64,16 +64,6 @@ class Record:
         """Return the place of `key`, else of the map."""
         entries = self.node.value
         return entries[key] if isinstance(entries, dict) and key in entries else self.node
-
-
-def plain(node: Node) -> Any:
-    """Return the JSON form of a node."""
-    value = node.value
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key: plain(entry.node) for key, entry in value.items()}
-    return value
 
 
 def _matches_type(value: object, types: tuple[type, ...]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from headgate.config import dump_discovery as discovery
 from headgate.config import dump_llm as llm
 from headgate.config.dump_policies import backend_policies, endpoint, route_policies, target_policy
-from headgate.config.policy import authorization, mcp_guardrails
+from headgate.config.policy import authorization, document_source, mcp_guardrails
 from headgate.document.secret import REDACTED
 from headgate.ir.backend import Backend, HostBackend, MissingBackend, NamedBackend, RouteBackend, ServiceBackend
 from headgate.ir.bind import Bind
@@ -17,7 +17,7 @@ from headgate.ir.frontend import AccessLog, Frontend
 from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.match import Match, PathMatch, ValueMatch
-from headgate.ir.mcp import McpBackend, McpTarget, StdioTarget
+from headgate.ir.mcp import McpBackend, McpTarget, OpenApiTarget, SseTarget, StdioTarget, StreamableHttpTarget
 from headgate.ir.model import AiBackend, LlmModel, LlmProvider, LlmRouter
 from headgate.ir.process import ListenAddress, ProcessSettings
 from headgate.ir.route import Route
@@ -140,9 +140,17 @@ def _mcp_target(target: McpTarget) -> Json:
                 "clearEnv": target.clear_env,
             },
         }
+    place = {"host": target.endpoint.host, "port": target.endpoint.port}
+    match target:
+        case StreamableHttpTarget(path=path):
+            kind: Json = {"mcp": {**place, "path": path}}
+        case SseTarget(path=path):
+            kind = {"sse": {**place, "path": path}}
+        case OpenApiTarget(schema=schema):
+            kind = {"openapi": {**place, "schema": document_source.dump(schema)}}
     return {
         "name": target.name,
-        "mcp": {"host": target.endpoint.host, "port": target.endpoint.port, "path": target.path},
+        **kind,
         "policies": endpoint(target.endpoint) + backend_policies(target.policies),
     }
 

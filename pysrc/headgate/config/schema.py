@@ -83,11 +83,18 @@ class Exporter:
                 words = {"enum": sorted(shape.spellings(), key=lambda word: (word not in shape.words, word))}
                 return {"anyOf": [words, {"$ref": "#/$defs/WholeVariable"}]}
             case Union():
-                return {
-                    "anyOf": [self.shape(one.shape if isinstance(one, Case) else one) for one in shape.cases]
-                }
+                return {"anyOf": self.cases(shape)}
             case Object():
                 return self.object(shape)
+
+    def cases(self, shape: Union) -> list[Json]:
+        """Return the cases of a union; a map of any keys has none of those by which other cases are told."""
+        taken = [{"required": [key]} for one in shape.cases if isinstance(one, Case) for key in one.has]
+        found = [self.shape(one.shape if isinstance(one, Case) else one) for one in shape.cases]
+        for one, case in zip(found, shape.cases, strict=True):
+            if taken and isinstance(case, MapOf):
+                one["not"] = {"anyOf": taken}
+        return found
 
     def scalar(self, shape: Scalar) -> Json:
         types: list[str] = [_TYPES[kind] for kind in shape.types]

@@ -9,6 +9,7 @@ from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.frontend_settings import frontend
 from headgate.config.llm_models import Models
+from headgate.config.mcp_targets import of_whole
 from headgate.config.policy_values import BackendOptions, gateway_policies
 from headgate.config.ports import DEFAULT, OpenListener, Ports
 from headgate.config.process_settings import process_settings
@@ -174,7 +175,7 @@ class Standalone:
 
         def backends(options: BackendOptions) -> tuple[RouteBackend, ...]:
             backend = self.backends.mcp(record, "mcp", options)
-            return (RouteBackend(backend=backend),) if backend is not None else ()
+            return (RouteBackend(backend=backend, policies=of_whole(options)),) if backend is not None else ()
 
         spec.factory = backends
         self._attach(spec, listeners)

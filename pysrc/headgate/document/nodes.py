@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from headgate.errors import ConfigError, Problem
 
@@ -52,6 +52,16 @@ class Entry:
     line: int
     column: int
     node: Node
+
+
+def plain(node: Node) -> Any:
+    """Return the JSON form of a node."""
+    value = node.value
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: plain(entry.node) for key, entry in value.items()}
+    return value
 
 
 def child(path: str, key: str) -> str:

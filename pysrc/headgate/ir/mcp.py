@@ -1,4 +1,4 @@
-"""MCP backends: targets by stdio or by StreamableHTTP."""
+"""MCP backends: targets by stdio, StreamableHTTP or SSE, and HTTP services as tools."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from headgate.ir.endpoint import Endpoint
 from headgate.ir.mcp_guardrails import GuardrailProcessor
 from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
 from headgate.ir.policy.authorization import Authorization
+from headgate.ir.policy.document_source import DocumentSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,30 @@ class StreamableHttpTarget:
     policies: BackendPolicies = NO_BACKEND_POLICIES
 
 
-McpTarget = StdioTarget | StreamableHttpTarget
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SseTarget:
+    """A remote server of the transport of 2024-11-05: `path` gives the event stream, which tells where to post."""
+
+    key: str
+    name: str
+    endpoint: Endpoint
+    path: str = "/sse"
+    policies: BackendPolicies = NO_BACKEND_POLICIES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenApiTarget:
+    """An HTTP service whose operations are tools. `schema`: the document (OpenAPI 3), JSON or YAML."""
+
+    key: str
+    name: str
+    endpoint: Endpoint
+    schema: DocumentSource
+    policies: BackendPolicies = NO_BACKEND_POLICIES
+
+
+RemoteTarget = StreamableHttpTarget | SseTarget | OpenApiTarget
+McpTarget = StdioTarget | RemoteTarget
 PrefixMode = Literal["conditional", "always", "never"]
 FailureMode = Literal["failClosed", "failOpen"]
 
@@ -72,7 +96,13 @@ class McpBackend:
     @property
     def plain(self) -> bool:
         """Whether the messages of the one target pass unread."""
-        return self.bare and self.rules is None and not self.guardrails
+        kind = isinstance(self.targets[0], StdioTarget | StreamableHttpTarget)
+        return self.bare and self.rules is None and not self.guardrails and kind
+
+    @property
+    def local(self) -> bool:
+        """Whether a session lives in the worker that began it: with a process, or a stream of answers."""
+        return any(isinstance(target, StdioTarget | SseTarget) for target in self.targets)
 
     @property
     def prefixed(self) -> bool:

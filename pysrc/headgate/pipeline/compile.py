@@ -237,7 +237,7 @@ class Compiler:
             worker.segment, limit, running.keys.get, self._client, worker.spawn, functions, running.mcp.sealer
         )
 
-        running.mcp.program = self._environment.program
+        running.mcp.environment = self._environment
 
     def _client(self, endpoint: Endpoint) -> HttpClient:
         return HttpClient(self._running.pools.get(endpoint), own_authority(endpoint))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from headgate.backend.contract import Call
 from headgate.backend.mcp.federation.bridged import BridgedService
-from headgate.backend.mcp.federation.link import HttpLink, Link, LinkFactory, StdioLink
+from headgate.backend.mcp.federation.link import HttpLink, Link, LinkFactory, ServerLink
 from headgate.backend.mcp.federation.modern_link import EitherLink
 from headgate.backend.mcp.federation.origin import Origin
 from headgate.backend.mcp.federation.requests import Guard, Manner, Requests
@@ -17,14 +17,26 @@ from headgate.backend.mcp.federation.service import INFO, FederationService
 from headgate.backend.mcp.federation.stateless import StatelessService
 from headgate.backend.mcp.front import Front, Manners, Service
 from headgate.backend.mcp.http_service import HttpService
+from headgate.backend.mcp.legacy_sse import PATH as SSE_PATH
+from headgate.backend.mcp.legacy_sse import LegacySse
 from headgate.backend.mcp.relay import Relay
 from headgate.backend.mcp.states import SessionStates
 from headgate.backend.mcp.stdio_service import StdioService
+from headgate.backend.mcp.targets.remote import Remote
+from headgate.backend.mcp.targets.stdio import StdioServer
 from headgate.crypto.sealed import Sealer
 from headgate.ir.digest import digest
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
-from headgate.ir.mcp import McpBackend, McpTarget, StdioTarget, StreamableHttpTarget
+from headgate.ir.mcp import (
+    McpBackend,
+    McpTarget,
+    OpenApiTarget,
+    RemoteTarget,
+    SseTarget,
+    StdioTarget,
+    StreamableHttpTarget,
+)
 from headgate.ir.policy.authorization import Authorization
 from headgate.net.authority import own_authority
 from headgate.net.tasks import spawn
@@ -32,14 +44,17 @@ from headgate.pipeline.channels import Channels
 from headgate.pipeline.mcp_requests import McpRequests
 from headgate.pipeline.mcp_sessions import SessionTables
 from headgate.pipeline.replies import FORBIDDEN, reply_of
+from headgate.pipeline.steps import backend_request_steps
+from headgate.policy.environment import Environment
 from headgate_engine.context.request import RequestContext
-from headgate_engine.expr.program import Program
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.handler import HandlerBackend
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
 from headgate_engine.plan.step import CONTINUE_VERDICT, run_step
 from headgate_engine.steps.authorization import AuthorizationStep
+
+Handle = Callable[[Call], Awaitable[None]]
 
 if TYPE_CHECKING:
     from headgate.backend.mcp.guardrails.chain import Guardrails
@@ -65,12 +80,14 @@ class McpHandlers:
         self._pool_of = pool_of
         self._relay = relay
         self._previous = previous
-        self.program: Callable[[str, str], Program] | None = None
+        self.environment: Environment | None = None
+        self._renewals: list[Callable[[], None]] = []
         self.channels: Channels | None = None
         self._backends: dict[str, McpBackend] = {}
         self._handlers: dict[str, HandlerBackend] = {}
-        self._fronts: dict[str, Front] = {}
+        self._handles: dict[str, Handle] = {}
         self.services: dict[str, StdioService | FederationService | HttpService] = {}
+        self.legacy: dict[str, LegacySse] = {}
         self.sessionless: dict[str, StatelessService] = {}
 
     def sealer(self, purpose: str) -> Sealer:
@@ -84,11 +101,40 @@ class McpHandlers:
             backend = replace(backend, key=f"{backend.key}/{digest(backend.rules, backend.guardrails)}")
         handler = self._handlers.get(backend.key)
         if handler is None:
-            front = self._front(backend)
-            handler = HandlerBackend(self._worker, backend.name, front.handle)
+            # Without sessions /sse is a path like others: a GET is refused, a POST served.
+            legacy = None if backend.stateless else self._legacy(backend)
+            handle = self._entrance(self._front(backend), legacy, backend.local_only)
+            handler = HandlerBackend(self._worker, backend.name, handle)
             self._handlers[backend.key] = handler
-            self._fronts[backend.targets[0].key if backend.plain else backend.key] = front
+            self._handles[backend.key] = handle
+            if backend.plain:
+                self._handles[backend.targets[0].key] = handle
         return handler
+
+    @staticmethod
+    def _entrance(front: Front, legacy: LegacySse | None, local_only: bool) -> Handle:
+        """Return what answers a request by the one transport or the other."""
+
+        async def handle(call: Call) -> None:
+            if legacy is not None and call.path == SSE_PATH:
+                await legacy.handle(call, local_only)
+            else:
+                await front.handle(call)
+
+        return handle
+
+    def _legacy(self, backend: McpBackend) -> LegacySse:
+        """Return the sessions over HTTP+SSE, the running ones when the backend has not changed."""
+        federation = self._federation(backend)
+        found = self.legacy.get(backend.key)
+        if found is None and self._previous is not None:
+            found = self._previous.legacy.get(backend.key)
+        if found is None or found.federation is not federation:
+            sessions = self.tables.new(backend.name, resumable=False)
+            found = LegacySse(federation, sessions, self._relay, McpRequests(self._worker.segment).count)
+        self.tables.kept(found.sessions)
+        self.legacy[backend.key] = found
+        return found
 
     def _front(self, backend: McpBackend) -> Front:
         manners = Manners(stateless=backend.stateless, local_only=backend.local_only)
@@ -104,10 +150,26 @@ class McpHandlers:
         if isinstance(target, StdioTarget):
             service = BridgedService(self._stdio(target, backend.name), self._federation(backend))
         else:
-            straight = self._remote(target, backend)
+            assert isinstance(target, StreamableHttpTarget)
+            straight = self._straight(target, backend)
             service = BridgedService(straight, self._federation(backend))
         sessionless = self._sessionless(backend, Requests(Manner(prefixed=False, bare=True)), straight)
         return Front(service, sessionless, target.name, count, manners)
+
+    def _remote(self, target: RemoteTarget) -> Remote:
+        """Return how a target is reached, with its policies."""
+        assert self.environment is not None
+        authority = own_authority(target.endpoint)
+        client = HttpClient(self._pool_of(target.endpoint), authority)
+        steps = backend_request_steps(target.policies, self.environment)
+        remote = Remote(client, authority, target.policies, steps)
+        if not isinstance(target, OpenApiTarget):
+            return remote
+        from headgate.backend.mcp.targets.openapi import ApiDocument, OpenApiRemote
+
+        endpoint = target.schema.endpoint
+        reader = None if endpoint is None else self.environment.client(endpoint)
+        return OpenApiRemote(remote, ApiDocument(target.schema, reader))
 
     def _stdio(self, target: StdioTarget, backend: str) -> StdioService:
         """Return the service of one process for each session, the running one when the command has not changed."""
@@ -120,15 +182,14 @@ class McpHandlers:
         self.services[target.key] = service
         return service
 
-    def _remote(self, target: StreamableHttpTarget, backend: McpBackend) -> HttpService:
+    def _straight(self, target: StreamableHttpTarget, backend: McpBackend) -> HttpService:
         """Return the service of a remote server; the sessions of an unchanged one go on."""
-        client = HttpClient(self._pool_of(target.endpoint), own_authority(target.endpoint))
         before = None if self._previous is None else self._previous.services.get(backend.key)
         kept = before.sessions if isinstance(before, HttpService) else None
         sessions = self.tables.new(backend.name, resumable=True) if kept is None else kept
         self.tables.kept(sessions)
         tell = partial(self._relay.tell_ended, backend_key=target.key)
-        found = HttpService(target, client, sessions, self._states(backend), tell)
+        found = HttpService(target, self._remote(target), sessions, self._states(backend), tell)
         self.services[backend.key] = found
         return found
 
@@ -142,24 +203,30 @@ class McpHandlers:
         found = self.sessionless.get(backend.key)
         if found is None and self._previous is not None:
             found = self._previous.sessionless.get(backend.key)
-        makes = {target.name: self._maker(target) for target in backend.targets}
+        # Sessions and single requests share what is known of how to reach a target, documents of services above all.
+        remotes = self._federation(backend).remotes
+        makes = {target.name: self._maker(target, remotes.get(target.name)) for target in backend.targets}
         if found is None:
-            idle_s = self.tables.limits.ttl_s
-            origins = {
-                target.name: Origin(target.name, makes[target.name], isinstance(target, StdioTarget), idle_s)
-                for target in backend.targets
-            }
+            origins = {target.name: self._origin(target, makes[target.name]) for target in backend.targets}
             found = StatelessService(origins, self._manner(backend), INFO)
-        found.renew(makes, requests, straight)
+            found.renew(makes, requests, straight)
+        else:
+            self._renewals.append(partial(found.renew, makes, requests, straight))
         self.sessionless[backend.key] = found
         return found
 
-    def _either(self, target: McpTarget) -> LinkFactory:
-        factory = self._link(target)
+    def _origin(self, target: McpTarget, make: Callable[[], Link]) -> Origin:
+        origin = Origin(target.name, make, isinstance(target, StdioTarget), self.tables.limits.ttl_s)
+        if isinstance(target, SseTarget):
+            origin.note_transport()
+        return origin
+
+    def _either(self, target: McpTarget, remote: Remote | None) -> LinkFactory:
+        factory = self._link(target, remote)
         return lambda state: EitherLink(factory, state)
 
-    def _maker(self, target: McpTarget) -> Callable[[], Link]:
-        factory = self._link(target)
+    def _maker(self, target: McpTarget, remote: Remote | None) -> Callable[[], Link]:
+        factory = self._link(target, remote)
         return lambda: factory(None)
 
     @staticmethod
@@ -172,31 +239,37 @@ class McpHandlers:
         # Where messages pass unread, it is beside the service that they pass through.
         key = f"bridge/{backend.key}" if backend.plain else backend.key
         found = self.services.get(key)
-        if found is None and self._previous is not None:
+        if isinstance(found, FederationService):
+            return found
+        if self._previous is not None:
             found = self._previous.services.get(key)
-        for target in backend.targets:
-            if not isinstance(target, StdioTarget):
-                self._pool_of(target.endpoint)  # the service that goes on uses it
+        remotes = {
+            target.name: self._remote(target) for target in backend.targets if not isinstance(target, StdioTarget)
+        }
+        # Where policy servers are asked no message passes unread.
+        open_to_all = everything if backend.guardrails else None
+        guard = open_to_all if backend.rules is None else self._guard(backend.rules)
+        guardrails = self._guardrails(backend)
         if not isinstance(found, FederationService):
             # Sessions that the gateway bridges live in their worker, as those with a process do.
-            here = backend.plain or any(isinstance(target, StdioTarget) for target in backend.targets)
+            here = backend.plain or backend.local
             sessions = self.tables.new(backend.name, resumable=not here)
             if backend.plain:
                 sessions.mark = BRIDGED
             found = FederationService(
                 backend.targets[0].key if backend.plain else backend.key,
-                {target.name: self._either(target) for target in backend.targets},
+                {target.name: self._either(target, remotes.get(target.name)) for target in backend.targets},
                 sessions,
                 self._relay,
                 self._manner(backend),
                 None if here else self._states(backend),
             )
+            found.remotes = remotes
+            found.renew({}, guard, guardrails)
+        else:
+            # Sessions go on with the rules and policy servers of the newest configuration.
+            self._renewals.append(partial(found.renew, remotes, guard, guardrails))
         self.tables.kept(found.sessions)
-        # Sessions go on with the rules and policy servers of the newest configuration.
-        # Where policy servers are asked no message passes unread.
-        open_to_all = everything if backend.guardrails else None
-        found.requests.guard = open_to_all if backend.rules is None else self._guard(backend.rules)
-        found.requests.guardrails = self._guardrails(backend)
         self.services[key] = found
         return found
 
@@ -206,13 +279,13 @@ class McpHandlers:
         from headgate.pipeline.guardrails import compile_guardrails  # protobuf and gRPC: 8 MB
 
         assert self.channels is not None
-        assert self.program is not None
-        return compile_guardrails(backend.guardrails, self.channels, self.program, self._worker.segment)
+        assert self.environment is not None
+        return compile_guardrails(backend.guardrails, self.channels, self.environment.program, self._worker.segment)
 
     def _guard(self, rules: Authorization) -> Guard:
         """Return what tells whether there is a tool, prompt, resource or task for whom."""
-        assert self.program is not None
-        program = self.program
+        assert self.environment is not None
+        program = self.environment.program
         deny, require, allow = (
             [program(text, "mcp") for text in texts] for texts in (rules.deny, rules.require, rules.allow)
         )
@@ -232,24 +305,38 @@ class McpHandlers:
 
         return permits
 
-    def _link(self, target: McpTarget) -> LinkFactory:
+    def _link(self, target: McpTarget, remote: Remote | None) -> LinkFactory:
         if isinstance(target, StdioTarget):
-            return lambda _state: StdioLink(target)
-        client = HttpClient(self._pool_of(target.endpoint), own_authority(target.endpoint))
-        return lambda state: HttpLink(target, client, state)
+            return lambda _state: ServerLink(target.name, lambda: StdioServer(target, nothing))
+        assert remote is not None
+        if isinstance(target, StreamableHttpTarget):
+            return lambda state: HttpLink(target, remote, state)
+        if isinstance(target, SseTarget):
+            from headgate.backend.mcp.targets.sse import SseServer
 
-    def relayed(self, key: str) -> Callable[[Call], Awaitable[None]] | None:
+            return lambda _state: ServerLink(target.name, lambda: SseServer(target, remote, nothing), remote)
+        from headgate.backend.mcp.targets.openapi import OpenApiLink, OpenApiRemote
+
+        assert isinstance(remote, OpenApiRemote)
+        return lambda _state: OpenApiLink(target.name, remote)
+
+    def relayed(self, key: str) -> Handle | None:
         """Return what answers a relayed request for a target, None when it is not configured any more."""
-        front = self._fronts.get(key)
-        return None if front is None else front.handle
+        return self._handles.get(key)
 
     def close_unused(self, current: McpHandlers) -> None:
-        """End the sessions of targets that `current` has no more."""
+        """End the sessions of targets that `current` has no more; the others go on with its policies."""
+        for renew in current._renewals:
+            renew()
+        current._renewals.clear()
         self._previous = None
         for key, service in self.services.items():
             after = current.services.get(key)
             if after is None or after.sessions is not service.sessions:
                 spawn("mcp close", service.sessions.aclose())
+        for key, legacy in self.legacy.items():
+            if current.legacy.get(key) is not legacy:
+                spawn("mcp close", legacy.sessions.aclose())
         for key, sessionless in self.sessionless.items():
             if current.sessionless.get(key) is not sessionless:
                 spawn("mcp close", sessionless.aclose())
@@ -262,10 +349,14 @@ class McpHandlers:
 
     async def aclose(self) -> None:
         """End every session."""
-        for service in self.services.values():
+        for service in (*self.services.values(), *self.legacy.values()):
             await service.sessions.aclose()
         for sessionless in self.sessionless.values():
             await sessionless.aclose()
+
+
+def nothing() -> None:
+    """Do nothing: a link looks itself whether its server has ended."""
 
 
 def everything(_call: Call, _kind: str, _target: str, _name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate_engine.context.request import Reply, Usage, make_context
+from headgate_engine.context.request import Reply, Usage, derived_context, make_context
 
 
 def test_a_context_shows_its_request() -> None:
@@ -38,3 +38,18 @@ def test_identity_is_unknown_until_a_step_sets_it() -> None:
     assert (ctx.jwt, ctx.jwt_token, ctx.api_key, ctx.basic_user, ctx.metadata, ctx.dynamic) == (None,) * 6
     usage = Usage(1, 2)
     assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens) == (1, 2, -1, -1)
+
+
+def test_a_derived_context_knows_who_asks_and_changes_nothing_of_its_source() -> None:
+    source = make_context("POST", "/mcp", "gw.test", [("authorization", "Bearer t")], body=b"{}", secure=True)
+    source.jwt, source.jwt_token, source.basic_user = {"sub": "ada"}, b"t", "ada"
+    source.metadata, source.dynamic = {"a": 1}, {"extauthz": {}}
+    found = derived_context(source, "GET", "/events", "target.test", [("x-a", "1")])
+    assert (found.method, found.target, found.authority, found.secure) == ("GET", "/events", "target.test", True)
+    assert found.request.items() == [("x-a", "1")]
+    assert (found.jwt, found.jwt_token, found.basic_user) == ({"sub": "ada"}, b"t", "ada")
+    assert found.metadata == {"a": 1}
+    found.metadata["b"] = 2
+    found.jwt_token = None
+    assert (source.metadata, source.jwt_token) == ({"a": 1}, b"t")
+    assert derived_context(None, "GET", "/", "a.test", (), b"x").request_body == b"x"

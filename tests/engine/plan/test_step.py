@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from headgate_engine.context.request import Reply, make_context
+from headgate_engine.context.request import Reply, RequestContext, make_context
 from headgate_engine.plan.step import (
     CONTINUE_VERDICT,
     RESPOND_VERDICT,
@@ -12,6 +14,7 @@ from headgate_engine.plan.step import (
     PythonStep,
     Step,
     run_step,
+    settle,
 )
 
 
@@ -31,3 +34,29 @@ def test_what_an_async_step_says_at_once_counts_at_once() -> None:
 def test_a_step_without_a_body_cannot_run() -> None:
     with pytest.raises(TypeError):
         run_step(Step(), make_context())
+
+
+def test_a_step_is_settled_without_an_exchange() -> None:
+    reply = Reply(403)
+
+    async def late(_ctx: object) -> Reply:
+        return reply
+
+    def refuse(ctx: RequestContext) -> int:
+        ctx.respond(reply)
+        return RESPOND_VERDICT
+
+    async def run() -> None:
+        assert await settle(PythonStep("a", lambda _ctx: None), make_context()) is None
+        assert await settle(PythonStep("a", refuse), make_context()) is reply
+        assert await settle(AsyncStep("a", lambda _ctx: None), make_context()) is None
+        assert await settle(AsyncStep("a", lambda _ctx: reply), make_context()) is reply
+        assert await settle(AsyncStep("a", late), make_context()) is reply
+
+    asyncio.run(run())
+
+
+def test_a_step_that_needs_the_body_cannot_be_settled_without_one() -> None:
+    wants_body = 3
+    with pytest.raises(TypeError, match="needs an exchange"):
+        asyncio.run(settle(PythonStep("a", lambda _ctx: wants_body), make_context()))

@@ -110,7 +110,6 @@ def test_fields_of_later_with_a_value_that_changes_nothing_are_accepted(text: st
         ("gateways: {g: {port: 1, protocol: TCP}}", "gateways.g.protocol = TCP"),
         ("frontendPolicies: {http: {http2FrameSize: 1}}", "frontendPolicies.http.http2FrameSize"),
         ("llm: {models: [{name: a, provider: copilot}]}", "llm.models[0].provider = copilot"),
-        ("mcp: {targets: [{name: a, sse: {host: 'h:1'}}]}", "mcp.targets[0].sse"),
     ],
 )
 def test_known_but_unbuilt_fields_are_refused_by_name(text: str, path: str) -> None:
@@ -164,6 +163,13 @@ def test_what_the_shape_makes_is_admitted_by_schema_and_checker(
     text = json.dumps(document)
     VALIDATOR.validate(document)
     assert [str(fault) for fault in found(text) if fault.problem is not Problem.UNSUPPORTED] == []
+
+
+@pytest.mark.parametrize("schema", [{"url": {}}, {"file": "a", "openapi": "3.0.0"}, {"file": "a", "url": "http://b"}])
+def test_a_document_in_place_is_told_from_a_reference_to_one(schema: dict[str, Any]) -> None:
+    document = {"mcp": {"targets": [{"name": "a", "openapi": {"host": "h:1", "schema": schema}}]}}
+    assert not VALIDATOR.is_valid(document)
+    assert [fault for fault in found(json.dumps(document)) if fault.problem in STRUCTURAL]
 
 
 @settings(deadline=None, max_examples=600)

@@ -14,10 +14,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from headgate.config.check import plain
 from headgate.config.dump import Runtime, dump
 from headgate.config.load import FileSource, LoadErrors, TextSource, UnreadableSource, load
 from headgate.config.schema import schema
+from headgate.document.nodes import plain
 from headgate.document.read import read
 from headgate.document.secret import private_channel
 from headgate.errors import ConfigErrors, Problem

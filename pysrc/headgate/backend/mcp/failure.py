@@ -55,6 +55,16 @@ class TargetFailure(Exception):
     """The target cannot take or finish a request: it is gone, cannot be started, or broke its protocol."""
 
 
+class Refused(TargetFailure):
+    """A remote target, or a policy in front of it, answered with a status that is no success."""
+
+    def __init__(self, status: int, fields: Headers, body: bytes) -> None:
+        super().__init__(f"status {status}")
+        self.status = status
+        self.fields = fields
+        self.body = body
+
+
 def session_not_found() -> McpFailure:
     """Return the 404 after which clients initialize anew."""
     return McpFailure(404, "session not found")

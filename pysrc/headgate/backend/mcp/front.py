@@ -80,7 +80,8 @@ class Front:
         """Answer one request."""
         raw_id = None
         try:
-            if self._manners.local_only:
+            # Where another worker sent it here, that one has looked.
+            if self._manners.local_only and note_of(call) is None:
                 check_local(call)
             session_id = call.headers.get(versions.SESSION_HEADER)
             check_session_id(session_id)

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from enum import Enum
 
-from headgate.backend.contract import Call, HttpClient, Response, Stream
-from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_found
+from headgate.backend.contract import Call, Response, Stream
+from headgate.backend.mcp.failure import McpFailure, Refused, TargetFailure, session_not_found
 from headgate.backend.mcp.front import STREAM_HEADERS
 from headgate.backend.mcp.note import shown_session
 from headgate.backend.mcp.relay import relayed
 from headgate.backend.mcp.session import Session, Sessions, owner_of
 from headgate.backend.mcp.states import SessionStates
+from headgate.backend.mcp.targets.remote import ClientFields, Remote, origin_of
 from headgate.dialect.mcp import mirrored, versions
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Kind, Message, NotAMessage, error_message, parse
 from headgate.dialect.mcp.versions import SESSION_HEADER
 from headgate.ir.mcp import StreamableHttpTarget
-from headgate.ir.policies import HeaderModifier
+from headgate.ir.policies import BackendPolicies, HeaderModifier
+from headgate.ir.policy.backend_auth import Passthrough
+from headgate_engine.context.request import RequestContext
 from headgate_engine.sse.decode import SseDecoder, SseError
 from headgate_engine.sse.encode import encode_event
 
@@ -81,20 +84,20 @@ class RemoteSession:
 
 
 class HttpService:
-    """One remote target, reached through `client`. `states` makes and reads the ids of its `sessions`;
+    """One remote target, reached as `remote` says. `states` makes and reads the ids of its `sessions`;
     `tell_ended` has other workers forget one.
     """
 
     def __init__(
         self,
         target: StreamableHttpTarget,
-        client: HttpClient,
+        remote: Remote,
         sessions: Sessions,
         states: SessionStates,
         tell_ended: Callable[[str], Awaitable[None]],
     ) -> None:
         self._target = target
-        self._client = client
+        self._remote = remote
         self.sessions = sessions
         self._states = states
         self._tell_ended = tell_ended
@@ -173,10 +176,11 @@ class HttpService:
     def _headers(
         self, call: Call, accept: str, session: Session | None, message: Message | None = None
     ) -> list[tuple[str, str]]:
-        fields = [item for item in call.headers.items() if item[0].lower() != SESSION_HEADER]
+        own = (item for item in call.headers.items() if item[0].lower() != SESSION_HEADER)
+        fields = ClientFields(own, call.context)
         if session is not None:
             fields.append((SESSION_HEADER, session.server.name))
-        return target_headers(self._target, fields, accept, message)
+        return target_headers(self._remote.policies, fields, accept, message)
 
     # -- exchange ------------------------------------------------------------------------------------------------------
     async def _forward(
@@ -188,12 +192,11 @@ class HttpService:
         refused: Callable[[int, bytes], bool] | None = None,
     ) -> bool:
         """Call the server and give the client its answer. The target's time-out does not cover a stream's body."""
-        timeout_ms = self._target.policies.request_timeout_ms
         response: Response | None = None
         body = b""
         try:
-            async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
-                response = await self._request(call.method, headers, None if message is None else message.text)
+            async with asyncio.timeout(self._remote.timeout_s):
+                response = await self._request(call, headers, None if message is None else message.text)
                 shape = shape_of(call.method, message, response)
                 if shape is not Shape.STREAM:
                     body = await read(response)
@@ -208,7 +211,11 @@ class HttpService:
                 await stream.end()
             else:
                 returned = [(name, value) for name, value in response.headers if name.lower() not in NOT_RETURNED]
-                call.reply(response.status, edited([*returned, *own], self._target.policies.response_headers), body)
+                returned = edited([*returned, *own], self._remote.policies.response_headers)
+                call.reply(response.status, returned, body)
+            return True
+        except Refused as error:
+            call.reply(error.status, error.fields, error.body, reason="MCP")
             return True
         except TimeoutError:
             raise McpFailure(504, "upstream call timeout", INTERNAL_ERROR) from None
@@ -217,14 +224,14 @@ class HttpService:
                 with contextlib.suppress(OSError):
                     await response.aclose()
 
-    async def _request(self, method: str, headers: list[tuple[str, str]], body: bytes | None) -> Response:
+    async def _request(self, call: Call, headers: list[tuple[str, str]], body: bytes | None) -> Response:
         try:
-            return await self._client.request(method, self._target.path, headers, body)
+            return await self._remote.request(call.method, self._target.path, headers, body, call.context)
         except OSError as error:
             raise McpFailure(503, f"upstream call failed: {error}", INTERNAL_ERROR) from error
 
     def _begin(self, call: Call, response: Response, own: list[tuple[str, str]]) -> Stream:
-        return call.stream(response.status, edited([*STREAM_HEADERS, *own], self._target.policies.response_headers))
+        return call.stream(response.status, edited([*STREAM_HEADERS, *own], self._remote.policies.response_headers))
 
     async def _stream(
         self, call: Call, response: Response, own: list[tuple[str, str]], message: Message | None
@@ -253,19 +260,39 @@ def is_forwarded(name: str) -> bool:
 
 
 def target_headers(
-    target: StreamableHttpTarget, fields: Iterable[tuple[str, str]], accept: str, message: Message | None
+    policies: BackendPolicies, fields: Sequence[tuple[str, str]], accept: str, message: Message | None
 ) -> list[tuple[str, str]]:
-    """Return what a target is sent: the client's `fields` that are meant for it, what the body says, credentials."""
-    headers = [(name, str(value)) for name, value in fields if isinstance(value, Given) or is_forwarded(name.lower())]
+    """Return what a target is sent in front of its policies: the client's `fields` that are meant for it, and what the
+    body says.
+    """
+    passed = unverified(policies, fields)
+    secrets = credentials_of(origin_of(fields))
+    headers = [
+        (name, str(value))
+        for name, value in fields
+        if isinstance(value, Given)
+        or ((is_forwarded(name.lower()) or name.lower() == passed) and not any(one in value for one in secrets))
+    ]
     headers.append(("accept", accept))
     if message is not None:
         headers.append(("content-type", JSON))
         headers += mirrored.of(message)
-    auth = None if target.policies.auth is None else target.policies.auth.fixed_header
-    if auth is not None:
-        headers = [field for field in headers if field[0].lower() != auth.location.name.lower()]
-        headers.append((auth.location.name, auth.location.prefix + auth.key.secret.reveal()))
-    return edited(headers, target.policies.request_headers)
+    return headers
+
+
+def credentials_of(origin: RequestContext | None) -> list[str]:
+    """Return the texts that proved who asks: where an expression found one, it is still in its field."""
+    if origin is None:
+        return []
+    return [one.decode("latin-1") for one in (origin.jwt_token, origin.api_key_text) if one]
+
+
+def unverified(policies: BackendPolicies, fields: Sequence[tuple[str, str]]) -> str | None:
+    """Return the field of the client's credential where `passthrough` asks for it and no policy took it; else None."""
+    auth, origin = policies.auth, origin_of(fields)
+    if auth is None or not isinstance(auth.main, Passthrough):
+        return None
+    return "authorization" if origin is None or origin.jwt_token is None else None
 
 
 def shape_of(method: str, message: Message | None, response: Response) -> Shape:

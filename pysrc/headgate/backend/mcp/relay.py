@@ -42,15 +42,14 @@ def relayed(call: Call) -> bool:
 
 
 def identity_of(call: Call) -> list[object]:
-    """Return what policies found out of who asks and what was asked for, for expressions and the session's owner at the
-    other worker.
+    """Return what policies found out of who asks, for expressions, `passthrough` and the session's owner at the other
+    worker, and what was asked for.
     """
     context: Identity | None = call.context
-    found: list[object] = [None] * 4
-    if context is not None:
-        key = None if context.api_key_text is None else context.api_key_text.decode("latin-1")
-        found = [context.jwt, context.api_key, context.basic_user, key]
-    return [*found, call.authority, call.secure]
+    if context is None:
+        return [None, None, None, call.authority, call.secure, None, None]
+    texts = [None if one is None else one.decode("latin-1") for one in (context.jwt_token, context.api_key_text)]
+    return [context.jwt, context.api_key, context.basic_user, call.authority, call.secure, *texts]
 
 
 def broken_off(body: bytes) -> bytes | None:
@@ -98,8 +97,9 @@ class Relay:
         content = self._sealer.open(call.headers.get(IDENTITY_HEADER) or "")
         context: Identity | None = call.context
         if content is not None and context is not None:
-            context.jwt, context.api_key, context.basic_user, key, authority, context.secure = json.loads(content)
-            context.api_key_text = None if key is None else key.encode("latin-1")
+            context.jwt, context.api_key, context.basic_user, authority, context.secure, *texts = json.loads(content)
+            token, key = (None if one is None else str(one).encode("latin-1") for one in texts)
+            context.jwt_token, context.api_key_text = token, key
             context.request.set_request(call.method, call.target, authority)
 
     async def tell_ended(self, session_id: str, backend_key: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from headgate.backend.contract import Identity
 from headgate.backend.mcp.failure import McpFailure
+from headgate.backend.mcp.replay import Replay
 from headgate.crypto.sealed import Sealer
 from headgate.net.tasks import spawn
 
@@ -66,7 +67,8 @@ class OwnTally:
 
 class Session:
     """One client's session. `server`: what it holds; `owner`: who it is for (`owner_of`), "" for nobody known;
-    `resumable`: its id can bring it back.
+    `resumable`: its id can bring it back. `replay`: what its event stream brought; `listener`: who writes to that
+    stream now.
     """
 
     def __init__(self, session_id: str, server: Any, now: float, owner: str) -> None:
@@ -76,6 +78,8 @@ class Session:
         self.busy = 0
         self.owner = owner
         self.resumable = False
+        self.replay = Replay()
+        self.listener: asyncio.Task[None] | None = None
 
 
 def owner_of(context: Identity | None) -> str:

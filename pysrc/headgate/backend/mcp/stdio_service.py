@@ -11,9 +11,11 @@ from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_
 from headgate.backend.mcp.front import STREAM_HEADERS, needs_session
 from headgate.backend.mcp.note import shown_session
 from headgate.backend.mcp.relay import Relay
+from headgate.backend.mcp.replay import HEADER as LAST_EVENT_ID
 from headgate.backend.mcp.session import Session, Sessions, owner_of
+from headgate.backend.mcp.targets.exchanges import Exchange
 from headgate.backend.mcp.targets.inbox import Inbox
-from headgate.backend.mcp.targets.stdio import Exchange, StdioServer
+from headgate.backend.mcp.targets.stdio import StdioServer
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Message
 from headgate.dialect.mcp.versions import SESSION_HEADER
 from headgate.ir.mcp import StdioTarget
@@ -92,7 +94,12 @@ class StdioService:
         if session is None:
             return
         with self.sessions.in_use(session):
-            await pump(call.stream(200, STREAM_HEADERS), session.server.events())
+            stream = call.stream(200, STREAM_HEADERS)
+            # At one moment: what an earlier GET still notes is here, what it has not taken yet is there.
+            inbox, missed = session.server.events(), session.replay.after(call.headers.get(LAST_EVENT_ID))
+            for event_id, text in missed:
+                await stream.send(encode_event(text, "message", event_id))
+            await pump(stream, inbox, session.replay.add)
 
     async def delete(self, call: Call, session_id: str | None) -> None:
         """End the session; one that is unknown is as good as ended."""
@@ -149,8 +156,8 @@ async def answer(
             session.server.give_up(exchange)
 
 
-async def pump(stream: Stream, inbox: Inbox) -> None:
-    """Send messages as events until the inbox ends; comments in long silences."""
+async def pump(stream: Stream, inbox: Inbox, note: Callable[[bytes], str] | None = None) -> None:
+    """Send messages as events until the inbox ends, with the ids that `note` gives; comments in long silences."""
     while True:
         try:
             async with asyncio.timeout(KEEPALIVE_SECONDS):
@@ -160,6 +167,6 @@ async def pump(stream: Stream, inbox: Inbox) -> None:
             continue
         if message is None:
             break
-        await stream.send(encode_event(message, "message"))
+        await stream.send(encode_event(message, "message", None if note is None else note(message)))
     with contextlib.suppress(ConnectionResetError):
         await stream.end()

@@ -11,8 +11,8 @@ from headgate.config.shape.modifiers import HEADER_MODIFIER, REDIRECT
 from headgate.config.shape.scalars import (
     BOOL,
     CEL,
+    DOCUMENT,
     DURATION,
-    FILE_INLINE_OR_REMOTE,
     HIDDEN,
     INT32,
     NULL,
@@ -28,6 +28,7 @@ from headgate.config.shape.scalars import (
 )
 from headgate.config.shape.upstream import BACKEND_TLS, SIMPLE_POLICIES, TUNNEL
 from headgate.config.shape.vocabulary import (
+    Anything,
     Case,
     Choice,
     ListOf,
@@ -99,7 +100,9 @@ REMOTE_HOST: Final = (
     Object("McpHost", {"host": required(STRING)}),
 )
 REMOTE: Final = Union("McpRemote", REMOTE_HOST)
-_SCHEMA: Final = {"schema": required(FILE_INLINE_OR_REMOTE)}
+# The document itself as text or as a map, or where it is.
+OPENAPI_SCHEMA: Final = Union("OpenApiSchema", (STRING, Case(DOCUMENT, has=("file", "url")), MapOf(Anything())))
+_SCHEMA: Final = {"schema": required(OPENAPI_SCHEMA)}
 OPENAPI: Final = Union(
     "OpenApiTarget",
     (
@@ -134,8 +137,8 @@ MCP_TARGET: Final = Object(
         "name": required(STRING),
         "mcp": optional(REMOTE),
         "stdio": optional(STDIO),
-        "sse": later(optional(REMOTE)),
-        "openapi": later(optional(OPENAPI)),
+        "sse": optional(REMOTE),
+        "openapi": optional(OPENAPI),
         "policies": maybe(SIMPLE_POLICIES),
     },
     one_of=TARGET_KINDS,

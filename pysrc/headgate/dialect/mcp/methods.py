@@ -6,6 +6,7 @@ INITIALIZE = "initialize"
 INITIALIZED = "notifications/initialized"
 DISCOVER = "server/discover"
 LISTEN = "subscriptions/listen"
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 CANCELLED = "notifications/cancelled"
 PROGRESS = "notifications/progress"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import Any, Final
 
 from headgate.backend.contract import Call, Stream
-from headgate.backend.mcp.failure import McpFailure, Relayed, TargetFailure
+from headgate.backend.mcp.failure import McpFailure, Refused, Relayed, TargetFailure
 from headgate.backend.mcp.federation.group import LinkGroup, Outcome
-from headgate.backend.mcp.federation.link import Fields, Refused
+from headgate.backend.mcp.federation.link import Fields
 from headgate.backend.mcp.front import STREAM_HEADERS
 from headgate.backend.mcp.note import addressed
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Message, error_message
@@ -97,15 +97,24 @@ def refuse(call: Call, message: Message, target: str, outcome: Outcome) -> None:
     raise McpFailure(500, f"failed to start session: {target}: {failure}", INTERNAL_ERROR)
 
 
-async def merged(stream: Stream, group: LinkGroup, streams: dict[str, AsyncIterator[bytes]]) -> None:
-    """Send what several streams bring, as it comes; comments in long silences."""
+async def merged(
+    stream: Stream,
+    group: LinkGroup,
+    streams: dict[str, AsyncGenerator[bytes, None]],
+    note: Callable[[bytes], str] | None = None,
+) -> None:
+    """Send what several streams bring, as it comes, with the ids that `note` gives; comments in long silences.
+
+    What has come when the client goes is noted as well: it asks for that when it comes back.
+    """
     queue: asyncio.Queue[tuple[str, bytes | None]] = asyncio.Queue(64)
 
-    async def read(target: str, texts: AsyncIterator[bytes]) -> None:
+    async def read(target: str, texts: AsyncGenerator[bytes, None]) -> None:
         try:
             with contextlib.suppress(TargetFailure):
-                async for text in texts:
-                    await queue.put((target, text))
+                async with contextlib.aclosing(texts):
+                    async for text in texts:
+                        await queue.put((target, text))
         finally:
             await queue.put((target, None))
 
@@ -122,11 +131,17 @@ async def merged(stream: Stream, group: LinkGroup, streams: dict[str, AsyncItera
             if text is None:
                 left -= 1
             else:
-                await stream.send(encode_event(group.outward(target, text), "message"))
+                outward = group.outward(target, text)
+                await stream.send(encode_event(outward, "message", None if note is None else note(outward)))
     finally:
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        rest = asyncio.gather(*tasks, return_exceptions=True)
+        while note is not None and not queue.empty():
+            target, text = queue.get_nowait()
+            if text is not None:
+                note(group.outward(target, text))
+        await rest
     with contextlib.suppress(ConnectionResetError):
         await stream.end()
 

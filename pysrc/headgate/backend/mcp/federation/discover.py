@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from headgate.backend.mcp.failure import McpFailure, Relayed
+from headgate.backend.mcp.failure import McpFailure, Refused, Relayed
 from headgate.backend.mcp.federation.group import LinkGroup, Outcome, outcome_of
-from headgate.backend.mcp.federation.link import Fields, Refused
+from headgate.backend.mcp.federation.link import Fields
 from headgate.dialect.mcp import merge, modern, versions
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Message
 from headgate.dialect.mcp.methods import DISCOVER

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -129,7 +129,7 @@ class LinkGroup:
         held = [link for link in self.links.values() if link.state is None]
         await asyncio.gather(*(link.close() for link in held), return_exceptions=True)
 
-    async def streams(self, fields: Fields) -> dict[str, AsyncIterator[bytes]]:
+    async def streams(self, fields: Fields) -> dict[str, AsyncGenerator[bytes, None]]:
         """Return the event streams of those targets that have one."""
         found = await asyncio.gather(
             *(link.events(fields) for link in self.links.values()), return_exceptions=True

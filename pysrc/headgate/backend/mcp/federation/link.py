@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from headgate.backend.contract import HttpClient, Response
-from headgate.backend.mcp.failure import TargetFailure
+from headgate.backend.contract import Response
+from headgate.backend.mcp.failure import Refused, TargetFailure
 from headgate.backend.mcp.http_service import MAX_BODY, STREAM, read, target_headers
-from headgate.backend.mcp.targets.stdio import StdioServer
+from headgate.backend.mcp.replay import HEADER as LAST_EVENT_ID
+from headgate.backend.mcp.targets.exchanges import Exchange
+from headgate.backend.mcp.targets.inbox import Inbox
+from headgate.backend.mcp.targets.remote import ClientFields, Remote, origin_of
 from headgate.dialect.mcp.jsonrpc import Kind, Message, NotAMessage, parse
 from headgate.dialect.mcp.methods import INITIALIZE
-from headgate.dialect.mcp.versions import HEADER, SESSION_HEADER
-from headgate.ir.mcp import StdioTarget, StreamableHttpTarget
+from headgate.dialect.mcp.versions import HEADER, KNOWN, SESSION_HEADER, is_modern
+from headgate.ir.mcp import StreamableHttpTarget
 from headgate_engine.sse.decode import SseDecoder, SseError
 
 logger = logging.getLogger("headgate.mcp")
@@ -25,16 +30,10 @@ Fields = list[tuple[str, str]]
 INITIALIZED: Final = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 LEAST_PAUSE, MOST_PAUSE = 1.0, 30.0
 OPENING_ID: Final = b'"gw_open"'
-
-
-class Refused(TargetFailure):
-    """A remote target answered with a status that is no success."""
-
-    def __init__(self, status: int, fields: Fields, body: bytes) -> None:
-        super().__init__(f"status {status}")
-        self.status = status
-        self.fields = fields
-        self.body = body
+# How often a stream that ended is taken up again without anything new in between, and after how long where the server
+# does not say.
+MAX_RESUMES: Final = 5
+RESUME_SECONDS: Final = 1.0
 
 
 class Link(Protocol):
@@ -47,7 +46,7 @@ class Link(Protocol):
 
     def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]: ...
     async def notify(self, message: Message, fields: Fields) -> None: ...
-    async def events(self, fields: Fields) -> AsyncIterator[bytes] | None: ...
+    async def events(self, fields: Fields) -> AsyncGenerator[bytes, None] | None: ...
     async def close(self) -> None: ...
     @property
     def pinned(self) -> bool: ...
@@ -69,25 +68,41 @@ def note_capabilities(link: Link, text: bytes) -> None:
 
 
 def version_of(text: bytes) -> str | None:
-    """Return the revision that a server agreed to in its answer to `initialize`."""
-    try:
+    """Return the revision that a server agreed to in its answer to `initialize`, None for one that nobody knows."""
+    with contextlib.suppress(ValueError):
         result = json.loads(text).get("result")
-    except ValueError:
-        return None
-    found = result.get("protocolVersion") if isinstance(result, dict) else None
-    return found if isinstance(found, str) else None
+        found = result.get("protocolVersion") if isinstance(result, dict) else None
+        return found if found in KNOWN else None
+    return None
 
 
-class StdioLink:
-    """A child process of this session. One that has ended is started and initialized again, not too often."""
+class Server(Protocol):
+    """A running server whose answers come on one stream: a process, or a connection."""
+
+    @property
+    def dead(self) -> bool: ...
+    async def start(self, fields: Fields) -> None: ...
+    async def send(self, message: Message, fields: Fields) -> Exchange | None: ...
+    def give_up(self, exchange: Exchange) -> None: ...
+    def events(self) -> Inbox: ...
+    async def stop(self) -> None: ...
+
+
+class ServerLink:
+    """A server of this session, made by `make()`. One that has ended is started and initialized again, not too often.
+
+    `remote`: how it is reached, for its time-out on the first thing that is said of a request; None for a process.
+    """
 
     pinned = True
 
-    def __init__(self, target: StdioTarget) -> None:
-        self.name = target.name
+    def __init__(self, name: str, make: Callable[[], Server], remote: Remote | None = None) -> None:
+        self.name = name
         self.capabilities: dict[str, Any] | None = None
-        self._target = target
-        self._server: StdioServer | None = None
+        self._make = make
+        self._remote = remote
+        self._server: Server | None = None
+        self._starting = asyncio.Lock()
         self._opening: Message | None = None
         self._started = 0.0
         self._pause = LEAST_PAUSE
@@ -95,10 +110,15 @@ class StdioLink:
 
     @property
     def state(self) -> str | None:
-        """Nothing outlives the process."""
+        """Nothing outlives the server."""
         return None
 
-    async def _ready(self) -> StdioServer:
+    async def _ready(self, fields: Fields) -> Server:
+        # Who comes while it is started or initialized again waits for the end of that.
+        async with self._starting:
+            return await self._started_one(fields)
+
+    async def _started_one(self, fields: Fields) -> Server:
         if self._server is not None and not self._server.dead:
             return self._server
         if self._closed:
@@ -110,38 +130,45 @@ class StdioLink:
         if again:
             self._pause = min(self._pause * 2, MOST_PAUSE)
         self._started = now
-        server = StdioServer(self._target, lambda: None)
+        server = self._make()
         try:
-            await server.start()
+            await server.start(fields)
         except BaseException:
             await server.stop()
             raise
+        if self._closed:
+            await server.stop()
+            raise TargetFailure("the session has ended")
         self._server = server
         if again and self._opening is not None:
             logger.info("server is started again", extra={"target": self.name})
-            async for _ in self._exchange(server, opening_of(self._opening)):
+            async for _ in self._exchange(server, opening_of(self._opening), fields):
                 pass
-            await server.send(parse(INITIALIZED))
+            await server.send(parse(INITIALIZED), fields)
         return server
 
-    async def _exchange(self, server: StdioServer, message: Message) -> AsyncGenerator[bytes, None]:
-        exchange = await server.send(message)
+    async def _exchange(self, server: Server, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
+        exchange = await server.send(message, fields)
         assert exchange is not None
         try:
-            while (text := await exchange.inbox.get()) is not None:
+            async with asyncio.timeout(None if self._remote is None else self._remote.timeout_s):
+                text = await exchange.inbox.get()
+            while text is not None:
                 yield text
+                text = await exchange.inbox.get()
+        except TimeoutError:
+            raise TargetFailure("upstream call timeout") from None
         finally:
             if not exchange.answered:
                 server.give_up(exchange)
 
     async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield what comes of a request."""
-        del fields
         if message.method == INITIALIZE:
             self._opening = message
-        server = await self._ready()
+        server = await self._ready(fields)
         last = b""
-        async with contextlib.aclosing(self._exchange(server, message)) as texts:
+        async with contextlib.aclosing(self._exchange(server, message, fields)) as texts:
             async for text in texts:
                 last = text
                 yield text
@@ -150,15 +177,13 @@ class StdioLink:
 
     async def notify(self, message: Message, fields: Fields) -> None:
         """Pass a notification or a response on."""
-        del fields
-        await (await self._ready()).send(message)
+        await (await self._ready(fields)).send(message, fields)
 
-    async def events(self, fields: Fields) -> AsyncIterator[bytes] | None:
+    async def events(self, fields: Fields) -> AsyncGenerator[bytes, None] | None:
         """Return what the server says unasked."""
-        del fields
-        server = await self._ready()
+        server = await self._ready(fields)
 
-        async def read_all() -> AsyncIterator[bytes]:
+        async def read_all() -> AsyncGenerator[bytes, None]:
             inbox = server.events()
             while (text := await inbox.get()) is not None:
                 yield text
@@ -166,7 +191,7 @@ class StdioLink:
         return read_all()
 
     async def close(self) -> None:
-        """End the process."""
+        """End the server."""
         self._closed = True
         if self._server is not None:
             await self._server.stop()
@@ -177,14 +202,16 @@ class HttpLink:
 
     pinned = False
 
-    def __init__(self, target: StreamableHttpTarget, client: HttpClient, session: str | None = None) -> None:
+    def __init__(self, target: StreamableHttpTarget, remote: Remote, session: str | None = None) -> None:
         self.name = target.name
         self.capabilities: dict[str, Any] | None = None
         self._target = target
-        self._client = client
+        self._remote = remote
+        self._asker = ClientFields()
         self._session = session
         self._opening: Message | None = None
         self._version: str | None = None
+        self._heard = Position()
 
     @property
     def state(self) -> str | None:
@@ -192,21 +219,32 @@ class HttpLink:
         return self._session
 
     def _fields(self, fields: Fields, accept: str, message: Message | None) -> Fields:
-        own = [(name, value) for name, value in fields if name.lower() != SESSION_HEADER]
+        # The client's session and the events it has seen are the gateway's, not the server's.
+        own = ClientFields(
+            [(name, value) for name, value in fields if name.lower() not in (SESSION_HEADER, LAST_EVENT_ID)],
+            origin_of(fields),
+        )
         if self._session is not None and (message is None or message.method != INITIALIZE):
             own.append((SESSION_HEADER, self._session))
         if self._version is not None:
             # What this server has agreed to; the client got the lowest revision of all.
-            own = [*((name, value) for name, value in own if name.lower() != HEADER), (HEADER, self._version)]
-        return target_headers(self._target, own, accept, message)
+            own = own.changed((name, value) for name, value in own if name.lower() != HEADER)
+            own.append((HEADER, self._version))
+        return target_headers(self._remote.policies, own, accept, message)
 
-    async def _call(self, method: str, fields: Fields, message: Message | None, accept: str) -> Response:
+    async def _call(
+        self, method: str, fields: Fields, message: Message | None, accept: str, after: str = ""
+    ) -> Response:
         """Return a successful answer; raises Refused for another one, TargetFailure when there is none."""
         body = None if message is None else message.text
+        headers = self._fields(fields, accept, message)
+        if after:
+            headers.append((LAST_EVENT_ID, after))
         try:
-            response = await self._client.request(
-                method, self._target.path, self._fields(fields, accept, message), body
-            )
+            async with asyncio.timeout(self._remote.timeout_s):
+                response = await self._remote.request(method, self._target.path, headers, body, origin_of(fields))
+        except TimeoutError:
+            raise TargetFailure("upstream call timeout") from None
         except OSError as error:
             raise TargetFailure(f"upstream call failed: {error}") from error
         if 200 <= response.status < 300:
@@ -225,7 +263,7 @@ class HttpLink:
             if error.status != 404 or self._session is None or self._opening is None or message.method == INITIALIZE:
                 raise
         logger.info("session is opened again", extra={"target": self.name})
-        self._session = None
+        self._session, self._heard = None, Position()
         async with contextlib.aclosing(self.request(opening_of(self._opening), fields)) as texts:
             async for _ in texts:
                 pass
@@ -237,23 +275,44 @@ class HttpLink:
         response = await self._post(message, fields)
         opening = message.method == INITIALIZE
         if opening:
+            self._asker = ClientFields((), origin_of(fields)).kept()
             if message.raw_id != OPENING_ID:
                 self._opening = message
             self._session = response.header(SESSION_HEADER)
-        try:
-            last = b""
-            async with contextlib.aclosing(messages_of(response)) as texts:
-                async for text in texts:
-                    last = text
-                    yield text
-                    if is_response(text, message):
-                        break
-            if opening:
-                note_capabilities(self, last)
-                self._version = version_of(last)
-        finally:
-            with contextlib.suppress(OSError):
-                await response.aclose()
+        last = b""
+        async with contextlib.aclosing(self._whole(response, message, fields)) as texts:
+            async for text in texts:
+                last = text
+                yield text
+        if opening:
+            note_capabilities(self, last)
+            self._version = version_of(last)
+
+    async def _whole(
+        self, response: Response, message: Message, fields: Fields
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield the messages of an answer up to the response. A stream that ends before it is taken up again where the
+        server gives its events ids (transport of 2025-11-25, "Resumability").
+        """
+        position = Position()
+        for _ in range(MAX_RESUMES + 1):
+            try:
+                async with contextlib.aclosing(messages_of(response, position)) as texts:
+                    async for text in texts:
+                        yield text
+                        if is_response(text, message):
+                            return
+            except TargetFailure:
+                if not position.event_id or is_modern(message.meta_version):
+                    raise
+            finally:
+                await closed(response)
+            # Revision 2026-07-28 has no way to go on.
+            if not position.event_id or is_modern(message.meta_version):
+                return
+            await asyncio.sleep(position.pause_s)
+            response = await self._call("GET", fields, None, STREAM, position.event_id)
+        await closed(response)
 
     async def notify(self, message: Message, fields: Fields) -> None:
         """Pass a notification or a response on."""
@@ -261,25 +320,59 @@ class HttpLink:
         with contextlib.suppress(OSError):
             await response.aclose()
 
-    async def events(self, fields: Fields) -> AsyncIterator[bytes] | None:
+    async def events(self, fields: Fields) -> AsyncGenerator[bytes, None] | None:
         """Return the server's event stream; None when it has none."""
         try:
-            response = await self._call("GET", fields, None, STREAM)
+            response = await self._call("GET", fields, None, STREAM, self._heard.event_id)
         except Refused as error:
             if error.status == 405:
                 return None
             raise
-        return messages_of(response)
+        return self._unasked(response, fields)
+
+    async def _unasked(self, response: Response, fields: Fields) -> AsyncGenerator[bytes, None]:
+        """Yield what the server says on its event stream, which is opened again where it gives its events ids."""
+        failures = 0
+        while True:
+            try:
+                async with contextlib.aclosing(messages_of(response, self._heard)) as texts:
+                    async for text in texts:
+                        failures = 0
+                        yield text
+            except TargetFailure:
+                if not self._heard.event_id:
+                    raise
+            finally:
+                await closed(response)
+            if not self._heard.event_id or failures >= MAX_RESUMES:
+                return
+            failures += 1
+            await asyncio.sleep(self._heard.pause_s)
+            response = await self._call("GET", fields, None, STREAM, self._heard.event_id)
 
     async def close(self) -> None:
         """End the server's session."""
         if self._session is not None:
             with contextlib.suppress(TargetFailure, TimeoutError):
-                response = await self._call("DELETE", [], None, "application/json")
+                response = await self._call("DELETE", self._asker, None, "application/json")
                 await response.aclose()
 
 
-async def messages_of(response: Response) -> AsyncGenerator[bytes, None]:
+@dataclass(slots=True)
+class Position:
+    """How far an event stream was read: the id of its last event, and how long to wait before it is asked for more."""
+
+    event_id: str = ""
+    pause_s: float = RESUME_SECONDS
+
+
+async def closed(response: Response) -> None:
+    """Let go of an answer."""
+    with contextlib.suppress(OSError):
+        await response.aclose()
+
+
+async def messages_of(response: Response, position: Position) -> AsyncGenerator[bytes, None]:
     """Yield the messages of an answer, a stream or a single one; raises TargetFailure."""
     kind = (response.header("content-type") or "").split(";")[0].strip().lower()
     try:
@@ -297,6 +390,10 @@ async def messages_of(response: Response) -> AsyncGenerator[bytes, None]:
             for event in decoder.decode(chunk):
                 if event.data and event.event == "message":
                     yield event.data
+                if event.id is not None:
+                    position.event_id = event.id
+                if event.retry is not None:
+                    position.pause_s = min(event.retry / 1000, MOST_PAUSE)
     except (OSError, ValueError, SseError) as error:
         raise TargetFailure(f"upstream answer broke off: {error}") from error
 

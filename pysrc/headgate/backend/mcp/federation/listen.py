@@ -24,11 +24,11 @@ from headgate.backend.mcp.front import STREAM_HEADERS
 from headgate.dialect.mcp import modern, naming
 from headgate.dialect.mcp.edit import replaced
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Message, error_message, parse
+from headgate.dialect.mcp.methods import ACKNOWLEDGED
 from headgate.dialect.mcp.naming import UnknownName
 from headgate.net.tasks import spawn
 from headgate_engine.sse.encode import encode_comment, encode_event
 
-ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 URIS: Final = "resourceSubscriptions"
 TASKS: Final = "taskIds"
 # What each member of the filter lets through.
@@ -283,8 +283,7 @@ async def told(link: Link, message: Message, wanted: Filter, fields: Fields) -> 
         async for text in events:
             yield text
     finally:
-        if isinstance(events, AsyncGenerator):
-            await events.aclose()
+        await events.aclose()
 
 
 def _offered(wanted: Filter, capabilities: dict[str, Any]) -> Filter:

@@ -11,12 +11,13 @@ import asyncio
 import contextlib
 import itertools
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any, Final
 
-from headgate.backend.mcp.failure import TargetFailure
+from headgate.backend.mcp.failure import Refused, TargetFailure
 from headgate.backend.mcp.federation.group import outcome_of
-from headgate.backend.mcp.federation.link import Fields, Link, LinkFactory, Refused, is_response
+from headgate.backend.mcp.federation.link import Fields, Link, LinkFactory, is_response
+from headgate.backend.mcp.targets.remote import ClientFields, origin_of
 from headgate.dialect.mcp import bridging, modern, versions
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Kind, Message, error_message, parse, same_id
 from headgate.dialect.mcp.methods import CANCELLED, INITIALIZE, LISTEN, MODERN_REQUESTS
@@ -88,7 +89,7 @@ class ModernLink:
         self._client = bridging.Client.of_initialize(params)
         last = b""
         asked = parse(bridging.worded(modern.discover_request(), self._client.meta(None)))
-        async with contextlib.aclosing(self._inner.request(asked, bridging.fields_for(fields))) as texts:
+        async with contextlib.aclosing(self._inner.request(asked, worded_fields(fields))) as texts:
             async for text in texts:
                 last = text
         outcome = outcome_of(last) if last else None
@@ -104,7 +105,7 @@ class ModernLink:
     ) -> AsyncGenerator[bytes, None]:
         """Yield what comes of a request, with the questions of the server in between, and the response last."""
         asked = bridging.worded(message, self._client.meta(self._level))
-        own = bridging.fields_for(fields)
+        own = worded_fields(fields)
         for _ in range(MAX_ROUNDS):
             last = b""
             request = parse(asked)
@@ -162,9 +163,9 @@ class ModernLink:
             self._subscribed.pop(uri, None)
         self._changed.set()
 
-    async def events(self, fields: Fields) -> AsyncIterator[bytes] | None:
+    async def events(self, fields: Fields) -> AsyncGenerator[bytes, None] | None:
         """Return what the server says of the lists and of the resources that the client subscribed to."""
-        return self._listened(bridging.fields_for(fields))
+        return self._listened(worded_fields(fields))
 
     async def _listened(self, fields: Fields) -> AsyncGenerator[bytes, None]:
         pause = LEAST_PAUSE
@@ -254,6 +255,11 @@ async def either(answer: asyncio.Future[Message], stop: asyncio.Event) -> Messag
     return answer.result()
 
 
+def worded_fields(fields: Fields) -> ClientFields:
+    """Return a client's fields in the words of revision 2026-07-28, and still who it is."""
+    return ClientFields(bridging.fields_for(fields), origin_of(fields))
+
+
 def _code(error: dict[str, Any]) -> int:
     code = error.get("code")
     return code if isinstance(code, int) else INTERNAL_ERROR
@@ -329,7 +335,7 @@ class EitherLink:
         """Pass a notification or a response on."""
         await self._link.notify(message, fields)
 
-    async def events(self, fields: Fields) -> AsyncIterator[bytes] | None:
+    async def events(self, fields: Fields) -> AsyncGenerator[bytes, None] | None:
         """Return what the server says unasked."""
         return await self._link.events(fields)
 

@@ -12,12 +12,13 @@ import itertools
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, Final
 
 from headgate import __version__
-from headgate.backend.mcp.failure import TargetFailure
-from headgate.backend.mcp.federation.link import INITIALIZED, Fields, Link, Refused
+from headgate.backend.mcp.failure import Refused, TargetFailure
+from headgate.backend.mcp.federation.link import INITIALIZED, Fields, Link
+from headgate.backend.mcp.targets.remote import ClientFields, origin_of
 from headgate.dialect.mcp import modern, versions
 from headgate.dialect.mcp.edit import replaced
 from headgate.dialect.mcp.jsonrpc import (
@@ -56,6 +57,7 @@ class Origin:
         self.processes = 0
         self._idle_s = idle_s
         self._legacy_until = 0.0
+        self._has_sessions = False
         self._revisions: list[str] = []
         self._revisions_until = 0.0
         self._resident: Resident | None = None
@@ -68,12 +70,16 @@ class Origin:
     @property
     def legacy(self) -> bool:
         """Whether the target was found to have sessions, not long ago."""
-        return time.monotonic() < self._legacy_until
+        return self._has_sessions or time.monotonic() < self._legacy_until
 
     def note_legacy(self) -> None:
         """Remember that the target does not know revision 2026-07-28."""
         logger.info("server has sessions", extra={"target": self.name})
         self._legacy_until = time.monotonic() + LEGACY_SECONDS
+
+    def note_transport(self) -> None:
+        """Remember that the target's transport has sessions by itself, whatever revision the server knows."""
+        self._has_sessions = True
 
     def forget_legacy(self) -> None:
         """Ask again which revision the target knows: it may have been something in between that refused it."""
@@ -195,7 +201,7 @@ class RequestLink:
             # A process is shared: what one client says must not reach requests of another.
             await native.notify(message, fields)
 
-    async def events(self, fields: Fields) -> AsyncIterator[bytes] | None:
+    async def events(self, fields: Fields) -> AsyncGenerator[bytes, None] | None:
         """Return what a server with sessions says unasked."""
         return await (await self.session(fields)).events(self._fields(fields))
 
@@ -218,7 +224,7 @@ class RequestLink:
     def _fields(self, fields: Fields) -> Fields:
         """Return the client's fields in the words of the session's revision."""
         kept = [(name, value) for name, value in fields if name.lower() != versions.HEADER]
-        return [*kept, (versions.HEADER, self._version)]
+        return ClientFields([*kept, (versions.HEADER, self._version)], origin_of(fields))
 
     async def session(self, fields: Fields) -> Link:
         """Return the target's session of this request, opened; raises TargetFailure."""
@@ -299,7 +305,7 @@ class Resident:
     async def notify(self, message: Message, fields: Fields) -> None:
         """Drop it: it would concern other clients."""
 
-    async def events(self, fields: Fields) -> AsyncIterator[bytes] | None:
+    async def events(self, fields: Fields) -> AsyncGenerator[bytes, None] | None:
         """Return nothing: revision 2026-07-28 has subscriptions."""
         return None
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from headgate.backend.contract import Call
-from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_found
+from headgate.backend.mcp.failure import McpFailure, Refused, TargetFailure, session_not_found
 from headgate.backend.mcp.federation.answering import Answering, response_to
 from headgate.backend.mcp.federation.group import LinkGroup, Outcome, outcome_of
-from headgate.backend.mcp.federation.link import Fields, Refused
+from headgate.backend.mcp.federation.link import Fields
 from headgate.backend.mcp.note import addressed
+from headgate.backend.mcp.targets.remote import ClientFields
 from headgate.dialect.mcp import merge, naming
 from headgate.dialect.mcp.edit import replaced
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Message, error_message, parse
@@ -298,7 +299,7 @@ async def nobody(_text: bytes) -> None:
 
 def fields_of(call: Call) -> Fields:
     """Return the client's fields; links take out what is not for targets."""
-    return call.headers.items()
+    return ClientFields(call.headers.items(), call.context)
 
 
 def has(capabilities: dict[str, Any] | None, name: str | None) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable
-from typing import Final
+from collections.abc import Awaitable, Coroutine
+from typing import TYPE_CHECKING, Any, Final
 
 from headgate import __version__
 from headgate.backend.contract import Call
@@ -13,16 +13,22 @@ from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_
 from headgate.backend.mcp.federation.answering import Answering, answered, merged, refuse, response_to
 from headgate.backend.mcp.federation.group import LinkGroup
 from headgate.backend.mcp.federation.link import LinkFactory
-from headgate.backend.mcp.federation.requests import Manner, Requests, fields_of, nobody
+from headgate.backend.mcp.federation.requests import Guard, Manner, Requests, fields_of, nobody
 from headgate.backend.mcp.front import STREAM_HEADERS, needs_session
 from headgate.backend.mcp.note import shown_session
 from headgate.backend.mcp.relay import Relay, relayed
+from headgate.backend.mcp.replay import HEADER as LAST_EVENT_ID
 from headgate.backend.mcp.session import Session, Sessions, owner_of
 from headgate.backend.mcp.states import SessionStates
+from headgate.backend.mcp.targets.remote import Remote
 from headgate.dialect.mcp import merge, naming
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Kind, Message, parse
 from headgate.dialect.mcp.versions import SESSION_HEADER
+from headgate.net.tasks import spawn
 from headgate_engine.sse.encode import encode_event
+
+if TYPE_CHECKING:
+    from headgate.backend.mcp.guardrails.chain import Guardrails
 
 KEEPALIVE_SECONDS: Final = 15.0
 INFO: Final = {"name": "headgate", "title": "Headgate", "version": __version__}
@@ -45,10 +51,18 @@ class FederationService:
         self.key = key
         self.sessions = sessions
         self.requests = Requests(manner)
-        self._links = links
+        self.remotes: dict[str, Remote] = {}
+        self.links = links
         self._relay = relay
-        self._manner = manner
+        self.manner = manner
         self._states = states
+
+    def renew(self, remotes: dict[str, Remote], guard: Guard | None, guardrails: Guardrails | None) -> None:
+        """Let sessions go on with the policies, rules and policy servers of a newer configuration."""
+        self.requests.guard = guard
+        self.requests.guardrails = guardrails
+        for name, remote in remotes.items():
+            self.remotes[name].renew(remote)
 
     # -- the three methods ---------------------------------------------------------------------------------------------
     async def post(self, call: Call, message: Message, session_id: str | None) -> None:
@@ -67,7 +81,7 @@ class FederationService:
                 work = self.requests.respond(call, session.server, message, answering)
                 await answered(call, answering, message, work)
             else:
-                await self._pass_on(call, session.server, message)
+                await self.pass_on(call, session.server, message)
                 call.reply(202)
 
     async def get(self, call: Call, session_id: str | None) -> None:
@@ -79,11 +93,37 @@ class FederationService:
             return
         group: LinkGroup = session.server
         with self.sessions.in_use(session):
+            if session.listener is not None:
+                # Its client has come back on another connection; targets give their stream to one only.
+                session.listener.cancel()
+                await asyncio.wait([session.listener])
             streams = await group.streams(fields_of(call))
             if not streams:
                 call.reply(405, [("allow", "POST, DELETE")], reason="MCP")
                 return
-            await merged(call.stream(200, STREAM_HEADERS), group, streams)
+            stream = call.stream(200, STREAM_HEADERS)
+            for event_id, text in session.replay.after(call.headers.get(LAST_EVENT_ID)):
+                await stream.send(encode_event(text, "message", event_id))
+            await self._listen(session, merged(stream, group, streams, session.replay.add))
+            with contextlib.suppress(ConnectionResetError):
+                await stream.end()
+
+    @staticmethod
+    async def _listen(session: Session, work: Coroutine[Any, Any, None]) -> None:
+        """Do the work of the session's event stream until it ends, or another client connection takes it over."""
+
+        async def guarded() -> None:
+            with contextlib.suppress(ConnectionResetError):
+                await work
+
+        listener = session.listener = spawn("mcp listen", guarded())
+        try:
+            await asyncio.wait([listener])
+        finally:
+            listener.cancel()
+            await asyncio.wait([listener])
+            if session.listener is listener:
+                session.listener = None
 
     async def delete(self, call: Call, session_id: str | None) -> None:
         """End the session here and at the targets."""
@@ -128,14 +168,14 @@ class FederationService:
         """Return a session that another worker or process began; its id says where its targets stand."""
         assert self._states is not None
         states = self._states.open(session_id, owner)
-        if states is None or self.sessions.buried(session_id) or not set(states) <= set(self._links):
+        if states is None or self.sessions.buried(session_id) or not set(states) <= set(self.links):
             return None
-        group = LinkGroup({name: self._links[name](state) for name, state in states.items()}, self._manner.bare)
+        group = LinkGroup({name: self.links[name](state) for name, state in states.items()}, self.manner.bare)
         return self.sessions.adopt(session_id, group, owner)
 
     async def _initialize(self, call: Call, message: Message) -> None:
         with self.sessions.room():
-            group = LinkGroup({name: make(None) for name, make in self._links.items()}, self._manner.bare)
+            group = LinkGroup({name: make(None) for name, make in self.links.items()}, self.manner.bare)
             kept = False
             try:
                 fields = fields_of(call)
@@ -145,14 +185,14 @@ class FederationService:
                 outcomes = await group.ask_all(list(group.links), message, fields, nobody)
                 good = {name: outcome.result for name, outcome in outcomes.items() if outcome.result is not None}
                 bad = [(name, outcome) for name, outcome in outcomes.items() if not outcome.good]
-                if bad and (not self._manner.tolerant or not good):
+                if bad and (not self.manner.tolerant or not good):
                     refuse(call, message, *bad[0])
                     return
                 for name, _ in bad:
                     call.add_log_field("mcp.error.message", f"target {name} is passed over")
                     await group.links.pop(name).close()
                 result = next(iter(good.values()))
-                if not self._manner.bare:
+                if not self.manner.bare:
                     result = merge.initialize(good, message.protocol_version, INFO)
                 text = response_to(message, result)
                 if check is not None:
@@ -174,7 +214,8 @@ class FederationService:
         return self.sessions.adopt(session_id, group, owner)
 
     # -- notifications and responses -----------------------------------------------------------------------------------
-    async def _pass_on(self, call: Call, group: LinkGroup, message: Message) -> None:
+    async def pass_on(self, call: Call, group: LinkGroup, message: Message) -> None:
+        """Pass a notification or a response on to whom it concerns; raises McpFailure."""
         fields = fields_of(call)
         if message.kind is Kind.RESPONSE:
             place = naming.split_request_id(message.raw_id)
@@ -190,5 +231,5 @@ class FederationService:
         for failure in failures:
             if not isinstance(failure, TargetFailure):
                 raise failure
-        if failures and not self._manner.tolerant:
+        if failures and not self.manner.tolerant:
             raise McpFailure(500, f"failed to send message: {failures[0]}", INTERNAL_ERROR)

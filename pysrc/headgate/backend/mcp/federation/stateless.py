@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from headgate.backend.contract import Call
-from headgate.backend.mcp.failure import McpFailure, Relayed
+from headgate.backend.mcp.failure import McpFailure, Refused, Relayed
 from headgate.backend.mcp.federation.answering import Answering, answered, refuse, response_to
 from headgate.backend.mcp.federation.discover import discover, failure_of, not_found, relayed
 from headgate.backend.mcp.federation.group import LinkGroup
-from headgate.backend.mcp.federation.link import Link, Refused
+from headgate.backend.mcp.federation.link import Link
 from headgate.backend.mcp.federation.listen import Subscription
 from headgate.backend.mcp.federation.origin import Origin
 from headgate.backend.mcp.federation.requests import Manner, Requests, fields_of, nobody

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from headgate.backend.mcp.failure import TargetFailure
-from headgate.backend.mcp.targets import stdio
+from headgate.backend.mcp.targets import exchanges, stdio
 from headgate.backend.mcp.targets.stdio import StdioServer
 from headgate.dialect.mcp.jsonrpc import Message, parse
 from headgate.document.secret import Secret
@@ -67,7 +67,7 @@ def with_server(
     asyncio.run(run())
 
 
-async def rest(exchange: stdio.Exchange | None) -> list[dict[str, object]]:
+async def rest(exchange: exchanges.Exchange | None) -> list[dict[str, object]]:
     """What comes until the end of an exchange."""
     assert exchange is not None
     found = []
@@ -251,7 +251,7 @@ def test_lines_that_are_no_messages_are_skipped() -> None:
 
 
 def test_only_so_many_requests_may_be_under_way(monkeypatch) -> None:
-    monkeypatch.setattr(stdio, "MAX_PENDING", 2)
+    monkeypatch.setattr(exchanges, "MAX_PENDING", 2)
 
     async def use(server: StdioServer) -> None:
         await server.send(request(1))
@@ -271,8 +271,8 @@ def test_a_server_that_does_not_read_holds_back_its_clients_not_our_memory() -> 
         assert server._process.stdin is not None
         assert server._process.stdin.transport.get_write_buffer_size() < 400_000
         assert sum(task.done() for task in big) <= 1
-        exchanges = [await task for task in big]
-        assert [(await rest(exchange))[0]["result"] for exchange in exchanges] == [{"got": n} for n in range(2, 10)]
+        found = [await task for task in big]
+        assert [(await rest(exchange))[0]["result"] for exchange in found] == [{"got": n} for n in range(2, 10)]
 
     with_server(use)
 
@@ -286,7 +286,7 @@ def test_a_cancelled_send_leaves_nothing_behind() -> None:
         stuck.cancel()
         queued.cancel()
         await asyncio.wait([stuck, queued])
-        assert len(server._pending) == 1
+        assert len(server._exchanges.pending) == 1
         assert [answer["result"] for answer in await rest(await server.send(request(3, ANSWER)))] == [{"got": 4}]
 
     with_server(use)

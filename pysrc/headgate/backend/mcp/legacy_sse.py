@@ -1,0 +1,291 @@
+"""HTTP+SSE (2024-11-05) in front of any targets: a GET opens the event stream, POSTs beside it bring messages.
+
+The stream is the session: it begins and ends with it, in the worker that has the client's connection. POSTs that reach
+another worker go there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from headgate.backend.contract import Call, Stream
+from headgate.backend.mcp.failure import McpFailure, session_not_found
+from headgate.backend.mcp.federation.answering import Answering, merged, response_to
+from headgate.backend.mcp.federation.group import LinkGroup
+from headgate.backend.mcp.federation.requests import fields_of
+from headgate.backend.mcp.federation.service import INFO, FederationService
+from headgate.backend.mcp.front import STREAM_HEADERS, check_local
+from headgate.backend.mcp.note import Count, Note, note_of, told
+from headgate.backend.mcp.relay import Relay
+from headgate.backend.mcp.session import Sessions, owner_of
+from headgate.dialect.mcp import merge
+from headgate.dialect.mcp.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    Kind,
+    Message,
+    NotAMessage,
+    parse,
+)
+from headgate.dialect.mcp.methods import INITIALIZE
+from headgate.net.tasks import spawn
+from headgate_engine.context.request import RequestContext, derived_context
+from headgate_engine.link.handler import HeaderView
+from headgate_engine.log.redact import hide_parameter
+from headgate_engine.sse.encode import encode_comment, encode_event
+
+PATH: Final = "/sse"
+SESSION_PARAMETER: Final = "sessionId"
+KEEPALIVE_SECONDS: Final = 15.0
+# Messages that wait for a client that does not read; further ones wait where they come from.
+QUEUE: Final = 64
+# Requests of one session that are under way.
+MAX_PENDING: Final = 256
+
+
+class Posted:
+    """What is left of a POST that is answered already: its fields and who asked, for targets and rules."""
+
+    def __init__(self, call: Call) -> None:
+        self.note: Note | None = None
+        items = call.headers.items()
+        source: RequestContext | None = call.context
+        self.authority, self.secure = call.authority, call.secure
+        self.context = derived_context(source, call.method, call.target, call.authority, items, call.body)
+        self.headers = HeaderView(items)
+        self.method, self.target, self.path, self.body = call.method, call.target, call.path, call.body
+
+    @property
+    def place(self) -> object:
+        """Nothing: what there is to count was counted."""
+        return None
+
+    def route_labels(self) -> str:
+        """Return none: what there is to count was counted."""
+        return ""
+
+    def add_log_field(self, key: str, value: object) -> None:
+        """Let it go: the line of the log is written."""
+
+    def reply(self, *_: Any, **__: Any) -> None:
+        """Nothing can be answered any more."""
+        raise ConnectionResetError("the request is answered")
+
+    def stream(self, status: int, headers: Any = ()) -> Stream:
+        """Nothing can be answered any more."""
+        raise ConnectionResetError("the request is answered")
+
+
+class Outbox:
+    """The stream of a session, as those write to it who have something to say. Who writes waits for a slow client."""
+
+    def __init__(self) -> None:
+        self._waiting: asyncio.Queue[bytes] = asyncio.Queue(QUEUE)
+
+    async def send(self, data: bytes) -> None:
+        """Add an encoded event."""
+        await self._waiting.put(data)
+
+    async def emit(self, text: bytes) -> None:
+        """Add a message."""
+        await self.send(encode_event(text, "message"))
+
+    async def end(self) -> None:
+        """Nothing: the stream goes on when one of its sources has ended."""
+
+    async def pump(self, stream: Stream) -> None:
+        """Send what there is to the client, and comments in long silences, until the client goes."""
+        while True:
+            try:
+                async with asyncio.timeout(KEEPALIVE_SECONDS):
+                    data = await self._waiting.get()
+            except TimeoutError:
+                data = encode_comment()
+            await stream.send(data)
+
+
+class ToOutbox(Answering):
+    """Answers of a request as messages of the session's stream."""
+
+    def __init__(self, call: Call, outbox: Outbox) -> None:
+        super().__init__(call, [])
+        self._outbox = outbox
+
+    async def emit(self, text: bytes) -> None:
+        """Send a message."""
+        await self._outbox.emit(text)
+
+    @property
+    def begun(self) -> bool:
+        """Whether failures are messages: always."""
+        return True
+
+
+class SseSession:
+    """One client: the targets behind it, and what is under way."""
+
+    dead = False
+
+    def __init__(self, federation: FederationService) -> None:
+        self._federation = federation
+        self._manner = federation.manner
+        self.group = LinkGroup({name: make(None) for name, make in federation.links.items()}, self._manner.bare)
+        self.outbox = Outbox()
+        self._opened = False
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def take(self, message: Message, call: Call) -> None:
+        """Take a message in: a request is answered on the stream, later. Raises McpFailure."""
+        if message.kind is not Kind.REQUEST:
+            if self._opened:
+                await self._federation.pass_on(call, self.group, message)
+            return
+        if len(self._tasks) >= MAX_PENDING:
+            raise McpFailure(503, "too many requests are under way")
+        self._start("mcp sse request", self._answer(message, call))
+
+    def _start(self, name: str, work: Any) -> None:
+        task = spawn(name, work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, message: Message, call: Call) -> None:
+        try:
+            text = await self._respond(message, call)
+        except McpFailure as failure:
+            text = failure.in_stream(message.raw_id)
+        await self.outbox.emit(text)
+
+    async def _respond(self, message: Message, call: Call) -> bytes:
+        if message.method == INITIALIZE and not self._opened:
+            return await self._open(message, call)
+        if not self._opened:
+            raise McpFailure(400, "initialize first", INVALID_REQUEST)
+        answering = ToOutbox(call, self.outbox)
+        return await self._federation.requests.respond(call, self.group, message, answering)
+
+    async def _open(self, message: Message, call: Call) -> bytes:
+        """Open the targets, and then the streams of what they say unasked."""
+        fields = fields_of(call)
+        check = self._federation.requests.check(call, message, fields)
+        if check is not None:
+            await check.request(list(self.group.links), None)
+        outcomes = await self.group.ask_all(list(self.group.links), message, fields, self.outbox.emit)
+        good = {name: one.result for name, one in outcomes.items() if one.result is not None}
+        bad = [(name, one) for name, one in outcomes.items() if not one.good]
+        if bad and (not self._manner.tolerant or not good):
+            name, outcome = bad[0]
+            if outcome.error is not None:
+                code = int(outcome.error.get("code", INTERNAL_ERROR))
+                raise McpFailure(200, f"{name}: {outcome.error.get('message')}", code, outcome.error.get("data"))
+            raise McpFailure(500, f"failed to start session: {name}: {outcome.failure}", INTERNAL_ERROR)
+        for name, _ in bad:
+            await self.group.links.pop(name).close()
+        result = next(iter(good.values()))
+        if not self._manner.bare:
+            result = merge.initialize(good, message.protocol_version, INFO)
+        text = response_to(message, result)
+        if check is not None:
+            text = await check.response(list(self.group.links), text)
+        self._opened = True
+        self._start("mcp sse events", self._listen(call))
+        return text
+
+    async def _listen(self, call: Call) -> None:
+        streams = await self.group.streams(fields_of(call))
+        if streams:
+            await merged(self.outbox, self.group, streams)
+
+    async def stop(self) -> None:
+        """End what is under way, and the targets' sessions."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.group.stop()
+
+
+class LegacySse:
+    """The sessions of one backend. `federation` knows its targets; `count` is called with the note of every message
+    that has a method, once it is taken: its answer comes on the stream.
+    """
+
+    def __init__(self, federation: FederationService, sessions: Sessions, relay: Relay, count: Count) -> None:
+        self.federation = federation
+        self.sessions = sessions
+        self._relay = relay
+        self._count = count
+        # The name of the one target there is, None for several.
+        self._target = next(iter(federation.links)) if federation.manner.bare else None
+        hide_parameter(SESSION_PARAMETER)
+
+    async def handle(self, call: Call, local_only: bool) -> None:
+        """Answer one request. `local_only`: none but of this machine's own pages and programs (front.Manners)."""
+        try:
+            if local_only and note_of(call) is None:
+                check_local(call)
+            if call.method == "GET":
+                await self._get(call)
+            elif call.method == "POST":
+                await self._post(call)
+            else:
+                call.reply(405, [("allow", "GET, POST")], reason="MCP")
+        except McpFailure as failure:
+            status, headers, body = failure.answer(None)
+            call.add_log_field("mcp.error.message", failure.message)
+            call.reply(status, headers, body, reason="MCP")
+
+    async def _get(self, call: Call) -> None:
+        with self.sessions.room():
+            found = SseSession(self.federation)
+            session = self.sessions.add(found, owner_of(call.context))
+        told(call, session.id, self._target)
+        try:
+            with self.sessions.in_use(session):
+                stream = call.stream(200, STREAM_HEADERS)
+                await stream.send(encode_event(endpoint(call, session.id).encode(), "endpoint"))
+                await found.outbox.pump(stream)
+        finally:
+            await self.sessions.remove(session.id)
+
+    async def _post(self, call: Call) -> None:
+        session_id = dict(parse_qsl(call.target.partition("?")[2])).get(SESSION_PARAMETER)
+        if session_id is None:
+            raise McpFailure(422, f"the query has no {SESSION_PARAMETER}")
+        worker = self.sessions.owner(session_id)
+        here = worker is None or worker == self._relay.index
+        session = self.sessions.find(session_id, owner_of(call.context)) if here else None
+        if here and session is None:
+            raise session_not_found()
+        try:
+            message = parse(call.body)
+        except NotAMessage as error:
+            raise McpFailure(400, str(error), error.code) from None
+        # One that another worker sent here has its note there.
+        if message.method is not None and note_of(call) is None:
+            call.note = Note(call, message, session_id, self._target, self._count)
+        if session is None:
+            assert worker is not None
+            await self._relay.forward(call, worker, self.federation.key)
+            return
+        posted = Posted(call)
+        if message.method is not None:
+            # For expressions, which read it when this request is over.
+            posted.note = Note(posted, message, session_id, self._target, uncounted)
+        await session.server.take(message, posted)
+        call.reply(202)
+
+
+def uncounted(_call: Call, _note: Note) -> None:
+    """Do nothing: the request is counted where it came in."""
+
+
+def endpoint(call: Call, session_id: str) -> str:
+    """Return where the client posts to: the path and query of its own request, with the session's id."""
+    context: RequestContext | None = call.context
+    target = call.target if context is None else context.client_target
+    if not target.startswith("/") or any(char <= " " for char in target):
+        target = PATH
+    return f"{target}{'&' if '?' in target else '?'}{SESSION_PARAMETER}={session_id}"

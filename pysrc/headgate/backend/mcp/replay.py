@@ -1,0 +1,38 @@
+"""What a session's event stream brought last, for a client that lost its connection and asks on with Last-Event-ID."""
+
+from __future__ import annotations
+
+import secrets
+from collections import deque
+from typing import Final
+
+HEADER: Final = "last-event-id"
+# What is kept of one session; a client that missed more has missed it.
+KEPT_MESSAGES: Final = 64
+KEPT_BYTES: Final = 256 * 1024
+
+
+class Replay:
+    """The last messages with their event ids, which are of this stream in this process and of no other."""
+
+    def __init__(self) -> None:
+        self._name = secrets.token_hex(4)
+        self._count = 0
+        self._kept: deque[tuple[int, bytes]] = deque()
+        self._bytes = 0
+
+    def add(self, text: bytes) -> str:
+        """Keep a message and return its event id."""
+        self._count += 1
+        self._kept.append((self._count, text))
+        self._bytes += len(text)
+        while len(self._kept) > KEPT_MESSAGES or (self._bytes > KEPT_BYTES and self._kept):
+            self._bytes -= len(self._kept.popleft()[1])
+        return f"{self._name}-{self._count}"
+
+    def after(self, event_id: str | None) -> list[tuple[str, bytes]]:
+        """Return what is kept of what came after an event, with ids; nothing for an id that is not known."""
+        name, _, number = (event_id or "").rpartition("-")
+        if name != self._name or not (number.isascii() and number.isdigit() and len(number) < 16):
+            return []
+        return [(f"{self._name}-{count}", text) for count, text in self._kept if count > int(number)]
