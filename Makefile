@@ -27,8 +27,8 @@ $(VENV)/.test-deps: $(STAMP)
 run: $(STAMP)    ## build and run the quickstart: a gateway on port 3000 with an MCP server, an LLM and an HTTP service
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m headgate.cli.quickstart
 
-test: $(VENV)/.test-deps  ## all tests
-	$(BIN)/python -m pytest
+test: $(VENV)/.test-deps  ## all tests but the slow ones (soak, mcp-soak)
+	$(BIN)/python -m pytest -m "not slow"
 
 node-peers:      ## MCP programs from npm for tests (needs Node.js)
 	@command -v npm >/dev/null || { echo 'npm is not installed (package npm)' >&2; exit 1; }

@@ -59,6 +59,14 @@ routes:
   policies:
     oidc: {issuer: "http://127.0.0.1:1", clientId: a, clientSecret: b, redirectURI: "http://a.test/login/done"}
 - gateways: default
+  matches: [{path: {pathPrefix: /guarded}}]
+  policies: {urlRewrite: {path: {prefix: /v1/chat/completions}}}
+  backends: [{ai: {name: a, provider: {openAI: {model: m}}}, policies: {ai: {promptGuard: {request: [{regex: {rules: [{pattern: secret}], action: Reject}}]}}}}]
+- gateways: default
+  matches: [{path: {pathPrefix: /unsure}}]
+  policies: {urlRewrite: {path: {prefix: /v1/chat/completions}}}
+  backends: [{ai: {name: b, provider: {openAI: {model: m}}}, policies: {ai: {promptGuard: {request: [{webhook: {target: {host: "127.0.0.1:1"}}}]}}}}]
+- gateways: default
   matches: [{path: {pathPrefix: /away}}]
   policies:
     oidc:
@@ -103,10 +111,13 @@ NAMED: dict[str, Ask] = {
 }
 # A fault of ours: nothing that comes over the wire leads there (tests/engine/link/test_forward.py raises in a step).
 NOT_FROM_OUTSIDE = {"internal"}
+PROMPT = '{"messages":[{"role":"user","content":"a secret"}]}'
 POLICIES: dict[str, Ask] = {
     "authorization": Ask("/forbidden"),
     "csrf": Ask("/csrf", "origin: https://evil.test\r\nsec-fetch-site: cross-site\r\n", "POST"),
     "localRateLimit": Ask("/limit"),
+    "promptGuard: inappropriate": Ask("/guarded", method="POST", body=PROMPT),
+    "promptGuard: failed": Ask("/unsure", method="POST", body=PROMPT),
     "urlRewrite, requestRedirect": Ask("/prefix"),
     "directResponse": Ask("/body"),
     "jwtAuth": Ask("/jwt"),
@@ -216,6 +227,8 @@ def test_the_table_holds(send: Any) -> None:
             assert answer.body == row.body, (name, answer)
         kind = answer.fields.get("content-type")
         wanted = "application/json" if row.body.startswith("{") else "text/plain" if row.body else None
+        if name == "promptGuard: inappropriate":
+            wanted = None       # the operator's words, and only the operator knows their type
         assert kind == wanted, (name, kind)
     seen: list[str] = []
     deadline = time.monotonic() + 10

@@ -117,11 +117,11 @@ def test_a_full_table_of_remote_sessions_forgets_nobody(gateway: Callable[..., A
 
 
 def test_an_idle_session_ends_and_its_process_with_it(gateway: Callable[..., Any], sample: Any) -> None:
-    running = gateway(config(targets("mixed", sample)), 1, settings="mcp: {sessionTtl: 1s}")
+    running = gateway(config(targets("mixed", sample)), 1, settings="mcp: {sessionTtl: 3s}")
     client = begun(running)
     assert len(children(running, "mcp_server")) == 1
     # A call that takes longer than the idle time is use.
-    slow = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "b_slow", "arguments": {"seconds": 2.5}}}
+    slow = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "b_slow", "arguments": {"seconds": 4.5}}}
     assert "result" in messages(client.post("/mcp", json=slow))[-1]
     wait_for(lambda: not children(running, "mcp_server"))
     running.wait_log("session ended: idle")

@@ -59,7 +59,7 @@ def test_a_model_call_shows_provider_and_both_bodies(gateway, sample, stream: bo
     }
     detected = one(events, "llmRequestDetected")
     assert detected["streaming"] is stream
-    assert detected["requestModel"] == "pinned"
+    assert detected["requestModel"] == "real-model", "what is asked of the provider"
     assert detected["inputFormat"] == "completions"
     before = json.loads(base64.b64decode(one(events, "bodySnapshot llm request before translation")["body"]))
     after = json.loads(base64.b64decode(one(events, "bodySnapshot final request")["body"]))

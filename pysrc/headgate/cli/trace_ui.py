@@ -31,8 +31,8 @@ class TraceApp(App[None]):
 
     CSS = """
     #panes { height: 1fr; }
-    #events { width: 3fr; border: round $primary-darken-2; }
-    #details { width: 2fr; border: round $primary-darken-2; padding: 0 1; }
+    #events { width: 3fr; height: 1fr; border: round $primary-darken-2; }
+    #details { width: 2fr; height: 1fr; border: round $primary-darken-2; padding: 0 1; }
     #events:focus, #details:focus { border: round $accent; }
     #help { height: 4; border: round $primary-darken-2; padding: 0 1; }
     """
@@ -161,5 +161,7 @@ class TraceApp(App[None]):
         details.border_title = "Details: " + ", ".join(title)
         details.scroll_home(animate=False)
         theme = "ansi_light" if not self.current_theme.dark else "ansi_dark"
-        code = Syntax(self._shown, language, theme=theme, background_color="default", word_wrap=True)
+        # Its colours only: the background is the pane's.
+        code = Syntax(self._shown, language, theme=theme, background_color="default").highlight(self._shown)
+        code.rstrip()
         self.query_one("#text", Static).update(code)

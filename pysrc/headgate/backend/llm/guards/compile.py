@@ -46,7 +46,8 @@ logger = logging.getLogger("headgate.guard")
 CHECKS: Final = "gw_guardrail_checks_total"
 ACTIONS: Final = ("Allow", "Mask", "Reject", "FailOpen", "FailClosed")
 LOG_FIELD: Final = "gw.ai.guardrail"
-CANNOT_TELL: Final = Reply(503, b"failed to process LLM request: prompt guard failed", (), REASON)
+TEXT: Final = (b"content-type", b"text/plain")
+CANNOT_TELL: Final = Reply(503, b"failed to process LLM request: prompt guard failed", (TEXT,), REASON)
 # What belongs to a connection or a body, and not to what is forwarded.
 NOT_FORWARDED: Final = frozenset(
     (
