@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
 from headgate.dialect.llm import pairs
-from headgate.dialect.llm.contract import Asked, Json, Options, Untranslatable, UpstreamGarbage
+from headgate.dialect.llm.contract import Asked, Options, Untranslatable, UpstreamGarbage
 from headgate.dialect.llm.pairs import Converter, StreamConverter
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.context.request import Reply
 from headgate_engine.llm.attempt import LlmCall
 from headgate_engine.llm.translate.counts import Usage
+from headgate_engine.llm.translate.readers import Garbage, load_json
+from headgate_engine.llm.translate.writers import dump_json
 
 JSON_HEAD = ((b"content-type", b"application/json"),)
 # As headgate_engine.context.request.Usage takes them: input, output, cached, reasoning, written.
 Counts = tuple[int, int, int, int, int]
-
-
-def _dump(body: Json) -> bytes:
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
 
 def _counts(usage: Usage | None) -> Counts | None:
@@ -40,7 +37,10 @@ class Translation:
 
     def request(self, body: bytes, call: LlmCall, head: MessageHead) -> tuple[bytes, str] | Reply:
         """Return the provider's body and where its path ends (Asked.path_suffix), or a 400."""
-        told: Any = json.loads(body)
+        try:
+            told: Any = load_json(body)
+        except Garbage as error:
+            return self._refused(f"the body is {error}")
         betas = ",".join(value for name, value in head.items() if name == "anthropic-beta")
         options = Options(
             model=call.model,
@@ -56,13 +56,20 @@ class Translation:
             if asked.stream and not self.pair.streams:
                 raise Untranslatable("stream", "this provider does not stream such answers")
         except Untranslatable as error:
-            message = f"failed to process LLM request: {error}"
-            refused = pairs.gateway_error(self.pair.client, 400, "unsupported_content", message)
-            return Reply(400, refused, JSON_HEAD, "InvalidRequest")
+            return self._refused(str(error))
         if call.requested is not None:
             asked.requested = call.requested.decode("utf-8", "replace")
         call.asked = asked
-        return _dump(asked.body), asked.path_suffix
+        try:
+            return dump_json(asked.body), asked.path_suffix
+        except (ValueError, RecursionError):
+            return self._refused("the body holds what JSON cannot say, or is nested too deeply")
+
+    def _refused(self, why: str) -> Reply:
+        """Return a 400 in the client's format."""
+        message = f"failed to process LLM request: {why}"
+        refused = pairs.gateway_error(self.pair.client, 400, "unsupported_content", message)
+        return Reply(400, refused, JSON_HEAD, "InvalidRequest")
 
     def reply(
         self, body: bytes, asked: Asked, headers: dict[str, str]
@@ -70,10 +77,12 @@ class Translation:
         """Return status and body of a whole 2xx reply for the client, and the tokens."""
         asked.response_headers = headers
         try:
-            told = self.pair.reply(json.loads(body), asked)
-        except (UpstreamGarbage, ValueError) as error:
+            answer: Any = load_json(body)
+            told = self.pair.reply(answer, asked)
+            text = dump_json(told)
+        except (UpstreamGarbage, ValueError, RecursionError) as error:
             return (*self.broken(str(error)), None)
-        return 200, _dump(told), _counts(pairs.usage_of(self.pair.client, told))
+        return 200, text, _counts(pairs.usage_of(self.pair.client, told))
 
     def error(self, status: int, body: bytes, asked: Asked | None) -> tuple[int, bytes]:
         """Return the provider's error as the client's format has it."""
