@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from google.protobuf.message import DecodeError
+
 from headgate.backend.contract import Call
 from headgate.backend.mcp.guardrails.header_fields import FieldFilter
 from headgate.dialect.mcp.ext_mcp import McpRequest, McpRequestResult, McpResponse, McpResponseResult
@@ -136,7 +138,7 @@ class Processor:
         )
         try:
             return kind.FromString(text)
-        except Exception as error:  # noqa: BLE001  (its class differs between the library's implementations)
+        except (DecodeError, ValueError) as error:  # also text that is no UTF-8
             raise Violation(f"the answer is no {kind.DESCRIPTOR.name}: {error}") from None
 
 
