@@ -121,6 +121,31 @@ def test_completions_at_anthropic_streamed(serve) -> None:
     running.wait_log("gen_ai.usage.output_tokens=7")
 
 
+def test_client_that_leaves_with_the_last_event_in_its_hands(serve) -> None:
+    """Its client closes at [DONE]: the tokens count, and the answer was whole, whatever the provider still has to say."""
+    running, _, provider = serve(second=stream(*message_events("hel", "lo"), end="stall"))
+    client = openai_client(running)
+    for one in client.chat.completions.create(model="claude-x", messages=MESSAGES, stream=True):
+        assert one.object == "chat.completion.chunk"
+    client.close()
+    assert provider.gone.wait(10)
+    running.wait_log("gen_ai.usage.output_tokens=7")
+    assert "client closed" not in running.log()
+
+
+def test_tokens_of_a_stream_whose_client_leaves_early(serve) -> None:
+    running, _, provider = serve(second=stream(*message_events("hel", "lo")[:4], end="stall"))
+    client = openai_client(running)
+    found = client.chat.completions.create(model="claude-x", messages=MESSAGES, stream=True)
+    while not next(found).choices[0].delta.content:
+        pass
+    found.response.close()
+    client.close()
+    assert provider.gone.wait(10)
+    running.wait_log("gen_ai.usage.input_tokens=105")
+    assert 'error="client closed the connection"' in running.log()
+
+
 def test_responses_at_anthropic(serve) -> None:
     running, _, _ = serve(second=whole(message()))
     assert openai_client(running).responses.create(model="claude-x", input="hi").output_text == "hello"

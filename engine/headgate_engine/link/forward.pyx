@@ -909,9 +909,13 @@ cdef class Exchange(Sink):
             return 0
         if self.stage == STAGE_CONNECT and self.upstream is None:
             (<Pool>self.pool).withdraw(self)
-        if self.ctx.error is None and self.stage != STAGE_TUNNEL:
-            self.ctx.error = "client closed the connection"
-        self._note("cancelled")
+        if self.tap is not None:
+            self.tap.left()
+        if self.tap is None or not self.tap.done or self.asking:
+            # A client may leave with a stream's terminal event in its hands: that answer was whole.
+            if self.ctx.error is None and self.stage != STAGE_TUNNEL:
+                self.ctx.error = "client closed the connection"
+            self._note("cancelled")
         if self.call is not None:
             self.call.client_gone()
         self._drop_upstream()

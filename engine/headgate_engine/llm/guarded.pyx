@@ -145,6 +145,9 @@ cdef class GuardTap(ResponseTap):
         self.waits = None
         return self.streaming and not self.cut and self.inner.fail(ctx, detail, out)
 
+    cdef int left(self) except -1:
+        return 0 if self.inner is None else self.inner.left()
+
     def _whole(self, ByteBuffer out):
         cdef bytes body
         if self.inner is not None and self.inner.whole:

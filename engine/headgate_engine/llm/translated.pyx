@@ -111,6 +111,10 @@ cdef class TranslatedTap(ResponseTap):
         self._usage()
         return True
 
+    cdef int left(self) except -1:
+        self._usage()
+        return 0
+
     def _whole(self):
         """(status, body) for the client."""
         body = self.kept.take()

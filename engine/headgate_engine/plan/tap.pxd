@@ -27,3 +27,5 @@ cdef class ResponseTap:
     cdef int finish(self, RequestContext ctx, ByteBuffer out) except -1
     # The upstream broke off: what ends the client's answer goes into `out`; False when nothing can.
     cdef bint fail(self, RequestContext ctx, str detail, ByteBuffer out) except -1
+    # The client has gone: what was counted until now is to stand in the context.
+    cdef int left(self) except -1

@@ -18,5 +18,8 @@ cdef class ResponseTap:
     cdef bint fail(self, RequestContext ctx, str detail, ByteBuffer out) except -1:
         return False
 
+    cdef int left(self) except -1:
+        return 0
+
     cdef int settle(self, object found, ByteBuffer out) except -1:
         return 0
