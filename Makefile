@@ -21,7 +21,7 @@ $(STAMP): $(VENV)/.created $(SOURCES)
 	@touch $@
 
 $(VENV)/.test-deps: $(STAMP)
-	$(BIN)/pip install -q -e '.[test,lint]' --no-build-isolation
+	$(BIN)/pip install -q --group test --group lint
 	@touch $@
 
 run: $(STAMP)    ## build and run the quickstart: a gateway on port 3000 with an MCP server, an LLM and an HTTP service

@@ -69,5 +69,6 @@ if __name__ == "__main__":
             "headgate": ["py.typed", "**/*.json", "**/*.yaml"],
         },
         ext_modules=build_all(),
+        options={"build_ext": {"parallel": os.cpu_count() or 1}},
         zip_safe=False,
     )
