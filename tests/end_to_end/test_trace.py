@@ -25,6 +25,7 @@ PLAIN = [
     "requestStarted",
     "requestSnapshot initial request",
     "policySelection listenerFrontend",
+    "traceSampling",
     "policySelection gateway",
     "requestSnapshot gateway policies",
     "routeSelection",

@@ -60,11 +60,36 @@ def test_a_model_call_shows_provider_and_both_bodies(gateway, sample, stream: bo
     detected = one(events, "llmRequestDetected")
     assert detected["streaming"] is stream
     assert detected["requestModel"] == "real-model", "what is asked of the provider"
-    assert detected["inputFormat"] == "completions"
+    assert (detected["inputFormat"], detected["upstreamRouteType"]) == ("completions", "completions")
+    assert "llmStreamingTranslation" not in names
     before = json.loads(base64.b64decode(one(events, "bodySnapshot llm request before translation")["body"]))
     after = json.loads(base64.b64decode(one(events, "bodySnapshot final request")["body"]))
     assert (before["model"], after["model"]) == ("pinned", "real-model")
     assert "sk-sample-key" not in json.dumps(events)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_translated_model_call_shows_both_formats(gateway, sample, stream: bool) -> None:
+    running = gateway(LLM.replace("BACKEND", str(sample("llm_provider", "--api-key", "sk-sample-key"))))
+    watch = Watch(running)
+    body = {"model": "pinned", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}], "stream": stream}
+    answer = ask(running, "POST", "/v1/messages", {"content-type": "application/json"}, json.dumps(body))
+    assert answer.status == 200
+    events = watch.wait()
+    formats = {"provider": "openai", "inputFormat": "messages", "upstreamRouteType": "completions"}
+    detected = one(events, "llmRequestDetected")
+    assert detected == {
+        "type": "llmRequestDetected", "requestModel": "real-model", "streaming": stream, **formats
+    }  # fmt: skip
+    if not stream:
+        assert "llmStreamingTranslation" not in rows(events)
+        return
+    assert one(events, "llmStreamingTranslation") == {
+        "type": "llmStreamingTranslation", "streamFormat": "sse", **formats
+    }  # fmt: skip
+    names = rows(events)
+    assert names.index("responseSnapshot raw response") < names.index("llmStreamingTranslation")
+    assert names.index("llmStreamingTranslation") < names.index("bodySnapshot llm raw response")
 
 
 def test_a_tool_call_shows_what_was_asked_of_each_target(gateway, sample) -> None:

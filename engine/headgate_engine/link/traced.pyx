@@ -7,6 +7,8 @@ from headgate_engine.link.forward cimport (
     STAGE_DONE, STAGE_GATEWAY_STEPS, STAGE_RESPONSE, STAGE_ROUTE_STEPS, Exchange)
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.timers cimport monotonic_ns
+from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.llm.target cimport LlmLane
 from headgate_engine.plan.plans cimport BACKEND_HANDLER, BACKEND_LLM, BindPlan
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, WAIT_BODY, Step
 from headgate_engine.wire.buffer cimport ByteBuffer
@@ -245,7 +247,7 @@ cdef class TracedExchange(Exchange):
             self.trace.note("connection", "the kept connection was closed; sent again on a new one", "warn")
         else:
             if self.entry is not None and self.entry.kind == BACKEND_LLM:
-                self.trace.llm_chosen(ctx.provider, ctx.requested_model, ctx.body)
+                self.trace.llm_chosen((<LlmCall>ctx.llm).attempt)
                 self.trace.backend_chosen(self.backend, "subBackend")
             self._call_starts((<Pool>self.pool).endpoint.decode("utf-8", "replace"))
         return Exchange._connect(self, fresh)
@@ -304,12 +306,17 @@ cdef class TracedExchange(Exchange):
     # -- the response ----------------------------------------------------------------------------------------------------
     cdef int on_response_head(self, MessageHead head) except -1:
         cdef RequestContext ctx = self.ctx
+        cdef object framing = head.get("content-type")
         ctx.response = head
         ctx.head_received_ns = monotonic_ns()
         self._call_ends(head.status, None)
         self.answered = True
         self.trace.response_snapshot("raw response")
-        return Exchange.on_response_head(self, head)
+        Exchange.on_response_head(self, head)
+        if self.stage != STAGE_DONE and self.awaiting and self.tap.streaming:
+            if (<LlmLane>(<LlmCall>ctx.llm).lane).translation is not None:
+                self.trace.stream_translated((<LlmCall>ctx.llm).attempt, framing)
+        return 0
 
     cdef int on_response_data(self, const char* p, Py_ssize_t n) except -1:
         if self.tap is not None and self.tap.rewrites:

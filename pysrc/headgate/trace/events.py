@@ -24,6 +24,8 @@ TYPES: Final[dict[str, tuple[str, ...]]] = {
     "backendCallStart": ("target",),
     "backendCallResult": ("status", "error"),
     "llmRouteResolved": ("provider", "routeType"),
+    "llmStreamingTranslation": ("provider", "inputFormat", "upstreamRouteType", "streamFormat"),
+    "traceSampling": ("decision",),
     "llmRequestDetected": ("provider", "inputFormat", "upstreamRouteType", "requestModel", "streaming"),
     "requestFinished": ("status", "error"),
 }

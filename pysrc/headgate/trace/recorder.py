@@ -19,6 +19,7 @@ from headgate.trace.outlet import Outlet
 from headgate.trace.state import Secrets, plain, request_state
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.expr.program import Program
+from headgate_engine.llm.attempt import LlmAttempt
 from headgate_engine.log.redact import redacted
 from headgate_engine.plan.plans import BackendPlan, ListenerPlan, RoutePlan
 from headgate_engine.plan.step import Step
@@ -32,12 +33,6 @@ STATE_BODY: Final = 16384
 F = TypeVar("F", bound=Callable[..., Any])
 # Scopes of steps whose calls are no ordinary HTTP calls of a policy.
 SCOPES: Final = {"requestMirror": "mirror", "mcp": "mcp", "llm": "llm"}
-FORMATS: Final = (
-    ("/chat/completions", "completions"),
-    ("/messages", "messages"),
-    ("/responses", "responses"),
-    ("/embeddings", "embeddings"),
-)
 
 
 class Descriptions(Protocol):
@@ -131,6 +126,9 @@ class Recorder:
         """Tell the policies of the port and of the gateway phase."""
         phase = "frontend" if listener is None else "listenerFrontend"
         self._policies(phase, self._told.frontend())
+        # Nothing is sampled without a tracing policy; a caller that brings a trace is told apart.
+        source = "client" if self._ctx.request.get("traceparent") is not None else "random"
+        self._emit({"type": "traceSampling", "decision": f"not sampled ({source})"})
         if listener is not None:
             self._policies("gateway", self._told.gateway(listener))
 
@@ -252,19 +250,28 @@ class Recorder:
         self.body_snapshot("llm request before translation", len(body or b""), (body or b"")[: self.body_limit])
 
     @safe
-    def llm_chosen(self, provider: bytes | None, model: bytes | None, body: bytes | None) -> None:
-        """Tell provider and model."""
-        path = self._ctx.path
-        form = next((form for suffix, form in FORMATS if path.endswith(suffix)), "passthrough")
-        name = None if provider is None else provider.decode("utf-8", "replace")
-        self._emit({"type": "llmRouteResolved", "provider": name, "routeType": form})
+    def llm_chosen(self, attempt: LlmAttempt) -> None:
+        """Tell provider, formats and model of the attempt that begins."""
+        self._emit({"type": "llmRouteResolved", "provider": attempt.provider, "routeType": attempt.client_format})
         message = {
             "type": "llmRequestDetected",
-            "provider": name,
-            "inputFormat": form,
-            "upstreamRouteType": form,
-            "requestModel": None if model is None else model.decode("utf-8", "replace"),
-            "streaming": streams(body),
+            "provider": attempt.provider,
+            "inputFormat": attempt.client_format,
+            "upstreamRouteType": attempt.upstream_format,
+            "requestModel": attempt.model,
+            "streaming": attempt.streaming,
+        }
+        self._emit(message)
+
+    @safe
+    def stream_translated(self, attempt: LlmAttempt, content_type: str | None) -> None:
+        """Tell that the provider's stream is put into the client's format, and how it is framed."""
+        message = {
+            "type": "llmStreamingTranslation",
+            "provider": attempt.provider,
+            "inputFormat": attempt.client_format,
+            "upstreamRouteType": attempt.upstream_format,
+            "streamFormat": "aws-eventstream" if "eventstream" in (content_type or "") else "sse",
         }
         self._emit(message)
 
@@ -326,14 +333,3 @@ class Nested:
     def nested_ended(self, started: int, status: int | None, error: str | None) -> None:
         """Tell what came of it."""
         self._recorder.nested_ended(self._scope, started, status, error)
-
-
-def streams(body: bytes | None) -> bool:
-    """Tell whether an LLM request asks for a stream."""
-    import json
-
-    try:
-        document = json.loads(body or b"")
-    except ValueError:
-        return False
-    return isinstance(document, dict) and document.get("stream") is True

@@ -6,11 +6,15 @@ import asyncio
 import json
 import os
 from collections.abc import Awaitable, Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
 
 from headgate.trace.outlet import Outlet
-from headgate.trace.recorder import Nested, Recorder, streams
+from headgate.trace.recorder import Nested, Recorder
 from headgate_engine.context.request import make_context
+from headgate_engine.llm.attempt import LlmAttempt
 
 
 class Broken:
@@ -76,9 +80,23 @@ def test_an_error_text_shows_no_credential() -> None:
     assert events[0]["message"]["status"] is None
 
 
-def test_streams_are_asked_for_in_the_body() -> None:
-    assert streams(b'{"stream":true}')
-    assert not streams(b'{"stream":false}')
-    assert not streams(b"[]")
-    assert not streams(b"{")
-    assert not streams(None)
+@pytest.mark.parametrize(
+    ("content_type", "framing"),
+    [
+        ("text/event-stream; charset=utf-8", "sse"),
+        ("application/vnd.amazon.eventstream", "aws-eventstream"),
+        (None, "sse"),
+    ],
+)
+def test_a_translated_stream_is_told_with_its_framing(content_type: str | None, framing: str) -> None:
+    attempt = cast(
+        LlmAttempt, SimpleNamespace(provider="bedrock", client_format="messages", upstream_format="converse")
+    )
+    events = recorded(lambda recorder: recorder.stream_translated(attempt, content_type))
+    assert events[0]["message"] == {
+        "type": "llmStreamingTranslation",
+        "provider": "bedrock",
+        "inputFormat": "messages",
+        "upstreamRouteType": "converse",
+        "streamFormat": framing,
+    }
