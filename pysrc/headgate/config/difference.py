@@ -10,7 +10,9 @@ Json = dict[str, Any]
 
 # Not of the configuration: counters, versions, states of endpoints.
 TOP: Final = frozenset(("workers", "version"))
-IGNORED: Final = frozenset(("generation", "digest", "created", "info", "capacity"))
+IGNORED: Final = frozenset(("generation", "digest", "created", "info"))
+# Endpoints of one priority, by whether they are in use just now.
+SIDES: Final = {"active", "rejected"}
 MAX_TEXT: Final = 100
 HIDDEN: Final = "~ a secret, or something else that the dump does not show"
 
@@ -20,12 +22,24 @@ def differences(old: Json, new: Json) -> list[str]:
 
     Entries of lists are known by their key or name. Secrets are redacted in both, so only that one has changed is told.
     """
-    left = {key: value for key, value in old.items() if key not in TOP}
-    right = {key: value for key, value in new.items() if key not in TOP}
+    left = {key: _settled(value) for key, value in old.items() if key not in TOP}
+    right = {key: _settled(value) for key, value in new.items() if key not in TOP}
     found = list(_maps("", left, right))
     if not found and _digest(old) != _digest(new):
         return [HIDDEN]
     return found
+
+
+def _settled(value: Any) -> Any:
+    """Return what is configured: endpoints without what is known of them, whether they are ejected or not."""
+    if isinstance(value, list):
+        return [_settled(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == SIDES:
+        members = value["active"] | value["rejected"]
+        return {key: _settled(members[key]) for key in sorted(members)}
+    return {key: _settled(one) for key, one in value.items() if key not in IGNORED}
 
 
 def _digest(document: Json) -> Any:
@@ -35,8 +49,6 @@ def _digest(document: Json) -> Any:
 
 def _maps(path: str, old: Json, new: Json) -> Iterator[str]:
     for key in [*old, *(key for key in new if key not in old)]:
-        if key in IGNORED:
-            continue
         where = f"{path}.{key}" if path else key
         if key not in new:
             yield f"- {where} {_text(old[key])}"
@@ -58,7 +70,10 @@ def _values(path: str, old: Any, new: Any) -> Iterator[str]:
 def _lists(path: str, old: list[Any], new: list[Any]) -> Iterator[str]:
     left, right = _known(old), _known(new)
     if left is None or right is None:
-        if old != new:
+        if len(old) == len(new) and all(isinstance(one, dict) for one in (*old, *new)):
+            for index, (one, other) in enumerate(zip(old, new, strict=True)):
+                yield from _values(f"{path}[{index}]", one, other)
+        elif old != new:
             yield f"~ {path}: {_text(old)} -> {_text(new)}"
         return
     for name in [*left, *(name for name in right if name not in left)]:

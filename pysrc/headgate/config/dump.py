@@ -167,7 +167,7 @@ def _mcp(backend: McpBackend) -> Json:
     }
 
 
-def _backend(backend: Backend, namespace: str, name: str) -> Json:
+def _backend(backend: Backend, namespace: str, name: str, runtime: Runtime) -> Json:
     common: Json = {"name": name, "namespace": namespace}
     match backend:
         case HostBackend():
@@ -179,10 +179,23 @@ def _backend(backend: Backend, namespace: str, name: str) -> Json:
         case LlmRouter():
             return {"llmRouter": {**common, "target": llm.router(backend)}}
         case AiBackend():
-            groups = [[_ai(model) for model in group] for group in backend.groups]
-            return {"ai": {**common, "target": {"providers": groups}}}
+            return _providers(common, backend.groups, runtime)
         case MissingBackend():
             return {"invalid": common}
+
+
+def _providers(common: Json, groups: tuple[tuple[LlmModel, ...], ...], runtime: Runtime) -> Json:
+    """Return the providers of a model by priority, with what is known of each."""
+    shown = [discovery.group({_name(model): _member(model, runtime) for model in group}) for group in groups]
+    return {"ai": {**common, "target": {"providers": shown}}}
+
+
+def _name(model: LlmModel) -> str:
+    return model.key.rpartition("/")[2]
+
+
+def _member(model: LlmModel, runtime: Runtime) -> tuple[Json, int, Mapping[str, Any] | None]:
+    return _ai(model), 1, runtime.endpoint(f"llm/{model.key}", model.provider.endpoint.address)
 
 
 def _with_state(shown: Json, named: NamedBackend, runtime: Runtime) -> Json:
@@ -212,7 +225,7 @@ def _provider(provider: LlmProvider) -> Json:
 
 def _ai(model: LlmModel) -> Json:
     return {
-        "name": model.key.rpartition("/")[2],
+        "name": _name(model),
         "provider": _provider(model.provider),
         "policies": llm.edits(model.edits) | ({} if model.pinned_model is None else {"model": model.pinned_model}),
         "backendPolicies": endpoint(model.provider.endpoint) + backend_policies(model.policies),
@@ -335,7 +348,7 @@ def dump(gateway: Gateway, runtime: Runtime) -> Json:
     """
     backends = {
         f"{one.namespace}/{one.name}": {
-            "backend": _with_state(_backend(one.backend, one.namespace, one.name), one, runtime),
+            "backend": _with_state(_backend(one.backend, one.namespace, one.name, runtime), one, runtime),
             "inlinePolicies": backend_policies(one.policies),
         }
         for one in gateway.backends
@@ -347,20 +360,15 @@ def dump(gateway: Gateway, runtime: Runtime) -> Json:
                 backend = choice.backend
                 if isinstance(backend, LlmRouter | AiBackend | McpBackend) and not choice.named:
                     backends[f"/{backend.name}"] = {
-                        "backend": _backend(backend, "", backend.name),
+                        "backend": _backend(backend, "", backend.name, runtime),
                         "inlinePolicies": [],
                     }
                 if isinstance(backend, LlmRouter):
                     for model in (*backend.models, *backend.internal_models):
                         models[f"{listener.key}/{model.key}"] = _model(listener.key, backend, model, runtime)
+                        common = {"name": model.key, "namespace": ""}
                         backends[f"/{model.key}"] = {
-                            "backend": {
-                                "ai": {
-                                    "name": model.key,
-                                    "namespace": "",
-                                    "target": _provider(model.provider),
-                                }
-                            },
+                            "backend": _providers(common, ((model,),), runtime),
                             "inlinePolicies": [],
                         }
     targeted = [target_policy(policy) for policy in gateway.policies]

@@ -119,10 +119,12 @@ class LlmCompiler:
         plan.first_event_ns = model.timeouts.first_event_ms * NS_PER_MS
         plan.stall_ns = model.timeouts.stall_ms * NS_PER_MS
         plan.max_body = env.max_body
+        health = None
         if several or policies.health is not None:
             health = compile_health(policies.health or DEFAULT_HEALTH, retry, env, limited=policies.health is None)
-            known = self._member(f"llm/{model.key}", provider.endpoint.address, provider.endpoint)
-            plan.endpoints = EndpointSet([known], health)
+        # One that stands alone and is not watched is never evicted, but operators see how it does.
+        known = self._member(f"llm/{model.key}", provider.endpoint.address, provider.endpoint)
+        plan.endpoints = EndpointSet([known], health)
         return plan
 
     def _edits(self, edits: BodyEdits) -> LlmEdits | None:

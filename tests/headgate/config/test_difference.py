@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from headgate.config.difference import HIDDEN, differences
@@ -30,7 +32,7 @@ def shown(text: str, **runtime: int):
         (("", ""), []),
         (("# nothing", "# nothing else"), []),
         (("status: 200", "status: 404"),
-         ["~ binds[bind/3000].listeners.default/default.listener0.routes.default/b.inlinePolicies: "]),
+         ["~ binds[bind/3000].listeners.default/default.listener0.routes.default/b.inlinePolicies[0].directResponse.status: 200 -> 404"]),
         (("- name: b", "- name: c"), ["- binds[bind/3000].listeners.default/default.listener0.routes.default/b ",
                                       "+ binds[bind/3000].listeners.default/default.listener0.routes.default/c "]),
         (("port: 3000", "port: 3001"), ["- binds[bind/3000]", "+ binds[bind/3001]"]),
@@ -64,3 +66,15 @@ def test_what_time_has_changed_is_no_difference() -> None:
 )  # fmt: skip
 def test_values(old, new, lines: list[str]) -> None:
     assert differences(old, new) == lines
+
+
+def test_what_time_has_done_to_endpoints_is_no_difference() -> None:
+    def state(side: str, capacity: int, **info: float) -> dict[str, Any]:
+        group = {"active": {}, "rejected": {}, side: {"one": {"endpoint": {}, "capacity": capacity, "info": info}}}
+        return {"services": [{"hostname": "shop.test", "endpoints": [group]}]}
+
+    fresh = state("active", 1, health=1.0, totalRequests=0)
+    assert differences(state("rejected", 1, health=0.2, totalRequests=7), fresh) == []
+    assert differences(state("rejected", 2, health=0.2), fresh) == [
+        "~ services[shop.test].endpoints[0].one.capacity: 2 -> 1"
+    ]
