@@ -1,6 +1,8 @@
 # Headgate. `make run` and `make test` work on a fresh machine with Python 3.11+, a C compiler and make.
 PYTHON ?= python3
 VENV   ?= .venv
+# Test files run at a time; they wait more than they compute.
+JOBS   ?= 3
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
@@ -28,7 +30,7 @@ run: $(STAMP)    ## build and run the quickstart: a gateway on port 3000 with an
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m headgate.cli.quickstart
 
 test: $(VENV)/.test-deps  ## all tests but the slow ones (soak, mcp-soak)
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n $(JOBS) --dist loadfile
 
 node-peers:      ## MCP programs from npm for tests (needs Node.js)
 	@command -v npm >/dev/null || { echo 'npm is not installed (package npm)' >&2; exit 1; }

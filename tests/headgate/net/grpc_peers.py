@@ -64,7 +64,8 @@ class Echo:
                     return
                 yield message
             yield b"that was all"
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, GeneratorExit):
+            # The second where the call ends while a message is on its way out.
             self.cancelled.set()
             raise
 
