@@ -19,6 +19,9 @@ NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 
 logger = logging.getLogger("headgate.handler")
 
+cdef enum:
+    MAX_NAMES = 256
+
 
 cdef class HandlerBackend:
     """Runs `async handle(call)` for each request. worker: whose spawn() owns the tasks."""
@@ -173,33 +176,48 @@ cdef class HandlerStream:
             self.call.exchange.handler_end()
 
 
-class HeaderView:
+cdef class HeaderView:
     """Request header fields of a handler: first value by lower-case name, all in order."""
 
-    __slots__ = ("_items",)
+    cdef list _items
+    cdef dict _first
 
     def __init__(self, items):
-        self._items = items
+        self._items = list(items)
 
-    def get(self, name, default=None):
-        name = name.lower()
-        for key, value in self._items:
-            if key.lower() == name:
-                return value
-        return default
+    def get(self, str name not None, default=None):
+        cdef str key
+        if self._first is None:
+            self._first = {}
+            for key, value in self._items:
+                self._first.setdefault(key.lower(), value)
+        return self._first.get(name.lower(), default)
 
     def items(self):
         return list(self._items)
 
 
-def encode_headers(headers):
-    """Pairs of str to pairs of bytes; a value that cannot be a field value raises ValueError (RFC 9110 5.5)."""
-    pairs = []
-    for name, value in headers:
-        field = value.encode("utf-8")
+cdef dict _names = {}                # names that were found to be some, as bytes
+
+
+cdef bytes encode_name(str name):
+    cdef bytes known = _names.get(name)
+    if known is None:
         if not NAME.fullmatch(name):
             raise ValueError(f"{name!r} is not a header name")
+        known = name.lower().encode("ascii")
+        if len(_names) < MAX_NAMES:
+            _names[name] = known
+    return known
+
+
+def encode_headers(headers):
+    """Pairs of str to pairs of bytes; a value that cannot be a field value raises ValueError (RFC 9110 5.5)."""
+    cdef list pairs = []
+    cdef bytes field
+    for name, value in headers:
+        field = value.encode("utf-8")
         if b"\r" in field or b"\n" in field or b"\0" in field:
             raise ValueError(f"header {name} has a line break in its value")
-        pairs.append((name.lower().encode("ascii"), field))
+        pairs.append((encode_name(name), field))
     return pairs

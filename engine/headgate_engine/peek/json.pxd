@@ -49,6 +49,26 @@ cdef class UsagePeek(ObjectPeek):
     cdef void look(self, int place) noexcept
     cdef bytes model_bytes(self)
 
+# Watched members of a JSON-RPC message; an object stands before its members.
+cdef enum:
+    R_JSONRPC = 1
+    R_METHOD
+    R_ID
+    R_PARAMS
+    R_RESULT
+    R_ERROR
+    R_NAME
+    R_URI
+    R_VERSION
+    R_TASK
+    R_META
+    R_META_VERSION
+    R_META_CAPABILITIES
+    R_RESULT_TASK_ID
+    R_RESULT_TASK
+    R_RESULT_TASK_OWN_ID
+    R_RESULT_CURSOR
+
 cdef class RpcPeek(ObjectPeek):
     # JSON-RPC 2.0 envelope.
     cdef readonly bint has_id, has_method, method_is_string, has_result, has_error, has_params

@@ -100,21 +100,6 @@ GEMINI_USAGE = USAGE_FIELDS | {
     (U_OUTPUT_REASONING, ("output_details", "reasoning")))
 }
 
-cdef enum:
-    R_JSONRPC = 1
-    R_METHOD
-    R_ID
-    R_PARAMS
-    R_RESULT
-    R_ERROR
-    R_NAME
-    R_URI
-    R_VERSION
-    R_TASK
-    R_META
-    R_META_VERSION
-    R_META_CAPABILITIES
-
 RPC_FIELDS = {
     R_JSONRPC: ("jsonrpc",),
     R_METHOD: ("method",),
@@ -129,6 +114,10 @@ RPC_FIELDS = {
     R_META: ("params", "_meta"),
     R_META_VERSION: ("params", "_meta", "io.modelcontextprotocol/protocolVersion"),
     R_META_CAPABILITIES: ("params", "_meta", "io.modelcontextprotocol/clientCapabilities"),
+    R_RESULT_TASK_ID: ("result", "taskId"),
+    R_RESULT_TASK: ("result", "task"),
+    R_RESULT_TASK_OWN_ID: ("result", "task", "taskId"),
+    R_RESULT_CURSOR: ("result", "nextCursor"),
 }
 
 cdef Field chat_fields[FIELDS]
@@ -333,7 +322,7 @@ cdef class UsagePeek(ObjectPeek):
 cdef class RpcPeek(ObjectPeek):
     def __cinit__(self):
         self.fields = rpc_fields
-        self.count = R_META_CAPABILITIES + 1
+        self.count = R_RESULT_CURSOR + 1
 
     cdef void _read(self) noexcept:
         cdef Found* found = self.found

@@ -51,6 +51,9 @@ NOT_FORWARDED = frozenset(
 )
 # Not passed to the client: the body is framed anew.
 NOT_RETURNED = frozenset(("content-length", "transfer-encoding", "connection", "keep-alive", SESSION_HEADER))
+# What workers tell one another.
+RELAY = "x-gw-relay-"
+SESSION_FIELD = frozenset((SESSION_HEADER,))
 STREAM, JSON = "text/event-stream", "application/json"
 
 
@@ -176,11 +179,11 @@ class HttpService:
     def _headers(
         self, call: Call, accept: str, session: Session | None, message: Message | None = None
     ) -> list[tuple[str, str]]:
-        own = (item for item in call.headers.items() if item[0].lower() != SESSION_HEADER)
-        fields = ClientFields(own, call.context)
+        fields = ClientFields(call.headers.items(), call.context)
+        headers = target_headers(self._remote.policies, fields, accept, message, SESSION_FIELD)
         if session is not None:
-            fields.append((SESSION_HEADER, session.server.name))
-        return target_headers(self._remote.policies, fields, accept, message)
+            headers.append((SESSION_HEADER, session.server.name))
+        return headers
 
     # -- exchange ------------------------------------------------------------------------------------------------------
     async def _forward(
@@ -194,8 +197,9 @@ class HttpService:
         """Call the server and give the client its answer. The target's time-out does not cover a stream's body."""
         response: Response | None = None
         body = b""
+        timeout_s = self._remote.timeout_s
         try:
-            async with asyncio.timeout(self._remote.timeout_s):
+            async with contextlib.nullcontext() if timeout_s is None else asyncio.timeout(timeout_s):
                 response = await self._request(call, headers, None if message is None else message.text)
                 shape = shape_of(call.method, message, response)
                 if shape is not Shape.STREAM:
@@ -206,9 +210,7 @@ class HttpService:
             if shape is Shape.STREAM:
                 await self._stream(call, response, own, message)
             elif shape is Shape.EVENT and body:
-                stream = self._begin(call, response, own)
-                await stream.send(encode_event(body, "message"))
-                await stream.end()
+                call.reply(response.status, self._event_fields(own), encode_event(body, "message"))
             else:
                 returned = [(name, value) for name, value in response.headers if name.lower() not in NOT_RETURNED]
                 returned = edited([*returned, *own], self._remote.policies.response_headers)
@@ -230,14 +232,14 @@ class HttpService:
         except OSError as error:
             raise McpFailure(503, f"upstream call failed: {error}", INTERNAL_ERROR) from error
 
-    def _begin(self, call: Call, response: Response, own: list[tuple[str, str]]) -> Stream:
-        return call.stream(response.status, edited([*STREAM_HEADERS, *own], self._remote.policies.response_headers))
+    def _event_fields(self, own: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        return edited([*STREAM_HEADERS, *own], self._remote.policies.response_headers)
 
     async def _stream(
         self, call: Call, response: Response, own: list[tuple[str, str]], message: Message | None
     ) -> None:
         """Pass events on as they come, each one whole: a stream that breaks off leaves no half of one."""
-        stream = self._begin(call, response, own)
+        stream: Stream = call.stream(response.status, self._event_fields(own))
         decoder = SseDecoder(MAX_BODY)
         last = b""
         try:
@@ -254,25 +256,28 @@ class HttpService:
         await stream.end()
 
 
-def is_forwarded(name: str) -> bool:
-    """Tell whether a client's field goes to a target."""
-    return name not in NOT_FORWARDED and not name.startswith("x-gw-relay-")
-
-
 def target_headers(
-    policies: BackendPolicies, fields: Sequence[tuple[str, str]], accept: str, message: Message | None
+    policies: BackendPolicies,
+    fields: Sequence[tuple[str, str]],
+    accept: str,
+    message: Message | None,
+    dropped: frozenset[str] = frozenset(),
 ) -> list[tuple[str, str]]:
     """Return what a target is sent in front of its policies: the client's `fields` that are meant for it, and what the
-    body says.
+    body says. `dropped`: fields that are not meant for this one.
     """
     passed = unverified(policies, fields)
     secrets = credentials_of(origin_of(fields))
-    headers = [
-        (name, str(value))
-        for name, value in fields
-        if isinstance(value, Given)
-        or ((is_forwarded(name.lower()) or name.lower() == passed) and not any(one in value for one in secrets))
-    ]
+    headers: list[tuple[str, str]] = []
+    for field in fields:
+        name, value = field
+        lower = name.lower()
+        if type(value) is Given:
+            headers.append((name, str(value)))
+            continue
+        meant = lower not in NOT_FORWARDED and lower not in dropped and not lower.startswith(RELAY)
+        if (meant or lower == passed) and not (secrets and any(one in value for one in secrets)):
+            headers.append(field)
     headers.append(("accept", accept))
     if message is not None:
         headers.append(("content-type", JSON))

@@ -31,6 +31,8 @@ MESSAGE: Final = "mcp.error.message"
 # Enough to find the lines of one session, too little to take it over.
 SESSION_LETTERS: Final = 16
 MAX_TEXT: Final = 256
+# How an answer of one event begins, which most answers are.
+ONE_EVENT: Final = b"event: message\ndata: "
 
 
 def shown_session(session_id: str) -> str:
@@ -159,6 +161,8 @@ def response_in(answer: bytes) -> bytes:
     """Return the last message of an answer: a body of JSON, or whole events."""
     if answer[:1] == b"{":
         return answer
+    if answer.startswith(ONE_EVENT) and answer.count(b"\n") == 3:
+        return answer[len(ONE_EVENT) : -2]
     last = answer.rstrip(b"\r\n").replace(b"\r\n", b"\n").rpartition(b"\n\n")[2]
     lines = [line[5:].removeprefix(b" ") for line in last.split(b"\n") if line.startswith(b"data:")]
     return b"\n".join(lines)

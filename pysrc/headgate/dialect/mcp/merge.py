@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from headgate.dialect.mcp.modern import SERVER_INFO
+from headgate_engine.peek.items import Item
 
 PREAMBLE: Final = "This server speaks for several others; what each of them says about itself follows."
 # Members of `capabilities` that say something, each with its flags.
@@ -81,12 +82,11 @@ def _settings(given: list[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def without_doubles(lists: Mapping[str, list[dict[str, Any]]], key: str) -> dict[str, list[dict[str, Any]]]:
-    """Return the lists of the targets without the items whose name more than one of them has."""
-    owners: dict[object, set[str]] = {}
+def owners(lists: Mapping[str, list[Item]]) -> dict[str, str | None]:
+    """Return whose each name of an item is; None for one that several targets have, which belongs to nobody."""
+    found: dict[str, str | None] = {}
     for target, items in lists.items():
         for item in items:
-            owners.setdefault(item.get(key), set()).add(target)
-    return {
-        target: [item for item in items if len(owners[item.get(key)]) == 1] for target, items in lists.items()
-    }
+            if item.name is not None and found.setdefault(item.name, target) != target:
+                found[item.name] = None
+    return found

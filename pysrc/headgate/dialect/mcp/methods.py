@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from headgate_engine.peek.rpc import NAME_SOURCE
+
+__all__ = ["NAME_SOURCE"]
+
 INITIALIZE = "initialize"
 INITIALIZED = "notifications/initialized"
 DISCOVER = "server/discover"
@@ -51,15 +55,3 @@ NOTIFICATIONS = frozenset(
 )
 
 METHODS = REQUESTS | NOTIFICATIONS
-
-# Member of `params` that a request is about, told in `mcp-name`.
-NAME_SOURCE = {
-    "prompts/get": "name",
-    "resources/read": "uri",
-    "resources/subscribe": "uri",
-    "resources/unsubscribe": "uri",
-    "tasks/cancel": "taskId",
-    "tasks/get": "taskId",
-    "tasks/update": "taskId",
-    "tools/call": "name",
-}

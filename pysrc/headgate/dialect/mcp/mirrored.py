@@ -21,7 +21,7 @@ SENTINEL_START, SENTINEL_END = "=?base64?", "?="
 
 def encode(value: str) -> str:
     """Return a value as a field can hold it."""
-    plain = all(" " <= c <= "~" for c in value) and value == value.strip(" \t")
+    plain = value.isascii() and value.isprintable() and value == value.strip(" ")
     if plain and not (value.startswith(SENTINEL_START) and value.endswith(SENTINEL_END)):
         return value
     return SENTINEL_START + base64.b64encode(value.encode("utf-8", "replace")).decode() + SENTINEL_END

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from headgate.dialect.mcp import merge
+from headgate.dialect.mcp.jsonrpc import parse
+from headgate_engine.peek.items import Item, list_of
 
 INFO = {"name": "headgate"}
 
@@ -44,5 +47,9 @@ def test_instructions_are_told_with_their_target() -> None:
 
 
 def test_names_of_several_targets_belong_to_nobody() -> None:
-    lists = {"a": [{"name": "x"}, {"name": "y"}, {"name": "y"}], "b": [{"name": "x"}, {"name": "z"}]}
-    assert merge.without_doubles(lists, "name") == {"a": [{"name": "y"}, {"name": "y"}], "b": [{"name": "z"}]}
+    def items(*names: str) -> list[Item]:
+        result = {"tools": [{"name": name} for name in names]}
+        return list_of(parse(json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}).encode()), b"tools", b"name")[1]
+
+    lists = {"a": items("x", "y", "y"), "b": items("x", "z")}
+    assert merge.owners(lists) == {"x": None, "y": "a", "z": "b"}

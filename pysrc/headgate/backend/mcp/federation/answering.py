@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from headgate.backend.contract import Call, Stream
 from headgate.backend.mcp.failure import McpFailure, Refused, Relayed, TargetFailure
+from headgate.backend.mcp.federation.asking import Fields
 from headgate.backend.mcp.federation.group import LinkGroup, Outcome
-from headgate.backend.mcp.federation.link import Fields
 from headgate.backend.mcp.front import STREAM_HEADERS
 from headgate.backend.mcp.note import addressed
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Message, error_message
@@ -29,6 +29,7 @@ class Answering:
         self._fields = fields
         self._stream: Stream | None = None
         self._lock = asyncio.Lock()
+        self._beating: asyncio.Task[None] | None = None
 
     async def emit(self, text: bytes) -> None:
         """Send a message."""
@@ -47,21 +48,30 @@ class Answering:
 
     async def until(self, work: Coroutine[Any, Any, bytes]) -> None:
         """Send what the work gives, and comments while it takes its time."""
-        beat = spawn("mcp keepalive", self._beat())
+        timer = asyncio.get_running_loop().call_later(KEEPALIVE_SECONDS, self._start_beating)
         try:
-            await self.emit(await work)
+            text = await work
         finally:
-            beat.cancel()
-        assert self._stream is not None
+            timer.cancel()
+            if self._beating is not None:
+                self._beating.cancel()
+        if self._stream is None:
+            # Nothing has been said yet: the whole answer leaves in one piece.
+            self._call.reply(200, [*STREAM_HEADERS, *self._fields], encode_event(text, "message"))
+            return
+        await self.emit(text)
         with contextlib.suppress(ConnectionResetError):
             await self._stream.end()
+
+    def _start_beating(self) -> None:
+        self._beating = spawn("mcp keepalive", self._beat())
 
     async def _beat(self) -> None:
         with contextlib.suppress(ConnectionResetError):
             while True:
-                await asyncio.sleep(KEEPALIVE_SECONDS)
                 async with self._lock:
                     await self._begin().send(encode_comment())
+                await asyncio.sleep(KEEPALIVE_SECONDS)
 
 
 async def answered(call: Call, answering: Answering, message: Message, work: Coroutine[Any, Any, bytes]) -> None:

@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 from headgate.backend.mcp.failure import McpFailure, Refused, Relayed
-from headgate.backend.mcp.federation.group import LinkGroup, Outcome, outcome_of
-from headgate.backend.mcp.federation.link import Fields
+from headgate.backend.mcp.federation.asking import Fields
+from headgate.backend.mcp.federation.group import LinkGroup, Outcome
+from headgate.backend.mcp.note import decoded
 from headgate.dialect.mcp import merge, modern, versions
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Message
 from headgate.dialect.mcp.methods import DISCOVER
@@ -54,8 +55,8 @@ def _wants_session(outcome: Outcome) -> bool:
         return True
     if modern.is_legacy_refusal(failure.status, failure.body):
         return True
-    error = outcome_of(failure.body).error
-    return error is not None and error.get("code") == METHOD_NOT_FOUND
+    error = decoded(failure.body).get("error")
+    return isinstance(error, dict) and error.get("code") == METHOD_NOT_FOUND
 
 
 def not_found(method: str) -> McpFailure:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from headgate.backend.mcp.failure import TargetFailure
-from headgate.backend.mcp.federation.link import Fields, Link, is_response
+from headgate.backend.mcp.federation.asking import Fields
+from headgate.backend.mcp.federation.link import Link
 from headgate.dialect.mcp import naming
 from headgate.dialect.mcp.edit import replaced
 from headgate.dialect.mcp.jsonrpc import METHOD_NOT_FOUND, Kind, Message, NotAMessage, parse
+from headgate_engine.peek.items import Item, list_of
 
 UPDATED: Final = "notifications/resources/updated"
 # Pages of one list that are asked for in one request of the client.
@@ -21,38 +22,83 @@ MAX_PAGES: Final = 64
 Emit = Callable[[bytes], Awaitable[None]]
 
 
-@dataclass(slots=True)
-class Outcome:
-    """How one target ended a request: its response, decoded, or why there is none."""
+class List(NamedTuple):
+    """Where a list stands: member of the result, and member that names an item. `capability`: of servers that have one;
+    `kind`: what rules call an item.
+    """
 
-    result: dict[str, Any] | None = None
-    error: dict[str, Any] | None = None
-    failure: TargetFailure | None = None
-    text: bytes = b""
+    member: bytes
+    key: bytes
+    capability: str
+    kind: str
+
+
+class Outcome:
+    """How one target ended a request: its response, or why there is none. What a response says is decoded when
+    somebody asks.
+    """
+
+    __slots__ = ("_response", "failure", "text")
+
+    def __init__(self, response: Message | None = None, failure: TargetFailure | None = None) -> None:
+        if response is not None and not (response.has_result_object or response.has_error_object):
+            failure = TargetFailure("the answer has neither result nor error")
+        self._response = response if failure is None else None
+        self.failure = failure
+        self.text = b"" if response is None else response.text
+
+    @property
+    def response(self) -> Message | None:
+        """The target's response."""
+        return self._response
 
     @property
     def good(self) -> bool:
         """Whether there is a result."""
-        return self.result is not None
+        return self._response is not None and self._response.has_result_object
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """What the response holds as its result."""
+        return self._member("result") if self.good else None
+
+    @property
+    def error(self) -> dict[str, Any] | None:
+        """What the response holds as its error."""
+        return None if self._response is None or self.good else self._member("error")
+
+    def _member(self, name: str) -> dict[str, Any] | None:
+        try:
+            found = json.loads(self.text)[name]
+        except (ValueError, RecursionError):
+            # An integer of thousands of digits is JSON, and more than int() takes.
+            return {}
+        return found if isinstance(found, dict) else None
 
     @property
     def unknown_method(self) -> bool:
         """Whether the target does not know what it was asked."""
-        return self.error is not None and self.error.get("code") == METHOD_NOT_FOUND
+        error = self.error
+        return error is not None and error.get("code") == METHOD_NOT_FOUND
+
+
+@dataclass(slots=True)
+class Listed:
+    """The items of all pages of one target's list, or how the target failed."""
+
+    items: list[Item]
+    failed: Outcome | None = None
 
 
 def outcome_of(text: bytes) -> Outcome:
     """Return the outcome that a response tells."""
     try:
-        found = json.loads(text)
-    except ValueError:
-        return Outcome(failure=TargetFailure("the answer is no message"), text=text)
-    result, error = found.get("result"), found.get("error")
-    if isinstance(error, dict):
-        return Outcome(error=error, text=text)
-    if isinstance(result, dict):
-        return Outcome(result=result, text=text)
-    return Outcome(failure=TargetFailure("the answer has neither result nor error"), text=text)
+        message = parse(text)
+    except NotAMessage:
+        return Outcome(failure=TargetFailure("the answer is no message"))
+    if message.kind is not Kind.RESPONSE:
+        return Outcome(failure=TargetFailure("the answer has neither result nor error"))
+    return Outcome(message)
 
 
 @dataclass(slots=True)
@@ -79,20 +125,14 @@ class LinkGroup:
 
     async def ask(self, target: str, message: Message, fields: Fields, emit: Emit) -> Outcome:
         """Have one target answer; what it says on the way is emitted."""
-        last = b""
+
+        async def heard(text: bytes) -> None:
+            await emit(self.outward(target, text))
+
         try:
-            async with contextlib.aclosing(self.links[target].request(message, fields)) as texts:
-                async for text in texts:
-                    # What is no response must not wait: the target may be waiting for the client's answer to it.
-                    if is_response(text, message):
-                        last = text
-                    else:
-                        await emit(self.outward(target, text))
+            return Outcome(await self.links[target].ask(message, fields, heard))
         except TargetFailure as error:
             return Outcome(failure=error)
-        if not last:
-            return Outcome(failure=TargetFailure("there was no answer"))
-        return outcome_of(last)
 
     async def ask_all(
         self, targets: list[str], message: Message, fields: Fields, emit: Emit
@@ -101,21 +141,20 @@ class LinkGroup:
         found = await asyncio.gather(*(self.ask(target, message, fields, emit) for target in targets))
         return dict(zip(targets, found, strict=True))
 
-    async def listed(self, target: str, message: Message, key: str, fields: Fields, emit: Emit) -> Outcome:
-        """Have one target list something, page by page; the result holds the items of all of them under `key`."""
-        items: list[dict[str, Any]] = []
+    async def listed(self, target: str, message: Message, kind: List, fields: Fields, emit: Emit) -> Listed:
+        """Have one target list something, page by page."""
+        items: list[Item] = []
         asked = message
         for _ in range(MAX_PAGES):
             outcome = await self.ask(target, asked, fields, emit)
-            if outcome.result is None:
-                return outcome
-            page = outcome.result.get(key)
-            items += [item for item in page if isinstance(item, dict)] if isinstance(page, list) else []
-            cursor = outcome.result.get("nextCursor")
-            if not isinstance(cursor, str):
+            if outcome.response is None or not outcome.good:
+                return Listed([], outcome)
+            items += list_of(outcome.response, kind.member, kind.key)[1]
+            cursor = outcome.response.next_cursor
+            if cursor is None:
                 break
             asked = with_cursor(message, cursor)
-        return Outcome(result={key: items})
+        return Listed(items)
 
     # -- life ----------------------------------------------------------------------------------------------------------
     async def stop(self) -> None:

@@ -13,12 +13,21 @@ from typing import Any, Final, Protocol
 
 from headgate.backend.contract import Response
 from headgate.backend.mcp.failure import Refused, TargetFailure
-from headgate.backend.mcp.http_service import MAX_BODY, STREAM, read, target_headers
+from headgate.backend.mcp.federation.asking import (
+    NO_ANSWER,
+    Asking,
+    Fields,
+    Heard,
+    gathered,
+    is_response,
+    response_to,
+)
+from headgate.backend.mcp.http_service import JSON, MAX_BODY, STREAM, read, target_headers
 from headgate.backend.mcp.replay import HEADER as LAST_EVENT_ID
 from headgate.backend.mcp.targets.exchanges import Exchange
 from headgate.backend.mcp.targets.inbox import Inbox
 from headgate.backend.mcp.targets.remote import ClientFields, Remote, origin_of
-from headgate.dialect.mcp.jsonrpc import Kind, Message, NotAMessage, parse
+from headgate.dialect.mcp.jsonrpc import Message, parse
 from headgate.dialect.mcp.methods import INITIALIZE
 from headgate.dialect.mcp.versions import HEADER, KNOWN, SESSION_HEADER, is_modern
 from headgate.ir.mcp import StreamableHttpTarget
@@ -26,10 +35,12 @@ from headgate_engine.sse.decode import SseDecoder, SseError
 
 logger = logging.getLogger("headgate.mcp")
 
-Fields = list[tuple[str, str]]
 INITIALIZED: Final = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 LEAST_PAUSE, MOST_PAUSE = 1.0, 30.0
 OPENING_ID: Final = b'"gw_open"'
+# The client's session and the events it has seen are the gateway's, not the server's.
+OWN_FIELDS: Final = frozenset((SESSION_HEADER, LAST_EVENT_ID))
+OWN_FIELDS_AND_VERSION: Final = OWN_FIELDS | {HEADER}
 # How often a stream that ended is taken up again without anything new in between, and after how long where the server
 # does not say.
 MAX_RESUMES: Final = 5
@@ -45,6 +56,7 @@ class Link(Protocol):
     capabilities: dict[str, Any] | None
 
     def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]: ...
+    async def ask(self, message: Message, fields: Fields, heard: Heard) -> Message: ...
     async def notify(self, message: Message, fields: Fields) -> None: ...
     async def events(self, fields: Fields) -> AsyncGenerator[bytes, None] | None: ...
     async def close(self) -> None: ...
@@ -88,7 +100,7 @@ class Server(Protocol):
     async def stop(self) -> None: ...
 
 
-class ServerLink:
+class ServerLink(Asking):
     """A server of this session, made by `make()`. One that has ended is started and initialized again, not too often.
 
     `remote`: how it is reached, for its time-out on the first thing that is said of a request; None for a process.
@@ -197,7 +209,7 @@ class ServerLink:
             await self._server.stop()
 
 
-class HttpLink:
+class HttpLink(Asking):
     """A session at a remote server. One that the server has forgotten is opened again, unseen."""
 
     pinned = False
@@ -219,18 +231,14 @@ class HttpLink:
         return self._session
 
     def _fields(self, fields: Fields, accept: str, message: Message | None) -> Fields:
-        # The client's session and the events it has seen are the gateway's, not the server's.
-        own = ClientFields(
-            [(name, value) for name, value in fields if name.lower() not in (SESSION_HEADER, LAST_EVENT_ID)],
-            origin_of(fields),
-        )
+        # What this server has agreed to; the client got the lowest revision of all.
+        dropped = OWN_FIELDS if self._version is None else OWN_FIELDS_AND_VERSION
+        headers = target_headers(self._remote.policies, fields, accept, message, dropped)
         if self._session is not None and (message is None or message.method != INITIALIZE):
-            own.append((SESSION_HEADER, self._session))
+            headers.append((SESSION_HEADER, self._session))
         if self._version is not None:
-            # What this server has agreed to; the client got the lowest revision of all.
-            own = own.changed((name, value) for name, value in own if name.lower() != HEADER)
-            own.append((HEADER, self._version))
-        return target_headers(self._remote.policies, own, accept, message)
+            headers.append((HEADER, self._version))
+        return headers
 
     async def _call(
         self, method: str, fields: Fields, message: Message | None, accept: str, after: str = ""
@@ -240,9 +248,14 @@ class HttpLink:
         headers = self._fields(fields, accept, message)
         if after:
             headers.append((LAST_EVENT_ID, after))
+        timeout_s = self._remote.timeout_s
+        call = self._remote.request(method, self._target.path, headers, body, origin_of(fields))
         try:
-            async with asyncio.timeout(self._remote.timeout_s):
-                response = await self._remote.request(method, self._target.path, headers, body, origin_of(fields))
+            if timeout_s is None:
+                response = await call
+            else:
+                async with asyncio.timeout(timeout_s):
+                    response = await call
         except TimeoutError:
             raise TargetFailure("upstream call timeout") from None
         except OSError as error:
@@ -287,6 +300,21 @@ class HttpLink:
         if opening:
             note_capabilities(self, last)
             self._version = version_of(last)
+
+    async def ask(self, message: Message, fields: Fields, heard: Heard) -> Message:
+        """Return the response to a request; most come as one text, which needs no stream."""
+        if message.method == INITIALIZE:
+            return await gathered(self.request(message, fields), message, heard)
+        response = await self._post(message, fields)
+        if response.status in (202, 204) or media_type(response) != JSON:
+            return await gathered(self._whole(response, message, fields), message, heard)
+        text = await whole(response)
+        answer = response_to(text, message)
+        if answer is None:
+            if text not in (b"", b"null"):
+                await heard(text)
+            raise TargetFailure(NO_ANSWER)
+        return answer
 
     async def _whole(
         self, response: Response, message: Message, fields: Fields
@@ -372,13 +400,29 @@ async def closed(response: Response) -> None:
         await response.aclose()
 
 
+def media_type(response: Response) -> str:
+    """Return the type of an answer's body, without parameters."""
+    kind = response.header("content-type") or ""
+    return kind if kind == JSON else kind.split(";")[0].strip().lower()
+
+
+async def whole(response: Response) -> bytes:
+    """Return the body of an answer; TargetFailure when it breaks off or is too long."""
+    try:
+        return await response.read(MAX_BODY)
+    except (OSError, ValueError) as error:
+        raise TargetFailure(f"upstream answer broke off: {error}") from error
+    finally:
+        await closed(response)
+
+
 async def messages_of(response: Response, position: Position) -> AsyncGenerator[bytes, None]:
     """Yield the messages of an answer, a stream or a single one; raises TargetFailure."""
-    kind = (response.header("content-type") or "").split(";")[0].strip().lower()
+    kind = media_type(response)
     try:
         if response.status in (202, 204):
             return
-        if kind == "application/json":
+        if kind == JSON:
             body = await response.read(MAX_BODY)
             if body and body != b"null":
                 yield body
@@ -396,15 +440,6 @@ async def messages_of(response: Response, position: Position) -> AsyncGenerator[
                     position.pause_s = min(event.retry / 1000, MOST_PAUSE)
     except (OSError, ValueError, SseError) as error:
         raise TargetFailure(f"upstream answer broke off: {error}") from error
-
-
-def is_response(text: bytes, message: Message) -> bool:
-    """Tell whether a text is the response to a request."""
-    try:
-        found = parse(text)
-    except NotAMessage:
-        return False
-    return found.kind is Kind.RESPONSE and found.raw_id == message.raw_id
 
 
 LinkFactory = Callable[[str | None], Link]

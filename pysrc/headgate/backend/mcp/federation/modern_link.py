@@ -15,8 +15,9 @@ from collections.abc import AsyncGenerator
 from typing import Any, Final
 
 from headgate.backend.mcp.failure import Refused, TargetFailure
+from headgate.backend.mcp.federation.asking import Asking, Fields, Heard, is_response
 from headgate.backend.mcp.federation.group import outcome_of
-from headgate.backend.mcp.federation.link import Fields, Link, LinkFactory, is_response
+from headgate.backend.mcp.federation.link import Link, LinkFactory
 from headgate.backend.mcp.targets.remote import ClientFields, origin_of
 from headgate.dialect.mcp import bridging, modern, versions
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Kind, Message, error_message, parse, same_id
@@ -31,7 +32,7 @@ MAX_QUESTIONS: Final = 64
 LEAST_PAUSE, MOST_PAUSE = 1.0, 30.0
 
 
-class ModernLink:
+class ModernLink(Asking):
     """`inner` takes requests of revision 2026-07-28. The session stays with its worker: answers of the client must find
     the request that waits for them.
     """
@@ -265,7 +266,7 @@ def _code(error: dict[str, Any]) -> int:
     return code if isinstance(code, int) else INTERNAL_ERROR
 
 
-class EitherLink:
+class EitherLink(Asking):
     """A target whose revision shows when it is asked to begin a session. `make(state)` opens it."""
 
     def __init__(self, make: LinkFactory, state: str | None) -> None:
@@ -300,6 +301,12 @@ class EitherLink:
         async with contextlib.aclosing(self._link.request(message, fields)) as texts:
             async for text in texts:
                 yield text
+
+    async def ask(self, message: Message, fields: Fields, heard: Heard) -> Message:
+        """Return the response to a request."""
+        if message.method == INITIALIZE:
+            return await super().ask(message, fields, heard)
+        return await self._link.ask(message, fields, heard)
 
     async def _opened(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
         refused: Refused | None = None

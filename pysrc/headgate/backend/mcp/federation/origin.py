@@ -17,7 +17,8 @@ from typing import Any, Final
 
 from headgate import __version__
 from headgate.backend.mcp.failure import Refused, TargetFailure
-from headgate.backend.mcp.federation.link import INITIALIZED, Fields, Link
+from headgate.backend.mcp.federation.asking import Asking, Fields
+from headgate.backend.mcp.federation.link import INITIALIZED, Link
 from headgate.backend.mcp.targets.remote import ClientFields, origin_of
 from headgate.dialect.mcp import modern, versions
 from headgate.dialect.mcp.edit import replaced
@@ -133,7 +134,7 @@ class Origin:
             await self._resident.close()
 
 
-class RequestLink:
+class RequestLink(Asking):
     """A target while one request is served."""
 
     pinned = True
@@ -253,7 +254,7 @@ class RequestLink:
         await link.notify(parse(INITIALIZED), self._fields(fields))
 
 
-class Resident:
+class Resident(Asking):
     """One process for all clients without a session. Closed after an idle time; a new one takes its place then."""
 
     pinned = True

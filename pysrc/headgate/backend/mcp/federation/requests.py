@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from headgate.backend.contract import Call
 from headgate.backend.mcp.failure import McpFailure, Refused, TargetFailure, session_not_found
 from headgate.backend.mcp.federation.answering import Answering, response_to
-from headgate.backend.mcp.federation.group import LinkGroup, Outcome, outcome_of
-from headgate.backend.mcp.federation.link import Fields
+from headgate.backend.mcp.federation.asking import Fields
+from headgate.backend.mcp.federation.group import LinkGroup, List, Outcome, outcome_of
 from headgate.backend.mcp.note import addressed
 from headgate.backend.mcp.targets.remote import ClientFields
 from headgate.dialect.mcp import merge, naming
@@ -21,17 +21,19 @@ from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Message
 from headgate.dialect.mcp.methods import INITIALIZE
 from headgate.dialect.mcp.modern import LOG_LEVEL, REQUEST_META
 from headgate.dialect.mcp.naming import UnknownName
+from headgate_engine.peek.items import Item, list_of
 
 if TYPE_CHECKING:  # protobuf and gRPC: 8 MB
     from headgate.backend.mcp.guardrails.chain import Check, Guardrails
 
-# Method: member of the result, member that names an item, and what an item is called in errors.
 LISTS: Final = {
-    "tools/list": ("tools", "name", "tools"),
-    "prompts/list": ("prompts", "name", "prompts"),
-    "resources/list": ("resources", "uri", "resources"),
-    "resources/templates/list": ("resourceTemplates", "uriTemplate", "resources"),
+    "tools/list": List(b"tools", b"name", "tools", "tool"),
+    "prompts/list": List(b"prompts", b"name", "prompts", "prompt"),
+    "resources/list": List(b"resources", b"uri", "resources", "resource"),
+    "resources/templates/list": List(b"resourceTemplates", b"uriTemplate", "resources", "resource"),
 }
+# Part of the members that tell of a tool's user interface (MCP Apps), and what could spell it otherwise.
+UI_MARK, ESCAPE = b"esourceUri", b"\\"
 EMPTY: Final = {"ping": None, "logging/setLevel": "logging"}
 NAMED: Final = {"tools/call": ("tool", "tools/list"), "prompts/get": ("prompt", "prompts/list")}
 BY_URI: Final = frozenset(("resources/read", "resources/subscribe", "resources/unsubscribe"))
@@ -43,7 +45,6 @@ KINDS: Final = {
     **dict.fromkeys(BY_URI, "resource"),
     **dict.fromkeys(BY_TASK, "task"),
 }
-ITEMS: Final = {"tools": "tool", "prompts": "prompt", "resources": "resource", "resourceTemplates": "resource"}
 Guard = Callable[[Call, str, str, str], bool]
 
 
@@ -79,7 +80,7 @@ class Requests:
         fields = fields_of(call)
         check = self.check(call, message, fields)
         if method in LISTS or method in EMPTY:
-            asked = LISTS[method][2] if method in LISTS else EMPTY[method]
+            asked = LISTS[method].capability if method in LISTS else EMPTY[method]
             targets = [name for name, link in group.links.items() if has(link.capabilities, asked)]
             if check is not None:
                 await check.request(targets, None)
@@ -94,7 +95,7 @@ class Requests:
         try:
             kind, target, plain, path = await self._addressed(group, message, fields)
             addressed(call, target, plain, kind)
-            inner = message if self._bare else parse(replaced(message.text, path, plain))
+            inner = message if self._bare else renamed(message, path, plain)
             if check is not None:
                 check.about(kind, target, plain)
                 params = await check.request([target], inner.params or None)
@@ -109,7 +110,7 @@ class Requests:
             if isinstance(outcome.failure, Refused) and not self._bare:
                 outcome.failure.body = inbound_error(method, target, outcome.failure.body)
             raise self._failed(target, outcome.failure)
-        if check is not None and outcome.result is not None:
+        if check is not None and outcome.good:
             outcome = outcome_of(await checked(call, check, message, [target], outcome.text))
         return outcome.text if self._bare else inbound_result(method, target, outcome)
 
@@ -159,33 +160,30 @@ class Requests:
         owner = group.owners.get((listing, name))
         if owner is not None:
             return owner, name
-        lists = await self._lists(group, probe(listing, message), fields, nobody)
+        owners = merge.owners(await self._lists(group, probe(listing, message), fields, nobody))
         group.owners.clear()
-        owners: dict[tuple[str, str], list[str]] = {}
-        for target, items in lists.items():
-            for item in items:
-                owners.setdefault((listing, str(item.get("name"))), []).append(target)
-        group.owners.update({key: found[0] for key, found in owners.items() if len(found) == 1})
-        if len(owners.get((listing, name), [])) > 1:
+        group.owners.update({(listing, one): found for one, found in owners.items() if found is not None})
+        owner = owners.get(name)
+        if name in owners and owner is None:
             raise McpFailure(400, f"{name} is served by multiple targets", INVALID_PARAMS)
-        if (listing, name) not in group.owners:
+        if owner is None:
             raise UnknownName(name)
-        return group.owners[listing, name], name
+        return owner, name
 
     async def _lists(
         self, group: LinkGroup, message: Message, fields: Fields, emit: Callable[[bytes], Awaitable[None]]
-    ) -> dict[str, list[dict[str, Any]]]:
+    ) -> dict[str, list[Item]]:
         """Return the items of every target that has such a list."""
-        key, _, capability = LISTS[message.method or ""]
-        asked = [name for name, link in group.links.items() if has(link.capabilities, capability)]
-        outcomes = await asyncio.gather(*(group.listed(name, message, key, fields, emit) for name in asked))
-        found: dict[str, list[dict[str, Any]]] = {}
+        kind = LISTS[message.method or ""]
+        asked = [name for name, link in group.links.items() if has(link.capabilities, kind.capability)]
+        lists = await asyncio.gather(*(group.listed(name, message, kind, fields, emit) for name in asked))
+        found: dict[str, list[Item]] = {}
         failures: list[tuple[str, Outcome]] = []
-        for name, outcome in zip(asked, outcomes, strict=True):
-            if outcome.result is not None:
-                found[name] = outcome.result[key]
-            elif not outcome.unknown_method:
-                failures.append((name, outcome))
+        for name, listed in zip(asked, lists, strict=True):
+            if listed.failed is None:
+                found[name] = listed.items
+            elif not listed.failed.unknown_method:
+                failures.append((name, listed.failed))
         if failures and (not self._open or not found):
             raise self._broken(*failures[0])
         return found
@@ -193,46 +191,58 @@ class Requests:
     async def _list(
         self, call: Call, group: LinkGroup, message: Message, fields: Fields, answering: Answering
     ) -> bytes:
-        key, name, _ = LISTS[message.method or ""]
         if self._bare:
             return await self._page(call, group, message, fields, answering)
+        kind = LISTS[message.method or ""]
         lists = await self._lists(group, without_cursor(message), fields, answering.emit)
-        if name == "name" and not self._prefixed:
-            lists = merge.without_doubles(lists, name) if len(group.links) > 1 else lists
-        items = []
+        owners: dict[str, str | None] | None = None
+        if kind.key == b"name" and not self._prefixed and len(group.links) > 1:
+            owners = merge.owners(lists)
+        items: list[bytes] = []
         for target, found in lists.items():
-            for item in found:
-                text = item.get(name)
-                if isinstance(text, str) and self._allowed(call, ITEMS[key], target, text):
-                    items.append(self._apps(call, target, {**item, name: self._shown(name, target, text)}))
-        return response_to(message, {key: items})
+            mine = found if owners is None else [item for item in found if owners.get(item.name or "") == target]
+            items += self._items(call, kind, target, mine)
+        return b'{"jsonrpc":"2.0","id":%b,"result":{"%b":[%b]}}' % (
+            message.raw_id or b"null",
+            kind.member,
+            b",".join(items),
+        )
+
+    def _items(self, call: Call, kind: List, target: str, found: list[Item]) -> list[bytes]:
+        """Return those items of one target that the client may see, by its names for them."""
+        guard = self.guard
+        prefix = f"{target}_" if kind.key == b"name" and self._prefixed and not self._bare else None
+        same = prefix is None and (self._bare or kind.key == b"name")
+        items: list[bytes] = []
+        for item in found:
+            name = item.name
+            if name is None or (guard is not None and not guard(call, kind.kind, target, name)):
+                continue
+            shown = prefix + name if prefix is not None else name if same else naming.uri_with_target(target, name)
+            if item.odd or (item.has_meta and (UI_MARK in item.raw or ESCAPE in item.raw)):
+                whole = self._apps(call, target, {**item.decoded(), kind.key.decode(): shown})
+                items.append(json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode())
+            else:
+                items.append(item.raw if same else item.renamed(shown))
+        return items
 
     async def _page(
         self, call: Call, group: LinkGroup, message: Message, fields: Fields, answering: Answering
     ) -> bytes:
         """Return one target's own page without what the client may not see; nothing else of it changes."""
-        key, name, _ = LISTS[message.method or ""]
+        kind = LISTS[message.method or ""]
         [target] = group.links
         outcome = await group.ask(target, message, fields, answering.emit)
         if outcome.failure is not None:
             raise self._failed(target, outcome.failure)
-        found = (outcome.result or {}).get(key)
-        if not isinstance(found, list):
+        if outcome.response is None or not outcome.good:
             return outcome.text
-        items = [
-            self._apps(call, target, item)
-            for item in found
-            if isinstance(item, dict)
-            and isinstance(item.get(name), str)
-            and self._allowed(call, ITEMS[key], target, item[name])
-        ]
-        text = replaced(outcome.text, ("result", "cacheScope"), "private")
-        return replaced(text, ("result", key), items)
-
-    def _shown(self, kind: str, target: str, text: str) -> str:
-        if self._bare or (kind == "name" and not self._prefixed):
-            return text
-        return naming.with_target(target, text) if kind == "name" else naming.uri_with_target(target, text)
+        (start, stop), found = list_of(outcome.response, kind.member, kind.key)
+        if not stop:
+            return outcome.text
+        items = b",".join(self._items(call, kind, target, found))
+        text = b"%b[%b]%b" % (outcome.text[:start], items, outcome.text[stop:])
+        return replaced(text, ("result", "cacheScope"), "private") if b"cacheScope" in text else text
 
     def _apps(self, call: Call, target: str, item: dict[str, Any]) -> dict[str, Any]:
         """Return a tool with the URI of its user interface as the client may use it (MCP Apps)."""
@@ -252,7 +262,7 @@ class Requests:
         uri = holder.get(key)
         if isinstance(uri, str) and naming.UI.match(uri):
             if self._allowed(call, "resource", target, uri):
-                holder[key] = self._shown("uri", target, uri)
+                holder[key] = uri if self._bare else naming.uri_with_target(target, uri)
             else:
                 del holder[key]
         return holder
@@ -336,12 +346,27 @@ def inbound_error(method: str, target: str, text: bytes) -> bytes:
     return replaced(text, ("error", "data", "uri"), shown)
 
 
+def renamed(message: Message, path: tuple[str, ...], plain: str) -> Message:
+    """Return a request about something that has another name at its target."""
+    # Only a completion, and `tasks/result`, say it where `Message.name` does not look.
+    own = message.name is not None and len(path) == 2
+    return parse(message.with_name(plain) if own else replaced(message.text, path, plain))
+
+
 def inbound_result(method: str, target: str, outcome: Outcome) -> bytes:
     """Return a target's response as the client gets it: URIs of what was read, ids of tasks lead back."""
-    result = outcome.result
-    if result is None:
+    response = outcome.response
+    if response is None or not outcome.good:
         return inbound_error(method, target, outcome.text)
-    if method == "resources/read" and isinstance(result.get("contents"), list):
+    if method == "resources/read":
+        return _read_result(target, outcome)
+    task = response.result_task
+    return outcome.text if task is None else response.with_task(naming.task_with_target(target, task))
+
+
+def _read_result(target: str, outcome: Outcome) -> bytes:
+    result = outcome.result or {}
+    if isinstance(result.get("contents"), list):
         contents = [
             {**one, "uri": naming.uri_with_target(target, one["uri"])}
             if isinstance(one, dict) and isinstance(one.get("uri"), str)
@@ -349,9 +374,4 @@ def inbound_result(method: str, target: str, outcome: Outcome) -> bytes:
             for one in result["contents"]
         ]
         return replaced(outcome.text, ("result", "contents"), contents)
-    if isinstance(result.get("taskId"), str):
-        return replaced(outcome.text, ("result", "taskId"), naming.task_with_target(target, result["taskId"]))
-    if isinstance(result.get("task"), dict) and isinstance(result["task"].get("taskId"), str):
-        task = naming.task_with_target(target, result["task"]["taskId"])
-        return replaced(outcome.text, ("result", "task", "taskId"), task)
     return outcome.text

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from headgate.backend.contract import HttpClient, Response
 from headgate.backend.mcp.failure import TargetFailure
+from headgate.backend.mcp.federation.asking import Asking, Fields
 from headgate.backend.mcp.http_service import MAX_BODY, target_headers
 from headgate.backend.mcp.targets.remote import ClientFields, Remote, origin_of
 from headgate.dialect.mcp.jsonrpc import (
@@ -35,7 +36,6 @@ from headgate.net.tasks import spawn
 
 logger = logging.getLogger("headgate.mcp.openapi")
 
-Fields = list[tuple[str, str]]
 FETCH_SECONDS: Final = 30.0
 MAX_DOCUMENT: Final = 16 * 1024 * 1024
 # How long a fetched document is used where its answer does not say; at least, whatever it says; after a failure.
@@ -133,7 +133,7 @@ class OpenApiRemote(Remote):
             self.document = newer.document
 
 
-class OpenApiLink:
+class OpenApiLink(Asking):
     """The service as one target of a session, or of a request without one (2026-07-28). There is nothing to open, and
     nothing to keep.
     """

@@ -1,0 +1,54 @@
+"""One answer of a target, whichever way it comes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Protocol
+
+from headgate.backend.mcp.failure import TargetFailure
+from headgate.dialect.mcp.jsonrpc import Kind, Message, NotAMessage, parse
+
+Fields = list[tuple[str, str]]
+Heard = Callable[[bytes], Awaitable[None]]
+NO_ANSWER = "there was no answer"
+
+
+class Asking(Protocol):
+    """What can be sent requests: `request` yields the messages that belong to one, its response last."""
+
+    def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]: ...
+
+    async def ask(self, message: Message, fields: Fields, heard: Heard) -> Message:
+        """Return the response to a request; what the target says before is heard. TargetFailure without an answer."""
+        return await gathered(self.request(message, fields), message, heard)
+
+
+async def gathered(texts: AsyncGenerator[bytes, None], message: Message, heard: Heard) -> Message:
+    """Return the response among the messages that belong to a request; the others are heard."""
+    answer: Message | None = None
+    async with contextlib.aclosing(texts):
+        async for text in texts:
+            found = response_to(text, message)
+            if found is None:
+                # It must not wait: the target may be waiting for the client's answer to it.
+                await heard(text)
+            else:
+                answer = found
+    if answer is None:
+        raise TargetFailure(NO_ANSWER)
+    return answer
+
+
+def response_to(text: bytes, message: Message) -> Message | None:
+    """Return a text as the response to a request, None when it is another message or none."""
+    try:
+        found = parse(text)
+    except NotAMessage:
+        return None
+    return found if found.kind is Kind.RESPONSE and found.raw_id == message.raw_id else None
+
+
+def is_response(text: bytes, message: Message) -> bool:
+    """Tell whether a text is the response to a request."""
+    return response_to(text, message) is not None
