@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import ssl
 import sys
 from pathlib import Path
+from typing import Any
 
+import certifi
 from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent / "oracles"))
@@ -17,3 +21,19 @@ settings.load_profile("untimed")
 settings.register_profile("ci", deadline=None, derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+
+def read_public_authorities_once() -> None:
+    """Every httpx client reads the public certificates, which takes 20 ms; no test talks to a public server."""
+    made = ssl.create_default_context
+    public = functools.cache(functools.partial(made, cafile=certifi.where()))
+
+    def create(*purpose: Any, **options: Any) -> ssl.SSLContext:
+        if not purpose and options == {"cafile": certifi.where()}:
+            return public()
+        return made(*purpose, **options)
+
+    ssl.create_default_context = create
+
+
+read_public_authorities_once()

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.end_to_end.conftest import gateway
+from tests.end_to_end.conftest import gateway, resting
 
-__all__ = ["gateway"]
+__all__ = ["gateway", "resting"]

@@ -8,6 +8,7 @@ HEADGATE_REGOLD=1 writes docs/conformance-auth.md anew.
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import os
 import subprocess
@@ -33,6 +34,7 @@ UNSERVED = "server-metadata-cimd: warning"
 SCENARIOS = ("authorization-server-metadata-endpoint", "authorization-code-grant")
 
 pytestmark = [
+    pytest.mark.warm,
     pytest.mark.node,
     pytest.mark.timeout(300),
     pytest.mark.skipif(
@@ -108,21 +110,26 @@ def results() -> Any:
 @pytest.mark.parametrize("kind", KINDS)
 def test_scenarios(kind: str, gateway: Callable[..., Any], tmp_path: Path, results: Any) -> None:
     running = gateway("gateways:\n  default: {port: {port}}\n", 2)
-    port = free_port()
-    back = f"http://127.0.0.1:{port}/callback"
+    # Each revision has a port of its own for the browser to come back to, so that they can run at once.
+    ports = {revision: free_port() for revision in REVISIONS}
+    backs = [f"http://127.0.0.1:{port}/callback" for port in ports.values()]
     own = KINDS[kind] == OWN_CLIENT
-    peer, _ = started(running, kind, own, back)
+    peer, _ = started(running, kind, own, backs)
     url = f"{running.url}/mcp"
     try:
         metadata = httpx.get(f"{running.url}/.well-known/oauth-authorization-server/mcp", timeout=30).json()
-        wanted = {"redirect_uris": [back], "token_endpoint_auth_method": "none", "client_name": "suite", "scope": "mcp"}
+        wanted = {"redirect_uris": backs, "token_endpoint_auth_method": "none", "client_name": "suite", "scope": "mcp"}
         registered = httpx.post(metadata["registration_endpoint"], json=wanted, timeout=30)
         assert registered.status_code == 201, registered.text
-        for revision in REVISIONS:
-            found = run(url, registered.json()["client_id"], port, revision, tmp_path / revision)
-            told = {one for checks in found.values() for one in checks}
-            assert all(one.endswith(": success") for one in told - {UNSERVED}), found
-            results[kind, revision] = found
+
+        def one(revision: str) -> dict[str, list[str]]:
+            return run(url, registered.json()["client_id"], ports[revision], revision, tmp_path / revision)
+
+        with concurrent.futures.ThreadPoolExecutor(len(REVISIONS)) as pool:
+            for revision, found in zip(REVISIONS, pool.map(one, REVISIONS), strict=True):
+                told = {one for checks in found.values() for one in checks}
+                assert all(one.endswith(": success") for one in told - {UNSERVED}), found
+                results[kind, revision] = found
     finally:
         peer.terminate()
         peer.wait()

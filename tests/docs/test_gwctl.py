@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.end_to_end.conftest import gateway  # noqa: F401 - a fixture
+from tests.end_to_end.conftest import gateway, resting  # noqa: F401 - fixtures
 
 PAGE = Path(__file__).parents[2] / "docs" / "gwctl.md"
 TEXT = PAGE.read_text()

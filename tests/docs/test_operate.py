@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.end_to_end.asking import ask
-from tests.end_to_end.conftest import gateway  # noqa: F401 - a fixture
+from tests.end_to_end.conftest import gateway, resting  # noqa: F401 - fixtures
 from tests.end_to_end.tracing import checked, wait_for, watchers
 
 from headgate.trace.events import TYPES

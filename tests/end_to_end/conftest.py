@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
+import json
 import signal
 import socket
 import subprocess
 import sys
-import textwrap
+import tempfile
 import threading
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -20,137 +17,51 @@ from typing import Any
 
 import pytest
 from tests.end_to_end.asking import BASE, Echo, indented
-from tests.end_to_end.processes import children_of
+from tests.end_to_end.running import Gateway, Key, Pool, free_port
 
-ROOT = Path(__file__).resolve().parents[2]
-READY_SECONDS = 20.0
-
-
-def free_port() -> int:
-    """A port nobody listens on now."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
+__all__ = ["Gateway", "free_port"]
 
 
-class Gateway:
-    """One process tree. `port` is its traffic port, {port} in the configuration; `spare` is another that is free."""
-
-    def __init__(
-        self, folder: Path, text: str, workers: int, environment: dict[str, str], settings: str = ""
-    ) -> None:
-        self.port, self.admin, self.stats, self.readiness, self.spare = (free_port() for _ in range(5))
-        self.path = folder / "config.yaml"
-        self.log_path = folder / "log.txt"
-        self._workers = workers
-        self._settings = textwrap.indent(textwrap.dedent(settings).strip("\n"), "  ")
-        self.write(text)
-        self._log = self.log_path.open("wb")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "headgate.cli.main", "-f", str(self.path)],
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **environment},
-        )
-
-    def write(self, text: str) -> None:
-        """Write the configuration, atomically as editors do."""
-        head = textwrap.dedent(
-            f"""\
-            config:
-              workerThreads: {self._workers}
-              adminAddr: 127.0.0.1:{self.admin}
-              statsAddr: 127.0.0.1:{self.stats}
-              readinessAddr: 127.0.0.1:{self.readiness}
-            """
-        )
-        if self._settings:
-            head += self._settings + "\n"
-        body = textwrap.dedent(text).replace("{port}", str(self.port))
-        new = self.path.with_suffix(".new")
-        new.write_text(head + body)
-        new.rename(self.path)
-
-    def wait_ready(self) -> None:
-        deadline = time.monotonic() + READY_SECONDS
-        while time.monotonic() < deadline:
-            assert self.process.poll() is None, self.log()
-            with contextlib.suppress(OSError):
-                if self.fetch(f"http://127.0.0.1:{self.readiness}/healthz/ready")[0] == 200:
-                    return
-            time.sleep(0.02)
-        raise AssertionError(f"not ready: {self.log()}")
-
-    @staticmethod
-    def fetch(url: str, method: str = "GET", **options: object) -> tuple[int, str]:
-        """Status and text of one request."""
-        request = urllib.request.Request(url, method=method, **options)  # type: ignore[arg-type]
-        try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def log(self) -> str:
-        return self.log_path.read_text(errors="replace")
-
-    def wait_log(self, text: str, seconds: float = 10.0) -> None:
-        deadline = time.monotonic() + seconds
-        while text not in self.log():
-            assert time.monotonic() < deadline, f"{text!r} not in {self.log()[-3000:]}"
-            time.sleep(0.02)
-
-    def worker_pids(self) -> list[int]:
-        return children_of(self.process.pid)
-
-    def metric(self, start: str) -> float:
-        """Sum of the samples whose line begins with `start`."""
-        _, page = self.fetch(f"http://127.0.0.1:{self.stats}/metrics")
-        return sum(float(line.rsplit(" ", 1)[1]) for line in page.splitlines() if line.startswith(start))
-
-    def stop(self) -> int:
-        """SIGTERM; the exit status."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        try:
-            return self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            raise
+@pytest.fixture(scope="session")
+def resting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
+    """Gateways between two tests that are marked `warm`."""
+    found = Pool(lambda: tmp_path_factory.mktemp("gateway"))
+    yield found
+    found.close()
 
 
 @pytest.fixture
-def gateway(tmp_path: Path) -> Iterator[Callable[..., Gateway]]:
-    """`gateway(text, workers=1, environment={}, settings="")` starts one (`settings`: more of `config`) and waits until it is ready."""
-    started: list[Gateway] = []
+def gateway(request: pytest.FixtureRequest, resting: Pool, tmp_path: Path) -> Iterator[Callable[..., Gateway]]:
+    """`gateway(text, workers=1, environment={}, settings="")` starts one (`settings`: more of `config`) and waits until it is ready.
+
+    In modules marked `warm` it may have served other tests before, unless a test is marked `cold`.
+    """
+    warm = request.node.get_closest_marker("warm") and not request.node.get_closest_marker("cold")
+    fresh = Pool(lambda: Path(tempfile.mkdtemp(prefix="gateway", dir=tmp_path)))
+    started: list[tuple[Key, Gateway]] = []
 
     def start(
         text: str, workers: int = 1, environment: dict[str, str] | None = None, settings: str = ""
     ) -> Gateway:
-        for attempt in range(3):
-            folder = tmp_path / f"gateway{len(started)}"
-            folder.mkdir()
-            found = Gateway(folder, text, workers, environment or {}, settings)
-            started.append(found)
-            try:
-                found.wait_ready()
-            except AssertionError:
-                # Another program of this machine took a port that was free a moment ago.
-                if attempt == 2 or "Address already in use" not in found.log():
-                    raise
-                continue
-            return found
-        raise AssertionError("unreachable")
+        key = (workers, json.dumps(environment or {}), settings)
+        found = (resting if warm and not environment else fresh).take(text, key)
+        started.append((key, found))
+        return found
 
     yield start
-    for found in started:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            found.stop()
-        log = found.log()
+    logs = [found.log() for _, found in started]
+    stopped = [found for key, found in started if not (warm and key[1] == "{}")]
+    for found in stopped:
+        with contextlib.suppress(OSError):
+            found.process.send_signal(signal.SIGTERM)
+    for key, found in started:
+        if found in stopped:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                found.stop()
+            logs.append(found.log())
+        else:
+            resting.give_back(key, found)
+    for log in logs:
         assert "Traceback" not in log, log
 
 

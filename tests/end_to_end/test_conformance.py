@@ -6,16 +6,18 @@ skipped. HEADGATE_REGOLD=1 writes docs/conformance.md anew.
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.end_to_end import conformance
 from tests.end_to_end.conformance import COMMAND, NODE, RESULTS, ROOT, SAMPLE, SUITE, WAYS, Checks, Way
+from tests.end_to_end.running import Key, Pool
 
 pytestmark = [
     pytest.mark.node,
@@ -23,7 +25,8 @@ pytestmark = [
     pytest.mark.skipif(not NODE.exists() or not SUITE.exists(), reason="run `make conformance-suite`"),
 ]
 RUNS = [(way, revision) for way in WAYS for revision in way.revisions]
-results: dict[tuple[str, str], Checks] = {}
+# Runs of the suite at once: most of each is waiting.
+AT_ONCE = 4
 
 
 @contextlib.contextmanager
@@ -49,42 +52,80 @@ def config(way: Way, port: int) -> str:
     return f"gateways:\n  default: {{port: {{port}}}}\nmcp:\n{more}  targets:\n  - name: one\n    {target}\n{second}"
 
 
-def complete(url: str, way: Way, revision: str, folder: Path) -> Checks:
-    """Run all scenarios, and those that fail unexpectedly alone once more."""
-    found = conformance.run(url, revision, folder / "all")
-    direct = results.get(("direct", revision), found)
-    for again in range(1, conformance.TRIES):
-        for scenario in [name for name, checks in found.items() if name not in way.exceptions]:
-            checks = found[scenario]
-            if conformance.worse(direct.get(scenario, checks), checks) or not conformance.passed(checks):
-                found |= conformance.run(url, revision, folder / f"{scenario}{again}", scenario)
-    return found
+class Runs:
+    """Runs of the suite, several at once; each run has a server of its own."""
+
+    def __init__(self, resting: Pool, folder: Path) -> None:
+        self.results: dict[tuple[str, str], Checks] = {}
+        self._resting = resting
+        self._folder = folder
+        self._taking = threading.Lock()
+
+    def all(self, wanted: list[tuple[Way, str]]) -> None:
+        """Run what is wanted, the direct runs first: others are compared with them."""
+        direct = [(WAYS[0], revision) for revision in dict.fromkeys(revision for _, revision in wanted)]
+        others = [(way, revision) for way, revision in wanted if way.target is not None]
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            for part in (direct, others):
+                for _ in pool.map(lambda pair: self._run(*pair), part):
+                    pass
+
+    def _run(self, way: Way, revision: str) -> None:
+        place = self._folder / f"{way.name}{revision}"
+        with server(self._folder / f"{way.name}{revision}.log", *way.words) as port, self._gateway(way, port) as url:
+            self.results[way.name, revision] = self._complete(f"{url}/mcp", way, revision, place)
+
+    @contextlib.contextmanager
+    def _gateway(self, way: Way, port: int) -> Iterator[str]:
+        if way.target is None:
+            yield f"http://127.0.0.1:{port}"
+            return
+        key: Key = (way.workers, "{}", "")
+        with self._taking:
+            running = self._resting.take(config(way, port), key)
+        try:
+            yield running.url
+        finally:
+            log = running.log()
+            with self._taking:
+                self._resting.give_back(key, running)
+            assert "Traceback" not in log, log
+
+    def _complete(self, url: str, way: Way, revision: str, folder: Path) -> Checks:
+        """Run all scenarios, and those that fail unexpectedly alone once more."""
+        found = conformance.run(url, revision, folder / "all")
+        direct = self.results.get(("direct", revision), found)
+        for again in range(1, conformance.TRIES):
+            for scenario in [name for name, checks in found.items() if name not in way.exceptions]:
+                checks = found[scenario]
+                if conformance.worse(direct.get(scenario, checks), checks) or not conformance.passed(checks):
+                    found |= conformance.run(url, revision, folder / f"{scenario}{again}", scenario)
+        return found
 
 
-@pytest.fixture
-def ran(gateway: Callable[..., Any], tmp_path: Path) -> Callable[[Way, str], Checks]:
-    """`ran(way, revision)` runs the suite, once for each."""
+@pytest.fixture(scope="module")
+def results(
+    request: pytest.FixtureRequest, resting: Pool, tmp_path_factory: pytest.TempPathFactory
+) -> dict[tuple[str, str], Checks]:
+    """What the suite says of every run that the selected tests look at."""
+    wanted: list[tuple[Way, str]] = []
+    for item in request.session.items:
+        if item.path == Path(__file__):
+            call = getattr(item, "callspec", None)
+            wanted += RUNS if call is None else [(call.params["way"], call.params["revision"])]
+    runs = Runs(resting, tmp_path_factory.mktemp("conformance"))
+    runs.all([pair for pair in RUNS if pair in wanted])
+    return runs.results
 
-    def run(way: Way, revision: str) -> Checks:
-        if (way.name, revision) not in results:
-            if way.target is not None:
-                run(WAYS[0], revision)
-            with server(tmp_path / f"{way.name}{revision}.log", *way.words) as port:
-                url = f"http://127.0.0.1:{port}" if way.target is None else gateway(config(way, port), way.workers).url
-                results[way.name, revision] = complete(f"{url}/mcp", way, revision, tmp_path / f"{way.name}{revision}")
-        return results[way.name, revision]
 
-    return run
+Results = dict[tuple[str, str], Checks]
 
 
 @pytest.mark.parametrize(("way", "revision"), RUNS, ids=[f"{way.name}-{revision}" for way, revision in RUNS])
-def test_what_passes_directly_passes_through_the_gateway(
-    ran: Callable[[Way, str], Checks], way: Way, revision: str
-) -> None:
-    direct = ran(WAYS[0], revision)
+def test_what_passes_directly_passes_through_the_gateway(results: Results, way: Way, revision: str) -> None:
+    direct, through = results["direct", revision], results[way.name, revision]
     failing = [scenario for scenario, checks in direct.items() if not conformance.passed(checks)]
     assert not failing, "the server is not conformant itself"
-    through = ran(way, revision)
     assert set(through) == set(direct)
     lost = {
         scenario: conformance.worse(checks, through[scenario])
@@ -94,18 +135,16 @@ def test_what_passes_directly_passes_through_the_gateway(
     assert not {scenario: checks for scenario, checks in lost.items() if checks}
 
 
-def test_every_exception_is_one(ran: Callable[[Way, str], Checks]) -> None:
+def test_every_exception_is_one(results: Results) -> None:
     for way in WAYS:
-        pairs = [(ran(WAYS[0], revision), ran(way, revision)) for revision in way.revisions]
+        pairs = [(results["direct", revision], results[way.name, revision]) for revision in way.revisions]
         for scenario in way.exceptions:
             assert any(
                 scenario in direct and conformance.worse(direct[scenario], through[scenario]) for direct, through in pairs
             ), (way.name, scenario)
 
 
-def test_the_list_of_results_is_current(ran: Callable[[Way, str], Checks]) -> None:
-    for way, revision in RUNS:
-        ran(way, revision)
+def test_the_list_of_results_is_current(results: Results) -> None:
     text = conformance.table(results)
     if os.environ.get("HEADGATE_REGOLD"):
         RESULTS.write_text(text)

@@ -20,6 +20,8 @@ from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from tests.end_to_end.processes import children_of, command_line
 
+pytestmark = pytest.mark.warm
+
 ASKING = Path(__file__).resolve().parents[1] / "peers" / "asking_server.py"
 ACCEPT = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 SAMPLE = f'stdio: {{cmd: "{sys.executable}", args: ["-m", "headgate.sample.mcp_server"]}}'

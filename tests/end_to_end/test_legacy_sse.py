@@ -20,6 +20,8 @@ from mcp.types import CreateMessageResult, TextContent
 from tests.end_to_end.processes import children_of
 from tests.end_to_end.test_federation import INITIALIZE, SAMPLE, Raw, asking, config
 
+pytestmark = pytest.mark.warm
+
 
 @asynccontextmanager
 async def client(running: Any, path: str = "/sse", **options: Any) -> AsyncIterator[ClientSession]:

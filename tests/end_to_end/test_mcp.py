@@ -14,6 +14,8 @@ from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from tests.end_to_end.processes import children_of
 
+pytestmark = pytest.mark.warm
+
 STDIO = """
 gateways:
   default: {port: {port}}

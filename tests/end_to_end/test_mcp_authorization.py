@@ -11,6 +11,8 @@ import pytest
 from tests.end_to_end.test_federation import SAMPLE, Raw, asking, config
 from tests.end_to_end.test_identity import JWKS, token
 
+pytestmark = pytest.mark.warm
+
 RULES = """
   policies:
     jwtAuth: {issuer: "https://idp.test", audiences: [api], jwks: 'JWKS', mode: optional}

@@ -5,6 +5,7 @@ every kind of credential out.
 from __future__ import annotations
 
 import base64
+import concurrent.futures
 import json
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -17,6 +18,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from tests.end_to_end.recorder import Record, Recorder
 from tests.end_to_end.test_federation import ACCEPT, INITIALIZE, SAMPLE, messages
 from tests.end_to_end.test_identity import ISSUER, JWKS, token
+
+pytestmark = pytest.mark.warm
 
 TOKEN = token(exp=4_000_000_000)
 API_KEY = "inbound-api-key-0001"
@@ -172,8 +175,14 @@ def test_credentials_of_clients_stay_here(gateway: Callable[..., Any], recorder:
         })  # fmt: skip
     text = "gateways: {default: {port: {port}}}\nroutes: " + json.dumps(routes) + "\n"
     running = gateway(text)
-    for key, way, _out, transport in cases():
+
+    def used(case: tuple[str, str, str, str]) -> None:
+        key, way, _out, transport = case
         use(f"{running.url}/{key}/mcp", INBOUND[way].fields, INBOUND[way].query, "" if transport == "plain" else "t_")
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for _ in pool.map(used, cases()):
+            pass
     faults = []
     for key, way, out, _transport in cases():
         seen = list(recorder.seen[key])

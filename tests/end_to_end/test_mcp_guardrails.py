@@ -15,6 +15,8 @@ from tests.end_to_end.test_identity import JWKS, token
 
 from headgate.dialect.mcp.ext_mcp import McpRequestResult, McpResponseResult
 
+pytestmark = pytest.mark.warm
+
 ALL = "methods: {'*': full}"
 
 

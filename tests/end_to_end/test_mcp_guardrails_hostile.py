@@ -23,6 +23,8 @@ from tests.end_to_end.test_mcp_guardrails import changed, guarded
 
 from headgate.dialect.mcp.ext_mcp import McpResponseResult
 
+pytestmark = pytest.mark.warm
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mcp-guardrails"
 CALLS = "methods: {tools/call: full}"
 

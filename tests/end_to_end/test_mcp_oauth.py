@@ -20,6 +20,8 @@ import httpx
 import pytest
 from tests.end_to_end.test_identity import JWKS, RSA_KEY, token
 
+pytestmark = pytest.mark.warm
+
 ROOT = Path(__file__).resolve().parents[2]
 PROVIDER = ROOT / "build" / "node" / "node_modules" / "oidc-provider" / "lib" / "index.js"
 ACCEPT = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
@@ -364,7 +366,7 @@ def test_the_official_client_finds_its_way(gateway: Callable[..., Any]) -> None:
         text = text.replace('[api, "api://second"]', f'["{resource}"]').replace("http://gw.test/mcp", resource)
         text = text.replace("scopesSupported: [read, write]", "scopesSupported: [mcp]").replace("PROVIDER", "")
         running.write(text.replace("MORE", "authorization: {rules: ['jwt.sub == \"ada\"']}"))
-        running.wait_log("generation=2")
+        running.wait_log("configuration reloaded")
         found: dict[str, str] = {}
 
         async def redirect(location: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -29,13 +29,14 @@ KINDS = {
     "entra": OWN_CLIENT,
 }
 pytestmark = [
+    pytest.mark.warm,
     pytest.mark.node,
     pytest.mark.timeout(180),
     pytest.mark.skipif(shutil.which("node") is None or not PROVIDER.exists(), reason="run `make node-peers`"),
 ]
 
 
-def started(running: Any, kind: str, own: bool, back: str = BACK) -> tuple[subprocess.Popen[str], str]:
+def started(running: Any, kind: str, own: bool, backs: Sequence[str] = (BACK,)) -> tuple[subprocess.Popen[str], str]:
     """Start the authorization server, and have the gateway protect its MCP server with it; returns its issuer, too."""
     resource = f"{running.url}/mcp"
     command = ["node", str(ROOT / "tests" / "peers" / "oauth_server.mjs"), str(PROVIDER), resource, kind]
@@ -46,10 +47,10 @@ def started(running: Any, kind: str, own: bool, back: str = BACK) -> tuple[subpr
     issuer = peer.stdout.readline().strip()
     text = CONFIG.replace("jwks: 'JWKS'\n", "\n").replace("PROVIDER", f"provider: {{{kind}: {{}}}}{KINDS[kind]}")
     text = text.replace("ISSUER", issuer).replace('[api, "api://second"]', f'["{resource}"]').replace("http://gw.test/mcp", resource)
-    text = text.replace(BACK, back)
+    text = text.replace(BACK, "', '".join(backs))
     text = text.replace("scopesSupported: [read, write]", "scopesSupported: [mcp]")
     running.write(text.replace("MORE", "authorization: {rules: ['jwt.sub == \"ada\"']}"))
-    running.wait_log("generation=2")
+    running.wait_log("configuration reloaded")
     return peer, issuer
 
 

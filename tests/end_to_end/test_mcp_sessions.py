@@ -15,6 +15,8 @@ import httpx
 import pytest
 from tests.end_to_end.test_federation import ACCEPT, INITIALIZE, SAMPLE, Raw, children, config, messages
 
+pytestmark = pytest.mark.warm
+
 KEYS = "  policies: {apiKey: {keys: [{key: ada}, {key: bob}]}}\n"
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 KINDS = ("stdio", "remote", "remotes", "mixed")

@@ -12,6 +12,8 @@ import httpx
 import pytest
 from tests.end_to_end.test_federation import SAMPLE, Raw, asking, config, messages
 
+pytestmark = pytest.mark.warm
+
 ADD = """frontendPolicies:
   accessLog:
     add:

@@ -20,6 +20,8 @@ import pytest
 from mcp import ClientSession, types
 from mcp.client.streamable_http import streamable_http_client
 
+pytestmark = pytest.mark.warm
+
 ROOT = Path(__file__).resolve().parents[2]
 NEW = "2026-07-28"
 SPACE = "io.modelcontextprotocol/"

@@ -12,6 +12,8 @@ from tests.end_to_end.test_mcp_sessions import KEYS, PING, begun, wait_for
 from tests.end_to_end.test_mcp_telemetry import lines
 from tests.end_to_end.test_modern import SAMPLE, Modern, Started, config, process, remote, server
 
+pytestmark = pytest.mark.warm
+
 __all__ = ["server"]
 KINDS = ("remote", "process", "mixed")
 LIST = {**PING, "method": "tools/list"}

@@ -16,6 +16,8 @@ from tests.end_to_end.test_legacy_sse import RawSse
 from tests.end_to_end.test_mcp_credentials import OUTBOUND, TOKEN, jwt_auth, target_of, use
 from tests.end_to_end.test_modern import NEW, SPACE, Listening, Modern, messages, process, remote, server
 
+pytestmark = pytest.mark.warm
+
 __all__ = ["server"]
 LEGACY = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 DOCUMENT = {

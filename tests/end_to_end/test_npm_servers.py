@@ -21,6 +21,7 @@ CLIENT = Path(__file__).resolve().parents[1] / "peers" / "federated_client.mjs"
 SERVERS = {"everything": "everything", "files": "filesystem", "memory": "memory", "thinking": "sequential-thinking"}
 
 pytestmark = [
+    pytest.mark.warm,
     pytest.mark.node,
     pytest.mark.timeout(240),
     pytest.mark.skipif(

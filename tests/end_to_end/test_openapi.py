@@ -16,6 +16,8 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from tests.end_to_end.test_federation import SAMPLE, Raw, client, config
 
+pytestmark = pytest.mark.warm
+
 DOCUMENT: dict[str, Any] = {
     "openapi": "3.0.3",
     "info": {"title": "Pets", "version": "7"},

@@ -18,6 +18,7 @@ INSPECTOR = MODULES / ".bin" / "mcp-inspector"
 EVERYTHING = MODULES / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js"
 
 pytestmark = [
+    pytest.mark.warm,
     pytest.mark.node,
     pytest.mark.skipif(shutil.which("node") is None or not INSPECTOR.exists(), reason="run `make node-peers`"),
 ]

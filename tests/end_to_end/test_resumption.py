@@ -13,6 +13,8 @@ import httpx
 import pytest
 from tests.end_to_end.test_federation import SAMPLE, Raw, asking, config
 
+pytestmark = pytest.mark.warm
+
 
 class Events:
     """A GET stream of a session: `next()` gives id and message."""

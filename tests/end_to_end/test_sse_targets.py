@@ -16,6 +16,8 @@ import pytest
 from mcp.types import CreateMessageResult, TextContent
 from tests.end_to_end.test_federation import SAMPLE, Raw, client, config, messages
 
+pytestmark = pytest.mark.warm
+
 PEER = Path(__file__).resolve().parents[1] / "peers" / "sdk_server.py"
 
 

@@ -17,6 +17,8 @@ from tests.end_to_end.test_federation import ACCEPT, INITIALIZE, SAMPLE, Raw, co
 from tests.end_to_end.test_identity import token
 from tests.end_to_end.test_mcp_credentials import TRANSPORTS, jwt_auth, target_of, use
 
+pytestmark = pytest.mark.warm
+
 
 @pytest.fixture
 def recorder() -> Iterator[Recorder]:

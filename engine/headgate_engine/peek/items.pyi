@@ -7,7 +7,7 @@ from headgate_engine.peek.rpc import Message
 class Item:
     """One item of a list."""
 
-    def __init__(self) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Raise TypeError."""
     @property
     def raw(self) -> bytes:

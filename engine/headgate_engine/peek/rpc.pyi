@@ -22,7 +22,7 @@ class NotAMessage(ValueError):
 class Message:
     """One message, made by parse()."""
 
-    def __init__(self) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Raise TypeError."""
     @property
     def kind(self) -> Kind: ...

@@ -6,7 +6,7 @@ import enum
 import json
 
 from headgate_engine.peek.json cimport (
-    R_ERROR, R_ID, R_JSONRPC, R_METHOD, R_NAME, R_PARAMS, R_RESULT, R_RESULT_CURSOR, R_RESULT_TASK_ID,
+    R_ERROR, R_JSONRPC, R_METHOD, R_NAME, R_RESULT, R_RESULT_CURSOR, R_RESULT_TASK_ID,
     R_RESULT_TASK_OWN_ID, R_TASK, R_URI, RpcPeek)
 from headgate_engine.peek.scan cimport J_ARRAY, J_NULL, J_NUMBER, J_OBJECT, J_STRING
 

@@ -1,0 +1,207 @@
+"""A running `headgate` as tests see it, and a pool of those that serve one test after the other."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.end_to_end.processes import children_of
+
+READY_SECONDS = 20.0
+
+
+def free_port() -> int:
+    """A port nobody listens on now."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+class Gateway:
+    """One process tree. `port` is its traffic port, {port} in the configuration; `spare` is another that is free."""
+
+    def __init__(
+        self, folder: Path, text: str, workers: int, environment: dict[str, str], settings: str = ""
+    ) -> None:
+        self.port, self.admin, self.stats, self.readiness, self.spare = (free_port() for _ in range(5))
+        self.path = folder / "config.yaml"
+        self.log_path = folder / "log.txt"
+        self._workers = workers
+        self._settings = textwrap.indent(textwrap.dedent(settings).strip("\n"), "  ")
+        self.write(text)
+        self._log = self.log_path.open("wb")
+        self._log_start = 0
+        self._counted: dict[str, float] = {}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "headgate.cli.main", "-f", str(self.path)],
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **environment},
+        )
+
+    def write(self, text: str) -> None:
+        """Write the configuration, atomically as editors do."""
+        head = textwrap.dedent(
+            f"""\
+            config:
+              workerThreads: {self._workers}
+              adminAddr: 127.0.0.1:{self.admin}
+              statsAddr: 127.0.0.1:{self.stats}
+              readinessAddr: 127.0.0.1:{self.readiness}
+            """
+        )
+        if self._settings:
+            head += self._settings + "\n"
+        body = textwrap.dedent(text).replace("{port}", str(self.port))
+        new = self.path.with_suffix(".new")
+        new.write_text(head + body)
+        new.rename(self.path)
+
+    def wait_ready(self) -> None:
+        deadline = time.monotonic() + READY_SECONDS
+        while time.monotonic() < deadline:
+            assert self.process.poll() is None, self.log()
+            with contextlib.suppress(OSError):
+                if self.fetch(f"http://127.0.0.1:{self.readiness}/healthz/ready")[0] == 200:
+                    return
+            time.sleep(0.02)
+        raise AssertionError(f"not ready: {self.log()}")
+
+    @staticmethod
+    def fetch(url: str, method: str = "GET", **options: object) -> tuple[int, str]:
+        """Status and text of one request."""
+        request = urllib.request.Request(url, method=method, **options)  # type: ignore[arg-type]
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def log(self) -> str:
+        """What it has logged since the test has it."""
+        return self.log_path.read_bytes()[self._log_start :].decode(errors="replace")
+
+    def wait_log(self, text: str, seconds: float = 10.0) -> None:
+        deadline = time.monotonic() + seconds
+        while text not in self.log():
+            assert time.monotonic() < deadline, f"{text!r} not in {self.log()[-3000:]}"
+            time.sleep(0.02)
+
+    def worker_pids(self) -> list[int]:
+        return children_of(self.process.pid)
+
+    def metric(self, start: str) -> float:
+        """Sum of the samples whose line begins with `start`, since the test has the gateway."""
+        return sum(
+            value - self._counted.get(name, 0.0) for name, value in self._samples().items() if name.startswith(start)
+        )
+
+    def _samples(self) -> dict[str, float]:
+        _, page = self.fetch(f"http://127.0.0.1:{self.stats}/metrics")
+        pairs = (line.rsplit(" ", 1) for line in page.splitlines() if line and not line.startswith("#"))
+        return {name: float(value) for name, value in pairs}
+
+    # -- for one test after the other ----------------------------------------------------------------------------------
+    def rest(self) -> None:
+        """Have it forget its configuration, and with it all sessions and processes."""
+        self._log_start = self.log_path.stat().st_size
+        self.port = free_port()
+        self.write(NOTHING)
+
+    def rested(self) -> bool:
+        """Whether it has."""
+        return f":{self.port}\n" in self.log() and "configuration reloaded" in self.log()
+
+    def wake(self, text: str) -> None:
+        """Serve another configuration on ports of its own."""
+        self._log_start = self.log_path.stat().st_size
+        self.port, self.spare = free_port(), free_port()
+        self._counted = self._samples()
+        self.write(text)
+        deadline = time.monotonic() + READY_SECONDS
+        while "configuration reloaded" not in self.log():
+            assert time.monotonic() < deadline, self.log()
+            assert "Failed to reload" not in self.log(), self.log()
+            time.sleep(0.02)
+        self._log_start = self.log_path.stat().st_size
+
+    def fit(self) -> bool:
+        """Whether another test may have it: nothing of it has ended."""
+        return self.process.poll() is None and "worker restarted" not in self.log() and "draining" not in self.log()
+
+    def stop(self) -> int:
+        """SIGTERM; the exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+
+
+NOTHING = "gateways: {default: {port: {port}}}\n"
+Key = tuple[int, str, str]
+MOST_RESTING = 6
+
+
+class Pool:
+    """Gateways that rest between two tests. What they are started with is the same for both: `key`."""
+
+    def __init__(self, folder: Callable[[], Path]) -> None:
+        self._folder = folder
+        self._resting: list[tuple[Key, Gateway]] = []
+
+    def take(self, text: str, key: Key) -> Gateway:
+        """A gateway with this configuration."""
+        found = next((one for one in self._resting if one[0] == key and one[1].rested()), None)
+        if found is not None:
+            self._resting.remove(found)
+            found[1].wake(text)
+            return found[1]
+        workers, environment, settings = key
+        for attempt in range(3):
+            running = Gateway(self._folder(), text, workers, json.loads(environment), settings)
+            try:
+                running.wait_ready()
+            except AssertionError:
+                # Another program of this machine took a port that was free a moment ago.
+                if attempt == 2 or "Address already in use" not in running.log():
+                    raise
+                continue
+            return running
+        raise AssertionError("unreachable")
+
+    def give_back(self, key: Key, running: Gateway) -> None:
+        """Let it rest, or stop it."""
+        if not running.fit():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                running.stop()
+            return
+        running.rest()
+        self._resting.append((key, running))
+        if len(self._resting) > MOST_RESTING:
+            self._resting.pop(0)[1].stop()
+
+    def close(self) -> None:
+        """Stop all of them."""
+        for _, running in self._resting:
+            running.process.send_signal(signal.SIGTERM)
+        for _, running in self._resting:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                running.stop()
