@@ -67,6 +67,9 @@ routes:
   policies: {urlRewrite: {path: {prefix: /v1/chat/completions}}}
   backends: [{ai: {name: b, provider: {openAI: {model: m}}}, policies: {ai: {promptGuard: {request: [{webhook: {target: {host: "127.0.0.1:1"}}}]}}}}]
 - gateways: default
+  matches: [{path: {pathPrefix: /exchanged}}]
+  backends: [{host: "127.0.0.1:1", policies: {backendAuth: {oauthTokenExchange: {host: "127.0.0.1:1"}}}}]
+- gateways: default
   matches: [{path: {pathPrefix: /away}}]
   policies:
     oidc:
@@ -125,6 +128,8 @@ POLICIES: dict[str, Ask] = {
     "apiKey: invalid": Ask("/key", "authorization: Bearer bad\r\n"),
     "basicAuth: no": Ask("/basic"),
     "basicAuth: invalid": Ask("/basic", "authorization: Basic YWRhOmJhZA==\r\n"),
+    "backendAuth: failed": Ask("/exchanged", "authorization: Bearer x\r\n"),
+    "backendAuth: invalid": Ask("/exchanged"),
     "oidc 400": Ask("/login/done?state=x"),
     "oidc 401": Ask("/login"),
     "oidc 500": Ask("/away"),
@@ -221,8 +226,9 @@ def test_the_table_holds(send: Any) -> None:
     for name, row, what in rows:
         answer = send(what)
         assert answer.status == row.status, (name, answer)
-        if name == "upstream_failed":
-            assert answer.body == "upstream call failed: Connection refused"
+        if name in ("upstream_failed", "backendAuth: failed"):
+            assert answer.body.startswith(f"{row.body}: ")
+            assert answer.body.endswith("Connection refused")
         else:
             assert answer.body == row.body, (name, answer)
         kind = answer.fields.get("content-type")

@@ -28,6 +28,34 @@ routes:
   backends:
   - host: "127.0.0.1:1"
     policies: {backendAuth: {key: {file: FOLDER/secret}}}
+- name: signed
+  matches: [{path: {pathPrefix: /signed}}]
+  backends:
+  - host: "127.0.0.1:BACKEND"
+    policies:
+      backendAuth:
+        aws: {accessKeyId: AKIA1, secretAccessKey: CANARY-aws-secret, sessionToken: CANARY-aws-token, region: r-1, serviceName: s}
+- name: entra
+  matches: [{path: {pathPrefix: /entra}}]
+  backends:
+  - host: "127.0.0.1:BACKEND"
+    policies:
+      backendAuth:
+        azure: {explicitConfig: {clientSecret: {tenant_id: t, client_id: c, client_secret: CANARY-azure-secret}}}
+- name: google
+  matches: [{path: {pathPrefix: /google}}]
+  backends:
+  - host: "127.0.0.1:BACKEND"
+    policies: {backendAuth: {gcp: {credential: '{"type": "service_account", "private_key": "CANARY-google-key"}'}}}
+- name: exchanged
+  matches: [{path: {pathPrefix: /exchanged}}]
+  backends:
+  - host: "127.0.0.1:BACKEND"
+    policies:
+      backendAuth:
+        oauthTokenExchange:
+          host: "127.0.0.1:BACKEND"
+          clientAuth: {method: clientSecretPost, clientId: c, clientSecret: CANARY-exchange-secret}
 - name: login
   matches: [{path: {pathPrefix: /login}}]
   policies:
@@ -70,10 +98,13 @@ def test_no_marker_shows_in_logs_dump_metrics_or_errors(gateway, upstream, tmp_p
             connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}")
 
     (tmp_path / "secret").write_text("CANARY-file-key\n")
-    text = CONFIG.replace("BACKEND", str(upstream(script))).replace("FOLDER", str(tmp_path))
-    running = gateway(text, environment={"RUST_LOG": "trace", "OIDC_COOKIE_SECRET": "5a" * 32})
+    place = upstream(script)
+    text = CONFIG.replace("BACKEND", str(place)).replace("FOLDER", str(tmp_path))
+    running = gateway(text, environment={"RUST_LOG": "trace", "OIDC_COOKIE_SECRET": "5a" * 32, "AZURE_AUTHORITY_HOST": f"http://127.0.0.1:{place}"})
     paths = ("/keyed", "/dead", "/identity?pass=CANARY-api-key&a=1", "/identity?pass=CANARY-wrong", "/identity")
     shown = [running.fetch(f"{running.url}{path}")[1] for path in paths]
+    shown += [running.fetch(f"{running.url}{path}")[1] for path in ("/signed", "/entra", "/google")]
+    shown.append(running.fetch(f"{running.url}/exchanged", headers={"authorization": "Bearer CANARY-of-a-client"})[1])
     shown.append(running.fetch(f"{running.url}/v1/chat/completions", "POST", data=b'{"model":"m"}')[1])
     shown.append(running.fetch(f"{running.url}/v1/chat/completions", "POST", data=b'{"model":"other"}')[1])
     sent = b"".join(seen)
@@ -81,6 +112,12 @@ def test_no_marker_shows_in_logs_dump_metrics_or_errors(gateway, upstream, tmp_p
     assert b"authorization: Bearer CANARY-llm-key" in sent
     assert b"GET /identity?a=1&upstreamkey=CANARY-query-key " in sent
     assert b"cookie: sid=CANARY-extra-key" in sent
+    assert b"x-amz-security-token: CANARY-aws-token" in sent
+    assert b"client_secret=CANARY-azure-secret" in sent
+    assert b"subject_token=CANARY-of-a-client" in sent
+    assert b"client_secret=CANARY-exchange-secret" in sent
+    assert b"CANARY-aws-secret" not in sent
+    assert b"CANARY-google-key" not in sent
     assert b"x-shown: <redacted>" in sent
     assert b"CANARY-api-key" not in sent
     # A reload that fails, one that works, and everything an operator can look at.

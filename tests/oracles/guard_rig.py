@@ -24,6 +24,7 @@ from headgate.ir.process import UpstreamSettings
 from headgate.net.authority import own_authority
 from headgate.net.dial import Dialer
 from headgate.net.dns import Resolver
+from headgate.policy.cloud.store import CredentialStore
 from headgate.policy.environment import Environment
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.pool import Pool
@@ -116,7 +117,11 @@ class Rig:
         def no_keys(_: object) -> Any:
             raise AssertionError
 
-        return Environment(self.segment, 1 << 20, no_keys, self.client, self.worker.spawn)
+        credentials = CredentialStore(self.worker.spawn)
+        credentials.calls.client = self.client
+        return Environment(
+            self.segment, 1 << 20, no_keys, self.client, self.worker.spawn, credentials=credentials
+        )
 
     def guards(self, text: str) -> Guards:
         """Compiled guards; `{port}` is the service's."""

@@ -46,6 +46,8 @@ cdef class RequestContext:
     cdef public bytes api_key_text              # that key, as presented
     cdef public tuple allowed_models            # patterns of models that it may use; None: all
     cdef public str basic_user                  # user name of basic authentication
+    # -- what signs the request at its end, where that depends on the request (AwsKeys); None: the plan knows it -----------
+    cdef public object signing_keys
     # -- what policies hand on to expressions: `metadata`, `extauthz`, `extproc` ... by name; None: nothing yet ------------
     cdef public dict metadata
     cdef public dict dynamic

@@ -51,7 +51,7 @@ class RequestContext:
     jwt: verified claims, jwt_token: the token they came in. api_key: metadata of the presented key,
     api_key_text: the key. basic_user: name that basic authentication proved. metadata: what transformations
     set. dynamic: what external services said, by name (`extauthz`, `extproc`). All None until a step sets them.
-    secure: the client's connection is TLS.
+    secure: the client's connection is TLS. signing_keys: AwsKeys of this request alone.
     """
 
     jwt: dict[str, object] | None
@@ -61,6 +61,7 @@ class RequestContext:
     allowed_models: tuple[ModelPattern, ...] | None
     llm: LlmCall | None
     basic_user: str | None
+    signing_keys: object | None
     metadata: dict[str, object] | None
     dynamic: dict[str, object] | None
     secure: bool

@@ -145,6 +145,7 @@ cdef void recycle_context(RequestContext ctx) noexcept:
     ctx.api_key_text = None
     ctx.allowed_models = None
     ctx.basic_user = None
+    ctx.signing_keys = None
     ctx.metadata = None
     ctx.dynamic = None
     ctx.connection = None

@@ -219,6 +219,9 @@ cdef class Exchange(Sink):
                 self.pool = self.backend.pool
             elif not self._pick_endpoint():
                 return self.respond(self.worker.reply(REPLY_NO_HEALTHY_BACKENDS))
+            # Signatures are made of the request as it leaves.
+            if self.backend.final_steps and self._guarded_steps(self.backend.final_steps) != CONTINUE:
+                return self.respond(self.ctx.reply)
             return self._connect(False)
         self.stage = STAGE_BODY
         return self._want_body()
@@ -309,7 +312,7 @@ cdef class Exchange(Sink):
         self.backend = choice.plan
         self.ctx.backend = choice.plan
         self.tap = choice.tap
-        self.pool = choice.plan.pool
+        self.pool = choice.pool
         self.endpoint = choice.endpoint
         self.judged = self.left = False
         if self.endpoint is not None:

@@ -23,6 +23,7 @@ cdef class PublicModel:
 cdef class LlmChoice:
     cdef Reply reply                     # refused, or answered here (model list)
     cdef BackendPlan plan
+    cdef object pool                     # link.pool.Pool
     cdef ResponseTap tap
     cdef Endpoint endpoint               # None: its health is not watched
     cdef int spare                       # other targets that may be tried

@@ -146,6 +146,7 @@ cdef class ModelRouter:
         self._point(ctx, call, target)
         call.begin(ctx)
         choice.plan = target.plan
+        choice.pool = target.plan.pool if lane.pool is None else lane.pool
         choice.endpoint = target.endpoint
         choice.spare = (<ModelEntry>call.entry).size - 1
         return choice
@@ -342,8 +343,9 @@ cdef class ModelRouter:
         head.set_target(new, len(new))
         # Usage is read from the answer: a coding that the client alone asked for would hide it.
         head.drop_field(b"accept-encoding", 15)
-        if target.plan.authority is not None:
-            head.set_authority(target.plan.authority, len(target.plan.authority))
+        authority = target.plan.authority if (<LlmLane>call.lane).pool is None else (<LlmLane>call.lane).authority
+        if authority is not None:
+            head.set_authority(<bytes>authority, len(<bytes>authority))
         return 0
 
 
@@ -362,7 +364,7 @@ cdef Reply render(RequestContext ctx):
         if suffix:
             new = lane.path_for(call, b"", b"", suffix)
             ctx.head.set_target(new, len(new))
-    elif lane.adapt is not None and call.object_end >= 0:
+    if lane.adapt is not None and (lane.translation is not None or call.object_end >= 0):
         ctx.replace_body(lane.adapt(ctx.body, call.streaming))
     if edits is not None and edits.final and call.object_end >= 0:
         ctx.replace_body(finally_edited(ctx, edits))

@@ -12,14 +12,18 @@ cdef class LlmLane:
     # One client format at one provider.
     cdef readonly str client, upstream
     cdef readonly object translation     # None: the provider speaks the client's format
-    cdef readonly object adapt           # adapt(body, streaming) -> body: a provider's dialect of a native format
+    cdef readonly object adapt           # adapt(body, streaming) -> body: a provider's dialect of a format
+    cdef readonly object spell           # spell(model) -> model as the provider's paths have it; None: as it is
     cdef readonly object stream_error    # stream_error(message) -> bytes, in the client's format
     cdef bytes head                      # of the path; None: the client's path behind `prefix`
     cdef bytes tail, stream_tail         # behind the model; head alone when tail is None
     cdef bytes prefix, strip
     cdef readonly bint keep_query, keep_path
+    cdef public object pool              # link.pool.Pool of another host than the provider's; None: the plan's
+    cdef public bytes authority          # of that host
     cdef bytes query                     # what the provider's path always has behind its `?`
     cdef bytes path_for(self, LlmCall call, bytes path, bytes query, str suffix)
+    cdef bytes segment(self, LlmCall call)
 
 cdef class LlmEdits:
     cdef readonly dict overrides, defaults     # name -> raw JSON

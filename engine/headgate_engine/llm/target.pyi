@@ -33,8 +33,9 @@ class _Path(Protocol):
 class LlmLane:
     """One client format at one provider. translation: see headgate.backend.llm.translation; None passes bodies on.
 
-    adapt(body, streaming) makes a provider's dialect of a native body; stream_error(message) is the event that tells
-    the client that a stream broke.
+    adapt(body, streaming) makes a provider's dialect of a format; stream_error(message) is the event that tells the
+    client that a stream broke; spell(model) is the model as paths have it. pool and
+    authority: of another host than the provider's.
     """
 
     def __init__(
@@ -46,7 +47,10 @@ class LlmLane:
         translation: object = ...,
         adapt: Callable[[bytes, bool], bytes] | None = ...,
         stream_error: Callable[[str], bytes] | None = ...,
+        spell: Callable[[str], str] | None = ...,
     ) -> None: ...
+    pool: object | None
+    authority: bytes | None
     @property
     def client(self) -> str: ...
     @property
@@ -57,6 +61,8 @@ class LlmLane:
     def adapt(self) -> Any: ...
     @property
     def stream_error(self) -> Any: ...
+    @property
+    def spell(self) -> Any: ...
     @property
     def keep_query(self) -> bool: ...
     @property

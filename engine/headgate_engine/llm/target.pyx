@@ -19,11 +19,13 @@ SAFE = "@"
 
 
 cdef class LlmLane:
-    def __init__(self, str client, str upstream, *, path, translation=None, adapt=None, stream_error=None):
+    def __init__(self, str client, str upstream, *, path, translation=None, adapt=None, stream_error=None,
+                 spell=None):
         self.client = client
         self.upstream = upstream
         self.translation = translation
         self.adapt = adapt
+        self.spell = spell
         self.stream_error = stream_error
         self.head = None if path.head is None else path.head.encode()
         self.tail = None if path.tail is None else path.tail.encode()
@@ -46,10 +48,9 @@ cdef class LlmLane:
             rest = path[len(self.strip):] if self.strip and path.startswith(self.strip + b"/") else path
             found = self.prefix + rest
         elif suffix:
-            found = self.head + quote(call.model, safe=SAFE).encode() + suffix.encode()
+            found = self.head + self.segment(call) + suffix.encode()
         elif self.tail is not None:
-            found = self.head + quote(call.model, safe=SAFE).encode() + (
-                self.stream_tail if call.streaming else self.tail)
+            found = self.head + self.segment(call) + (self.stream_tail if call.streaming else self.tail)
         else:
             found = self.head
         if self.query:
@@ -57,6 +58,10 @@ cdef class LlmLane:
         if self.keep_query and len(query) > 1:
             found += b"&" + query[1:] if b"?" in found else query
         return found
+
+    cdef bytes segment(self, LlmCall call):
+        """The model as one segment of a path."""
+        return quote(call.model if self.spell is None else self.spell(call.model), safe=SAFE).encode()
 
 
 cdef class LlmEdits:

@@ -17,3 +17,6 @@ cdef class MintedCredentialStep(Step):
     cdef object mint
     cdef bytes value
     cdef int64_t until_ns
+
+# The location itself; ValueError for one where an expression reads.
+cdef CredentialLocation writable(CredentialLocation location)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # The provider kinds of routes with the name of the one they mean in `llm.models`.
 HOSTED: Final = {"openAI": "openai", "anthropic": "anthropic", "gemini": "gemini"}
 AZURE_KEYS: Final = ("resourceName", "resourceType", "apiVersion", "projectName")
+VERTEX_KEYS: Final = ("projectId", "region")
 
 
 def parse(backends: Backends, record: Record, name: str, options: BackendOptions) -> AiBackend | None:
@@ -56,8 +57,9 @@ def _members(
         own = options.under(backend_options(backends.context, record.get("policies")))
         if own.affinity is not None:
             backends.context.fault(Problem.UNSUPPORTED, record, "policies", " (sessionAffinity of an AI backend)")
-        llm_providers.check_auth(backends.context, vendor, record, own.auth)
+        own = replace(own, auth=llm_providers.with_default_auth(vendor, own.auth))
         edits = own.ai or NO_EDITS
+        elsewhere = llm_providers.rerank_target(vendor, place)
         provider = LlmProvider(
             kind=vendor.kind,
             family=vendor.family,
@@ -68,6 +70,8 @@ def _members(
             formats=vendor.formats,
             azure=vendor.azure,
             bedrock=vendor.bedrock,
+            vertex=vendor.vertex,
+            rerank=None if elsewhere is None else backends.endpoint(elsewhere, own),
         )
         yield LlmModel(
             key=f"ai/{name}/{record['name']}",
@@ -93,6 +97,9 @@ def _vendor(backends: Backends, record: Record) -> Vendor | None:
     if choice.get("bedrock") is not None:
         made = llm_providers.bedrock(backends.context, choice["bedrock"], "region")
         return replace(made, model=choice["bedrock"].get("model"))
+    if choice.get("vertex") is not None:
+        place = llm_providers.vertex(backends.context, choice["vertex"], VERTEX_KEYS)
+        return None if place is None else replace(place, model=choice["vertex"].get("model"))
     for key, name in HOSTED.items():
         if choice.get(key) is not None:
             return replace(llm_providers.hosted(name), model=choice[key].get("model"))

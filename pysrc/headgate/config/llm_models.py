@@ -25,6 +25,7 @@ from headgate.ir.tls import BackendTls
 
 ROUTER_NAME: Final = "llm:router"
 AZURE_KEYS: Final = ("azureResourceName", "azureResourceType", "azureApiVersion", "azureProjectName")
+VERTEX_KEYS: Final = ("vertexProject", "vertexRegion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +133,12 @@ class Models:
                 return llm_providers.azure(self.context, params, AZURE_KEYS)
             if choice != "bedrock" and params.get("awsRegion") is not None:
                 self.context.fault(Problem.CONFLICT, params, "awsRegion", "is for bedrock only")
-            for key in AZURE_KEYS:
-                if params.get(key) is not None:
-                    self.context.fault(Problem.CONFLICT, params, key, "is for azure only")
+            if choice == "vertex":
+                return llm_providers.vertex(self.context, params, VERTEX_KEYS)
+            for keys, kind in ((AZURE_KEYS, "azure"), (VERTEX_KEYS, "vertex")):
+                for key in keys:
+                    if params.get(key) is not None:
+                        self.context.fault(Problem.CONFLICT, params, key, f"is for {kind} only")
             if choice == "bedrock":
                 return llm_providers.bedrock(self.context, params, "awsRegion")
             return llm_providers.hosted(choice)
@@ -146,7 +150,8 @@ class Models:
         if place is None:
             return None
         options = self._options(record, found.params, found.defaults)
-        llm_providers.check_auth(self.context, vendor, record, options.auth)
+        options = replace(options, auth=llm_providers.with_default_auth(vendor, options.auth))
+        elsewhere = llm_providers.rerank_target(vendor, place)
         provider = LlmProvider(
             kind=vendor.kind,
             family=vendor.family,
@@ -157,6 +162,8 @@ class Models:
             formats=vendor.formats,
             azure=vendor.azure,
             bedrock=vendor.bedrock,
+            vertex=vendor.vertex,
+            rerank=None if elsewhere is None else self.backends.endpoint(elsewhere, options),
         )
         handle = record.get("id")
         edits, limits = llm_edits.of_model(self.context, record), llm_edits.DEFAULT_TIMEOUTS

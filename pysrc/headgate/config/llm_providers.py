@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from headgate.config.check import Record
@@ -11,8 +11,10 @@ from headgate.config.context import Context
 from headgate.document import fields
 from headgate.document.fields import Target
 from headgate.errors import Problem
-from headgate.ir.model import AzureResource, BedrockPlace, Family, ProviderFormat
-from headgate.ir.policy.backend_auth import BackendAuth, KeyAuth
+from headgate.ir.model import AzureResource, BedrockPlace, Family, ProviderFormat, VertexPlace
+from headgate.ir.policy.backend_auth import BackendAuth
+from headgate.ir.policy.cloud_auth import AwsAuth, AzureAuth, GcpAuth
+from headgate.policy.cloud.azure import FOUNDRY_SCOPE
 
 DEFAULT_PREFIX: Final = "/v1"
 OPENAI_FORMATS: Final = ("completions", "responses", "embeddings")
@@ -76,14 +78,18 @@ TELEMETRY_NAMES: Final = {"gemini": "gcp.gemini"}
 FAMILIES: Final = ("openai", "anthropic", "gemini", "azure")
 AZURE_HOSTS: Final = {"openAI": "openai.azure.com", "foundry": "services.ai.azure.com"}
 # Providers whose paths have nothing between the host and the format's own path.
-NO_PREFIX: Final = ("gemini", "azure", "bedrock")
+NO_PREFIX: Final = ("gemini", "azure", "bedrock", "vertex")
 REGION: Final = re.compile(r"[a-z0-9-]{1,63}")
 DEFAULT_REGION: Final = "us-east-1"
+PROJECT: Final = re.compile(r"[a-z0-9:.-]{1,128}")
+VERTEX_REGION: Final = "global"
 
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """What the kind of a provider says. `base`: None for one that has no address of its own."""
+    """What the kind of a provider says. `base`: None for one that has no address of its own. `rerank`: URL of the service
+    that reranks, where that is another one.
+    """
 
     kind: str
     family: Family
@@ -92,6 +98,8 @@ class Vendor:
     model: str | None = None
     azure: AzureResource | None = None
     bedrock: BedrockPlace | None = None
+    vertex: VertexPlace | None = None
+    rerank: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +145,56 @@ def bedrock(context: Context, record: Record, key: str) -> Vendor:
         context.fault(Problem.MISSING, record, "", "a guardrail has an identifier and a version")
     guardrail = None if identifier is None or version is None else (identifier, version)
     where = BedrockPlace(region=region, guardrail=guardrail)
-    return Vendor("aws.bedrock", "bedrock", f"https://bedrock-runtime.{region}.amazonaws.com", (), bedrock=where)
+    base, rerank = (f"https://bedrock-{name}.{region}.amazonaws.com" for name in ("runtime", "agent-runtime"))
+    return Vendor("aws.bedrock", "bedrock", base, (), bedrock=where, rerank=rerank)
 
 
-def check_auth(context: Context, vendor: Vendor, record: Record, auth: BackendAuth | None) -> None:
-    """Report a provider that cannot be called with these credentials."""
-    if vendor.bedrock is not None and (auth is None or not isinstance(auth.main, KeyAuth)):
-        what = " (Bedrock without an API key: requests are not signed)"
-        context.fault(Problem.UNSUPPORTED, record, "provider", what)
+def vertex(context: Context, record: Record, keys: tuple[str, str]) -> Vendor | None:
+    """Return Vertex AI; `keys` of project and region in `record`. None after a report."""
+    project, region = record.get(keys[0]), record.get(keys[1]) or VERTEX_REGION
+    if not project:
+        context.fault(Problem.MISSING, record, "", f"{keys[0]!r} is required for vertex")
+        return None
+    if not PROJECT.fullmatch(project):
+        context.fault(Problem.VALUE, record, keys[0], "a project has small letters, digits, '-', '.' and ':'")
+        return None
+    if not REGION.fullmatch(region):
+        context.fault(Problem.VALUE, record, keys[1], "a region has small letters, digits and '-', 63 at most")
+        return None
+    where = VertexPlace(project=project, region=region)
+    base, rerank = f"https://{vertex_host(region)}", "https://discoveryengine.googleapis.com"
+    return Vendor("gcp.vertex_ai", "vertex", base, (), vertex=where, rerank=rerank)
+
+
+def vertex_host(region: str) -> str:
+    """Return the host of a region of Vertex AI. Reference: `llm.md` 2.2."""
+    if region == VERTEX_REGION:
+        return "aiplatform.googleapis.com"
+    if region in ("us", "eu"):
+        return f"aiplatform.{region}.rep.googleapis.com"
+    return f"{region}-aiplatform.googleapis.com"
+
+
+def with_default_auth(vendor: Vendor, auth: BackendAuth | None) -> BackendAuth | None:
+    """Return the credentials of a provider: those of its cloud where there are no others, for the place where it is."""
+    own = BackendAuth() if auth is None else auth
+    main = own.main
+    if vendor.bedrock is not None and (main is None or isinstance(main, AwsAuth)):
+        signed = AwsAuth() if main is None else main
+        region, service = signed.region or vendor.bedrock.region, signed.service or "bedrock"
+        return replace(own, main=replace(signed, region=region, service=service))
+    if vendor.vertex is not None and main is None:
+        return replace(own, main=GcpAuth())
+    if vendor.azure is not None and (main is None or isinstance(main, AzureAuth)):
+        token = AzureAuth() if main is None else main
+        scope = FOUNDRY_SCOPE if vendor.azure.kind == "foundry" else None
+        return replace(own, main=replace(token, scope=scope))
+    return auth
+
+
+def rerank_target(vendor: Vendor, place: Place) -> Target | None:
+    """Return where reranking goes when it is not the provider's own place; an address of the file is all there is."""
+    return None if vendor.rerank is None or place.addressed else fields.url(vendor.rerank)
 
 
 def custom(context: Context, record: Record, fallback: str) -> Vendor:

@@ -30,7 +30,12 @@ def signing_key(pem: str, algorithm: str) -> Any:
 
 def sign(key: Any, algorithm: str, claims: dict[str, Any], *, ttl_s: int, now: float, kid: str | None = None) -> bytes:
     """Return a compact token with `iat` and `exp` added to the claims."""
+    payload = {**claims, "iat": int(now) - BACKDATED_SECONDS, "exp": int(now) + ttl_s}
+    return signed(key, algorithm, payload, {} if kid is None else {"kid": kid})
+
+
+def signed(key: Any, algorithm: str, claims: dict[str, Any], header: dict[str, Any]) -> bytes:
+    """Return a compact token with these claims; `header`: more of its header than algorithm and type."""
     import jwt
 
-    payload = {**claims, "iat": int(now) - BACKDATED_SECONDS, "exp": int(now) + ttl_s}
-    return jwt.encode(payload, key, algorithm, headers={} if kid is None else {"kid": kid}).encode()
+    return jwt.encode(claims, key, algorithm, headers=header).encode()

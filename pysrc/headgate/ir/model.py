@@ -9,7 +9,7 @@ from headgate.ir.endpoint import Endpoint
 from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
 from headgate.ir.policy.prompt_guard import PromptEnrichment, PromptGuard
 
-Family = Literal["openai", "anthropic", "gemini", "azure", "bedrock", "custom"]
+Family = Literal["openai", "anthropic", "gemini", "azure", "bedrock", "vertex", "custom"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +38,14 @@ class BedrockPlace:
 
     region: str
     guardrail: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VertexPlace:
+    """A project of Google Cloud, and a region or `global`."""
+
+    project: str
+    region: str = "global"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +86,7 @@ class LlmProvider:
     formats, paths and where credentials go. The upstream path is `path_override`, else the path of the format, else
     `path_prefix` + the usual suffix. `addressed`: host or URL are not the provider's own; the client's path below
     `/v1` is then kept. `path_prefix` is empty or starts with a slash and does not end with one. The credential is in
-    the model's policies. An override drops the client's query; the others keep it.
+    the model's policies. An override drops the client's query; the others keep it. `rerank`: where reranking goes, if elsewhere.
     """
 
     kind: str
@@ -90,6 +98,8 @@ class LlmProvider:
     formats: tuple[ProviderFormat, ...] = ()
     azure: AzureResource | None = None
     bedrock: BedrockPlace | None = None
+    vertex: VertexPlace | None = None
+    rerank: Endpoint | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ import ssl
 from typing import TYPE_CHECKING
 
 from headgate.backend.mcp.relay import Relay
-from headgate.ir.backend import HostBackend, MissingBackend, RouteBackend, ServiceBackend
+from headgate.ir.backend import Backend, HostBackend, MissingBackend, RouteBackend, ServiceBackend
 from headgate.ir.bind import Bind
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
@@ -29,6 +29,7 @@ from headgate.pipeline.channels import Channels
 from headgate.pipeline.keys import KeyStores
 from headgate.pipeline.mcp import McpHandlers
 from headgate.pipeline.replies import Row, engine_replies, reply_of
+from headgate.policy.cloud.store import CredentialStore
 from headgate.policy.environment import Environment
 from headgate.policy.health import compile_health
 from headgate.policy.retry import compile_retry
@@ -157,6 +158,8 @@ class Running:
         self.channels: Channels = Channels(gateway, None if previous is None else previous.channels)
         self.mcp.channels = self.channels
         self.keys: KeyStores = KeyStores(worker, self.pools.get, None if previous is None else previous.keys)
+        earlier = None if previous is None else previous.credentials
+        self.credentials: CredentialStore = CredentialStore(worker.spawn, earlier)
         self.endpoints: Endpoints = Endpoints(worker, None if previous is None else previous.endpoints)
         self.binds: dict[str, BindPlan] = {}
         self._contexts: dict[str, ssl.SSLContext] = {}
@@ -199,6 +202,7 @@ class Running:
             previous.mcp.close_unused(self.mcp)
             previous.channels.close_unused(self.channels)
             previous.keys.close_unused(self.keys)
+            previous.credentials.close_unused(self.credentials)
 
     def begin_drain(self) -> None:
         """End what would last as long as its clients."""
@@ -207,6 +211,7 @@ class Running:
     async def aclose(self) -> None:
         """End sessions and child processes at shutdown."""
         self.keys.close()
+        self.credentials.close()
         for pool in self.pools.by_key.values():
             pool.close()
         await self.mcp.aclose()
@@ -234,8 +239,10 @@ class Compiler:
             hide_header(name)
         functions = _functions(running.gateway.process.custom_functions)
         self._environment = Environment(
-            worker.segment, limit, running.keys.get, self._client, worker.spawn, functions, running.mcp.sealer
-        )
+            worker.segment, limit, running.keys.get, self._client, worker.spawn, functions, running.mcp.sealer,
+            running.credentials,
+        )  # fmt: skip
+        running.credentials.calls.client = self._client
 
         running.mcp.environment = self._environment
 
@@ -388,13 +395,24 @@ class Compiler:
             case MissingBackend():
                 plan = BackendPlan(backend.name, "http", INVALID)
                 plan.failure = reply_of(Row(500, backend.reason, "Internal"))
+        own = steps.at_host(entry.policies, host) if (host := _host(backend)) else entry.policies
         plan.origin = entry
-        plan.request_steps = steps.backend_request_steps(entry.policies, self._environment)
+        plan.request_steps = steps.backend_request_steps(own, self._environment)
+        plan.final_steps = steps.backend_final_steps(own, self._environment)
         plan.response_steps = steps.backend_response_steps(entry.policies)
         plan.response_transforms = steps.response_transforms(entry.policies, self._environment)
         plan.hold = steps.response_hold(entry.policies, self._environment)
         plan.request_timeout_ns = (entry.policies.request_timeout_ms or 0) * NS_PER_MS
         return plan
+
+
+def _host(backend: Backend) -> str:
+    match backend:
+        case HostBackend():
+            return backend.endpoint.host
+        case ServiceBackend():
+            return backend.hostname
+    return ""
 
 
 def compile_gateway(

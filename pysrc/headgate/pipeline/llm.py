@@ -89,6 +89,11 @@ class LlmCompiler:
 
     def _target(self, model: LlmModel, several: bool, retry: Retry | None) -> LlmTarget:
         families, family = lanes_of(model.provider)
+        elsewhere = model.provider.rerank
+        if elsewhere is not None:
+            for lane in (lanes["rerank"] for lanes in families.values() if "rerank" in lanes):
+                lane.pool = self._pool_of(elsewhere)
+                lane.authority = rewritten_authority(elsewhere)
         target = LlmTarget(
             self._plan(model, several, retry),
             model.provider.kind,
@@ -102,7 +107,8 @@ class LlmCompiler:
         return target
 
     def _plan(self, model: LlmModel, several: bool, retry: Retry | None) -> BackendPlan:
-        provider, policies, env = model.provider, model.policies, self._env
+        provider, env = model.provider, self._env
+        policies = steps.at_host(model.policies, provider.endpoint.host)
         plan = BackendPlan(model.key, "llm", LLM)
         plan.pool = self._pool_of(provider.endpoint)
         plan.authority = rewritten_authority(provider.endpoint)
@@ -112,6 +118,7 @@ class LlmCompiler:
             *steps.backend_request_steps(policies, env),
             *after_auth(provider),
         )
+        plan.final_steps = steps.backend_final_steps(policies, env)
         plan.response_steps = steps.backend_response_steps(policies)
         plan.response_transforms = steps.response_transforms(policies, env)
         plan.hold = steps.response_hold(policies, env)

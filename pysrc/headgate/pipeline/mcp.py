@@ -44,7 +44,7 @@ from headgate.pipeline.channels import Channels
 from headgate.pipeline.mcp_requests import McpRequests
 from headgate.pipeline.mcp_sessions import SessionTables
 from headgate.pipeline.replies import FORBIDDEN, reply_of
-from headgate.pipeline.steps import backend_request_steps
+from headgate.pipeline.steps import at_host, backend_final_steps, backend_request_steps
 from headgate.policy.environment import Environment
 from headgate_engine.context.request import RequestContext
 from headgate_engine.link.client import HttpClient
@@ -161,7 +161,10 @@ class McpHandlers:
         assert self.environment is not None
         authority = own_authority(target.endpoint)
         client = HttpClient(self._pool_of(target.endpoint), authority)
-        steps = backend_request_steps(target.policies, self.environment)
+        policies = at_host(target.policies, target.endpoint.host)
+        steps = (
+            *backend_request_steps(policies, self.environment), *backend_final_steps(policies, self.environment),
+        )  # fmt: skip
         remote = Remote(client, authority, target.policies, steps)
         if not isinstance(target, OpenApiTarget):
             return remote

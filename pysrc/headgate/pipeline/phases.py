@@ -83,6 +83,7 @@ PHASES: tuple[Phase, ...] = (
             Entry("a2a", False),
             Entry("llm", True, "model choice, body edits and usage"),
             Entry("authority rewrite", True, "named hosts get their own name"),
+            Entry("signature", True, "of `backendAuth.aws`: over the request as it leaves"),
         ),
     ),
 )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headgate.ir.policies import BackendPolicies, GatewayPolicies, HeaderModifier, LocalRateLimit, RoutePolicies
+from headgate.ir.policy.cloud_auth import AwsAuth, GcpAuth
 from headgate.pipeline.replies import (
     CSRF_FAILED,
     FORBIDDEN,
@@ -27,9 +30,11 @@ from headgate.policy import (
     rewrite,
     transformation,
 )
+from headgate.policy.cloud.steps import placed
 from headgate.policy.environment import Environment
 from headgate_engine.plan.plans import ResponseHold
 from headgate_engine.plan.step import Step
+from headgate_engine.steps.buffer import BufferStep
 from headgate_engine.steps.conditional import ConditionalStep
 from headgate_engine.steps.headers import RequestHeaderStep, ResponseHeaderStep
 from headgate_engine.steps.local_rate_limit import LocalRateLimitStep, TokenLimitStep
@@ -155,6 +160,9 @@ def backend_request_steps(policies: BackendPolicies, env: Environment) -> tuple[
         refused = reply_of(FORBIDDEN)
         found.append(authorization.compile_authorization(policies.authorization, env, refused, "backend"))
     if policies.auth is not None:
+        if isinstance(policies.auth.main, AwsAuth):
+            # What is signed holds a hash of the body.
+            found.append(BufferStep(env.max_body, False, reply_of(REPLIES["body_too_large"])))
         found += backend_auth.compile_backend_auth(policies.auth, env)
     if policies.transformations is not None:
         _add(found, transformation.compile_request(policies.transformations, env, "backend"))
@@ -163,6 +171,19 @@ def backend_request_steps(policies: BackendPolicies, env: Environment) -> tuple[
     if policies.redirect is not None:
         found.append(rewrite.compile_redirect(policies.redirect, reply_of(NO_PREFIX)))
     return tuple(found)
+
+
+def backend_final_steps(policies: BackendPolicies, env: Environment) -> tuple[Step, ...]:
+    """Return what runs on the request as it leaves: signatures."""
+    return () if policies.auth is None else tuple(backend_auth.compile_final(policies.auth, env))
+
+
+def at_host(policies: BackendPolicies, host: str) -> BackendPolicies:
+    """Return the policies of requests to a host: their credentials may depend on it. ValueError."""
+    auth = policies.auth
+    if auth is None or not isinstance(auth.main, AwsAuth | GcpAuth):
+        return policies
+    return replace(policies, auth=replace(auth, main=placed(auth.main, host)))
 
 
 def backend_response_steps(policies: BackendPolicies) -> tuple[Step, ...]:

@@ -7,8 +7,12 @@ import time
 
 from headgate.crypto.signing import sign, signing_key
 from headgate.ir.policy.backend_auth import BackendAuth, JwtSign, KeyAuth, Passthrough
+from headgate.ir.policy.cloud_auth import AwsAuth, AzureAuth, GcpAuth
+from headgate.ir.policy.token_exchange import CrossAppAccess, TokenExchange
+from headgate.policy.cloud.steps import compile_cloud, compile_signature
 from headgate.policy.environment import Environment
 from headgate.policy.location import compile_location
+from headgate.policy.token_exchange import compile_cross_app, compile_exchange
 from headgate_engine.plan.step import Step
 from headgate_engine.steps.backend_auth import (
     LocatedCredentialStep,
@@ -31,8 +35,20 @@ def compile_backend_auth(auth: BackendAuth, env: Environment) -> list[Step]:
         found.append(PassthroughStep(compile_location(main.location, env)))
     elif isinstance(main, JwtSign):
         found.append(_signed(main, env))
+    elif isinstance(main, AwsAuth | GcpAuth | AzureAuth):
+        found.append(compile_cloud(main, env))
+    elif isinstance(main, TokenExchange):
+        found.append(compile_exchange(main, env))
+    elif isinstance(main, CrossAppAccess):
+        found.append(compile_cross_app(main, env))
     found += [_key(one, env) for one in auth.extra]
     return found
+
+
+def compile_final(auth: BackendAuth, env: Environment) -> list[Step]:
+    """Return the steps that run on the request as the backend will get it, with its whole body."""
+    step = compile_signature(auth.main, env) if isinstance(auth.main, AwsAuth) else None
+    return [] if step is None else [step]
 
 
 def _key(auth: KeyAuth, env: Environment) -> Step:

@@ -19,6 +19,7 @@ from headgate_engine.shared.segment import Segment, SegmentFull
 
 if TYPE_CHECKING:
     from headgate.expr.custom import CustomFunctions
+    from headgate.policy.cloud.store import CredentialStore
 
 FAILURES = "gw_expression_failures_total"
 
@@ -27,7 +28,7 @@ FAILURES = "gw_expression_failures_total"
 class Environment:
     """`segment`: shared memory of all workers. `max_body`: bytes of a body that steps may wait for. `key_store`: the
     keys of a source, kept over reloads. `client`: calls to an endpoint. `spawn(name, coroutine)`: tasks of the worker.
-    `sealer(purpose)`: seals with the key that all workers and replicas have.
+    `sealer(purpose)`: seals with the key that all workers and replicas have. `credentials`: those of clouds.
     """
 
     segment: Segment
@@ -37,6 +38,7 @@ class Environment:
     spawn: Callable[..., asyncio.Task[None]]
     functions: CustomFunctions = field(default_factory=dict)
     sealer: Callable[[str], Sealer] | None = None
+    credentials: CredentialStore | None = None
     _programs: dict[tuple[str, str], Program] = field(default_factory=dict)
 
     def _failures(self, phase: str) -> Counter | None:

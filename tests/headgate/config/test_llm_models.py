@@ -129,7 +129,9 @@ REFUSED = [
         "id 'a' is used twice",
     ),
     ("models: [{name: m, provider: openai, id: ''}]", "a model id cannot be empty"),
-    ("models: [{name: m, provider: vertex}]", "not supported yet: llm.models[0].provider = vertex"),
+    ("models: [{name: m, provider: copilot}]", "not supported yet: llm.models[0].provider = copilot"),
+    ("models: [{name: m, provider: vertex}]", "'vertexProject' is required for vertex"),
+    ("models: [{name: m, provider: openai, params: {vertexRegion: x}}]", "vertexRegion: is for vertex only"),
     ("models: [{name: m, provider: opena}]", "did you mean"),
     ("models: [], providers: [{name: p, provider: {reference: q}}]", "a provider cannot refer to a provider"),
     (

@@ -69,7 +69,7 @@ REFUSED = [
     ("sse: {host: 'h:1'}, policies: {backendTunnel: {proxy: {host: 'p:1'}}}", "mcp.targets[0].policies.backendTunnel"),
     ("mcp: {host: 'h:1'}, policies: {transformations: {response: {set: {x-a: '\"1\"'}}}}",
      "mcp.targets[0].policies (transformations of the responses of an MCP target"),
-    ("mcp: {host: 'h:1'}, policies: {backendAuth: {gcp: {}}}", "mcp.targets[0].policies.backendAuth.gcp"),
+    ("mcp: {host: 'h:1'}, policies: {backendAuth: {aws: {region: EU}}}", "mcp.targets[0].policies.backendAuth.aws"),
     ("mcp: {host: 'h:1'}, policies: {mcpAuthorization: {rules: []}}", "unknown field 'mcpAuthorization'"),
     ("openapi: {host: 'h:1'}", "mcp.targets[0].openapi: missing field 'schema'"),
     ("openapi: {host: 'h:1', schema: {file: nope.json}}", "schema.file: cannot read 'nope.json'"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from headgate.ir.model import LlmProvider
-from headgate.ir.policy.backend_auth import BackendAuth, KeyAuth
+from headgate.ir.policy.backend_auth import BackendAuth, Passthrough
+from headgate.ir.policy.token_exchange import CrossAppAccess, TokenExchange
 from headgate_engine.plan.step import Step
 from headgate_engine.steps.headers import RequestHeaderStep
 from headgate_engine.steps.provider import ProviderStep
@@ -22,12 +23,17 @@ BROWSER_FIELDS: Final = (
 
 def brings_key(auth: BackendAuth | None) -> bool:
     """Tell whether the gateway has a key of its own, so that the client's is none of the provider's business."""
-    return auth is not None and isinstance(auth.main, KeyAuth)
+    return auth is not None and auth.main is not None and not isinstance(auth.main, Passthrough)
 
 
 def before_auth(auth: BackendAuth | None) -> list[Step]:
     """Return the steps in front of the credential: keys that the client brought do not reach the provider."""
-    return [RequestHeaderStep((), (), CLIENT_KEYS)] if brings_key(auth) else []
+    if auth is None or not brings_key(auth):
+        return []
+    # The token that is exchanged for another is taken from where it is by the one who does it.
+    source = auth.main.subject if isinstance(auth.main, TokenExchange | CrossAppAccess) else None
+    gone = tuple(name for name in CLIENT_KEYS if source is None or source.kind != "header" or name != source.name)
+    return [RequestHeaderStep((), (), gone)]
 
 
 def after_auth(provider: LlmProvider) -> list[Step]:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from headgate.backend.llm import vertex
 from headgate.backend.llm.translation import Translation
 from headgate.dialect.llm import pairs
-from headgate.ir.model import AzureResource, LlmProvider
+from headgate.ir.model import AzureResource, LlmProvider, VertexPlace
 from headgate_engine.llm.target import LlmLane
 
 # Formats by their names in the file to the engine's, with what usually ends their paths.
@@ -43,7 +44,7 @@ STREAMED: Final = ("completions", "messages", "responses", "gemini")
 SUFFIXES: Final = {client: suffix for client, suffix in FORMATS.values()}
 BEDROCK: Final = (
     ("completions", "converse"), ("messages", "converse"), ("responses", "converse"),
-    ("embeddings", "bedrock_embeddings"), ("count_tokens", "bedrock_count_tokens"),
+    ("embeddings", "bedrock_embeddings"), ("count_tokens", "bedrock_count_tokens"), ("rerank", "bedrock_rerank"),
 )  # fmt: skip
 GEMINI_MODELS: Final = "/v1beta/models/"
 CLAUDE: Final = "claude"
@@ -66,32 +67,53 @@ class LanePath:
 
 
 Lanes = dict[str, LlmLane]
+Spell = Callable[[str], str]
+Adapt = Callable[[bytes, bool], bytes]
 
 
-def native(client: str, path: LanePath) -> LlmLane:
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What a provider makes of a format that it nearly speaks: names of models in paths, bodies."""
+
+    spell: Spell | None = None
+    adapt: Adapt | None = None
+
+
+PLAIN: Final = Dialect()
+
+
+def native(client: str, path: LanePath, dialect: Dialect = PLAIN) -> LlmLane:
     """Return the lane of a provider that speaks the client's format."""
-    return LlmLane(client, client, path=path, stream_error=_stream_error(client))
+    error = _stream_error(client)
+    return LlmLane(client, client, path=path, stream_error=error, spell=dialect.spell, adapt=dialect.adapt)
 
 
 def _stream_error(client: str) -> Callable[[str], bytes] | None:
     return partial(pairs.stream_error, client) if client in STREAMED else None
 
 
-def translated(provider: LlmProvider, client: str, upstream: str, path: LanePath) -> LlmLane | None:
+def translated(
+    provider: LlmProvider, client: str, upstream: str, path: LanePath, dialect: Dialect = PLAIN
+) -> LlmLane | None:
     """Return the lane of a provider that speaks another format than the client; None when there is no such pair."""
     pair = pairs.converter(client, upstream)
     if pair is None:
         return None
     place = provider.bedrock
     work = (
-        Translation(pair, provider.kind)
+        Translation(pair, provider.kind, spell=dialect.spell)
         if place is None
         else Translation(pair, provider.kind, place.guardrail, place.region)
     )
-    return LlmLane(client, upstream, path=path, translation=work, stream_error=_stream_error(client))
+    error = _stream_error(client)
+    return LlmLane(
+        client, upstream, path=path, translation=work, stream_error=error, spell=dialect.spell, adapt=dialect.adapt
+    )
 
 
-def _add_translated(provider: LlmProvider, lanes: Lanes, path_of: Callable[[str], LanePath]) -> None:
+def _add_translated(
+    provider: LlmProvider, lanes: Lanes, path_of: Callable[[str], LanePath], dialect: Dialect = PLAIN
+) -> None:
     """Add lanes for what clients speak and the provider does not; path_of: of the provider's formats."""
     spoken = set(lanes)
     for client, candidates in CANDIDATES.items():
@@ -99,7 +121,7 @@ def _add_translated(provider: LlmProvider, lanes: Lanes, path_of: Callable[[str]
             if upstream not in spoken:
                 continue
             if upstream != client:
-                found = translated(provider, client, upstream, path_of(upstream))
+                found = translated(provider, client, upstream, path_of(upstream), dialect)
                 if found is None:
                     continue
                 lanes[client] = found
@@ -112,6 +134,8 @@ def lanes_of(provider: LlmProvider) -> tuple[dict[str, Lanes], Callable[[str], s
         return _azure(provider, provider.azure)
     if provider.bedrock is not None:
         return {"": _bedrock(provider)}, None
+    if provider.vertex is not None:
+        return _vertex(provider, provider.vertex), vertex.family_of
     lanes = {}
     for one in provider.formats:
         client, suffix = FORMATS[one.type]
@@ -210,3 +234,48 @@ def _azure(provider: LlmProvider, resource: AzureResource) -> tuple[dict[str, La
 
 def _foundry_family(model: str) -> str:
     return CLAUDE if model.startswith("claude") else OTHERS
+
+
+# -- Vertex AI ---------------------------------------------------------------------------------------------------------
+def _vertex(provider: LlmProvider, place: VertexPlace) -> dict[str, Lanes]:
+    """Return the lanes of the paths in `llm.md` 2.2, by family of the model."""
+    location = f"{provider.path_prefix}/v1/projects/{place.project}/locations/{place.region}"
+    google = f"{location}/publishers/google/models/"
+    anthropic = f"{location}/publishers/anthropic/models/"
+
+    def at(head: str, tail: str | None = None, stream_tail: str | None = None, keep_query: bool = False) -> LanePath:
+        if provider.path_override is not None:
+            return _fixed(provider.path_override)
+        return LanePath(head=head, tail=tail, stream_tail=stream_tail, keep_query=keep_query)
+
+    opaque = LanePath(prefix=provider.path_prefix) if provider.path_override is None else at("")
+    always: Lanes = {client: native(client, opaque) for client in OPAQUE}
+    by_google = Dialect(spell=vertex.google_name)
+    embeddings = translated(provider, "embeddings", "vertex_embeddings", at(google), by_google)
+    ranking = at(f"{location}/rankingConfigs/default_ranking_config:rank")
+    rerank = translated(provider, "rerank", "vertex_rerank", ranking, by_google)
+    always |= {lane.client: lane for lane in (embeddings, rerank) if lane is not None}
+
+    by_claude = Dialect(vertex.claude_name, vertex.claude_body)
+    messages = at(anthropic, ":rawPredict", ":streamRawPredict")
+    claude = always | {
+        "messages": native("messages", messages, by_claude),
+        "count_tokens": native(
+            "count_tokens", at(f"{anthropic}count-tokens:rawPredict"), Dialect(adapt=vertex.count_body)
+        ),
+    }
+    _add_translated(provider, claude, lambda _: messages, by_claude)
+
+    gemini = always | {
+        # A client of this format asks for events itself.
+        "gemini": native(
+            "gemini", at(google, ":generateContent", ":streamGenerateContent", keep_query=True), by_google
+        ),
+        "gemini_count_tokens": native("gemini_count_tokens", at(google, ":countTokens"), by_google),
+    }
+    _add_translated(provider, gemini, lambda _: at(google, ""), by_google)
+
+    compatible = at(f"{location}/endpoints/openapi/chat/completions")
+    others = always | {"completions": native("completions", compatible)}
+    _add_translated(provider, others, lambda _: compatible)
+    return {vertex.CLAUDE: claude, vertex.GEMINI: gemini, vertex.OTHERS: others}

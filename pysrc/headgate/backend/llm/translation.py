@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,12 +29,15 @@ def _counts(usage: Usage | None) -> Counts | None:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """`vendor`: name of the provider in telemetry. `guardrail`, `region`: of Bedrock."""
+    """`vendor`: name of the provider in telemetry. `guardrail`, `region`: of Bedrock. `spell`: the model as the
+    provider calls it.
+    """
 
     pair: Converter
     vendor: str
     guardrail: tuple[str, str] | None = None
     region: str = "us-east-1"
+    spell: Callable[[str], str] | None = None
 
     def request(self, body: bytes, call: LlmCall, head: MessageHead) -> tuple[bytes, str] | Reply:
         """Return the provider's body and where its path ends (Asked.path_suffix), or a 400."""
@@ -43,7 +47,7 @@ class Translation:
             return self._refused(f"the body is {error}")
         betas = ",".join(value for name, value in head.items() if name == "anthropic-beta")
         options = Options(
-            model=call.model,
+            model=call.model if self.spell is None else self.spell(call.model),
             vendor=self.vendor,
             betas=tuple(word.strip() for word in betas.split(",") if word.strip()),
             metadata=head.get("x-bedrock-metadata"),

@@ -8,12 +8,13 @@ from typing import Any, Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
-from headgate.config.policy import location
+from headgate.config.policy import cloud_auth, location, token_exchange
 from headgate.crypto.signing import signing_key
 from headgate.document.secret import REDACTED
 from headgate.errors import Problem
-from headgate.ir.policy.backend_auth import BEARER, BackendAuth, JwtSign, KeyAuth, Passthrough
+from headgate.ir.policy.backend_auth import BEARER, BackendAuth, JwtSign, KeyAuth, MainAuth, Passthrough
 from headgate.ir.policy.location import Location
+from headgate.ir.policy.token_exchange import CrossAppAccess, TokenExchange
 from headgate.ir.secret import SecretRef
 
 # Where "Bearer <key>" would double a scheme that the key already has.
@@ -32,13 +33,15 @@ def parse(context: Context, record: Record | None) -> BackendAuth | None:
     """Return the credentials of `backendAuth`, None when there are none."""
     if record is None:
         return None
-    main: KeyAuth | Passthrough | JwtSign | None = None
+    main: MainAuth | None = None
     if record.get("key") is not None:
         main = _key(context, record)
     elif record.get("passthrough") is not None:
         main = Passthrough(location=_target(context, record["passthrough"], BEARER))
     elif record.get("jwtSign") is not None:
         main = _sign(context, record["jwtSign"])
+    else:
+        main = cloud_auth.parse(context, record) or token_exchange.parse(context, record)
     extra = tuple(one for entry in record.records("credentials") if (one := _extra(context, entry)) is not None)
     return BackendAuth(main=main, extra=extra) if main is not None or extra else None
 
@@ -112,6 +115,10 @@ def dump(auth: BackendAuth) -> dict[str, Any]:
             "ttl": f"{main.ttl_s}s",
             "location": location.dump(main.location),
         } | ({} if main.kid is None else {"kid": main.kid})
+    elif isinstance(main, TokenExchange | CrossAppAccess):
+        found = token_exchange.dump(main)
+    elif main is not None:
+        found = cloud_auth.dump(main)
     if auth.extra:
         found["credentials"] = [
             {"key": REDACTED, "location": location.dump(one.location)} for one in auth.extra

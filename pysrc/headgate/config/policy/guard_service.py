@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.policy import cloud_auth
 from headgate.document import fields
 from headgate.document.secret import REDACTED
 from headgate.errors import Problem
 from headgate.ir.policies import BackendPolicies
 from headgate.ir.policy.backend_auth import KeyAuth
+from headgate.ir.policy.cloud_auth import AwsAuth, AzureAuth, CloudAuth, GcpAuth
 from headgate.ir.policy.prompt_guard import GuardService
 
 
@@ -48,20 +51,12 @@ def calls_to(
         places=((endpoint, 1),),
         prefix=prefix,
         keys=_keys(context, policies, options),
+        cloud=_cloud(context, policies, options),
         timeout_ms=options.request_timeout_ms or 10_000,
     )
     if changes is None:
         return service
-    return GuardService(
-        name=service.name,
-        places=service.places,
-        prefix=prefix,
-        add=changes.add,
-        set=changes.set,
-        remove=changes.remove,
-        keys=service.keys,
-        timeout_ms=service.timeout_ms,
-    )
+    return replace(service, add=changes.add, set=changes.set, remove=changes.remove)
 
 
 def _keys(context: Context, policies: Record | None, options: BackendPolicies) -> tuple[KeyAuth, ...]:
@@ -69,11 +64,22 @@ def _keys(context: Context, policies: Record | None, options: BackendPolicies) -
     if auth is None or policies is None:
         return ()
     found = [*auth.extra, *([auth.main] if isinstance(auth.main, KeyAuth) else [])]
-    if auth.main is not None and not isinstance(auth.main, KeyAuth):
-        context.fault(Problem.UNSUPPORTED, policies, "backendAuth", " (other than keys, for calls of a guard)")
+    if auth.main is not None and not isinstance(auth.main, KeyAuth | AwsAuth | GcpAuth | AzureAuth):
+        what = " (other than keys and clouds, for calls of a guard)"
+        context.fault(Problem.UNSUPPORTED, policies, "backendAuth", what)
     if any(key.location.kind != "header" for key in found):
         context.fault(Problem.UNSUPPORTED, policies, "backendAuth", " (keys outside of headers, for calls of a guard)")
     return tuple(found)
+
+
+def _cloud(context: Context, policies: Record | None, options: BackendPolicies) -> CloudAuth | None:
+    main = None if options.auth is None else options.auth.main
+    if policies is None or not isinstance(main, AwsAuth | GcpAuth | AzureAuth):
+        return None
+    if isinstance(main, AwsAuth) and main.role is not None and main.role.varies:
+        what = ".aws.assumeRole (with expressions, for calls of a guard)"
+        context.fault(Problem.UNSUPPORTED, policies, "backendAuth", what)
+    return main
 
 
 def shown_service(service: GuardService) -> dict[str, Any]:
@@ -88,4 +94,6 @@ def shown_service(service: GuardService) -> dict[str, Any]:
         found.setdefault("requestHeaderModifier", {})["remove"] = list(service.remove)
     if service.keys:
         found["credentials"] = [{"key": REDACTED, "header": key.location.name} for key in service.keys]
+    if service.cloud is not None:
+        found["backendAuth"] = cloud_auth.dump(service.cloud)
     return found

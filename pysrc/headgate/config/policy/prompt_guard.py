@@ -15,15 +15,16 @@ from headgate.document import fields
 from headgate.document.nodes import Entry
 from headgate.errors import Problem
 from headgate.ir.match import ValueMatch
+from headgate.ir.policy.cloud_auth import AwsAuth, AzureAuth, CloudAuth, GcpAuth
 from headgate.ir.policy.location import Location
 from headgate.ir.policy.prompt_guard import (
     DEFAULT_SCOPES,
-    AwsKeys,
     BedrockGuard,
     ContentSafetyGuard,
     GuardEntry,
     GuardKind,
     GuardRule,
+    GuardService,
     ModelArmorGuard,
     ModerationGuard,
     Pairs,
@@ -219,29 +220,18 @@ def _bedrock(context: Context, record: Record) -> BedrockGuard | None:
     _check_text(context, record, "region", REGION)
     _check_text(context, record, "guardrailIdentifier", ID)
     _check_text(context, record, "guardrailVersion", NAME)
-    policies = record.get("policies")
-    auth = policies.get("backendAuth") if policies is not None else None
-    aws = auth.get("aws") if auth is not None else None
-    keys = None
-    if aws is not None:
-        # Requests are signed by the guard itself.
-        values = {name: value for name, value in policies.values.items() if name != "backendAuth"}
-        policies = Record(policies.node, policies.path, values)
-        if aws.get("assumeRole") is not None:
-            context.fault(Problem.UNSUPPORTED, aws, "assumeRole", " (credentials of a guard)")
-        if aws.get("accessKeyId") is not None and aws.get("secretAccessKey") is not None:
-            keys = AwsKeys(
-                access=aws["accessKeyId"], secret=aws["secretAccessKey"], token=aws.get("sessionToken")
-            )
-    service = calls_to(context, record, f"https://bedrock-runtime.{region}.amazonaws.com", policies)
+    service = calls_to(context, record, f"https://bedrock-runtime.{region}.amazonaws.com")
     if service is None:
         return None
+    if not service.keys:
+        signed = service.cloud if isinstance(service.cloud, AwsAuth) else AwsAuth()
+        cloud = replace(signed, region=signed.region or region, service=signed.service or "bedrock")
+        service = replace(service, cloud=cloud)
     return BedrockGuard(
         service=service,
         identifier=record["guardrailIdentifier"],
         version=record["guardrailVersion"],
         region=region,
-        aws=keys,
     )
 
 
@@ -258,12 +248,19 @@ def _model_armor(context: Context, record: Record) -> ModelArmorGuard | None:
     service = calls_to(context, record, f"https://modelarmor.{location}.rep.googleapis.com")
     if service is None:
         return None
-    if not service.keys:
-        message = "Model Armor needs an access token: 'policies.backendAuth.key'"
-        context.fault(Problem.MISSING, record, "policies", message)
+    service = _with_cloud(context, record, service, GcpAuth())
     return ModelArmorGuard(
         service=service, template=record["templateId"], project=record["projectId"], location=location
     )
+
+
+def _with_cloud(context: Context, record: Record, service: GuardService, own: CloudAuth) -> GuardService:
+    """Return the service with credentials of its cloud where it has no others."""
+    if service.keys:
+        return service
+    if service.cloud is not None and type(service.cloud) is not type(own):
+        context.fault(Problem.VALUE, record, "policies", "these credentials are of another cloud")
+    return service if service.cloud is not None else replace(service, cloud=own)
 
 
 def _content_safety(context: Context, record: Record, phase: Phase) -> ContentSafetyGuard | None:
@@ -274,8 +271,7 @@ def _content_safety(context: Context, record: Record, phase: Phase) -> ContentSa
     service = calls_to(context, record, endpoint if "://" in endpoint else f"https://{endpoint}", key="endpoint")
     if service is None:
         return None
-    if not service.keys:
-        context.fault(Problem.MISSING, record, "policies", "Content Safety needs 'policies.backendAuth.key'")
+    service = _with_cloud(context, record, service, AzureAuth())
     policies = record.get("policies")
     auth = policies.get("backendAuth") if policies is not None else None
     key = auth.get("key") if auth is not None else None

@@ -298,12 +298,12 @@ PROVIDER_KINDS: Final = {
         )
     ),
     "gemini": optional(_model("GeminiProvider")),
-    "vertex": later(optional(
+    "vertex": optional(
         Object(
             "VertexProvider",
             {"model": maybe(STRING), "region": maybe(STRING), "projectId": required(STRING)},
         )
-    )),
+    ),
     "anthropic": optional(_model("AnthropicProvider")),
     "bedrock": optional(
         Object(

@@ -51,7 +51,7 @@ PRESETS: Final = (
     "openrouter", "togetherai", "xai", "fireworks",
 )  # fmt: skip
 HOSTED: Final = ("gemini", "vertex", "anthropic", "bedrock", "azure", "copilot")
-LATER_HOSTED: Final = ("vertex", "copilot")
+LATER_HOSTED: Final = ("copilot",)
 PROVIDER: Final = Union(
     "ModelProvider",
     (
@@ -83,8 +83,8 @@ PARAMS: Final = Object(
         "pathPrefix": deprecated(maybe(UPSTREAM_PATH)),
         "tokenize": later(optional(BOOL), False),
         "awsRegion": maybe(STRING),
-        "vertexRegion": later(maybe(STRING)),
-        "vertexProject": later(maybe(STRING)),
+        "vertexRegion": maybe(STRING),
+        "vertexProject": maybe(STRING),
         "azureResourceName": maybe(STRING),
         "azureResourceType": maybe(AZURE_RESOURCE),
         "azureApiVersion": maybe(STRING),

@@ -363,12 +363,12 @@ BACKEND_AUTH: Final = Union(
                     )
                 ),
                 "passthrough": optional(Object("Passthrough", {"location": maybe(LOCATION)})),
-                "gcp": later(optional(GCP)),
-                "aws": later(optional(AWS)),
-                "azure": later(optional(AZURE)),
+                "gcp": optional(GCP),
+                "aws": optional(AWS),
+                "azure": optional(AZURE),
                 "jwtSign": optional(JWT_SIGN),
-                "oauthTokenExchange": later(optional(TOKEN_EXCHANGE)),
-                "crossAppAccess": later(optional(CROSS_APP)),
+                "oauthTokenExchange": optional(TOKEN_EXCHANGE),
+                "crossAppAccess": optional(CROSS_APP),
                 "credentials": optional(
                     ListOf(
                         Object(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headgate.ir.policy.cloud_auth import AwsAuth, AzureAuth, GcpAuth
 from headgate.ir.policy.location import Location
+from headgate.ir.policy.token_exchange import CrossAppAccess, TokenExchange
 from headgate.ir.secret import SecretRef
 
 BEARER = Location()
@@ -37,11 +39,14 @@ class JwtSign:
     location: Location = BEARER
 
 
+MainAuth = KeyAuth | Passthrough | JwtSign | AwsAuth | GcpAuth | AzureAuth | TokenExchange | CrossAppAccess
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendAuth:
     """One main kind at most, and fixed `extra` credentials beside it."""
 
-    main: KeyAuth | Passthrough | JwtSign | None = None
+    main: MainAuth | None = None
     extra: tuple[KeyAuth, ...] = ()
 
     @property

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from headgate.document.secret import Secret
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.match import ValueMatch
 from headgate.ir.policy.backend_auth import KeyAuth
+from headgate.ir.policy.cloud_auth import CloudAuth
 
 REJECTED = "The request was rejected due to inappropriate content"
 DEFAULT_SCOPES = ("systemPrompt", "messages")
@@ -43,7 +43,9 @@ class RegexGuard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardService:
-    """Where a guard asks: places with their shares, headers and credentials that go with each call."""
+    """Where a guard asks: places with their shares, headers and credentials that go with each call. `cloud`: tokens, or
+    keys that sign.
+    """
 
     name: str
     places: tuple[tuple[Endpoint, int], ...]
@@ -52,6 +54,7 @@ class GuardService:
     set: Pairs = ()
     remove: tuple[str, ...] = ()
     keys: tuple[KeyAuth, ...] = ()
+    cloud: CloudAuth | None = None
     timeout_ms: int = 10_000
 
 
@@ -73,23 +76,13 @@ class ModerationGuard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AwsKeys:
-    """Credentials written into the file."""
-
-    access: Secret
-    secret: Secret
-    token: Secret | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BedrockGuard:
-    """Bedrock guardrails. Without `aws` and without keys of the service the credentials of the environment sign."""
+    """Bedrock guardrails."""
 
     service: GuardService
     identifier: str
     version: str
     region: str
-    aws: AwsKeys | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

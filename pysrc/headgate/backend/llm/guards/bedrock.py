@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 from urllib.parse import quote
 
 from headgate.backend.llm.guards.contract import Answer, Asked, GuardFailure, Refused
-from headgate.backend.llm.guards.service import JSON_TYPE, Service, encoded, want
-from headgate.crypto.aws_signature import AwsCredentials, Signed, ambient_credentials, sign
+from headgate.backend.llm.guards.service import Service, want
 from headgate.dialect.llm.transcript.edit import Changes, difference
 from headgate.ir.policy.prompt_guard import BedrockGuard
 from headgate.policy.environment import Environment
@@ -21,15 +19,9 @@ class Guardrail:
     asks = True
 
     def __init__(self, guard: BedrockGuard, env: Environment) -> None:
-        self.region = guard.region
         identifier, version = (quote(text, safe="") for text in (guard.identifier, guard.version))
-        self.path = f"{guard.service.prefix}/guardrail/{identifier}/version/{version}/apply"
+        self.path = f"/guardrail/{identifier}/version/{version}/apply"
         self.service = Service(guard.service, env)
-        self.bearer = bool(guard.service.keys)
-        self.own = None
-        if guard.aws is not None:
-            keys = guard.aws
-            self.own = AwsCredentials(access=keys.access, secret=keys.secret, token=keys.token)
 
     async def judge(self, asked: Asked) -> Answer:
         """Judge texts."""
@@ -41,7 +33,7 @@ class Guardrail:
             "source": "INPUT" if asked.phase == "request" else "OUTPUT",
             "content": [{"text": {"text": text}} for text in texts],
         }
-        answer = want(await self._ask(encoded(payload)), dict, "document")
+        answer = want(await self.service.post(self.path, payload), dict, "document")
         action = want(answer.get("action"), str, "action")
         if action == "NONE":
             return None
@@ -61,17 +53,6 @@ class Guardrail:
             return changes.done() if changes else None
         except ValueError as error:
             raise GuardFailure(f"a mask broke the JSON of a tool's input or output: {error}") from None
-
-    async def _ask(self, body: bytes) -> Any:
-        client, authority = self.service.choose()
-        headers = self.service.headers([])
-        if not self.bearer:
-            credentials = self.own or ambient_credentials(os.environ)
-            if credentials is None:
-                raise GuardFailure("there are no AWS credentials")
-            signed = Signed(method="POST", host=authority, path=self.path, body=body, headers=(JSON_TYPE,))
-            headers += sign(signed, credentials, region=self.region, service="bedrock")
-        return await self.service.call(client, ("POST", self.path), headers, body)
 
 
 def _actions(value: Any) -> list[str]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from dataclasses import replace
 from typing import Any, Final
 
 from headgate.backend.llm.guards.contract import GuardFailure, Pairs
+from headgate.ir.policy.cloud_auth import AwsAuth, GcpAuth
 from headgate.ir.policy.prompt_guard import GuardService
 from headgate.net.authority import own_authority
+from headgate.policy.cloud.keeper import CredentialError, Keeper
 from headgate.policy.environment import Environment
 from headgate_engine.link.client import CallError, HttpClient
+from headgate_engine.steps.aws_signature import AwsKeys, sign
 
 MAX_ANSWER: Final = 2 * 1024 * 1024
 JSON_TYPE: Final = ("content-type", "application/json")
@@ -31,6 +35,7 @@ class Service:
             value = key.location.prefix + key.key.secret.reveal()
             self.fixed = [(name, old) for name, old in self.fixed if name != key.location.name]
             self.fixed.append((key.location.name, value))
+        self.keeper = _keeper(service, env)
 
     def headers(self, more: Pairs) -> Pairs:
         """Return the headers of a call: content type, those given, then what the configuration sets."""
@@ -48,8 +53,32 @@ class Service:
 
     async def post(self, path: str, payload: Any) -> Any:
         """Return the JSON that a call brings; GuardFailure for anything but a 2xx answer with JSON."""
-        client, _ = self.choose()
-        return await self.call(client, ("POST", self.service.prefix + path), self.headers([]), encoded(payload))
+        client, authority = self.choose()
+        target, body = self.service.prefix + path, encoded(payload)
+        headers = await self._authorized(target, authority, self.headers([]), body)
+        return await self.call(client, ("POST", target), headers, body)
+
+    async def _authorized(self, target: str, authority: str, headers: Pairs, body: bytes) -> Pairs:
+        """Return the headers with the credentials of a cloud."""
+        if self.keeper is None:
+            return headers
+        try:
+            await self.keeper.wait()
+        except CredentialError as error:
+            raise GuardFailure(f"{self.service.name}: {error}") from None
+        if not self.keeper.held.fresh:
+            self.keeper.renew()
+        value, cloud = self.keeper.held.value, self.service.cloud
+        if isinstance(cloud, AwsAuth):
+            assert isinstance(value, AwsKeys)
+            assert cloud.region is not None
+            assert cloud.service is not None
+            return sign(
+                "POST", target, authority, headers, body, value, region=cloud.region, service=cloud.service
+            )
+        assert isinstance(value, bytes)
+        kept = [(name, told) for name, told in headers if name != "authorization"]
+        return [*kept, ("authorization", f"Bearer {value.decode()}")]
 
     async def call(self, client: HttpClient, line: tuple[str, str], headers: Pairs, body: bytes) -> Any:
         """Send one call and return its JSON. line: method and path."""
@@ -69,6 +98,16 @@ class Service:
             return json.loads(answer)
         except (ValueError, RecursionError):
             raise GuardFailure(f"{self.service.name}: the answer is no JSON") from None
+
+
+def _keeper(service: GuardService, env: Environment) -> Keeper | None:
+    cloud = service.cloud
+    if cloud is None:
+        return None
+    assert env.credentials is not None
+    if isinstance(cloud, GcpAuth) and cloud.kind == "idToken" and cloud.audience is None:
+        cloud = replace(cloud, audience=f"https://{service.places[0][0].host}")
+    return env.credentials.keeper(cloud)
 
 
 def encoded(payload: Any) -> bytes:

@@ -9,9 +9,8 @@ import uvloop
 from tests.oracles.guard_rig import Call, Rig, rig
 
 from headgate.backend.llm.guards.compile import CANNOT_TELL, settled
-from headgate.crypto.aws_signature import AwsCredentials, Signed, sign
-from headgate.document.secret import Secret
 from headgate_engine.context.request import Reply, make_context
+from headgate_engine.steps.aws_signature import AwsKeys, sign
 
 AUTH = "policies: {backendAuth: {aws: {accessKeyId: AKID, secretAccessKey: s3cret, sessionToken: tok}}}"
 CHAT = {
@@ -42,16 +41,11 @@ def signature_of(call: Call) -> None:
     import time
 
     now = calendar.timegm(time.strptime(stamp, "%Y%m%dT%H%M%SZ"))
-    keys = AwsCredentials(access=Secret("AKID"), secret=Secret("s3cret"), token=Secret("tok"))
-    signed = Signed(
-        method="POST",
-        host=call.header("host") or "",
-        path=call.target,
-        body=call.body,
-        headers=(("content-type", "application/json"),),
-    )
-    expected = dict(sign(signed, keys, region="eu-west-1", service="bedrock", now=now))
-    assert call.header("authorization") == expected["authorization"]
+    keys = AwsKeys(b"AKID", b"s3cret", b"tok")
+    told = [("content-type", "application/json")]
+    signed = sign("POST", call.target, call.header("host") or "", told, call.body, keys,
+                  region="eu-west-1", service="bedrock", now=now)  # fmt: skip
+    assert call.header("authorization") == dict(signed)["authorization"]
     assert call.header("x-amz-security-token") == "tok"
 
 
@@ -151,6 +145,7 @@ def test_credentials_of_the_environment_and_keys(monkeypatch: pytest.MonkeyPatch
             assert call.header("x-amz-date") is None
             monkeypatch.delenv("AWS_ACCESS_KEY_ID")
             monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+            monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
             assert await judged(found, guards("policies: {}")) is CANNOT_TELL
 
     uvloop.run(main())

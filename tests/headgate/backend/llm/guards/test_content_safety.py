@@ -90,3 +90,26 @@ def test_an_answer_that_cannot_be_read(answer: Any) -> None:
             assert await judged(found, entry("failureMode: failOpen")) is True
 
     uvloop.run(main())
+
+
+def test_a_token_of_entra(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        async with rig() as found:
+            monkeypatch.setenv("AZURE_AUTHORITY_HOST", f"http://127.0.0.1:{found.service.port}")
+            told = {"status": 200}
+
+            def answer(call: Any) -> tuple[int, bytes]:
+                if call.target == "/t/oauth2/v2.0/token":
+                    return told["status"], b'{"access_token": "entra", "expires_in": 3600}'
+                return 200, json.dumps(rated(0)).encode()
+
+            found.service.answer = answer
+            client = "{azure: {explicitConfig: {clientSecret: {tenant_id: t, client_id: c, client_secret: CANARY}}}}"
+            guard = entry(ANALYZE).replace("{key: azure-key}", client)
+            assert await judged(found, guard) is True
+            assert found.service.calls[-1].header("authorization") == "Bearer entra"
+            assert found.service.calls[-1].header("ocp-apim-subscription-key") is None
+            told["status"] = 401
+            assert await judged(found, guard) is CANNOT_TELL
+
+    uvloop.run(main())

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 import uvloop
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from tests.oracles.guard_rig import Rig, rig
 
 from headgate.backend.llm.guards.compile import CANNOT_TELL, settled
@@ -88,5 +90,39 @@ def test_a_match_is_refused_and_an_error_is_no_pass() -> None:
             for answer, status in (({"error": {"code": 403}}, 403), ({"error": {}}, 200), ({}, 200), ([], 200)):
                 found.service.says(answer, status)
                 assert await judged(found) == (CANNOT_TELL, CANNOT_TELL)
+
+    uvloop.run(main())
+
+
+def service_key(place: str) -> str:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    return json.dumps({"type": "service_account", "private_key": pem, "client_email": "a@b.c", "token_uri": place})
+
+
+def test_a_token_of_google() -> None:
+    async def main() -> None:
+        async with rig() as found:
+            place = f"127.0.0.1:{found.service.port}"
+            told: dict[str, Any] = {"status": 200}
+
+            def answer(call: Any) -> tuple[int, bytes]:
+                if "/templates/" in call.target:
+                    return 200, json.dumps(result({})).encode()
+                if call.target.startswith("/token"):
+                    return told["status"], b'{"access_token": "ya29.fetched", "expires_in": 3600, "error": "invalid_grant"}'
+                return 404, b""
+
+            found.service.answer = answer
+            key = service_key(f"http://{place}/token")
+            text = TEXT.replace("{key: ya29.token}", "{gcp: {credential: '" + key + "'}}")
+            call = found.guards(text).begin(make_context("POST"))
+            assert await settled(call.request(json.dumps(CHAT).encode(), "completions")) == json.dumps(CHAT).encode()
+            asked = [one for one in found.service.calls if "/templates/" in one.target]
+            assert [one.header("authorization") for one in asked] == ["Bearer ya29.fetched"]
+            assert [one.target for one in found.service.calls[:1]] == ["/token"]
+            told["status"] = 400
+            call = found.guards(text).begin(make_context("POST"))
+            assert await settled(call.request(json.dumps(CHAT).encode(), "completions")) is CANNOT_TELL
 
     uvloop.run(main())

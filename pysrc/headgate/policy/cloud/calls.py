@@ -1,0 +1,80 @@
+"""HTTP calls of what finds credentials: to token endpoints and metadata services, through the engine's pools."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headgate.ir.endpoint import Endpoint
+from headgate.ir.policy.document_source import DocumentSource
+from headgate.policy.cloud.keeper import CredentialError
+from headgate_engine.link.client import CallError, HttpClient
+
+CALL_SECONDS: Final = 5.0
+MAX_ANSWER: Final = 256 * 1024
+FORM: Final = ("content-type", "application/x-www-form-urlencoded")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`headers`: names in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self, name: str) -> dict[str, Any]:
+        """Return the object that the answer is; CredentialError, with nothing of the answer in it but an OAuth error
+        code (RFC 6749 section 5.2).
+        """
+        try:
+            found = json.loads(self.body)
+        except (ValueError, RecursionError):
+            found = None
+        if self.status != 200:
+            code = found.get("error") if isinstance(found, dict) else None
+            told = f" ({code[:64]})" if isinstance(code, str) and code.isprintable() else ""
+            raise CredentialError(f"{name} answered {self.status}{told}")
+        if not isinstance(found, dict):
+            raise CredentialError(f"{name} answered with no JSON object")
+        return found
+
+
+class Calls:
+    """`client`: makes calls to an endpoint, of the configuration that is the newest."""
+
+    def __init__(self, client: Callable[[Endpoint], HttpClient] | None = None) -> None:
+        self.client = client
+
+    async def call(
+        self,
+        method: str,
+        url: str,
+        headers: Iterable[tuple[str, str]] = (),
+        body: bytes | None = None,
+        seconds: float = CALL_SECONDS,
+    ) -> Answer:
+        """Return the answer, whatever its status; CredentialError when there is none."""
+        if self.client is None:
+            raise CredentialError("calls cannot be made yet")
+        try:
+            source = DocumentSource.remote(url)
+        except ValueError:
+            raise CredentialError("the address of a token endpoint is no URL") from None
+        assert source.endpoint is not None
+        where = source.endpoint.address
+        try:
+            async with asyncio.timeout(seconds):
+                response = await self.client(source.endpoint).request(method, source.path, list(headers), body)
+                try:
+                    told = await response.read(MAX_ANSWER)
+                finally:
+                    await response.aclose()
+        except TimeoutError:
+            raise CredentialError(f"{where} did not answer in time") from None
+        except (CallError, ValueError, OSError) as error:
+            raise CredentialError(f"{where}: {error}") from None
+        return Answer(response.status, {name.lower(): value for name, value in response.headers}, told)

@@ -1,0 +1,93 @@
+"""The cloud credentials of a worker: equal ones are one, and a reload goes on with those it still names."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from typing import Final
+
+from headgate.ir.policy.cloud_auth import AwsAuth, AwsRole, AzureAuth, CloudAuth, GcpAuth
+from headgate.policy.cloud.aws import Ambient, Given, Role, role_form
+from headgate.policy.cloud.azure import Entra
+from headgate.policy.cloud.calls import Calls
+from headgate.policy.cloud.gcp import Google
+from headgate.policy.cloud.keeper import Fetch, Keeper
+
+# Sessions of roles that depend on requests; the one that was used longest ago goes.
+MAX_SESSIONS: Final = 1024
+Tags = tuple[tuple[str, str], ...]
+
+
+class CredentialStore:
+    """Those of one configuration. `calls` outlives it."""
+
+    def __init__(self, spawn: Callable[..., asyncio.Task[None]], previous: CredentialStore | None = None) -> None:
+        self.calls: Calls = Calls() if previous is None else previous.calls
+        self._spawn = spawn
+        self._previous = {} if previous is None else previous.by_key
+        self._sessions: dict[Hashable, Keeper] = {} if previous is None else previous._sessions
+        self.by_key: dict[Hashable, Keeper] = {}
+
+    def _get(self, key: Hashable, name: str, fetch: Callable[[], Fetch]) -> Keeper:
+        found = self.by_key.get(key) or self._previous.get(key)
+        if found is None:
+            found = Keeper(name, fetch(), self._spawn)
+            # Before the first request needs it.
+            found.renew()
+        self.by_key[key] = found
+        return found
+
+    def keeper(self, auth: CloudAuth) -> Keeper:
+        """Return what keeps a credential that is the same for all requests."""
+        match auth:
+            case AwsAuth():
+                return self._aws(auth)
+            case GcpAuth():
+                return self._get(auth, "Google", lambda: Google(auth, self.calls))
+            case AzureAuth():
+                return self._get(auth, "Azure", lambda: Entra(auth, self.calls))
+
+    def _aws(self, auth: AwsAuth) -> Keeper:
+        role = auth.role
+        if role is not None:
+            return self._get(
+                replace(auth, service=None), "AWS role", lambda: self._role(auth, role, role.session, _fixed(role))
+            )
+        keys = auth.keys
+        # Keys sign everywhere.
+        key = replace(auth, region=None, service=None)
+        return self._get(key, "AWS", lambda: Ambient() if keys is None else Given(keys))
+
+    def _role(self, auth: AwsAuth, role: AwsRole, session: str, tags: Tags) -> Role:
+        base = self._aws(replace(auth, role=None))
+        return Role(base, self.calls, role_form(role.arn, session, tags), auth.region)
+
+    def session(self, auth: AwsAuth, session: str, tags: Tags) -> Keeper:
+        """Return what keeps the keys of a role's session that depends on the request."""
+        role = auth.role
+        assert role is not None
+        key = (replace(auth, service=None), session, tags)
+        found = self._sessions.pop(key, None)
+        if found is None:
+            found = Keeper("AWS role", self._role(auth, role, session, tags), self._spawn)
+            if len(self._sessions) >= MAX_SESSIONS:
+                self._sessions.pop(next(iter(self._sessions))).close()
+        self._sessions[key] = found
+        return found
+
+    def close_unused(self, current: CredentialStore) -> None:
+        """End what `current` did not take over."""
+        current._previous = {}
+        for key, keeper in self.by_key.items():
+            if current.by_key.get(key) is not keeper:
+                keeper.close()
+
+    def close(self) -> None:
+        """End all at shutdown."""
+        for keeper in (*self.by_key.values(), *self._sessions.values()):
+            keeper.close()
+
+
+def _fixed(role: AwsRole) -> Tags:
+    return tuple((tag.key, tag.value) for tag in role.tags)

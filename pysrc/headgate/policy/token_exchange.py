@@ -1,0 +1,325 @@
+"""`oauthTokenExchange` and `crossAppAccess`: tokens that a server gives for the client's, remembered per client token.
+
+RFC 8693 (token exchange), RFC 7523 (assertions), RFC 6749 (errors, client authentication),
+draft-ietf-oauth-identity-assertion-authz-grant (ID-JAG).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import json
+import logging
+import random
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote_plus, urlencode
+
+from headgate.crypto.signing import signed, signing_key
+from headgate.ir.policy.token_exchange import ClientAuth, CrossAppAccess, TokenCache, TokenEndpoint, TokenExchange
+from headgate.policy.cloud.steps import TEXT, failed
+from headgate.policy.environment import Environment
+from headgate.policy.location import compile_location
+from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.expr.values import EvaluationError
+from headgate_engine.link.client import CallError
+from headgate_engine.plan.step import AsyncStep
+from headgate_engine.steps.location import CredentialLocation
+
+logger = logging.getLogger("headgate.token_exchange")
+
+CALL_SECONDS: Final = 10.0
+MAX_ANSWER: Final = 256 * 1024
+# A token is used no more so long before its end.
+MARGIN_SECONDS: Final = 15.0
+ASSERTION_SECONDS: Final = 300
+TOKEN_EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"  # noqa: S105 (the name of a grant)
+JWT_BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+CLIENT_ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+ID_JAG: Final = "urn:ietf:params:oauth:token-type:id-jag"
+INVALID: Final = Reply(400, b"invalid request", TEXT, "InvalidRequest")
+
+Form = list[tuple[str, str]]
+
+
+class ExchangeError(Exception):
+    """There is no token. `refused`: the server does not take what the client brought. The text holds no secret."""
+
+    def __init__(self, reason: str, *, refused: bool = False) -> None:
+        super().__init__(reason)
+        self.refused = refused
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A token, and the time (monotonic) until which it can be used."""
+
+    token: bytes
+    until: float
+
+
+class Endpoint:
+    """A token endpoint as the gateway calls it."""
+
+    def __init__(self, endpoint: TokenEndpoint, env: Environment) -> None:
+        self._endpoint = endpoint
+        self._clients = [env.client(place) for place, _ in endpoint.places]
+        shares = [float(share) for _, share in endpoint.places]
+        self._shares = shares if any(shares) else [1.0] * len(shares)
+        auth = endpoint.client
+        self._key = None
+        if auth is not None and auth.method == "privateKeyJwt" and auth.key is not None:
+            self._key = signing_key(auth.key.secret.reveal(), auth.algorithm)
+
+    async def ask(self, form: Form) -> dict[str, Any]:
+        """Return the answer to a grant; ExchangeError."""
+        headers = [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")]
+        auth = self._endpoint.client
+        if auth is not None:
+            form = form + self._proof(auth, headers)
+        headers += [(name, value.secret.reveal()) for name, value in self._endpoint.headers]
+        if not self._clients:
+            raise ExchangeError("the token endpoint has no address")
+        [client] = random.choices(self._clients, self._shares)
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                response = await client.request("POST", self._endpoint.path, headers, urlencode(form).encode())
+                try:
+                    status, body = response.status, await response.read(MAX_ANSWER)
+                finally:
+                    await response.aclose()
+        except TimeoutError:
+            raise ExchangeError("the token endpoint did not answer in time") from None
+        except (CallError, ValueError, OSError) as error:
+            raise ExchangeError(f"the token endpoint cannot be called: {error}") from None
+        return self._read(status, body)
+
+    def _read(self, status: int, body: bytes) -> dict[str, Any]:
+        try:
+            found = json.loads(body)
+        except (ValueError, RecursionError):
+            found = None
+        if status != 200:
+            code = found.get("error") if isinstance(found, dict) else None
+            told = f" ({code[:64]})" if isinstance(code, str) and code.isprintable() else ""
+            where = self._endpoint.name
+            logger.warning("token endpoint refused", extra={"endpoint": where, "status": status, "error": told.strip()})
+            raise ExchangeError(
+                f"the token endpoint answered {status}{told}", refused=400 <= status < 500 and status not in (401, 403)
+            )
+        if not isinstance(found, dict) or not isinstance(found.get("access_token"), str):
+            raise ExchangeError("the token endpoint answered with no token")
+        return found
+
+    def _proof(self, auth: ClientAuth, headers: list[tuple[str, str]]) -> Form:
+        """Return what of the client's authentication is in the form; what is a header is added there."""
+        secret = "" if auth.key is None else auth.key.secret.reveal()
+        if auth.method == "clientSecretBasic":
+            # RFC 6749 section 2.3.1: both parts are form-encoded before they are joined.
+            pair = f"{quote_plus(auth.client_id)}:{quote_plus(secret)}"
+            headers.append(("authorization", "Basic " + base64.b64encode(pair.encode()).decode()))
+            return []
+        if auth.method == "clientSecretPost":
+            return [("client_id", auth.client_id), *([("client_secret", secret)] if secret else [])]
+        now = int(time.time())
+        claims = {
+            "iss": auth.client_id, "sub": auth.client_id, "aud": auth.audience, "jti": secrets.token_urlsafe(16),
+            "iat": now, "exp": now + ASSERTION_SECONDS,
+        }  # fmt: skip
+        told: dict[str, Any] = {} if auth.kid is None else {"kid": auth.kid}
+        if auth.chain:
+            told["x5c"] = list(auth.chain)
+        if auth.thumbprint is not None:
+            told["x5t#S256"] = auth.thumbprint
+        assertion = signed(self._key, auth.algorithm, claims, told).decode()
+        return [
+            ("client_id", auth.client_id), ("client_assertion_type", CLIENT_ASSERTION), ("client_assertion", assertion),
+        ]  # fmt: skip
+
+
+class Exchanger:
+    """Exchanges of one policy in one worker. Equal ones that are under way are one; results are kept."""
+
+    def __init__(self, cache: TokenCache, env: Environment) -> None:
+        self._cache = cache
+        self._env = env
+        self._kept: dict[bytes, Given] = {}
+        self._running: dict[bytes, asyncio.Future[Given | ExchangeError]] = {}
+
+    def known(self, key: bytes) -> bytes | None:
+        """Return the token that is kept."""
+        found = self._kept.pop(key, None)
+        if found is None or found.until <= time.monotonic():
+            return None
+        # The one that was used longest ago is the first to go.
+        self._kept[key] = found
+        return found.token
+
+    async def token(self, key: bytes, make: Callable[[], Awaitable[dict[str, Any]]], subject: bytes) -> bytes:
+        """Return the token of an exchange; ExchangeError. One client that leaves does not end it for the others."""
+        result = self._running.get(key)
+        if result is None:
+            result = self._running[key] = asyncio.get_running_loop().create_future()
+            self._env.spawn("token exchange", self._work(key, make, subject))
+        found = await asyncio.shield(result)
+        if isinstance(found, ExchangeError):
+            raise found
+        return found.token
+
+    async def _work(self, key: bytes, make: Callable[[], Awaitable[dict[str, Any]]], subject: bytes) -> None:
+        found: Given | ExchangeError = ExchangeError("a fault of the gateway")      # which the log of tasks tells
+        try:
+            found = self._given(await make(), subject)
+            if self._cache.entries:
+                while len(self._kept) >= self._cache.entries:
+                    del self._kept[next(iter(self._kept))]
+                self._kept[key] = found
+        except ExchangeError as error:
+            found = error
+        finally:
+            self._running.pop(key).set_result(found)
+
+    def _given(self, answer: dict[str, Any], subject: bytes) -> Given:
+        """Return the token of an answer, and how long it is kept."""
+        if str(answer.get("token_type", "")).lower() != "bearer":
+            raise ExchangeError("the token endpoint answered with a token that is no bearer token")
+        token = answer["access_token"]
+        if not token or any(not "!" <= char <= "~" for char in token):
+            raise ExchangeError("the token endpoint answered with a token that cannot stand in a header")
+        lives = answer.get("expires_in")
+        seconds = float(lives) if isinstance(lives, int | float) else float(self._cache.ttl_s)
+        end = _end_of(subject)
+        if end is not None:
+            seconds = min(seconds, end - time.time())
+        return Given(token.encode(), time.monotonic() + max(seconds - MARGIN_SECONDS, 0.0))
+
+
+def _end_of(token: bytes) -> float | None:
+    """Return the `exp` of a JWT whose signature nobody looks at: it only shortens how long something is kept."""
+    parts = token.split(b".")
+    if len(parts) != 3:
+        return None
+    try:
+        found = json.loads(base64.urlsafe_b64decode(parts[1] + b"=" * (-len(parts[1]) % 4)))["exp"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return float(found) if isinstance(found, int | float) else None
+
+
+def _key(*parts: bytes | str) -> bytes:
+    told = b"".join(hashlib.sha256(part.encode() if isinstance(part, str) else part).digest() for part in parts)
+    return hashlib.sha256(told).digest()
+
+
+def _taken(place: CredentialLocation, ctx: RequestContext) -> bytes | None:
+    """Return a token that the client brought, taken out of the request; one that jwtAuth took is still there."""
+    return place.take(ctx) or ctx.jwt_token
+
+
+def _text(token: bytes) -> str:
+    return token.decode("ascii", "replace")
+
+
+def compile_exchange(policy: TokenExchange, env: Environment) -> AsyncStep:
+    """Return the step that puts another token in the place of the client's."""
+    endpoint, exchanger = Endpoint(policy.endpoint, env), Exchanger(policy.cache, env)
+    source, target = compile_location(policy.subject, env), compile_location(policy.location, env)
+    actor_place = None if policy.actor is None else compile_location(policy.actor, env)
+    programs = [(name, env.program(text, "route")) for name, text in policy.params]
+
+    def form(subject: bytes, actor: bytes | None, params: Form) -> Form:
+        if policy.grant == "jwtBearer":
+            found = [("grant_type", JWT_BEARER), ("assertion", _text(subject))]
+        else:
+            found = [("grant_type", TOKEN_EXCHANGE), ("subject_token", _text(subject)),
+                     ("subject_token_type", policy.subject_type)]  # fmt: skip
+        if actor is not None:
+            found += [("actor_token", _text(actor)), ("actor_token_type", policy.actor_type)]
+        found += [("audience", one) for one in policy.audiences]
+        found += [("resource", one) for one in policy.resources]
+        if policy.scopes:
+            found.append(("scope", " ".join(policy.scopes)))
+        if policy.requested_type is not None:
+            found.append(("requested_token_type", policy.requested_type))
+        return found + params
+
+    def obtain(ctx: RequestContext) -> Reply | Awaitable[Reply | None] | None:
+        actor = None
+        if actor_place is not None:
+            actor = actor_place.take(ctx)
+            if actor is None:
+                return INVALID
+        try:
+            params = [(name, _told(program.evaluate(ctx))) for name, program in programs]
+        except (EvaluationError, ValueError):
+            return INVALID
+        subject = _taken(source, ctx)
+        if subject is None:
+            return INVALID
+        key = _key(subject, actor or b"", json.dumps(params))
+        known = exchanger.known(key)
+        if known is not None:
+            target.set(ctx, known)
+            return None
+        told = form(subject, actor, params)
+        return _put(ctx, target, exchanger.token(key, lambda: endpoint.ask(told), subject))
+
+    return AsyncStep("backendAuth", obtain)
+
+
+def _told(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, str | int | float):
+        raise ValueError("not a text")
+    return str(value)
+
+
+async def _put(ctx: RequestContext, target: CredentialLocation, work: Awaitable[bytes]) -> Reply | None:
+    try:
+        token = await work
+    except ExchangeError as error:
+        return INVALID if error.refused else failed(error)
+    target.set(ctx, token)
+    return None
+
+
+def compile_cross_app(policy: CrossAppAccess, env: Environment) -> AsyncStep:
+    """Return the step that gets an access token of another application's server for the client's identity."""
+    identity, resource = Endpoint(policy.identity, env), Endpoint(policy.resource, env)
+    exchanger = Exchanger(policy.cache, env)
+    source, target = compile_location(policy.subject, env), CredentialLocation("header", "authorization", "Bearer ")
+    wanted = policy.scopes if policy.access_scopes is None else policy.access_scopes
+
+    async def ask(subject: bytes) -> dict[str, Any]:
+        form = [
+            ("grant_type", TOKEN_EXCHANGE), ("requested_token_type", ID_JAG), ("subject_token", _text(subject)),
+            ("subject_token_type", policy.subject_type), ("audience", policy.audience),
+        ]  # fmt: skip
+        form += [("resource", one) for one in policy.resources]
+        if policy.scopes:
+            form.append(("scope", " ".join(policy.scopes)))
+        first = await identity.ask(form)
+        if first.get("issued_token_type") != ID_JAG:
+            raise ExchangeError("the identity provider answered with another kind of token")
+        form = [("grant_type", JWT_BEARER), ("assertion", first["access_token"])]
+        if wanted:
+            form.append(("scope", " ".join(wanted)))
+        return await resource.ask(form)
+
+    def obtain(ctx: RequestContext) -> Reply | Awaitable[Reply | None] | None:
+        subject = _taken(source, ctx)
+        if subject is None:
+            return INVALID
+        key = _key(subject)
+        known = exchanger.known(key)
+        if known is not None:
+            target.set(ctx, known)
+            return None
+        return _put(ctx, target, exchanger.token(key, lambda: ask(subject), subject))
+
+    return AsyncStep("backendAuth", obtain)
