@@ -91,10 +91,15 @@ def stream(*pieces: bytes, end: str = "whole", pause: float = 0.0, kind: str = "
         handler.send_header("content-type", kind)
         handler.send_header("transfer-encoding", "chunked")
         handler.end_headers()
-        for piece in pieces:
-            handler.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
-            handler.wfile.flush()
-            time.sleep(pause)
+        try:
+            for piece in pieces:
+                handler.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+                handler.wfile.flush()
+                time.sleep(pause)
+        except ConnectionError:
+            stand_in.gone.set()
+            handler.close_connection = True
+            return
         if end == "whole":
             handler.wfile.write(b"0\r\n\r\n")
         elif end == "cut":

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
+from tests.end_to_end.provider_stand_in import StandIn, message, whole
 
 MODELS = """
 gateways:
@@ -229,3 +230,53 @@ def test_a_client_that_leaves_while_a_guard_thinks(serve: Callable[..., Any], we
     wait.set()
     webhook.answer = lambda path, body: (200, {"action": {}})
     assert said(running, "after") == "You said: after"
+
+
+GROUPS = """
+gateways:
+  default: {port: {port}}
+routes:
+- backends:
+  - ai:
+      groups:
+      - providers:
+        - {name: one, provider: {openAI: {model: first}}, hostOverride: "127.0.0.1:ONE"}
+      - providers:
+        - {name: two, provider: {anthropic: {model: second}}, hostOverride: "127.0.0.1:TWO"}
+    policies: {ai: POLICY}
+"""
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_guards_are_asked_once_however_many_providers_are_tried(
+    gateway: Callable[..., Any], webhook: Webhook, masked: bool
+) -> None:
+    one, two = StandIn(whole({"error": {"message": "no"}}, 503)), StandIn(whole(message("hello")))
+
+    def mask(path: str, body: Any) -> tuple[int, Any]:
+        return 200, {"action": {"body": {"messages": [{**turn, "content": "masked"} for turn in body["body"]["messages"]]}}}
+
+    if masked:
+        webhook.answer = mask
+    policy = json.dumps({
+        "promptGuard": {"request": [json.loads(webhook.entry()), {"regex": {"builtins": ["email"]}}]},
+        "prompts": {"prepend": [{"role": "system", "content": "be kind"}]},
+    })  # fmt: skip
+    text = GROUPS.replace("ONE", str(one.port)).replace("TWO", str(two.port)).replace("POLICY", policy)
+    running = gateway(text)
+    try:
+        assert said(running, "mail a@b.example") == "hello"
+        assert len(webhook.calls) == 1
+        text = "masked" if masked else "mail <EMAIL_ADDRESS>"
+        # Both providers got what the guards left, each in its format.
+        assert [one.last.json["model"], two.last.json["model"]] == ["first", "second"]
+        assert one.last.json["messages"][-1]["content"] == text
+        assert two.last.json["messages"][-1]["content"] == [{"type": "text", "text": text}]
+        checks = 'gw_guardrail_checks_total{phase="Request"'
+        assert running.metric(checks) == 2
+        # Another request is another question.
+        said(running, "mail a@b.example")
+        assert len(webhook.calls) == 2
+    finally:
+        one.close()
+        two.close()

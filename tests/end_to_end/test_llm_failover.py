@@ -343,6 +343,24 @@ routes:
     assert [one.json["model"] for one in provider.seen] == ["real"] * 3
 
 
+def test_retries_are_a_share_of_the_requests(gateway, stand_in) -> None:
+    provider = stand_in(whole(ERROR, 503))
+    running = gateway(f"""
+    gateways:
+      default: {{port: {{port}}}}
+    routes:
+    - policies: {{retry: {{attempts: 3, codes: [503], budget: {{percent: 50, minPerSecond: 0}}}}}}
+      backends:
+      - ai: {{name: it, provider: {{openAI: {{}}}}, hostOverride: "127.0.0.1:{provider.port}"}}
+    """)
+    for _ in range(8):
+        with pytest.raises(openai.InternalServerError):
+            ask(running)
+    # Every second request may be tried once more, instead of each three times.
+    assert 8 < len(provider.seen) <= 12
+    running.wait_log("gw.retry.refused=budget")
+
+
 def test_a_provider_that_cannot_be_reached(gateway, stand_in) -> None:
     two = stand_in(GOOD)
     text = GROUPS.replace("FIRST", str(free_port())).replace("SECOND", str(two.port))

@@ -49,6 +49,7 @@ cdef class Exchange(Sink):
     cdef Endpoint endpoint           # of the attempt, where the backend has several
     cdef bint judged, left           # it knows what came of the attempt; it counts it no more
     cdef int64_t attempt_started
+    cdef object inspected            # what reads a tunnel: headgate.backend.llm.guards.realtime.GuardedTunnel, or None
     cdef object call                 # the handler's side of this request (link.handler.HandlerCall)
     cdef int stage
     cdef bint suspended

@@ -298,6 +298,8 @@ cdef class Exchange(Sink):
             return 0
         self.retry = plan
         self.retries_left = plan.attempts
+        if plan.budget is not None:
+            plan.budget.note_request(self.ctx.started_ns)
         self.mark = mark_head(self.ctx.head)
         return 0
 
@@ -874,12 +876,50 @@ cdef class Exchange(Sink):
         if self.stage == STAGE_DONE:
             return 0
         self.stage = STAGE_TUNNEL
+        if self.ctx.llm is not None and (<LlmCall>self.ctx.llm).guards is not None:
+            self.inspected = (<LlmCall>self.ctx.llm).guards.tunnel(self)
         self.client.flush()
         self.client.start_tunnel()
         return upstream.start_tunnel()
 
+    def tunnel_send(self, bytes to_upstream, bytes to_client):
+        """Sends what may go on to either side of an inspected tunnel."""
+        if self.stage != STAGE_TUNNEL:
+            return
+        if to_upstream and self.upstream is not None:
+            self.worker.to_upstream.append(to_upstream, len(to_upstream))
+            if self.upstream.flush() == WRITE_QUEUED:
+                self.client.pause_request()
+        if to_client:
+            self.worker.to_client.append(to_client, len(to_client))
+            if self.client.flush() == WRITE_QUEUED and self.upstream is not None:
+                self.upstream.pause_response()
+
+    def tunnel_hold(self, bint client, bint held):
+        """Stops or goes on reading one side of an inspected tunnel."""
+        if self.stage != STAGE_TUNNEL:
+            return
+        if client and held:
+            self.client.pause_request()
+        elif client:
+            self.client.resume_request()
+        elif self.upstream is not None and held:
+            self.upstream.pause_response()
+        elif self.upstream is not None:
+            self.upstream.resume_response()
+
+    def tunnel_end(self, str detail):
+        """Ends an inspected tunnel: what was sent leaves, then both connections close."""
+        if self.stage == STAGE_TUNNEL:
+            self.ctx.error = detail
+            self._drop_upstream()
+            self._finish(True)
+
     cdef int on_client_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
         self.ctx.request_bytes += n
+        if self.inspected is not None:
+            self.inspected.from_client(p[:n])
+            return 0
         self.worker.to_upstream.append(p, n)
         if self.upstream is not None and self.upstream.flush() == WRITE_QUEUED:
             self.client.pause_request()
@@ -887,6 +927,9 @@ cdef class Exchange(Sink):
 
     cdef int on_upstream_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
         self.ctx.response_bytes += n
+        if self.inspected is not None:
+            self.inspected.from_upstream(p[:n])
+            return 0
         self.worker.to_client.append(p, n)
         if self.client.flush() == WRITE_QUEUED and self.upstream is not None:
             self.upstream.pause_response()
@@ -976,6 +1019,8 @@ cdef class Exchange(Sink):
             return 0
         self.retry = self.route.retry
         self.retries_left = self.retry.attempts
+        if self.retry.budget is not None:
+            self.retry.budget.note_request(ctx.started_ns)
         self.mark = mark_head(ctx.head)
         if ctx.body_state == BODY_WHOLE:
             self.first_body = ctx.body
@@ -992,6 +1037,10 @@ cdef class Exchange(Sink):
         cdef ByteBuffer replay = self.replay
         cdef bytes number
         if self.retries_left == 0 or self.stage >= STAGE_RESPONSE:
+            return False
+        if self.retry.budget is not None and not self.retry.budget.take(monotonic_ns()):
+            self.retries_left = 0
+            ctx.add_log_field("gw.retry.refused", "budget")
             return False
         self.retries_left -= 1
         self._drop_upstream()
@@ -1220,6 +1269,9 @@ cdef class Exchange(Sink):
         if clean:
             client.flush()
         record_request(self.worker, ctx, self.bind)
+        if self.inspected is not None:
+            self.inspected.closed()
+            self.inspected = None
         self.client = None
         self.call = None
         self.tap = None

@@ -30,6 +30,8 @@ cdef class LlmCall:
     cdef bint decoded
     cdef Py_ssize_t object_end           # of the body, -1: it is no JSON object
     cdef bint has_stream_options
+    cdef bint open_path                  # no suffix named the format: the model says what becomes of such paths
+    cdef bint opaque                     # nothing of request and answer is read or edited
     cdef object entry                    # llm.target.ModelEntry
     cdef list tried                      # llm.target.LlmTarget, in order
     # -- the attempt under way -----------------------------------------------------------------------------------------
@@ -39,6 +41,7 @@ cdef class LlmCall:
     cdef public object guards           # headgate.backend.llm.guards: what guards the answer, None: nothing
     cdef public object asked             # what the translation remembers of the request, None: it was not translated
     cdef LlmAttempt attempt
+    cdef public object verdicts          # headgate.backend.llm.guards.contract.Verdicts: of guards, over all attempts
     cdef readonly list attempts          # those that have ended
 
     cdef int begin(self, RequestContext ctx) except -1

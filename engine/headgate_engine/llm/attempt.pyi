@@ -1,3 +1,5 @@
+from typing import Any
+
 from headgate_engine.context.request import Usage
 
 OUTCOMES: tuple[str, ...]
@@ -30,13 +32,14 @@ class LlmAttempt:
 
 class LlmCall:
     """One LLM request over all of its attempts. `model` is the provider's name for the model, `asked` what a
-    translation wants to remember for the answer.
+    translation wants to remember for the answer, `verdicts` what guards said of the request in earlier attempts.
     """
 
     streaming: bool
     model: str
     asked: object
-    guards: object
+    guards: Any
+    verdicts: Any
     @property
     def format(self) -> str: ...
     @property

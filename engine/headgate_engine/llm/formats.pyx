@@ -44,6 +44,16 @@ cdef class RouteMap:
                 return <str>(<tuple>entry)[1]
         return self.rest
 
+    cdef bint names(self, const char* path, Py_ssize_t n) except -1:
+        cdef bytes suffix
+        cdef Py_ssize_t length
+        for entry in self.suffixes:
+            suffix = <bytes>(<tuple>entry)[0]
+            length = len(suffix)
+            if length <= n and memcmp(path + n - length, <const char*>suffix, length) == 0:
+                return True
+        return False
+
     def format_of(self, str path):
         raw = path.encode("utf-8", "surrogateescape")
         return self.find(raw, len(raw))

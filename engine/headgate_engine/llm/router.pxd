@@ -13,13 +13,6 @@ from headgate_engine.plan.tap cimport ResponseTap
 
 from libc.stdint cimport int64_t
 
-cdef class PublicModel:
-    # What clients may ask for: a pattern, and where it leads.
-    cdef readonly str pattern
-    cdef object names                    # llm.pattern.ModelPattern
-    cdef readonly ModelEntry entry
-    cdef readonly tuple conditions       # Program; all must hold. Empty: no condition
-
 cdef class LlmChoice:
     cdef Reply reply                     # refused, or answered here (model list)
     cdef BackendPlan plan
@@ -34,12 +27,15 @@ cdef class ModelRouter:
     cdef readonly RouteMap routes
     cdef readonly RetryPlan failover     # other providers, where the route says nothing about retries; None: nowhere
     cdef readonly ModelEntry only        # whatever the model: an `ai` backend. None: models decide
-    cdef bytes model_list
+    cdef bytes model_list                # what everybody sees; None: rules decide
+    cdef readonly bint open_paths        # a model says what becomes of paths that no suffix names
     cdef int64_t created                 # Unix time
     cdef ChatPeek peek
     cdef LlmChoice choose(self, RequestContext ctx)
     cdef Reply _read(self, RequestContext ctx, LlmCall call, bytes path)
+    cdef Reply _models(self, RequestContext ctx)
     cdef Reply _select(self, RequestContext ctx, LlmCall call)
+    cdef Reply _first(self, RequestContext ctx, LlmCall call, tuple models)
     cdef Reply _edit(self, RequestContext ctx, LlmCall call, LlmTarget target, bytes body)
     cdef int _point(self, RequestContext ctx, LlmCall call, LlmTarget target) except -1
 

@@ -1,14 +1,12 @@
 from collections.abc import Iterable
 
 from headgate_engine.context.request import Reply
-from headgate_engine.expr.program import Program
 from headgate_engine.llm.formats import DEFAULT_ROUTES as DEFAULT_ROUTES
 from headgate_engine.llm.formats import RouteMap
-from headgate_engine.llm.pattern import ModelPattern
+from headgate_engine.llm.public import PublicModel
 from headgate_engine.llm.target import ModelEntry, VirtualModel
 from headgate_engine.plan.retry import RetryPlan
 
-MODEL_LIST_PATHS: tuple[str, ...]
 MAX_DECODED: int
 INJECTED: bytes
 STREAM_IN_BODY: frozenset[str]
@@ -17,17 +15,6 @@ REASONS: dict[int, str]
 
 def refusal(status: int, code: str, message: str) -> Reply: ...
 def not_found(model: str) -> Reply: ...
-
-class PublicModel:
-    """pattern: a name, or with one `*` at its start or end, or `*`. conditions: programs of which all must hold."""
-
-    def __init__(self, pattern: str, entry: ModelEntry, conditions: Iterable[Program] = ...) -> None: ...
-    @property
-    def pattern(self) -> str: ...
-    @property
-    def entry(self) -> ModelEntry: ...
-    @property
-    def conditions(self) -> tuple[Program, ...]: ...
 
 class LlmChoice:
     """C face only: the outcome of a choice."""
@@ -59,5 +46,6 @@ class ModelRouter:
     def only(self) -> ModelEntry | None: ...
     @property
     def failover(self) -> RetryPlan | None: ...
-    def listing(self, patterns: tuple[ModelPattern, ...] | None) -> bytes:
-        """Return the model list that a key with these patterns may see; None: all."""
+    @property
+    def open_paths(self) -> bool:
+        """Whether a model says what becomes of paths that no suffix names."""

@@ -8,24 +8,22 @@ from urllib.parse import parse_qsl, unquote, unquote_to_bytes
 
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, HEAD_UPGRADE, MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
-from headgate_engine.expr.program cimport Program
 from headgate_engine.llm.attempt cimport (
     MODEL_IN_BODY, MODEL_IN_FORM, MODEL_IN_PATH, MODEL_IN_QUERY, MODEL_NOWHERE, LlmCall)
+from headgate_engine.llm.bodies cimport edited, finally_edited, short_limits, tell_request
 from headgate_engine.llm.edit cimport edit_object
 from headgate_engine.llm.formats cimport RouteMap, model_span
 from headgate_engine.llm.native cimport native_tap
 from headgate_engine.llm.pattern cimport ModelPattern
+from headgate_engine.llm.public cimport PublicModel, allowed, is_model_list, model_listing
 from headgate_engine.llm.target cimport LlmEdits, LlmLane, LlmTarget, ModelEntry, VirtualModel
 from headgate_engine.llm.translated cimport translated_tap
 from headgate_engine.peek.json cimport ChatPeek
 from headgate_engine.plan.retry cimport RetryPlan
 
-from headgate_engine.expr.functions import json_text
-from headgate_engine.expr.values import EvaluationError
 from headgate_engine.llm.formats import DEFAULT_ROUTES
 from headgate_engine.peek.json import PeekError
 
-MODEL_LIST_PATHS = ("/v1/models", "/models")
 # A compressed body may grow to this many bytes when it is read.
 MAX_DECODED = 8 * 1024 * 1024
 INJECTED = b',"stream_options":{"include_usage":true}'
@@ -49,6 +47,10 @@ cdef Reply NOT_JSON = refusal(400, "invalid_request_body", "the request body is 
 cdef Reply NO_MODEL = refusal(400, "missing_model", "the request names no model")
 cdef Reply BAD_MODEL = refusal(400, "invalid_model", "the model must be a non-empty string")
 cdef Reply BAD_ENCODING = refusal(400, "request_body_decode_failed", "the request body cannot be decoded")
+cdef Reply UNKNOWN_ENCODING = refusal(415, "unsupported_content_encoding",
+                                      "the request body has a content-encoding other than gzip and deflate")
+cdef Reply NO_LIST = Reply(501, b'{"error":"Route \'Models\' not implemented"}', ((b"content-type", b"application/json"),),
+                           "NotImplemented")
 cdef Reply NOT_ALLOWED = refusal(403, "model_not_allowed", "the API key may not use this model")
 cdef Reply TWO_MODELS = refusal(400, "invalid_request_body", "the request names the model twice")
 cdef Reply DENIED = refusal(403, "model_authorization_denied", "no rule lets this request use the model")
@@ -65,16 +67,6 @@ cdef Reply unsupported(LlmCall call, LlmTarget target):
     message = (f"failed to process LLM request: unsupported conversion: from {call.format} to provider "
                f"{target.provider.decode()} (supported: {', '.join(given)})")
     return refusal(400, "unsupported_conversion", message)
-
-
-cdef class PublicModel:
-    """pattern: a name, or with one `*` at its start or end, or `*`. conditions: programs of which all must hold."""
-
-    def __init__(self, str pattern, ModelEntry entry not None, conditions=()):
-        self.pattern = pattern
-        self.names = ModelPattern(pattern)
-        self.entry = entry
-        self.conditions = tuple(conditions)
 
 
 cdef class LlmChoice:
@@ -96,14 +88,23 @@ cdef class ModelRouter:
         self.failover = failover
         self.peek = ChatPeek()
         self.created = int(created or time.time())
-        self.model_list = self.listing(None)
+        entries = [model.entry for model in self.models]
+        for one in self.virtual.values():
+            for found in one.entries:
+                entries += [found] if isinstance(found, ModelEntry) else [model.entry for model in found]
+        self.open_paths = any(target.rest is not None for entry in entries for group in entry.groups
+                              for target in group.targets)
+        if not any(model.rules is not None for model in self.models):
+            self.model_list = model_listing(self.models, self.virtual, self.created, None)
 
-    def listing(self, patterns):
-        """The model list that a key with these patterns may see; None: all."""
-        names = dict.fromkeys([one.pattern for one in self.models] + [name.decode() for name in self.virtual])
-        listed = [{"id": name, "object": "model", "created": self.created, "owned_by": "openai"}
-                  for name in names if patterns is None or allowed(patterns, name.encode())]
-        return json.dumps({"data": listed, "object": "list"}, separators=(",", ":")).encode()
+    cdef Reply _models(self, RequestContext ctx):
+        """The model list, or that there is none."""
+        if self.only is not None:
+            return NO_LIST
+        shown = self.model_list
+        if shown is None or ctx.allowed_models is not None:
+            shown = model_listing(self.models, self.virtual, self.created, ctx)
+        return Reply(200, shown, ((b"content-type", b"application/json"),), "DirectResponse")
 
     cdef LlmChoice choose(self, RequestContext ctx):
         cdef LlmChoice choice = LlmChoice.__new__(LlmChoice)
@@ -114,11 +115,14 @@ cdef class ModelRouter:
         if call is None:
             path = head.data[head.target_off:head.target_off + head.path_len]
             if self.only is None and is_model_list(path) and model_span(path) is None:
-                shown = self.model_list if ctx.allowed_models is None else self.listing(ctx.allowed_models)
-                choice.reply = Reply(200, shown, ((b"content-type", b"application/json"),), "DirectResponse")
+                choice.reply = self._models(ctx)
                 return choice
             call = LlmCall.__new__(LlmCall)
             call.format = self.routes.find(path, len(path))
+            call.open_path = self.open_paths and not self.routes.names(path, len(path))
+            if call.format == "models":
+                choice.reply = self._models(ctx)
+                return choice
             choice.reply = self._read(ctx, call, path) or self._select(ctx, call)
             if choice.reply is not None:
                 return choice
@@ -133,6 +137,11 @@ cdef class ModelRouter:
         call.target = target
         call.tried.append(target)
         ctx.provider = target.provider
+        if call.open_path:
+            call.format = self.routes.rest if target.rest is None else target.rest
+            call.opaque = call.format == "opaque"
+            if call.opaque:
+                call.format = "passthrough"
         choice.reply = self._edit(ctx, call, target, call.body)
         if choice.reply is not None:
             return choice
@@ -141,7 +150,7 @@ cdef class ModelRouter:
         lane = <LlmLane>call.lane
         if lane.translation is not None:
             choice.tap = translated_tap(call, lane)
-        else:
+        elif not call.opaque:
             choice.tap = native_tap(call, lane)
         self._point(ctx, call, target)
         call.begin(ctx)
@@ -235,7 +244,7 @@ cdef class ModelRouter:
         if encoding in ("", "identity"):
             return None
         if encoding not in ("gzip", "deflate"):
-            return BAD_ENCODING
+            return UNKNOWN_ENCODING
         decoder = zlib.decompressobj(wbits=31 if encoding == "gzip" else 15)
         try:
             body = decoder.decompress(ctx.body, MAX_DECODED)
@@ -250,9 +259,7 @@ cdef class ModelRouter:
 
     cdef Reply _select(self, RequestContext ctx, LlmCall call):
         """Finds the entry that serves the model."""
-        cdef PublicModel model
         cdef VirtualModel virtual
-        cdef bint denied = False
         ctx.requested_model = call.requested
         if ctx.allowed_models is not None and not allowed(ctx.allowed_models, call.requested or b""):
             return NOT_ALLOWED
@@ -263,22 +270,39 @@ cdef class ModelRouter:
         if virtual is not None:
             if virtual.conditions is not None:
                 tell_request(ctx, call)
-            call.entry = virtual.resolve(ctx)
-            return None if call.entry is not None else NO_TARGET
-        for model in self.models:
-            if (<ModelPattern>model.names).fits(call.requested):
-                if model.conditions and not self._may(ctx, call, model):
+            found = virtual.resolve(ctx)
+            if found is None:
+                return NO_TARGET
+            if isinstance(found, tuple):
+                return self._first(ctx, call, <tuple>found)
+            call.entry = found
+            if (<ModelEntry>found).guarded:
+                tell_request(ctx, call)
+                call.entry = (<ModelEntry>found).permitted(ctx)
+            return None if call.entry is not None else DENIED
+        return self._first(ctx, call, self.models)
+
+    cdef Reply _first(self, RequestContext ctx, LlmCall call, tuple models):
+        """The first model whose pattern, fields and rules all hold."""
+        cdef PublicModel model
+        cdef bint denied = False
+        cdef bint told = False
+        cdef bint named = models is self.models      # those of a virtual model's target fit already
+        for model in models:
+            if named and not (<ModelPattern>model.names).fits(call.requested):
+                continue
+            if model.matches is not None and not model.matches.fits(ctx):
+                continue
+            if model.rules is not None:
+                if model.reads_body and not told:
+                    told = True
+                    tell_request(ctx, call)
+                if not model.rules.permits(ctx):
                     denied = True
                     continue
-                call.entry = model.entry
-                return None
+            call.entry = model.entry
+            return None
         return DENIED if denied else not_found(call.requested.decode("utf-8", "replace"))
-
-    def _may(self, RequestContext ctx, LlmCall call, PublicModel model):
-        for program in model.conditions:
-            if (<Program>program).test(ctx) != 1:
-                return False
-        return True
 
     # -- what the provider gets ----------------------------------------------------------------------------------------
     cdef Reply _edit(self, RequestContext ctx, LlmCall call, LlmTarget target, bytes body):
@@ -289,7 +313,7 @@ cdef class ModelRouter:
         requested = None if call.requested is None else call.requested.decode("utf-8", "replace")
         model = target.pinned if target.pinned is not None else requested
         removes = ()
-        if target.edits is not None and call.object_end >= 0:
+        if target.edits is not None and call.object_end >= 0 and not call.opaque:
             sets, removes, model = edited(ctx, call, target.edits, model)
             if model is None and requested is None and call.format not in LOOSE:
                 return refusal(400, "missing_model", "model not specified")
@@ -297,7 +321,7 @@ cdef class ModelRouter:
         call.lane = target.lane_of(call.format, call.model)
         if call.lane is None:
             return unsupported(call, target)
-        if call.object_end < 0:
+        if call.object_end < 0 or call.opaque:
             return None
         inject = (call.streaming and not call.has_stream_options and (<LlmLane>call.lane).upstream == "completions"
                   and (<LlmLane>call.lane).translation is None)
@@ -366,88 +390,9 @@ cdef Reply render(RequestContext ctx):
             ctx.head.set_target(new, len(new))
     if lane.adapt is not None and (lane.translation is not None or call.object_end >= 0):
         ctx.replace_body(lane.adapt(ctx.body, call.streaming))
-    if edits is not None and edits.final and call.object_end >= 0:
+    if edits is not None and edits.final and call.object_end >= 0 and not call.opaque:
         ctx.replace_body(finally_edited(ctx, edits))
     return None
-
-
-cdef dict tell_request(RequestContext ctx, LlmCall call):
-    """Sets `llmRequest`, for expressions: the body as it is now, with the model wherever it was named."""
-    if ctx.dynamic is None:
-        ctx.dynamic = {}
-    told = json.loads(ctx.body) if call.object_end >= 0 else {}
-    if call.requested is not None:
-        told.setdefault("model", call.requested.decode("utf-8", "replace"))
-    ctx.dynamic["llmRequest"] = told
-    return told
-
-
-cdef tuple edited(RequestContext ctx, LlmCall call, LlmEdits edits, model):
-    """(members to set as raw JSON, names to remove, model) by the edits of a target."""
-    sets = dict(edits.overrides)
-    removes = set()
-    if edits.transformations:
-        told = tell_request(ctx, call)
-        if model is not None:
-            told["model"] = model
-        for name, program in edits.transformations:
-            value = evaluated(ctx, program)
-            if value is None:
-                sets.pop(name, None)
-                removes.add(name)
-            else:
-                sets[name] = value
-                removes.discard(name)
-    if "model" in sets:
-        value = json.loads(sets["model"])
-        model = value if isinstance(value, str) and value else None
-    elif model is None and "model" in edits.defaults:
-        model = json.loads(edits.defaults["model"])
-    if model is not None:
-        raw = model.encode()
-        for pattern, other in edits.aliases:
-            if (<ModelPattern>pattern).fits(raw):
-                model = other
-                break
-    removes.discard("model")
-    return sets, removes, model
-
-
-cdef bytes evaluated(RequestContext ctx, program):
-    """The value as raw JSON; None when there is none."""
-    try:
-        value = (<Program>program).evaluate(ctx)
-        return None if value is None else json_text(value).encode()
-    except EvaluationError:
-        return None
-
-
-cdef bytes finally_edited(RequestContext ctx, LlmEdits edits):
-    if ctx.dynamic is None:
-        ctx.dynamic = {}
-    ctx.dynamic["llmRequest"] = json.loads(ctx.body)
-    sets, removes = {}, set()
-    for name, program in edits.final:
-        value = evaluated(ctx, program)
-        if value is None:
-            removes.add(name)
-        else:
-            sets[name] = value
-    return edit_object(ctx.body, sets, {}, removes)
-
-
-cdef tuple short_limits(bytes body, sets, removes):
-    """`max_tokens` under the name that these models know; an explicit `max_completion_tokens` wins."""
-    if b'"max_tokens"' not in body:
-        return sets, removes
-    told = json.loads(body)
-    if "max_tokens" not in told:
-        return sets, removes
-    sets = {} if sets is None else sets
-    if "max_completion_tokens" not in told:
-        sets.setdefault("max_completion_tokens", json.dumps(told["max_tokens"]).encode())
-    sets.pop("max_tokens", None)
-    return sets, {*removes, "max_tokens"}
 
 
 cdef bytes quoted(str model):
@@ -475,18 +420,3 @@ cdef bytes without_key(bytes query):
 
 cdef bint wants_events(MessageHead head) except -1:
     return dict(parse_qsl(head.query.lstrip("?"))).get("alt") == "sse"
-
-
-cdef bint allowed(patterns, bytes model) except -1:
-    for pattern in patterns:
-        if (<ModelPattern>pattern).fits(model):
-            return True
-    return False
-
-
-cdef bint is_model_list(bytes path) except -1:
-    text = path.decode("latin-1")
-    for prefix in MODEL_LIST_PATHS:
-        if text == prefix or text.startswith(prefix + "/"):
-            return True
-    return False

@@ -5,6 +5,7 @@ from headgate_engine.link.endpoints cimport Endpoint
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.plan.plans cimport BackendPlan
 from headgate_engine.plan.tap cimport ResponseTap
+from headgate_engine.steps.authorization cimport AuthorizationStep
 
 from libc.stdint cimport int64_t
 
@@ -41,6 +42,8 @@ cdef class LlmTarget:
     cdef readonly Endpoint endpoint      # its health; None: nobody looks at that
     cdef public bint own_key             # the gateway's credential goes along: a `key` in the client's query does not
     cdef readonly bint short_limit       # `gpt-*` models want max_completion_tokens
+    cdef public str rest                 # format of paths that no suffix names: `detect`, `opaque`; None: the usual one
+    cdef public AuthorizationStep rules  # who may use it as one of several; None: everybody
     cdef LlmLane lane_of(self, str format, str model)
 
 cdef class LlmGroup:
@@ -51,12 +54,15 @@ cdef class ModelEntry:
     cdef readonly str name
     cdef readonly tuple groups           # LlmGroup, first choice first
     cdef readonly int size               # targets in all of them
+    cdef readonly bint guarded           # a target has rules
     cdef LlmTarget pick(self, list tried)
+    # The entry without the targets that the request may not use; None when that are all.
+    cdef ModelEntry permitted(self, RequestContext ctx)
 
 cdef class VirtualModel:
     # A name that stands for others: by weight, by condition, or one entry with several groups.
     cdef readonly str name
-    cdef readonly tuple entries          # ModelEntry
+    cdef readonly tuple entries          # ModelEntry, or a tuple of llm.public.PublicModel: the first that holds
     cdef readonly tuple conditions       # Program or None, one per entry; None: by weight
     cdef readonly tuple sums             # running sums of weights
-    cdef ModelEntry resolve(self, RequestContext ctx)
+    cdef object resolve(self, RequestContext ctx)

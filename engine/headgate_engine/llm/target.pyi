@@ -4,7 +4,9 @@ from typing import Any, Protocol
 from headgate_engine.context.request import RequestContext
 from headgate_engine.expr.program import Program
 from headgate_engine.link.endpoints import Endpoint
+from headgate_engine.llm.public import PublicModel
 from headgate_engine.plan.plans import BackendPlan
+from headgate_engine.steps.authorization import AuthorizationStep
 
 SAFE: str
 
@@ -94,10 +96,13 @@ class LlmTarget:
     """One provider of one model entry. families: family -> client format -> lane; family(model) tells which.
 
     plan.endpoints, if set, has the one endpoint whose health is watched. own_key: a `key` in the client's query (where
-    Gemini's clients may put theirs) does not reach the provider.
+    Gemini's clients may put theirs) does not reach the provider. rest: the format of paths that no suffix names. rules:
+    who may use it as one of several.
     """
 
     own_key: bool
+    rest: str | None
+    rules: AuthorizationStep | None
 
     def __init__(
         self,
@@ -144,6 +149,9 @@ class ModelEntry:
     def groups(self) -> tuple[LlmGroup, ...]: ...
     @property
     def size(self) -> int: ...
+    @property
+    def guarded(self) -> bool:
+        """Whether a target has rules."""
     def choose(self, tried: Iterable[LlmTarget] = ...) -> LlmTarget: ...
 
 class VirtualModel:
@@ -152,7 +160,7 @@ class VirtualModel:
     def __init__(
         self,
         name: str,
-        entries: Iterable[ModelEntry],
+        entries: Iterable[ModelEntry | tuple[PublicModel, ...]],
         *,
         weights: Sequence[int] | None = ...,
         conditions: Sequence[Program | None] | None = ...,
@@ -160,9 +168,9 @@ class VirtualModel:
     @property
     def name(self) -> str: ...
     @property
-    def entries(self) -> tuple[ModelEntry, ...]: ...
+    def entries(self) -> tuple[ModelEntry | tuple[PublicModel, ...], ...]: ...
     @property
     def conditions(self) -> tuple[Program | None, ...] | None: ...
     @property
     def sums(self) -> tuple[int, ...]: ...
-    def choose(self, ctx: RequestContext | None = ...) -> ModelEntry | None: ...
+    def choose(self, ctx: RequestContext | None = ...) -> Any: ...

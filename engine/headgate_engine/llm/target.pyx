@@ -11,6 +11,7 @@ from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.plan.plans cimport BackendPlan
+from headgate_engine.steps.authorization cimport AuthorizationStep
 
 from libc.stdint cimport int64_t
 
@@ -104,8 +105,22 @@ cdef class ModelEntry:
         self.name = name
         self.groups = tuple(groups)
         self.size = sum(len(group.targets) for group in self.groups)
+        self.guarded = any((<LlmTarget>target).rules is not None for group in self.groups for target in group.targets)
         if not self.size:
             raise ValueError(f"model {name!r} leads nowhere")
+
+    cdef ModelEntry permitted(self, RequestContext ctx):
+        cdef LlmTarget target
+        cdef list groups = []
+        for group in self.groups:
+            kept = []
+            for one in (<LlmGroup>group).targets:
+                target = <LlmTarget>one
+                if target.rules is None or (<AuthorizationStep>target.rules).permits(ctx):
+                    kept.append(target)
+            if kept:
+                groups.append(LlmGroup(kept))
+        return ModelEntry(self.name, groups) if groups else None
 
     cdef LlmTarget pick(self, list tried):
         """The best target that was not tried: of the first group with one in use, else of the first with one at all."""
@@ -161,20 +176,20 @@ cdef class VirtualModel:
         if not self.entries or (self.sums and not total):
             raise ValueError(f"virtual model {name!r} leads nowhere")
 
-    cdef ModelEntry resolve(self, RequestContext ctx):
+    cdef object resolve(self, RequestContext ctx):
         """None when no condition holds."""
         cdef Py_ssize_t index
         if self.conditions is not None:
             for index in range(len(self.entries)):
                 if self.conditions[index] is None or (<Program>self.conditions[index]).test(ctx) == 1:
-                    return <ModelEntry>self.entries[index]
+                    return self.entries[index]
             return None
         if len(self.sums) <= 1:
-            return <ModelEntry>self.entries[0]
+            return self.entries[0]
         ticket = random.randrange(self.sums[len(self.sums) - 1])
         for index in range(len(self.sums)):
             if ticket < self.sums[index]:
-                return <ModelEntry>self.entries[index]
+                return self.entries[index]
         raise AssertionError("unreachable")
 
     def choose(self, RequestContext ctx=None):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headgate.config import llm_edits, llm_providers
 from headgate.config.check import Record
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 # The provider kinds of routes with the name of the one they mean in `llm.models`.
 HOSTED: Final = {"openAI": "openai", "anthropic": "anthropic", "gemini": "gemini"}
+MODERATION_MODEL: Final = "omni-moderation-latest"
 AZURE_KEYS: Final = ("resourceName", "resourceType", "apiVersion", "projectName")
 VERTEX_KEYS: Final = ("projectId", "region")
 
@@ -72,6 +74,7 @@ def _members(
             bedrock=vendor.bedrock,
             vertex=vendor.vertex,
             rerank=None if elsewhere is None else backends.endpoint(elsewhere, own),
+            moderation=_moderation(record.get("provider")),
         )
         yield LlmModel(
             key=f"ai/{name}/{record['name']}",
@@ -83,6 +86,19 @@ def _members(
             edits=edits,
             timeouts=llm_edits.timeouts(record),
         )
+
+
+def _moderation(choice: Record) -> str | None:
+    """Return the member that OpenAI gets, as JSON."""
+    found = None if choice.get("openAI") is None else choice["openAI"].get("moderation")
+    if found is None:
+        return None
+    told: dict[str, Any] = {"model": found.get("model", MODERATION_MODEL)}
+    policy = found.get("policy")
+    if policy is not None:
+        modes = {side: {"mode": policy[side]["mode"]} for side in ("input", "output") if policy.get(side) is not None}
+        told["policy"] = modes
+    return json.dumps(told, separators=(",", ":"))
 
 
 def _vendor(backends: Backends, record: Record) -> Vendor | None:

@@ -107,10 +107,12 @@ class Backends:
         for index, record in enumerate(records):
             own = backend_options(self.context, record.get("policies"))
             named = record.get("backend")
+            aimed = NO_OPTIONS
             if named is not None:
                 plain = named.removeprefix("/")
                 entry = self.named.get(plain)
-                options = inherited.around(self.targeted.for_backend(plain))
+                aimed = self.targeted.for_backend(plain)
+                options = inherited.around(aimed)
                 options = options.under(entry.options if entry else NO_OPTIONS).under(own)
                 backend = self.reference(named, options)
             else:
@@ -121,7 +123,7 @@ class Backends:
                 backend = inline
             if not isinstance(backend, McpBackend | MissingBackend):
                 self._refuse_for_others(record, own)
-            if own.ai is not None and not isinstance(backend, AiBackend | MissingBackend):
+            if (own.ai or aimed.ai) is not None and not isinstance(backend, AiBackend | MissingBackend):
                 self.context.fault(Problem.CONFLICT, record, "policies", "ai is for AI backends")
             if isinstance(backend, McpBackend):
                 self._refuse_for_stdio(record, backend, own)
@@ -133,11 +135,13 @@ class Backends:
                     policies=_policies_outside(backend, options),
                 )
             )
-        if inherited.route.guardrails is not None and not any(
-            isinstance(one.backend, McpBackend | MissingBackend) for one in found
+        for key, value, kind, what in (
+            ("mcpGuardrails", inherited.route.guardrails, McpBackend, "MCP"),
+            ("ai", inherited.route.ai, AiBackend, "AI"),
         ):
-            for record in records[:1]:
-                self.context.fault(Problem.CONFLICT, record, "", "mcpGuardrails of the route is for MCP backends")
+            if value is not None and not any(isinstance(one.backend, kind | MissingBackend) for one in found):
+                for record in records[:1]:
+                    self.context.fault(Problem.CONFLICT, record, "", f"{key} of the route is for {what} backends")
         return tuple(found)
 
     def _service_options(self, record: Record) -> BackendOptions:

@@ -237,7 +237,7 @@ def _model(listener: str, router: LlmRouter, model: LlmModel, runtime: Runtime) 
         "name": model.pattern,
         "created": runtime.started_unix_s,
         "visibility": "internal" if model in router.internal_models else "public",
-        "headerMatches": [],
+        **llm.conditions(model),
         "backend": {"weight": 1, "backend": f"/{model.key}"},
         "policies": llm.edits(model.edits) | ({} if model.pinned_model is None else {"model": model.pinned_model}),
         "backendPolicies": endpoint(model.provider.endpoint) + backend_policies(model.policies),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from headgate.config.policy import prompt_enrichment, prompt_guard
-from headgate.ir.model import BodyEdits, LlmRouter, VirtualModel
+from headgate.config.policy import authorization, prompt_enrichment, prompt_guard
+from headgate.ir.model import BodyEdits, LlmModel, LlmRouter, PromptCaching, VirtualModel
 
 Json = dict[str, Any]
 
@@ -21,9 +21,35 @@ def edits(found: BodyEdits) -> Json:
         "modelAliases": dict(found.aliases),
         "routes": dict(found.routes),
         "prompts": None if found.enrichment is None else prompt_enrichment.dump(found.enrichment),
+        "promptCaching": None if found.caching is None else _caching(found.caching),
         "promptGuard": None if found.guard is None else prompt_guard.dump(found.guard),
     }
     return {key: value for key, value in shown.items() if value}
+
+
+def _caching(found: PromptCaching) -> Json:
+    return {
+        "cacheSystem": found.system,
+        "cacheMessages": found.messages,
+        "cacheTools": found.tools,
+        "minTokens": found.least_tokens,
+        "cacheMessageOffset": found.offset,
+    }
+
+
+def conditions(model: LlmModel) -> Json:
+    """Return what a request must have to get the model."""
+    found: Json = {
+        "headerMatches": [
+            {"headers": [{"name": one.name, "value": {one.kind: one.value}} for one in entry]}
+            for entry in model.matches
+        ]
+    }
+    if model.rules is not None:
+        found["authorization"] = authorization.dump(model.rules)
+    if model.rest is not None:
+        found["passthrough"] = model.rest
+    return found
 
 
 def router(backend: LlmRouter) -> Json:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields, replace
 from typing import Any, Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy import prompt_enrichment, prompt_guard
 from headgate.config.policy.expression import check_map
+from headgate.document.nodes import Entry
 from headgate.errors import Problem
-from headgate.ir.model import NO_EDITS, BodyEdits, StreamTimeouts
+from headgate.ir.model import DEFAULT_CACHING, NO_CACHING, NO_EDITS, BodyEdits, PromptCaching, StreamTimeouts
 from headgate_engine.llm.pattern import ModelPattern
 
 PHASE: Final = "llm"
@@ -20,7 +22,6 @@ ENGINE_FORMATS: Final = {
     "anthropicTokenCount": "count_tokens",
     "generateContent": "gemini",
     "geminiCountTokens": "gemini_count_tokens",
-    "models": "passthrough",
 }
 
 
@@ -57,6 +58,7 @@ def of_model(context: Context, record: Record) -> BodyEdits:
         transformations=check_map(context, record, "transformation", PHASE),
         final=check_map(context, record, "finalTransformation", PHASE),
         guard=prompt_guard.parse(context, record.get("guardrails")),
+        caching=_caching(record),
     )
     return NO_EDITS if found == NO_EDITS else found
 
@@ -76,6 +78,7 @@ def of_policy(context: Context, record: Record) -> BodyEdits:
         routes=tuple((suffix, engine_format(kind)) for suffix, kind in routes.items() if kind is not None),
         enrichment=prompt_enrichment.parse(context, record.get("prompts")),
         guard=prompt_guard.parse(context, record.get("promptGuard")),
+        caching=_caching(record),
     )
 
 
@@ -90,6 +93,31 @@ def merged(weaker: BodyEdits, stronger: BodyEdits) -> BodyEdits:
         routes=tuple((dict(weaker.routes) | dict(stronger.routes)).items()),
         enrichment=stronger.enrichment or weaker.enrichment,
         guard=stronger.guard or weaker.guard,
+        caching=stronger.caching or weaker.caching,
+    )
+
+
+def over(weaker: BodyEdits | None, stronger: BodyEdits | None) -> BodyEdits | None:
+    """Return `policies.ai` of two levels: of each field the stronger one that sets it, whole."""
+    if weaker is None or stronger is None:
+        return weaker if stronger is None else stronger
+    set_there = {one.name: getattr(stronger, one.name) for one in fields(stronger)}
+    return replace(weaker, **{name: value for name, value in set_there.items() if value != getattr(NO_EDITS, name)})
+
+
+def _caching(holder: Record) -> PromptCaching | None:
+    """Return `promptCaching`; null switches off what a weaker level sets."""
+    record = holder.get("promptCaching")
+    if record is None:
+        return NO_CACHING if isinstance(holder.at("promptCaching"), Entry) else None
+    plain = DEFAULT_CACHING
+    least = record.get("minTokens")
+    return PromptCaching(
+        system=record.get("cacheSystem", plain.system),
+        messages=record.get("cacheMessages", plain.messages),
+        tools=record.get("cacheTools", plain.tools),
+        least_tokens=plain.least_tokens if least is None else least,
+        offset=record.get("cacheMessageOffset", plain.offset),
     )
 
 

@@ -10,15 +10,17 @@ from headgate.config.backends import Backends
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.llm_providers import Vendor
-from headgate.config.policy import backend_auth, health, prompt_guard
+from headgate.config.policy import authorization, backend_auth, health, prompt_guard
 from headgate.config.policy_values import (
     NO_OPTIONS,
     BackendOptions,
     header_modifier,
 )
+from headgate.config.routes import values
 from headgate.config.tls_material import backend_tls
 from headgate.errors import Problem
-from headgate.ir.model import LlmModel, LlmProvider, LlmRouter
+from headgate.ir.model import BodyEdits, LlmModel, LlmProvider, LlmRouter
+from headgate.ir.policy.authorization import Authorization
 from headgate.ir.policy.backend_auth import BackendAuth
 from headgate.ir.policy.prompt_guard import PromptGuard, combined
 from headgate.ir.tls import BackendTls
@@ -51,6 +53,7 @@ class Models:
         self.section = section
         self.providers: dict[str, Record] = {}
         self.inherited = NO_OPTIONS
+        self.above: BodyEdits | None = None
         self._shared_guard: PromptGuard | None = None
 
     def router(self, max_body_bytes: int, inherited: BackendOptions) -> LlmRouter:
@@ -72,6 +75,7 @@ class Models:
                 message = "a provider cannot refer to a provider"
                 self.context.fault(Problem.REFERENCE, record, "provider", message)
             self.providers.setdefault(name, record)
+        self.above = inherited.ai
         public: list[LlmModel] = []
         internal: list[LlmModel] = []
         ids: set[str] = set()
@@ -90,6 +94,7 @@ class Models:
             internal_models=tuple(internal),
             virtual_models=virtual,
             max_body_bytes=max_body_bytes,
+            routes=() if self.above is None else self.above.routes,
         )
 
     def _check_id(self, record: Record, ids: set[str]) -> None:
@@ -170,6 +175,8 @@ class Models:
         if found.defaults is not None:
             edits = llm_edits.merged(llm_edits.of_model(self.context, found.defaults), edits)
             limits = llm_edits.timeouts(found.defaults)
+        # `policies.ai` of the levels above is weaker than what the model says of itself.
+        edits = llm_edits.over(self.above, edits) or edits
         # Those of the section run before the model's own.
         guard = combined(self._shared_guard, edits.guard)
         if guard is not edits.guard:
@@ -183,7 +190,13 @@ class Models:
             policies=options.policies(),
             edits=edits,
             timeouts=llm_edits.timeouts(record, limits),
+            matches=tuple(values(one.records("headers")) for one in record.records("matches")),
+            rules=None if record.get("authorization") is None else self._rules(record["authorization"]),
+            rest=record.get("passthrough"),
         )
+
+    def _rules(self, record: Record) -> Authorization:
+        return authorization.parse(self.context, record, llm_edits.PHASE)
 
     def _options(self, record: Record, params: Record, defaults: Record | None) -> BackendOptions:
         options = self.inherited

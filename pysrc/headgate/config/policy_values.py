@@ -87,7 +87,8 @@ class BackendOptions:
         return any(one is not None for one in carried)
 
     def under(self, stronger: BackendOptions) -> BackendOptions:
-        """Return these with everything that `stronger` sets replaced, kind by kind; rules add up."""
+        """Return these with everything that `stronger` sets replaced, kind by kind; rules add up, and
+        `ai` goes field by field."""
         if stronger == NO_OPTIONS:
             return self
         found = {field.name: getattr(stronger, field.name) for field in fields(stronger)}
@@ -97,6 +98,7 @@ class BackendOptions:
         ):
             if mine is not None and other is not None:
                 found[name] = mine + other
+        found["ai"] = llm_edits.over(self.ai, stronger.ai)
         return replace(self, **{name: value for name, value in found.items() if value is not None})
 
     def policies(self) -> BackendPolicies:
@@ -116,7 +118,7 @@ class BackendOptions:
 
 NO_OPTIONS: Final = BackendOptions()
 # Policies of a route that belong to its backends.
-OF_BACKENDS: Final = ("backendTLS", "backendAuth", "mcpAuthorization", "mcpGuardrails")
+OF_BACKENDS: Final = ("backendTLS", "backendAuth", "mcpAuthorization", "mcpGuardrails", "ai")
 
 
 def backend_options(context: Context, record: Record | None) -> BackendOptions:

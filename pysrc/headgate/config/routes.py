@@ -21,7 +21,8 @@ _PATH_KINDS: tuple[tuple[str, PathKind], ...] = (
 )
 
 
-def _values(records: list[Record]) -> tuple[ValueMatch, ...]:
+def values(records: list[Record]) -> tuple[ValueMatch, ...]:
+    """Return the conditions of headers or of a query."""
     found = []
     for record in records:
         value = record.get("value")
@@ -39,8 +40,8 @@ def _match(record: Record) -> Match:
     return Match(
         path=path,
         method=record.get("method"),
-        headers=_values(record.records("headers")),
-        query=_values(record.records("query")),
+        headers=values(record.records("headers")),
+        query=values(record.records("query")),
     )
 
 

@@ -45,6 +45,10 @@ def _virtual(context: Context, record: Record, name: str, models: tuple[LlmModel
         targets = [_target(context, entry, name, models) for entry in entries]
         _check(context, section, kind, entries)
         ready = tuple(target for target in targets if target is not None)
+        for entry, target in zip(entries, targets, strict=True):
+            if kind == "failover" and target is not None and target.model.matches:
+                what = " (a model with matches as a target of failover)"
+                context.fault(Problem.UNSUPPORTED, entry, "model", what)
         return VirtualModel(name=name, kind=kind, targets=ready) if ready else None
     context.fault(Problem.MISSING, record, "routing", "one of weighted, failover and conditional is wanted")
     return None
@@ -68,15 +72,21 @@ def _target(context: Context, record: Record, name: str, models: tuple[LlmModel,
     when = checked(context, record, "when", "llm") if "when" in record else None
     if wanted is None:
         return None
+    found = []
     for model in models:
         if ModelPattern(model.pattern).matches(wanted):
             pinned = model.pinned_model if model.pinned_model is not None else wanted
-            return VirtualTarget(
-                model=replace(model, pinned_model=pinned),
-                weight=record.get("weight", 1),
-                priority=record.get("priority", 0),
-                when=when,
-            )
+            found.append(replace(model, pinned_model=pinned))
+            if not model.matches and model.rules is None:
+                break
+    if found:
+        return VirtualTarget(
+            model=found[0],
+            others=tuple(found[1:]),
+            weight=record.get("weight", 1),
+            priority=record.get("priority", 0),
+            when=when,
+        )
     message = f"no model of llm.models fits {wanted!r}" + (", a virtual model cannot be one" if wanted == name else "")
     context.fault(Problem.REFERENCE, record, "model", message)
     return None

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headgate.ir.endpoint import Endpoint
+from headgate.ir.match import ValueMatch
 from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
+from headgate.ir.policy.authorization import Authorization
 from headgate.ir.policy.prompt_guard import PromptEnrichment, PromptGuard
 
 Family = Literal["openai", "anthropic", "gemini", "azure", "bedrock", "vertex", "custom"]
@@ -49,6 +51,17 @@ class VertexPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PromptCaching:
+    """Cache points that Bedrock gets (`llm.md` 6.4). `offset`: turns between the message point and the last but one."""
+
+    system: bool = True
+    messages: bool = True
+    tools: bool = False
+    least_tokens: int = 1024
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BodyEdits:
     """Changes of JSON bodies, in the order overrides, transformations, defaults, aliases (`llm.md` 1.10).
 
@@ -65,9 +78,12 @@ class BodyEdits:
     routes: tuple[tuple[str, str], ...] = ()
     enrichment: PromptEnrichment | None = None
     guard: PromptGuard | None = None
+    caching: PromptCaching | None = None
 
 
 NO_EDITS = BodyEdits()
+DEFAULT_CACHING = PromptCaching()
+NO_CACHING = PromptCaching(system=False, messages=False, tools=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +102,8 @@ class LlmProvider:
     formats, paths and where credentials go. The upstream path is `path_override`, else the path of the format, else
     `path_prefix` + the usual suffix. `addressed`: host or URL are not the provider's own; the client's path below
     `/v1` is then kept. `path_prefix` is empty or starts with a slash and does not end with one. The credential is in
-    the model's policies. An override drops the client's query; the others keep it. `rerank`: where reranking goes, if elsewhere.
+    the model's policies; `moderation` is JSON that OpenAI gets as the member of that name. An override drops the
+    client's query; the others keep it. `rerank`: where reranking goes, if elsewhere.
     """
 
     kind: str
@@ -100,6 +117,7 @@ class LlmProvider:
     bedrock: BedrockPlace | None = None
     vertex: VertexPlace | None = None
     rerank: Endpoint | None = None
+    moderation: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +125,8 @@ class LlmModel:
     """A model at one provider. `pattern` is a name, or has one `*` at its start or end, or is `*`. `pinned_model`
     replaces the client's.
 
-    `key` is the backend name (`llm:model:<id>` or `llm:model:<name>:<index>`); `index` the place in the file.
+    `key` is the backend name (`llm:model:<id>` or `llm:model:<name>:<index>`); `index` the place in the file. One of
+    `matches` must hold, all of its conditions, and the `rules`. `rest`: what becomes of paths that no suffix names.
     """
 
     key: str
@@ -118,15 +137,21 @@ class LlmModel:
     policies: BackendPolicies = NO_BACKEND_POLICIES
     edits: BodyEdits = NO_EDITS
     timeouts: StreamTimeouts = StreamTimeouts()
+    matches: tuple[tuple[ValueMatch, ...], ...] = ()
+    rules: Authorization | None = None
+    rest: Literal["detect", "opaque"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VirtualTarget:
-    """One way of a virtual model. `weight` is of `weighted`, `priority` (lower is first) of `failover`, `when` (an
+    """One way of a virtual model; of `model` and then `others`, the first whose matches and rules hold.
+
+    `weight` is of `weighted`, `priority` (lower is first) of `failover`, `when` (an
     expression; None always holds) of `conditional` ones. The model is pinned.
     """
 
     model: LlmModel
+    others: tuple[LlmModel, ...] = ()
     weight: int = 1
     priority: int = 0
     when: str | None = None
@@ -156,6 +181,7 @@ class LlmRouter:
     internal_models: tuple[LlmModel, ...] = ()
     virtual_models: tuple[VirtualModel, ...] = ()
     max_body_bytes: int = 2_097_152
+    routes: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,22 +10,27 @@ from headgate.backend.llm.credentials import after_auth, before_auth, brings_key
 from headgate.backend.llm.guards.step import guard_steps
 from headgate.backend.llm.lanes import lanes_of
 from headgate.ir.endpoint import Endpoint
-from headgate.ir.model import NO_EDITS, AiBackend, BodyEdits, LlmModel, LlmRouter, VirtualModel
+from headgate.ir.model import NO_EDITS, AiBackend, BodyEdits, LlmModel, LlmRouter, VirtualModel, VirtualTarget
 from headgate.ir.policy.health import Eviction, Health
 from headgate.ir.policy.retry import Retry
 from headgate.net.authority import rewritten_authority
 from headgate.pipeline import steps
+from headgate.policy.authorization import compile_authorization
 from headgate.policy.environment import Environment
 from headgate.policy.health import compile_health
+from headgate.policy.retry import compile_budget
+from headgate_engine.context.request import Reply
 from headgate_engine.link.endpoints import Endpoint as EndpointState
 from headgate_engine.link.endpoints import EndpointSet
 from headgate_engine.link.pool import Pool
 from headgate_engine.llm.formats import DEFAULT_ROUTES
-from headgate_engine.llm.router import ModelRouter, PublicModel
+from headgate_engine.llm.public import HeaderMatches, PublicModel
+from headgate_engine.llm.router import ModelRouter
 from headgate_engine.llm.target import LlmEdits, LlmGroup, LlmTarget, ModelEntry
 from headgate_engine.llm.target import VirtualModel as VirtualEntry
 from headgate_engine.plan.plans import BackendPlan
 from headgate_engine.plan.retry import RetryPlan
+from headgate_engine.steps.authorization import AuthorizationStep
 
 LLM = 1  # BackendPlan kind (headgate_engine/plan/plans.pxd)
 NS_PER_MS = 1_000_000
@@ -34,6 +39,9 @@ MAX_RETRIES: Final = 255
 FAILED_OVER: Final = (408, 429, 500, 502, 503, 504, 529)
 # What a provider is judged by that has others beside it, where nobody says otherwise.
 DEFAULT_HEALTH: Final = Health(eviction=Eviction(consecutive=3))
+
+# Never sent: a model that the rules refuse is passed over.
+DENIED: Final = Reply(403, b"", (), "Authorization")
 
 Member = Callable[[str, str, Endpoint], EndpointState]
 
@@ -52,9 +60,24 @@ class LlmCompiler:
 
     def router(self, router: LlmRouter) -> ModelRouter:
         """Return the model router of an `llm` section."""
-        models = [PublicModel(model.pattern, self._entry(model.pattern, ((model,),))) for model in router.models]
+        models = [self._public(model) for model in router.models]
         virtual = [self._virtual(one) for one in router.virtual_models]
-        return ModelRouter(models, virtual, failover=self._failover())
+        routes = DEFAULT_ROUTES | dict(router.routes)
+        return ModelRouter(models, virtual, routes=routes, failover=self._failover())
+
+    def _public(self, model: LlmModel) -> PublicModel:
+        matches = [[(one.name, one.kind, one.value) for one in entry] for entry in model.matches]
+        return PublicModel(
+            model.pattern,
+            self._entry(model.pattern, ((model,),)),
+            matches=HeaderMatches(matches) if matches else None,
+            rules=self._rules(model),
+        )
+
+    def _rules(self, model: LlmModel) -> AuthorizationStep | None:
+        if model.rules is None:
+            return None
+        return compile_authorization(model.rules, self._env, DENIED, "llm")
 
     def backend(self, backend: AiBackend, retry: Retry | None) -> ModelRouter:
         """Return the router of an `ai` backend, which has one entry for every model."""
@@ -63,7 +86,7 @@ class LlmCompiler:
 
     def _failover(self) -> RetryPlan | None:
         others = min(self._largest - 1, MAX_RETRIES)
-        return RetryPlan(others, FAILED_OVER) if others else None
+        return RetryPlan(others, FAILED_OVER, budget=compile_budget()) if others else None
 
     def _entry(
         self, name: str, groups: Iterable[tuple[LlmModel, ...]], retry: Retry | None = None
@@ -81,14 +104,20 @@ class LlmCompiler:
             levels = sorted({target.priority for target in targets})
             groups = [tuple(one.model for one in targets if one.priority == level) for level in levels]
             return VirtualEntry(virtual.name, [self._entry(virtual.name, groups)])
-        entries = [self._entry(target.model.pattern, ((target.model,),)) for target in targets]
+        entries = [self._choices(target) for target in targets]
         if virtual.kind == "weighted":
             return VirtualEntry(virtual.name, entries, weights=[target.weight for target in targets])
         conditions = [None if one.when is None else self._env.program(one.when, "llm") for one in targets]
         return VirtualEntry(virtual.name, entries, conditions=conditions)
 
+    def _choices(self, target: VirtualTarget) -> ModelEntry | tuple[PublicModel, ...]:
+        first = target.model
+        if not first.matches and first.rules is None:
+            return self._entry(first.pattern, ((first,),))
+        return tuple(self._public(model) for model in (first, *target.others))
+
     def _target(self, model: LlmModel, several: bool, retry: Retry | None) -> LlmTarget:
-        families, family = lanes_of(model.provider)
+        families, family = lanes_of(model.provider, model.edits.caching)
         elsewhere = model.provider.rerank
         if elsewhere is not None:
             for lane in (lanes["rerank"] for lanes in families.values() if "rerank" in lanes):
@@ -104,6 +133,8 @@ class LlmCompiler:
             short_limit=model.provider.family in ("openai", "azure"),
         )
         target.own_key = brings_key(model.policies.auth)
+        target.rest = model.rest
+        target.rules = self._rules(model)
         return target
 
     def _plan(self, model: LlmModel, several: bool, retry: Retry | None) -> BackendPlan:

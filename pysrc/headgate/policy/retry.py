@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from headgate.ir.policy.retry import Retry
+from headgate.ir.policy.retry import DEFAULT_BUDGET, Retry, RetryBudget
 from headgate.policy.environment import Environment
+from headgate_engine.plan.retry import RetryBudget as EngineBudget
 from headgate_engine.plan.retry import RetryPlan
 
 NS_PER_MS = 1_000_000
+
+
+def compile_budget(budget: RetryBudget = DEFAULT_BUDGET) -> EngineBudget:
+    """Return a fresh budget."""
+    return EngineBudget(budget.percent / 100, budget.least_per_s)
 
 
 def compile_retry(retry: Retry, env: Environment) -> RetryPlan:
@@ -17,4 +23,5 @@ def compile_retry(retry: Retry, env: Environment) -> RetryPlan:
         backoff_ns=retry.backoff_ms * NS_PER_MS,
         condition=None if retry.condition is None else env.program(retry.condition, "response"),
         precondition=None if retry.precondition is None else env.program(retry.precondition, "route"),
+        budget=compile_budget(retry.budget),
     )

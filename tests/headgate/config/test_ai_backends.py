@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from headgate.ir.gateway import Gateway
-from headgate.ir.model import AiBackend
+from headgate.ir.model import AiBackend, PromptCaching
 
 ONE = "name: a, provider: {openAI: {model: m}}"
 
@@ -65,7 +65,6 @@ REFUSED = [
     ("name: a, provider: {bedrock: {region: EU}}, policies: {backendAuth: {key: k}}", "", "a region has"),
     ("name: a, provider: {vertex: {projectId: P_}}", "", "a project has"),
     ("name: a, provider: {vertex: {projectId: p, region: /x}}", "", "a region has"),
-    ("name: a, provider: {openAI: {moderation: {}}}", "", "not supported yet"),
     (ONE + ", tokenize: true", "", "not supported yet"),
     (ONE, "ai: {promptGuard: {request: []}}", "0 entries, expected 1..8"),
     (ONE, "ai: {modelAliases: {'a*b': c}}", "model pattern"),
@@ -89,3 +88,58 @@ def test_policies_of_ai_backends_are_for_them_alone(faults: Callable[..., list[s
     assert "ai is for AI backends" in faults(inline)[0]
     named = "backends: [{name: n, host: 'h:1', policies: {ai: {}}}]"
     assert "ai is for AI backends" in faults(named)[0]
+
+
+LEVELS = """
+gateways: {g: {port: 1}}
+routes:
+- name: r
+  gateways: [g]
+  policies: {ai: {defaults: {a: route}, overrides: {b: route}, promptCaching: {cacheTools: true}, prompts: {append: [{role: user, content: c}]}}}
+  backends:
+  - ai:
+      groups:
+      - providers:
+        - {name: one, provider: {openAI: {moderation: {}}}, policies: {ai: {overrides: {b: provider}}}}
+        - {name: two, provider: {openAI: {moderation: {model: m, policy: {output: {mode: score}}}}}}
+    policies: {ai: {defaults: {c: backend}}}
+policies:
+- name: {name: p, namespace: default}
+  target: {gateway: {gatewayName: g, gatewayNamespace: default}}
+  policy: {ai: {overrides: {d: gateway}, finalTransformations: {e: "1"}}}
+- name: {name: q, namespace: default}
+  target: {route: {name: r, namespace: default}}
+  policy: {ai: {modelAliases: {x: y}}}
+"""
+
+
+def test_levels_merge_field_by_field(loaded: Callable[..., Gateway]) -> None:
+    one, two = backend(loaded(LEVELS)).members
+    for model, overrides in ((one, '{"b": "provider"}'), (two, '{"b": "route"}')):
+        edits = model.edits
+        assert (edits.overrides, edits.defaults) == (overrides, '{"c": "backend"}')
+        assert (edits.final, edits.aliases) == ((("e", "1"),), (("x", "y"),))
+        assert edits.caching == PromptCaching(tools=True)
+        assert edits.enrichment is not None
+
+
+def test_moderation_is_told_to_openai(loaded: Callable[..., Gateway]) -> None:
+    one, two = backend(loaded(LEVELS)).members
+    assert one.provider.moderation == '{"model":"omni-moderation-latest"}'
+    assert two.provider.moderation == '{"model":"m","policy":{"output":{"mode":"score"}}}'
+
+
+def test_ai_of_a_route_is_for_ai_backends(faults: Callable[..., list[str]]) -> None:
+    route = "gateways: {g: {port: 1}}\nroutes: [{name: r, gateways: [g], policies: {ai: {}}, backends: [{host: 'h:1'}]}]"
+    [found] = faults(route)
+    assert "ai of the route is for AI backends" in found
+    aimed = """
+backends: [{name: n, host: 'h:1'}]
+gateways: {g: {port: 1}}
+routes: [{gateways: [g], backends: [{backend: n}]}]
+policies:
+- name: {name: p, namespace: default}
+  target: {backend: {backend: {name: n, namespace: ""}}}
+  policy: {ai: {overrides: {a: 1}}}
+"""
+    assert "ai is for AI backends" in faults(aimed)[0]

@@ -10,7 +10,7 @@ from headgate.config.llm_models import specificity
 from headgate.config.llm_providers import PROVIDERS
 from headgate.config.shape.llm import PRESETS
 from headgate.ir.gateway import Gateway
-from headgate.ir.model import LlmModel, LlmRouter
+from headgate.ir.model import LlmModel, LlmRouter, PromptCaching
 
 
 def router(gateway: Gateway) -> LlmRouter:
@@ -106,6 +106,26 @@ def test_the_body_limit_is_that_of_the_frontend(loaded: Callable[..., Gateway]) 
     assert router(loaded(text)).max_body_bytes == 77
 
 
+def test_prompt_caching_is_inherited_and_can_be_taken_away(loaded: Callable[..., Gateway]) -> None:
+    gateway = loaded("""
+llm:
+  providers: [{name: p, provider: bedrock, params: {apiKey: k}, defaults: {promptCaching: {minTokens: 7, cacheMessageOffset: 2}}}]
+  models:
+  - {name: a, provider: {reference: p}}
+  - {name: b, provider: {reference: p}, promptCaching: null}
+  - {name: c, provider: {reference: p}, promptCaching: {cacheSystem: false}}
+  - {name: d, provider: bedrock, params: {apiKey: k}}
+""")
+    router = gateway.binds[0].listeners[0].routes[0].backends[0].backend
+    assert isinstance(router, LlmRouter)
+    assert [model.edits.caching for model in router.models] == [
+        PromptCaching(least_tokens=7, offset=2),
+        PromptCaching(system=False, messages=False, tools=False),
+        PromptCaching(system=False),
+        None,
+    ]
+
+
 REFUSED = [
     ("models: [{name: m, provider: {reference: p}}]", "no provider is named 'p'"),
     ("models: [{name: m, provider: {custom: {formats: [{type: completions}]}}}]", "needs 'params.baseUrl'"),
@@ -133,6 +153,10 @@ REFUSED = [
     ("models: [{name: m, provider: vertex}]", "'vertexProject' is required for vertex"),
     ("models: [{name: m, provider: openai, params: {vertexRegion: x}}]", "vertexRegion: is for vertex only"),
     ("models: [{name: m, provider: opena}]", "did you mean"),
+    ("models: [{name: m, provider: openai, passthrough: raw}]", "unknown value 'raw' (one of detect, opaque)"),
+    ("models: [{name: m, provider: openai, authorization: {rules: ['nope(']}}]", "llm.models[0].authorization.rules[0]"),
+    ("models: [{name: m, provider: openai, matches: [{headers: [{name: ':nope', value: {exact: a}}]}]}]", "nope"),
+    ("models: [{name: m, provider: openai, matches: [{headers: [{name: a, value: {regex: '('}}]}]}]", "regex"),
     ("models: [], providers: [{name: p, provider: {reference: q}}]", "a provider cannot refer to a provider"),
     (
         "models: [], providers: [{name: p, provider: openai}, {name: p, provider: openai}]",

@@ -7,7 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from headgate.ir.gateway import Gateway
+from headgate.ir.match import ValueMatch
 from headgate.ir.model import LlmRouter
+from headgate.ir.policy.authorization import Authorization
 
 MODELS = "models: [{name: 'a*', provider: openai}, {name: ab, provider: openai, params: {model: pin}, visibility: internal}]"
 
@@ -25,6 +27,36 @@ def test_targets_are_the_most_specific_models_with_their_names_pinned(loaded: Ca
     assert [(one.model.pattern, one.model.pinned_model, one.priority) for one in virtual.targets] == [
         ("a*", "ax", 2), ("ab", "pin", 1),
     ]  # fmt: skip
+
+
+CHOOSY = """
+llm:
+  models:
+  - {name: a, id: one, provider: openai, matches: [{headers: [{name: X-T, value: {exact: "1"}}]}]}
+  - {name: a, id: two, provider: openai, authorization: {rules: [{deny: 'request.method == "GET"'}]}}
+  - {name: a, id: three, provider: openai, passthrough: detect}
+  - {name: a, id: never, provider: openai}
+  virtualModels:
+  - {name: v, routing: {KIND: {targets: [{model: a MORE}]}}}
+"""
+
+
+def test_a_target_is_the_first_model_that_the_request_fits(loaded: Callable[..., Gateway]) -> None:
+    gateway = loaded(CHOOSY.replace("KIND", "weighted").replace("MORE", ""))
+    router = gateway.binds[0].listeners[0].routes[0].backends[0].backend
+    assert isinstance(router, LlmRouter)
+    [target] = router.virtual_models[0].targets
+    # Behind one that takes everything there is no other choice.
+    assert [one.key for one in (target.model, *target.others)] == ["llm:model:one", "llm:model:two", "llm:model:three"]
+    assert target.model.matches == ((ValueMatch(name="x-t", kind="exact", value="1"),),)
+    assert target.others[0].rules == Authorization(deny=('request.method == "GET"',))
+    assert target.others[1].rest == "detect"
+
+
+def test_a_target_of_failover_takes_everything(faults: Callable[..., list[str]]) -> None:
+    [found] = faults(CHOOSY.replace("KIND", "failover").replace("MORE", ", priority: 1"))
+    assert "not supported yet" in found
+    assert "a model with matches as a target of failover" in found
 
 
 REFUSED = [

@@ -11,9 +11,11 @@ from functools import partial
 from typing import Final
 
 from headgate.backend.llm import vertex
+from headgate.backend.llm.caching import CLIENTS as CACHING_CLIENTS
 from headgate.backend.llm.translation import Translation
 from headgate.dialect.llm import pairs
-from headgate.ir.model import AzureResource, LlmProvider, VertexPlace
+from headgate.ir.model import AzureResource, LlmProvider, PromptCaching, VertexPlace
+from headgate_engine.llm.edit import edit
 from headgate_engine.llm.target import LlmLane
 
 # Formats by their names in the file to the engine's, with what usually ends their paths.
@@ -46,6 +48,7 @@ BEDROCK: Final = (
     ("completions", "converse"), ("messages", "converse"), ("responses", "converse"),
     ("embeddings", "bedrock_embeddings"), ("count_tokens", "bedrock_count_tokens"), ("rerank", "bedrock_rerank"),
 )  # fmt: skip
+MODERATED: Final = ("completions", "responses")
 GEMINI_MODELS: Final = "/v1beta/models/"
 CLAUDE: Final = "claude"
 OTHERS: Final = "others"
@@ -73,10 +76,11 @@ Adapt = Callable[[bytes, bool], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a provider makes of a format that it nearly speaks: names of models in paths, bodies."""
+    """What a provider makes of a format that it nearly speaks: model names in paths, bodies, cache points."""
 
     spell: Spell | None = None
     adapt: Adapt | None = None
+    caching: PromptCaching | None = None
 
 
 PLAIN: Final = Dialect()
@@ -92,6 +96,14 @@ def _stream_error(client: str) -> Callable[[str], bytes] | None:
     return partial(pairs.stream_error, client) if client in STREAMED else None
 
 
+def _moderated(provider: LlmProvider, client: str) -> Dialect:
+    """Return what sets `moderation`, in place of the client's (`llm.md` 1.9)."""
+    if provider.moderation is None or client not in MODERATED:
+        return PLAIN
+    member = {"moderation": provider.moderation.encode()}
+    return Dialect(adapt=lambda body, _: edit(body, member))
+
+
 def translated(
     provider: LlmProvider, client: str, upstream: str, path: LanePath, dialect: Dialect = PLAIN
 ) -> LlmLane | None:
@@ -100,11 +112,12 @@ def translated(
     if pair is None:
         return None
     place = provider.bedrock
-    work = (
-        Translation(pair, provider.kind, spell=dialect.spell)
-        if place is None
-        else Translation(pair, provider.kind, place.guardrail, place.region)
-    )
+    if place is None:
+        moderation = provider.moderation if upstream in MODERATED else None
+        work = Translation(pair, provider.kind, spell=dialect.spell, moderation=moderation)
+    else:
+        cached = dialect.caching if upstream == "converse" and client in CACHING_CLIENTS else None
+        work = Translation(pair, provider.kind, place.guardrail, place.region, caching=cached)
     error = _stream_error(client)
     return LlmLane(
         client, upstream, path=path, translation=work, stream_error=error, spell=dialect.spell, adapt=dialect.adapt
@@ -128,18 +141,20 @@ def _add_translated(
             break
 
 
-def lanes_of(provider: LlmProvider) -> tuple[dict[str, Lanes], Callable[[str], str] | None]:
+def lanes_of(
+    provider: LlmProvider, caching: PromptCaching | None = None
+) -> tuple[dict[str, Lanes], Callable[[str], str] | None]:
     """Return the lanes by family of the model, and what tells the family; None when there is only one, `""`."""
     if provider.azure is not None:
         return _azure(provider, provider.azure)
     if provider.bedrock is not None:
-        return {"": _bedrock(provider)}, None
+        return {"": _bedrock(provider, caching)}, None
     if provider.vertex is not None:
         return _vertex(provider, provider.vertex), vertex.family_of
     lanes = {}
     for one in provider.formats:
         client, suffix = FORMATS[one.type]
-        lanes[client] = native(client, _path(provider, client, suffix, one.path))
+        lanes[client] = native(client, _path(provider, client, suffix, one.path), _moderated(provider, client))
     own = {FORMATS[one.type][0]: one.path for one in provider.formats}
     _add_translated(provider, lanes, lambda upstream: _translated_path(provider, upstream, own[upstream]))
     opaque = _below_prefix(provider) if provider.path_override is None else _fixed(provider.path_override)
@@ -156,12 +171,17 @@ def _below_prefix(provider: LlmProvider) -> LanePath:
     return LanePath(prefix=provider.path_prefix, strip="/v1" if provider.path_prefix else "")
 
 
+def _native_prefix(provider: LlmProvider) -> str:
+    """Return what stands in front of Google's paths, which have a version of their own."""
+    return "" if provider.family == "custom" and provider.path_prefix == "/v1" else provider.path_prefix
+
+
 def _path(provider: LlmProvider, client: str, suffix: str, own: str | None) -> LanePath:
     if provider.path_override is not None:
         return _fixed(provider.path_override)
     if client in BY_PATH:
         # The client's path has the model and the verb; the engine puts the provider's model in.
-        return LanePath(prefix=provider.path_prefix)
+        return LanePath(prefix=_native_prefix(provider))
     if own is not None:
         moved = provider.family != "custom" and provider.path_prefix
         return LanePath(head=provider.path_prefix + own if moved else own)
@@ -175,19 +195,19 @@ def _translated_path(provider: LlmProvider, upstream: str, own: str | None) -> L
     if provider.path_override is not None:
         return _fixed(provider.path_override)
     if upstream in BY_PATH:
-        return LanePath(head=provider.path_prefix + GEMINI_MODELS, tail="", keep_query=False)
+        return LanePath(head=_native_prefix(provider) + GEMINI_MODELS, tail="", keep_query=False)
     moved = provider.family != "custom" and provider.path_prefix and own is not None
     path = provider.path_prefix + (own or SUFFIXES[upstream]) if moved or own is None else own
     return LanePath(head=path, keep_query=False)
 
 
-def _bedrock(provider: LlmProvider) -> Lanes:
+def _bedrock(provider: LlmProvider, caching: PromptCaching | None) -> Lanes:
     """Return the lanes of Converse and of what is invoked; translations tell the paths, which hold the model."""
     opaque = LanePath(prefix=provider.path_prefix)
     lanes = {client: native(client, opaque) for client in OPAQUE}
     for client, upstream in BEDROCK:
         path = opaque if provider.path_override is None else _fixed(provider.path_override)
-        found = translated(provider, client, upstream, path)
+        found = translated(provider, client, upstream, path, Dialect(caching=caching))
         if found is not None:
             lanes[client] = found
     return lanes

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from headgate.backend.llm.caching import add_cache_points
 from headgate.dialect.llm import pairs
 from headgate.dialect.llm.contract import Asked, Options, Untranslatable, UpstreamGarbage
 from headgate.dialect.llm.pairs import Converter, StreamConverter
+from headgate.ir.model import PromptCaching
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.context.request import Reply
 from headgate_engine.llm.attempt import LlmCall
@@ -29,8 +32,8 @@ def _counts(usage: Usage | None) -> Counts | None:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """`vendor`: name of the provider in telemetry. `guardrail`, `region`: of Bedrock. `spell`: the model as the
-    provider calls it.
+    """`vendor`: name of the provider in telemetry. `guardrail`, `region`, `caching`: of Bedrock. `spell`: the model as
+    the provider calls it. `moderation`: JSON that OpenAI gets.
     """
 
     pair: Converter
@@ -38,6 +41,8 @@ class Translation:
     guardrail: tuple[str, str] | None = None
     region: str = "us-east-1"
     spell: Callable[[str], str] | None = None
+    caching: PromptCaching | None = None
+    moderation: str | None = None
 
     def request(self, body: bytes, call: LlmCall, head: MessageHead) -> tuple[bytes, str] | Reply:
         """Return the provider's body and where its path ends (Asked.path_suffix), or a 400."""
@@ -64,6 +69,10 @@ class Translation:
         if call.requested is not None:
             asked.requested = call.requested.decode("utf-8", "replace")
         call.asked = asked
+        if self.caching is not None:
+            add_cache_points(asked.body, call.model, self.caching)
+        if self.moderation is not None:
+            asked.body["moderation"] = json.loads(self.moderation)
         try:
             return dump_json(asked.body), asked.path_suffix
         except (ValueError, RecursionError):

@@ -8,7 +8,7 @@ from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy.expression import checked
 from headgate.errors import Problem
-from headgate.ir.policy.retry import Retry
+from headgate.ir.policy.retry import DEFAULT_BUDGET, Retry, RetryBudget
 
 LEAST_STATUS, MOST_STATUS = 100, 999
 
@@ -26,6 +26,16 @@ def parse(context: Context, record: Record) -> Retry:
         backoff_ms=record.get("backoff") or 0,
         precondition=checked(context, record, "precondition", "route"),
         condition=checked(context, record, "condition", "response"),
+        budget=_budget(record.get("budget")),
+    )
+
+
+def _budget(record: Record | None) -> RetryBudget:
+    if record is None:
+        return DEFAULT_BUDGET
+    return RetryBudget(
+        percent=record.get("percent", DEFAULT_BUDGET.percent),
+        least_per_s=record.get("minPerSecond", DEFAULT_BUDGET.least_per_s),
     )
 
 
@@ -38,4 +48,6 @@ def dump(retry: Retry) -> dict[str, Any]:
         expression = getattr(retry, name)
         if expression is not None:
             found[name] = expression
+    if retry.budget != DEFAULT_BUDGET:
+        found["budget"] = {"percent": retry.budget.percent, "minPerSecond": retry.budget.least_per_s}
     return found

@@ -238,7 +238,7 @@ AI_POLICY: Final = Object(
         "finalTransformations": maybe(CEL_MAP),
         "prompts": maybe(PROMPTS),
         "modelAliases": optional(STRING_MAP),
-        "promptCaching": later(maybe(PROMPT_CACHING)),
+        "promptCaching": maybe(PROMPT_CACHING),
         "routes": optional(MapOf(Choice("AiRouteType", ROUTE_TYPES))),
     },
 )
@@ -278,20 +278,18 @@ PROVIDER_KINDS: Final = {
             "OpenAiProvider",
             {
                 "model": maybe(STRING),
-                "moderation": later(
-                    maybe(
-                        Object(
-                            "OpenAiModeration",
-                            {
-                                "model": optional(STRING),
-                                "policy": maybe(
-                                    Object(
-                                        "OpenAiModerationPolicy",
-                                        {"input": maybe(MODERATION_MODE), "output": maybe(MODERATION_MODE)},
-                                    )
-                                ),
-                            },
-                        )
+                "moderation": maybe(
+                    Object(
+                        "OpenAiModeration",
+                        {
+                            "model": optional(STRING),
+                            "policy": maybe(
+                                Object(
+                                    "OpenAiModerationPolicy",
+                                    {"input": maybe(MODERATION_MODE), "output": maybe(MODERATION_MODE)},
+                                )
+                            ),
+                        },
                     )
                 ),
             },

@@ -103,7 +103,7 @@ SHARED: Final = {
     "health": maybe(HEALTH),
     "streamTimeouts": maybe(STREAM_TIMEOUTS),
     "backendTunnel": later(maybe(TUNNEL)),
-    "promptCaching": later(maybe(PROMPT_CACHING)),
+    "promptCaching": maybe(PROMPT_CACHING),
 }
 ONE_TLS: Final = (("backendTLS", "tls"),)
 PROVIDER_ENTRY: Final = Object(
@@ -124,13 +124,11 @@ MODEL: Final = Object(
         "params": optional(PARAMS),
         "provider": required(PROVIDER),
         **SHARED,
-        "passthrough": later(maybe(Choice("ModelPassthrough", ("detect", "opaque")))),
-        "authorization": later(maybe(RULES)),
+        "passthrough": maybe(Choice("ModelPassthrough", ("detect", "opaque"))),
+        "authorization": maybe(RULES),
         "finalTransformation": maybe(CEL_MAP),
         "guardrails": maybe(GUARDRAILS),
-        "matches": later(
-            optional(ListOf(Object("ModelMatch", {"headers": optional(ListOf(HEADER_MATCH))}))), []
-        ),
+        "matches": optional(ListOf(Object("ModelMatch", {"headers": optional(ListOf(HEADER_MATCH))}))),
     },
     apart=ONE_TLS,
 )

@@ -128,6 +128,13 @@ BUFFER: Final = Object("Buffer", {"request": maybe(BUFFER_BODY), "response": may
 TIMEOUT: Final = Object(
     "Timeout", {"requestTimeout": maybe(DURATION), "backendRequestTimeout": maybe(DURATION)}
 )
+RETRY_BUDGET: Final = Object(
+    "RetryBudget",
+    {
+        "percent": optional(unsigned("RetryPercent", 1000)),
+        "minPerSecond": optional(unsigned("RetriesPerSecond", 10_000)),
+    },
+)
 RETRY: Final = Object(
     "Retry",
     {
@@ -136,6 +143,7 @@ RETRY: Final = Object(
         "codes": required(ListOf(STATUS)),
         "precondition": maybe(CEL),
         "condition": maybe(CEL),
+        "budget": maybe(RETRY_BUDGET),
     },
 )
 DELAY: Final = Object("Delay", {"duration": required(CEL)})

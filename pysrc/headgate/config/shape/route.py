@@ -83,7 +83,7 @@ ROUTE_POLICIES: Final = extend(
         "mcpGuardrails": maybe(MCP_GUARDRAILS),
         "mcpAuthentication": maybe(MCP_AUTHENTICATION),
         "a2a": later(maybe(nothing("A2aRoute"))),
-        "ai": later(maybe(AI_POLICY), {}),
+        "ai": maybe(AI_POLICY),
         "backendTunnel": later(maybe(TUNNEL)),
         "remoteRateLimit": later(maybe(REMOTE_LIMIT_POLICY)),
         "csrf": maybe(CSRF),

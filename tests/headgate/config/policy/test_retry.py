@@ -10,7 +10,7 @@ from headgate.config.load import TextSource, load
 from headgate.config.policy.retry import dump
 from headgate.errors import ConfigErrors
 from headgate.ir.gateway import Gateway
-from headgate.ir.policy.retry import Retry
+from headgate.ir.policy.retry import Retry, RetryBudget
 
 CASES = [
     ("{codes: []}", Retry(), {"attempts": 1, "codes": []}),
@@ -18,6 +18,16 @@ CASES = [
         "{attempts: 3, codes: [503, 500, 503], backoff: 1500ms}",
         Retry(attempts=3, codes=(500, 503), backoff_ms=1500),
         {"attempts": 3, "codes": [500, 503], "backoff": "1500ms"},
+    ),
+    (
+        "{codes: [500], budget: {percent: 50}}",
+        Retry(codes=(500,), budget=RetryBudget(percent=50)),
+        {"attempts": 1, "codes": [500], "budget": {"percent": 50, "minPerSecond": 10}},
+    ),
+    (
+        "{codes: [500], budget: {minPerSecond: 0, percent: 20}}",
+        Retry(codes=(500,), budget=RetryBudget(least_per_s=0)),
+        {"attempts": 1, "codes": [500], "budget": {"percent": 20, "minPerSecond": 0}},
     ),
 ]
 
@@ -39,6 +49,8 @@ def test_forms(loaded: Callable[..., Gateway], body: str, policy: Retry, shown: 
         ("{codes: [1000]}", "status 1000 is not in 100..999"),
         ("{attempts: 0, codes: []}", "out of range 1..255"),
         ("{attempts: 256, codes: []}", "out of range 1..255"),
+        ("{codes: [], budget: {percent: 1001}}", "out of range 0..1000"),
+        ("{codes: [], budget: {minPerSecond: -1}}", "out of range 0..10000"),
         ("{attempts: 1}", "missing field 'codes'"),
     ],
 )

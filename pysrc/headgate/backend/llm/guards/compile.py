@@ -12,9 +12,21 @@ import re2
 
 from headgate.backend.llm.guards.bedrock import Guardrail
 from headgate.backend.llm.guards.content_safety import ContentSafety
-from headgate.backend.llm.guards.contract import Answer, Asked, Guard, GuardFailure, Known, Pairs, Phase, Refused
+from headgate.backend.llm.guards.contract import (
+    VERDICTS,
+    Answer,
+    Asked,
+    Guard,
+    GuardFailure,
+    Known,
+    Pairs,
+    Phase,
+    Refused,
+    Verdicts,
+)
 from headgate.backend.llm.guards.model_armor import ModelArmor
 from headgate.backend.llm.guards.moderation import Moderation
+from headgate.backend.llm.guards.realtime import GuardedTunnel, Judges, Tunnel
 from headgate.backend.llm.guards.regex import PatternGuard, scanner_of
 from headgate.backend.llm.guards.stream import FAILED, GuardedStream, machine
 from headgate.backend.llm.guards.webhook import REASON, Webhook
@@ -87,6 +99,7 @@ class Guards:
 
     def __init__(self, guard: PromptGuard, env: Environment) -> None:
         self.source = guard
+        self.spawn = env.spawn
         self.entries: dict[Phase, tuple[_Entry, ...]] = {
             "request": tuple(_entry(one, "request", env) for one in guard.request),
             "response": tuple(_entry(one, "response", env) for one in guard.response),
@@ -115,6 +128,10 @@ class GuardCall:
         self.guards = guards
         self.ctx = ctx
         self.known = Known()
+        call = ctx.llm
+        self.verdicts = Verdicts()
+        if call is not None:
+            call.verdicts = self.verdicts = call.verdicts or self.verdicts
         head = ctx.request
         if any(entry.forwarded for entries in guards.entries.values() for entry in entries):
             self.known.forwarded = [(name.lower(), value) for name, value in head.items()]
@@ -172,8 +189,52 @@ class GuardCall:
             machine(form, bool(judges), guards.stream_scanner, sizes), judge, _message, self._masked_stream
         )
 
+    def tunnel(self, tunnel: Tunnel) -> GuardedTunnel | None:
+        """Return what reads a realtime conversation, None when it passes as it is."""
+        guards = self.guards
+        if not guards.source.streaming or not (guards.entries["request"] or guards.stream_judges):
+            return None
+
+        def said(text: str) -> Refused | Awaitable[Refused | None] | None:
+            body = json.dumps({"messages": [{"role": "user", "content": text}]}, ensure_ascii=False).encode()
+            work = self._said(body)
+            return work if guards.asks["request"] else finished(work)
+
+        def window(texts: list[bytes]) -> Refused | Awaitable[Refused | None] | None:
+            work = self._window(texts, [])
+            return work if guards.asks["response"] else finished(work)
+
+        return GuardedTunnel(
+            tunnel,
+            Judges(
+                said=said if guards.entries["request"] else None,
+                window=window if guards.stream_judges else None,
+                message=_message,
+                spawn=guards.spawn,
+                size=guards.source.window,
+                overlap=guards.source.overlap,
+            ),
+        )
+
+    async def _said(self, body: bytes) -> Refused | None:
+        """Judge what a user says in a conversation; masks let it pass."""
+        self.verdicts = Verdicts()        # each thing said is another question
+        found = await self._run("request", body, "completions", [])
+        if found is CANNOT_TELL:
+            return Refused(Reply(503, FAILED.encode(), (), REASON))
+        return Refused(found) if isinstance(found, Reply) else None
+
     # -- the loop ------------------------------------------------------------------------------------------------------
     async def _run(self, phase: Phase, body: bytes, form: str, forwarded: Pairs) -> Outcome:
+        asking = phase == "request" and self.guards.asks[phase]
+        token = VERDICTS.set(self.verdicts) if asking else None
+        try:
+            return await self._judged(phase, body, form, forwarded)
+        finally:
+            if token is not None:
+                VERDICTS.reset(token)
+
+    async def _judged(self, phase: Phase, body: bytes, form: str, forwarded: Pairs) -> Outcome:
         read = request_texts if phase == "request" else reply_texts
         transcript = None
         for index, entry in enumerate(self.guards.entries[phase]):
@@ -181,13 +242,13 @@ class GuardCall:
                 transcript = read(body, form) if transcript is None else transcript
                 answer = await self._judge(entry, index, phase, transcript, forwarded)
             except (GuardFailure, ValueError) as error:
-                if self._failed(entry, error):
+                if self._failed(entry, error, phase):
                     continue
                 return CANNOT_TELL
             if isinstance(answer, Refused):
                 self._log(entry, answer)
                 return answer.reply or entry.refusal
-            entry.count("Allow" if answer is None else "Mask")
+            self._count(entry, phase, "Allow" if answer is None else "Mask")
             if answer is not None:
                 body, transcript = answer, None
         return body
@@ -240,11 +301,19 @@ class GuardCall:
             found.append(("traceparent", self.known.traceparent))
         return found
 
-    def _failed(self, entry: _Entry, error: Exception) -> bool:
+    def _count(self, entry: _Entry, phase: Phase, action: str) -> None:
+        """Count a check: one of a request once, however many providers are tried."""
+        seen = (id(entry.source), action)
+        if phase == "request" and seen in self.verdicts.counted:
+            return
+        self.verdicts.counted.add(seen)
+        entry.count(action)
+
+    def _failed(self, entry: _Entry, error: Exception, phase: Phase = "response") -> bool:
         """Note that a guard could not tell; whether that lets the text pass."""
         may_pass = entry.source.fail_open and entry.guard.asks
         logger.warning("guard failed", extra={"guard": entry.guard.kind, "error": str(error), "passed": may_pass})
-        entry.count("FailOpen" if may_pass else "FailClosed")
+        self._count(entry, phase, "FailOpen" if may_pass else "FailClosed")
         if not may_pass:
             self.ctx.add_log_field(LOG_FIELD, f"{entry.guard.kind}: failed")
         return may_pass

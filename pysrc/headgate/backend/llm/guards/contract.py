@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Hashable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from headgate.dialect.llm.transcript.contract import Run, Transcript
 from headgate.errors import GatewayError, Source
@@ -27,6 +28,21 @@ class Refused:
 
     reply: Reply | None = None
     rule: str = ""
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """What guards have said of a request, over all attempts at providers: a question that was answered is not asked
+    again, and a check counts once. `answers`: by question, what a service said or why it could not tell. `counted`:
+    (identity of an entry of the configuration, action).
+    """
+
+    answers: dict[Hashable, Any] = field(default_factory=dict)
+    counted: set[tuple[int, str]] = field(default_factory=set)
+
+
+# Those of the request that is being judged, for what asks services.
+VERDICTS: Final[ContextVar[Verdicts | None]] = ContextVar("verdicts", default=None)
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ import random
 from dataclasses import replace
 from typing import Any, Final
 
-from headgate.backend.llm.guards.contract import GuardFailure, Pairs
+from headgate.backend.llm.guards.contract import VERDICTS, GuardFailure, Pairs
 from headgate.ir.policy.cloud_auth import AwsAuth, GcpAuth
 from headgate.ir.policy.prompt_guard import GuardService
 from headgate.net.authority import own_authority
@@ -18,6 +18,8 @@ from headgate_engine.link.client import CallError, HttpClient
 from headgate_engine.steps.aws_signature import AwsKeys, sign
 
 MAX_ANSWER: Final = 2 * 1024 * 1024
+# Fields that a signature changes from call to call.
+SIGNED: Final = ("x-amz-", "authorization")
 JSON_TYPE: Final = ("content-type", "application/json")
 
 
@@ -81,7 +83,26 @@ class Service:
         return [*kept, ("authorization", f"Bearer {value.decode()}")]
 
     async def call(self, client: HttpClient, line: tuple[str, str], headers: Pairs, body: bytes) -> Any:
-        """Send one call and return its JSON. line: method and path."""
+        """Send one call and return its JSON; an equal one of an earlier attempt is not sent again.
+
+        line: method and path.
+        """
+        known = VERDICTS.get()
+        if known is None:
+            return await self._sent(client, line, headers, body)
+        own = tuple(pair for pair in headers if not pair[0].startswith(SIGNED))
+        question = (self.service.name, line, own, body)
+        if question not in known.answers:
+            try:
+                known.answers[question] = await self._sent(client, line, headers, body)
+            except GuardFailure as failure:
+                known.answers[question] = failure
+        found = known.answers[question]
+        if isinstance(found, GuardFailure):
+            raise found
+        return found
+
+    async def _sent(self, client: HttpClient, line: tuple[str, str], headers: Pairs, body: bytes) -> Any:
         try:
             async with asyncio.timeout(self.service.timeout_ms / 1000):
                 response = await client.request(*line, headers, body)

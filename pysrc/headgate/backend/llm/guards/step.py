@@ -13,6 +13,7 @@ from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.plan.step import AsyncStep, Step
 
 NAME = "promptGuard"
+REALTIME = "realtime"
 
 
 def guard_steps(guard: PromptGuard | None, added: PromptEnrichment | None, env: Environment) -> tuple[Step, ...]:
@@ -25,6 +26,11 @@ def guard_steps(guard: PromptGuard | None, added: PromptEnrichment | None, env: 
 
     def run(ctx: RequestContext) -> Awaitable[Reply | None] | Reply | None:
         call, body = ctx.llm, ctx.request_body
+        if call is not None and call.format == REALTIME and guards is not None and guards.source.streaming:
+            call.guards = guards.begin(ctx)
+            # Guards read frames: they must not be compressed.
+            ctx.request.remove("sec-websocket-extensions")
+            return None
         if call is None or body is None or call.format not in FORMATS:
             return None
         new = enrich(body, call.format, added)

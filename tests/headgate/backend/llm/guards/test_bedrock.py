@@ -155,10 +155,12 @@ def test_tool_input_as_raw_json_stays_json() -> None:
     async def main() -> None:
         async with rig() as found:
             body = {"messages": [{"role": "assistant", "content": [{"type": "tool_use", "input": {"n": 12}}]}]}
-            call = found.guards(guards(more="scope: [toolInput], ")).begin(make_context("POST"))
+            compiled = found.guards(guards(more="scope: [toolInput], "))
+            call = compiled.begin(make_context("POST"))
             found.service.says(intervened(['{"n": {N}}'], "ANONYMIZED"))
             assert await settled(call.request(json.dumps(body).encode(), "messages")) is CANNOT_TELL
             found.service.says(intervened(['{"n": 13}'], "ANONYMIZED"))
+            call = compiled.begin(make_context("POST"))
             done = await settled(call.request(json.dumps(body).encode(), "messages"))
             assert isinstance(done, bytes)
             assert json.loads(done)["messages"][0]["content"][0]["input"] == {"n": 13}

@@ -1,0 +1,14 @@
+# What is changed in LLM bodies, and what expressions are told of them.
+
+from headgate_engine.context.request cimport RequestContext
+from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.llm.target cimport LlmEdits
+
+# Sets `llmRequest`, for expressions: the body as it is now, with the model wherever it was named.
+cdef dict tell_request(RequestContext ctx, LlmCall call)
+# (members to set as raw JSON, names to remove, model) by the edits of a target.
+cdef tuple edited(RequestContext ctx, LlmCall call, LlmEdits edits, model)
+# The body after the last transformations, which see the provider's format.
+cdef bytes finally_edited(RequestContext ctx, LlmEdits edits)
+# (sets, removes) that give `max_tokens` the name that these models know.
+cdef tuple short_limits(bytes body, sets, removes)

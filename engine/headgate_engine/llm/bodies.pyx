@@ -1,0 +1,92 @@
+"""Edits of LLM bodies; see bodies.pxd."""
+
+import json
+
+from headgate_engine.context.request cimport RequestContext
+from headgate_engine.expr.program cimport Program
+from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.llm.edit cimport edit_object
+from headgate_engine.llm.pattern cimport ModelPattern
+from headgate_engine.llm.target cimport LlmEdits
+
+from headgate_engine.expr.functions import json_text
+from headgate_engine.expr.values import EvaluationError
+
+
+cdef dict tell_request(RequestContext ctx, LlmCall call):
+    """Sets `llmRequest`, for expressions: the body as it is now, with the model wherever it was named."""
+    if ctx.dynamic is None:
+        ctx.dynamic = {}
+    told = json.loads(ctx.body) if call.object_end >= 0 else {}
+    if call.requested is not None:
+        told.setdefault("model", call.requested.decode("utf-8", "replace"))
+    ctx.dynamic["llmRequest"] = told
+    return told
+
+
+cdef tuple edited(RequestContext ctx, LlmCall call, LlmEdits edits, model):
+    """(members to set as raw JSON, names to remove, model) by the edits of a target."""
+    sets = dict(edits.overrides)
+    removes = set()
+    if edits.transformations:
+        told = tell_request(ctx, call)
+        if model is not None:
+            told["model"] = model
+        for name, program in edits.transformations:
+            value = evaluated(ctx, program)
+            if value is None:
+                sets.pop(name, None)
+                removes.add(name)
+            else:
+                sets[name] = value
+                removes.discard(name)
+    if "model" in sets:
+        value = json.loads(sets["model"])
+        model = value if isinstance(value, str) and value else None
+    elif model is None and "model" in edits.defaults:
+        model = json.loads(edits.defaults["model"])
+    if model is not None:
+        raw = model.encode()
+        for pattern, other in edits.aliases:
+            if (<ModelPattern>pattern).fits(raw):
+                model = other
+                break
+    removes.discard("model")
+    return sets, removes, model
+
+
+cdef bytes evaluated(RequestContext ctx, program):
+    """The value as raw JSON; None when there is none."""
+    try:
+        value = (<Program>program).evaluate(ctx)
+        return None if value is None else json_text(value).encode()
+    except EvaluationError:
+        return None
+
+
+cdef bytes finally_edited(RequestContext ctx, LlmEdits edits):
+    if ctx.dynamic is None:
+        ctx.dynamic = {}
+    ctx.dynamic["llmRequest"] = json.loads(ctx.body)
+    sets, removes = {}, set()
+    for name, program in edits.final:
+        value = evaluated(ctx, program)
+        if value is None:
+            removes.add(name)
+        else:
+            sets[name] = value
+    return edit_object(ctx.body, sets, {}, removes)
+
+
+cdef tuple short_limits(bytes body, sets, removes):
+    """`max_tokens` under the name that these models know; an explicit `max_completion_tokens` wins."""
+    if b'"max_tokens"' not in body:
+        return sets, removes
+    told = json.loads(body)
+    if "max_tokens" not in told:
+        return sets, removes
+    sets = {} if sets is None else sets
+    if "max_completion_tokens" not in told:
+        sets.setdefault("max_completion_tokens", json.dumps(told["max_tokens"]).encode())
+    sets.pop("max_tokens", None)
+    return sets, {*removes, "max_tokens"}

@@ -1,0 +1,32 @@
+# Models that clients may name: by pattern, by fields of the head, by rules; and the list of them.
+
+from headgate_engine.context.request cimport RequestContext
+from headgate_engine.llm.target cimport ModelEntry
+from headgate_engine.route.conditions cimport Condition, ConditionTable
+from headgate_engine.steps.authorization cimport AuthorizationStep
+
+from libc.stdint cimport int64_t
+
+cdef class HeaderMatches:
+    # Entries of which one must hold, each a list of conditions that all must.
+    cdef readonly tuple entries          # tuples of ValuePredicate
+    cdef ConditionTable plain, secure
+    cdef Condition* conditions           # of all entries, one after the other
+    cdef bint fits(self, RequestContext ctx) except -1
+
+cdef class PublicModel:
+    # What clients may ask for: a pattern, and where it leads.
+    cdef readonly str pattern
+    cdef object names                    # llm.pattern.ModelPattern
+    cdef readonly ModelEntry entry
+    cdef readonly HeaderMatches matches  # None: whatever the head says
+    cdef readonly AuthorizationStep rules    # None: everybody
+    cdef readonly bint reads_body        # its rules ask what the body says
+
+# Whether the key's patterns (llm.pattern.ModelPattern) let it use the model.
+cdef bint allowed(patterns, bytes model) except -1
+# The document of the model list that a request may see.
+cdef bytes model_listing(tuple models, names, int64_t created, RequestContext ctx)
+cdef bint is_model_list(bytes path) except -1
+# Whether rules read `llmRequest`.
+cdef bint reads_request(AuthorizationStep rules) except -1

@@ -1,0 +1,116 @@
+"""Frames of a WebSocket; see frames.pxd.
+
+Messages keep the bytes they came in, so that what is passed on is what was sent. Control frames may stand between the
+frames of a message (RFC 6455 section 5.4) and are given as they come.
+"""
+
+from libc.stdint cimport uint8_t, uint64_t
+
+from headgate_engine.wire.buffer cimport ByteBuffer
+
+CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
+
+
+class FrameError(ValueError):
+    """Bytes that are no frames, a message that is too long, or one that is compressed."""
+
+
+cdef class FrameReader:
+    """masked: frames are a client's. limit: longest message in bytes."""
+
+    def __init__(self, bint masked, Py_ssize_t limit):
+        self.masked = masked
+        self.limit = limit
+        self.kept = ByteBuffer()
+        self.raw = ByteBuffer()
+        self.said = ByteBuffer()
+
+    def feed(self, bytes data not None):
+        """Return (opcode, payload, the bytes it came in) of every message and control frame that is complete now."""
+        cdef list found = []
+        self.kept.append(data, len(data))
+        while self._frame(found):
+            pass
+        return found
+
+    cdef int _frame(self, list found) except -1:
+        """Takes one frame; 0 when it is not complete."""
+        cdef const uint8_t* p = <const uint8_t*>self.kept.data
+        cdef Py_ssize_t n = self.kept.length, at = 2, i
+        cdef uint64_t length
+        cdef int opcode
+        cdef bytes payload
+        cdef bytearray plain
+        if n < 2:
+            return 0
+        if p[0] & 0x70:
+            raise FrameError("a frame uses an extension")
+        opcode = p[0] & 0x0F
+        if (p[1] & 0x80 != 0) != self.masked:
+            raise FrameError("a frame's mask is not that of its side")
+        length = p[1] & 0x7F
+        if length == 126:
+            at = 4
+            if n < at:
+                return 0
+            length = (<uint64_t>p[2] << 8) | p[3]
+        elif length == 127:
+            at = 10
+            if n < at:
+                return 0
+            length = 0
+            for i in range(2, 10):
+                length = (length << 8) | p[i]
+        if opcode >= CLOSE and (length > 125 or not p[0] & 0x80):
+            raise FrameError("a control frame is too long, or cut in pieces")
+        if length > <uint64_t>(self.limit - self.said.length if opcode < CLOSE else self.limit):
+            raise FrameError("a message is too long")
+        if n < at + (4 if self.masked else 0) + <Py_ssize_t>length:
+            return 0
+        payload = b""
+        if self.masked:
+            plain = bytearray((<const char*>p)[at + 4:at + 4 + <Py_ssize_t>length])
+            for i in range(<Py_ssize_t>length):
+                plain[i] = plain[i] ^ p[at + (i & 3)]
+            payload = bytes(plain)
+            at += 4
+        else:
+            payload = (<const char*>p)[at:at + <Py_ssize_t>length]
+        at += <Py_ssize_t>length
+        if opcode >= CLOSE:
+            found.append((opcode, payload, (<const char*>p)[:at]))
+        else:
+            if (opcode == CONTINUATION) != (self.opcode != 0):
+                raise FrameError("a message begins within another one, or goes on without one")
+            if opcode != CONTINUATION:
+                self.opcode = opcode
+            self.raw.append(<const char*>p, at)
+            self.said.append(payload, len(payload))
+            if p[0] & 0x80:
+                found.append((self.opcode, self.said.take(), self.raw.take()))
+                self.opcode = 0
+        self.kept.consume(at)
+        return 1
+
+
+def frame(bytes payload not None, int opcode=TEXT, bytes mask=None):
+    """Return one frame with the whole message; mask: the four bytes that a client's has."""
+    cdef Py_ssize_t n = len(payload), i
+    cdef int bit = 0 if mask is None else 0x80
+    head = bytearray([0x80 | opcode])
+    if n < 126:
+        head.append(bit | n)
+    elif n < 65536:
+        head.append(bit | 126)
+        head += n.to_bytes(2, "big")
+    else:
+        head.append(bit | 127)
+        head += n.to_bytes(8, "big")
+    if mask is None:
+        return bytes(head) + payload
+    if len(mask) != 4:
+        raise ValueError("a mask has four bytes")
+    hidden = bytearray(payload)
+    for i in range(n):
+        hidden[i] = hidden[i] ^ mask[i & 3]
+    return bytes(head) + mask + bytes(hidden)

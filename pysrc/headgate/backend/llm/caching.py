@@ -1,0 +1,38 @@
+"""Cache points in Converse requests. Reference: `llm.md` 6.4."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from headgate.ir.model import PromptCaching
+
+Json = dict[str, Any]
+# Clients of the others place cache marks themselves.
+CLIENTS: Final = ("completions", "responses")
+# Claude has cache points but for its first models; behind an application's profile nobody knows which model is.
+FITTING: Final = re.compile(
+    r"anthropic\.claude-(?!instant|v1|v2)|amazon\.nova|:application-inference-profile/"
+)
+POINT: Final = {"cachePoint": {"type": "default"}}
+
+
+def add_cache_points(body: Json, model: str, caching: PromptCaching) -> None:
+    """Add the points to the body of a Converse request, in place."""
+    if not FITTING.search(model):
+        return
+    system = body.get("system")
+    if caching.system and system and _estimate(system) >= caching.least_tokens:
+        system.append(POINT)
+    messages = body.get("messages") or []
+    if caching.messages and len(messages) > 1:
+        messages[max(0, len(messages) - 2 - caching.offset)]["content"].append(POINT)
+    tools = (body.get("toolConfig") or {}).get("tools")
+    if caching.tools and tools:
+        tools.append(POINT)
+
+
+def _estimate(blocks: list[Json]) -> int:
+    """Return about how many tokens texts have."""
+    words = sum(len(block.get("text", "").split()) for block in blocks)
+    return words * 13 // 10

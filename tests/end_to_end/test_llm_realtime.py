@@ -1,0 +1,252 @@
+"""Guards of realtime conversations, with a real WebSocket client and server: one gateway for the whole file."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from tests.end_to_end.conftest import Gateway
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
+from websockets.sync.server import ServerConnection, serve
+
+CONFIG = """
+gateways:
+  default: {port: {port}}
+routes:
+- name: patterns
+  gateways: [default]
+  matches: [{path: {pathPrefix: /patterns}}]
+  policies: {urlRewrite: {path: {prefix: /}}}
+  backends:
+  - ai: {name: patterns, provider: {openAI: {}}, hostOverride: "127.0.0.1:BACKEND"}
+    policies:
+      ai:
+        routes: {/v1/realtime: realtime}
+        promptGuard:
+          request:
+          - regex: {builtins: [Email]}
+          - regex: {action: reject, rules: [{pattern: forbidden, name: words}]}
+          response:
+          - regex: {action: reject, rules: [{pattern: "secret plan"}]}
+            rejection: {body: not for you}
+          streaming: {mode: Enabled, windowBytes: 20, overlapBytes: 16}
+- name: asked
+  gateways: [default]
+  matches: [{path: {pathPrefix: /asked}}]
+  policies: {urlRewrite: {path: {prefix: /}}}
+  backends:
+  - ai: {name: asked, provider: {openAI: {}}, hostOverride: "127.0.0.1:BACKEND"}
+    policies:
+      ai:
+        promptGuard:
+          request: [{webhook: {target: {host: "127.0.0.1:WEBHOOK"}}}]
+          response: [{webhook: {target: {host: "127.0.0.1:WEBHOOK"}}}]
+          streaming: {mode: Enabled, windowBytes: 20, overlapBytes: 16}
+- name: off
+  gateways: [default]
+  backends:
+  - ai: {name: "off", provider: {openAI: {}}, hostOverride: "127.0.0.1:BACKEND"}
+    policies: {ai: {promptGuard: {request: [{regex: {action: reject, rules: [{pattern: forbidden}]}}]}}}
+"""
+ITEM = "conversation.item.create"
+
+
+class Peer:
+    """A realtime server that does what it is told: `{"say": [events]}` is answered with these, anything else with `heard`.
+
+    `seen`: what came. `extensions`: what the last handshake offered.
+    """
+
+    def __init__(self) -> None:
+        self.seen: list[dict[str, Any]] = []
+        self.extensions: str | None = None
+        self.server = serve(self._talk, "127.0.0.1", 0, compression="deflate")
+        self.port = self.server.socket.getsockname()[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def _talk(self, connection: ServerConnection) -> None:
+        assert connection.request is not None
+        self.extensions = connection.request.headers.get("sec-websocket-extensions")
+        for raw in connection:
+            if isinstance(raw, bytes):
+                connection.send(raw)
+                continue
+            told = json.loads(raw)
+            self.seen.append(told)
+            for event in told.get("say", [{"type": "heard"}]):
+                connection.send(json.dumps(event, ensure_ascii=False))
+
+
+class Judge:
+    """A webhook that refuses what says `bad`, and notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))["body"]
+                [one] = body.get("messages") or [choice["message"] for choice in body["choices"]]
+                outer.asked.append((self.path, one["content"]))
+                refused = {"body": "refused", "status_code": 403}
+                raw = json.dumps({"action": refused if "bad" in one["content"] else {}}).encode()
+                self.send_response(200)
+                self.send_header("content-length", str(len(raw)))
+                self.end_headers()
+                self.wfile.write(raw)
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+class Rig:
+    def __init__(self, running: Gateway, peer: Peer, judge: Judge) -> None:
+        self.running, self.peer, self.judge = running, peer, judge
+
+    def call(self, prefix: str = "/patterns") -> ClientConnection:
+        self.peer.seen.clear()
+        self.judge.asked.clear()
+        return connect(f"ws://127.0.0.1:{self.running.port}{prefix}/v1/realtime?model=m", open_timeout=20)
+
+
+@pytest.fixture(scope="module")
+def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    peer, judge = Peer(), Judge()
+    text = CONFIG.replace("BACKEND", str(peer.port)).replace("WEBHOOK", str(judge.port))
+    running = Gateway(tmp_path_factory.mktemp("realtime"), text, 1, {})
+    try:
+        running.wait_ready()
+        yield Rig(running, peer, judge)
+    finally:
+        running.stop()
+        peer.server.shutdown()
+        judge.server.shutdown()
+    assert "Traceback" not in running.log()
+
+
+def said(*texts: str) -> str:
+    content = [{"type": "input_text", "text": text} for text in texts]
+    return json.dumps({"type": ITEM, "item": {"type": "message", "role": "user", "content": content}})
+
+
+def hear(call: ClientConnection) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(call.recv(timeout=20))
+    return found
+
+
+def deltas(*texts: str, last: bool = True) -> list[dict[str, Any]]:
+    """The events of a response of these pieces."""
+    whole = "".join(texts)
+    part = {"item_id": "i", "content_index": 0}
+    found: list[dict[str, Any]] = [{"type": "response.output_text.delta", **part, "delta": text} for text in texts]
+    if last:
+        item = {"id": "i", "content": [{"type": "output_text", "text": whole}]}
+        found += [
+            {"type": "response.output_text.done", **part, "text": whole},
+            {"type": "response.content_part.done", **part, "part": {"type": "output_text", "text": whole}},
+            {"type": "response.output_item.done", "item": item},
+            {"type": "response.done", "response": {"status": "completed", "output": [item], "usage": {"input_tokens": 3}}},
+        ]
+    return found
+
+
+@pytest.mark.parametrize("prefix", ["/patterns", "/asked"])
+def test_what_a_user_says_is_judged_before_it_goes_on(rig: Rig, prefix: str) -> None:
+    with rig.call(prefix) as call:
+        call.send(said("all", "is well"))
+        assert hear(call) == {"type": "heard"}
+        call.send(said("bad and ", "forbidden"))
+        refused = hear(call)
+        assert (refused["type"], refused["error"]["code"]) == ("error", "guardrail_intervention")
+        # Other events, and other roles, are not looked at.
+        call.send(json.dumps({"type": "session.update", "session": {"instructions": "forbidden bad"}}))
+        assert hear(call) == {"type": "heard"}
+        call.send(b"\x00forbidden audio")
+        assert call.recv(timeout=20) == b"\x00forbidden audio"
+        call.send(said("a@b.example"))
+        assert hear(call) == {"type": "heard"}
+    assert [one["type"] for one in rig.peer.seen] == [ITEM, "session.update", ITEM]
+    # Masks let pass, as on streams.
+    assert rig.peer.seen[-1]["item"]["content"][0]["text"] == "a@b.example"
+    assert rig.peer.extensions is None
+    if prefix == "/asked":
+        assert rig.judge.asked == [("/request", text) for text in ("all is well", "bad and  forbidden", "a@b.example")]
+
+
+@pytest.mark.parametrize("prefix", ["/patterns", "/asked"])
+def test_what_a_model_says_waits_until_it_is_judged(rig: Rig, prefix: str) -> None:
+    with rig.call(prefix) as call:
+        events = deltas("It is ", "a fine day for ", "everybody who is \u2013 ", "here.")
+        call.send(json.dumps({"say": events}))
+        assert [hear(call) for _ in events] == events
+    if prefix == "/asked":
+        texts = [text for path, text in rig.judge.asked if path == "/response"]
+        assert "".join(texts).startswith("It is a fine day for ")
+        assert texts[-1].endswith("here.")
+
+
+@pytest.mark.parametrize("prefix", ["/patterns", "/asked"])
+@pytest.mark.parametrize("pieces", [("the bad secr", "et plan is th", "at we leave"), ("bad secret plan",)])
+def test_a_refused_answer_is_cancelled_and_the_next_one_passes(rig: Rig, prefix: str, pieces: tuple[str, ...]) -> None:
+    with rig.call(prefix) as call:
+        audio = {"type": "response.output_audio.delta", "delta": "AAAA"}
+        call.send(json.dumps({"say": [audio, *deltas(*pieces)]}))
+        assert hear(call) == audio
+        refused = hear(call)
+        assert (refused["type"], refused["error"]["type"]) == ("error", "guardrail_blocked")
+        if prefix == "/patterns":
+            assert refused["error"]["message"] == "not for you"
+        # No event that says the text again passes, and the last one has lost it.
+        over = hear(call)
+        assert (over["type"], over["response"]["output"]) == ("response.done", [])
+        assert over["response"]["usage"] == {"input_tokens": 3}
+        while hear(call) != {"type": "heard"}:      # the server's answer to response.cancel
+            pass
+        assert rig.peer.seen[-1] == {"type": "response.cancel"}
+        good = deltas("all is well")
+        call.send(json.dumps({"say": good}))
+        assert [hear(call) for _ in good] == good
+
+
+def test_a_text_without_its_end_is_judged_with_the_response(rig: Rig) -> None:
+    with rig.call() as call:
+        events = [*deltas("a secret plan", last=False), {"type": "response.done", "response": {"output": []}}]
+        call.send(json.dumps({"say": events}))
+        assert hear(call)["type"] == "error"
+
+
+def test_checks_are_counted_and_logged(rig: Rig) -> None:
+    rejected = 'gw_guardrail_checks_total{phase="Request",action="Reject"'
+    before = rig.running.metric(rejected)
+    with rig.call() as call:
+        for _ in range(2):
+            call.send(said("forbidden"))
+            assert hear(call)["type"] == "error"
+    assert rig.running.metric(rejected) == before + 2
+    rig.running.wait_log("gw.ai.guardrail=")
+
+
+def test_what_cannot_be_read_ends_the_conversation(rig: Rig) -> None:
+    with rig.call() as call:
+        call.socket.sendall(b"\xc1\x81\0\0\0\0x")       # an extension that nobody agreed on
+        with pytest.raises(ConnectionClosed):
+            call.recv(timeout=20)
+    rig.running.wait_log("cannot be read")
+
+
+def test_without_streaming_everything_passes(rig: Rig) -> None:
+    with rig.call("") as call:
+        call.send(said("forbidden"))
+        assert hear(call) == {"type": "heard"}

@@ -1,0 +1,85 @@
+"""Frames of WebSockets: any cut of the bytes gives the same messages, and what goes on is what came."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from wsproto.frame_protocol import FrameProtocol, Opcode
+
+from headgate_engine.websocket.frames import BINARY, CLOSE, CONTINUATION, PING, TEXT, FrameError, FrameReader, frame
+
+MASK = b"\x01\x02\x03\x04"
+
+
+def part(payload: bytes, opcode: int, *, final: bool, mask: bytes | None = None) -> bytes:
+    """One frame of a message in pieces."""
+    whole = bytearray(frame(payload, opcode, mask))
+    if not final:
+        whole[0] &= 0x7F
+    return bytes(whole)
+
+
+@given(
+    payloads=st.lists(st.binary(max_size=300) | st.integers(120, 70_000).map(lambda n: b"x" * n), min_size=1, max_size=4),
+    masked=st.booleans(),
+    cuts=st.lists(st.integers(0, 100_000), max_size=6),
+)
+def test_any_cut_gives_the_same_messages(payloads: list[bytes], masked: bool, cuts: list[int]) -> None:
+    raw = [frame(payload, BINARY, MASK if masked else None) for payload in payloads]
+    stream = b"".join(raw)
+    reader = FrameReader(masked, 1 << 20)
+    places = sorted({min(cut, len(stream)) for cut in cuts} | {0, len(stream)})
+    found = [one for start, stop in zip(places, places[1:], strict=False) for one in reader.feed(stream[start:stop])]
+    assert found == [(BINARY, payload, one) for payload, one in zip(payloads, raw, strict=True)]
+
+
+def test_frames_are_those_of_another_implementation() -> None:
+    for payload in (b"", b"hi", b"x" * 125, b"x" * 126, b"x" * 65_536):
+        sender = FrameProtocol(client=False, extensions=[])
+        assert frame(payload, TEXT) == bytes(sender.send_data(payload.decode(), fin=True))
+        receiver = FrameProtocol(client=False, extensions=[])
+        receiver.receive_bytes(frame(payload, BINARY, MASK))
+        got = list(receiver.received_frames())
+        assert b"".join(bytes(one.payload) for one in got) == payload
+        assert got[0].opcode is Opcode.BINARY
+
+
+def test_a_message_in_pieces_with_a_ping_between() -> None:
+    reader = FrameReader(True, 100)
+    pieces = [
+        part(b"hel", TEXT, final=False, mask=MASK),
+        frame(b"!", PING, MASK),
+        part(b"lo", CONTINUATION, final=True, mask=MASK),
+        frame(b"", CLOSE, MASK),
+    ]
+    found = [one for piece in pieces for one in reader.feed(piece)]
+    assert found == [
+        (PING, b"!", pieces[1]),
+        (TEXT, b"hello", pieces[0] + pieces[2]),
+        (CLOSE, b"", pieces[3]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (frame(b"x"), "mask"),
+        (bytes([0xC1]) + frame(b"x", TEXT, MASK)[1:], "extension"),
+        (part(b"x", PING, final=False, mask=MASK), "control"),
+        (bytes([0x89, 0xFE, 0, 200]) + MASK + b"x" * 200, "control"),
+        (frame(b"x", CONTINUATION, MASK), "within"),
+        (part(b"x", TEXT, final=False, mask=MASK) + frame(b"y", TEXT, MASK), "within"),
+        (frame(b"x" * 101, TEXT, MASK), "too long"),
+        (part(b"x" * 60, TEXT, final=False, mask=MASK) + frame(b"y" * 60, CONTINUATION, MASK), "too long"),
+        (b"\x81\xff" + b"\xff" * 8, "too long"),
+    ],
+)
+def test_what_is_no_conversation_ends_it(data: bytes, why: str) -> None:
+    with pytest.raises(FrameError, match=why):
+        FrameReader(True, 100).feed(data)
+
+
+def test_a_mask_has_four_bytes() -> None:
+    with pytest.raises(ValueError, match="four"):
+        frame(b"x", TEXT, b"abc")
