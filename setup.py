@@ -66,7 +66,7 @@ if __name__ == "__main__":
         packages=find_packages("engine") + find_packages("pysrc"),
         package_data={
             "headgate_engine": ["**/*.pxd", "**/*.pyi", "py.typed"],
-            "headgate": ["py.typed", "**/*.json", "**/*.yaml"],
+            "headgate": ["py.typed", "**/*.json", "**/*.yaml", "**/*.html", "**/*.css", "**/*.js", "**/*.svg"],
         },
         ext_modules=build_all(),
         options={"build_ext": {"parallel": os.cpu_count() or 1}},

@@ -9,8 +9,9 @@ trap '[ -n "$gateway" ] && kill "$gateway" 2>/dev/null; rm -rf "$work"' EXIT
 "$work/venv/bin/pip" install -q "$root"/dist/headgate-*.whl
 cd "$work"
 port=$("$1" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+admin=$("$1" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 cat > config.yaml <<EOF
-config: {adminAddr: "off", statsAddr: "off", readinessAddr: "off"}
+config: {adminAddr: "127.0.0.1:$admin", statsAddr: "off", readinessAddr: "off"}
 gateways:
   default: {port: $port}
 routes:
@@ -24,6 +25,9 @@ for _ in $(seq 100); do
   sleep 0.1
 done
 [ "$answer" = "served by the wheel" ] || { echo "wheel check failed: got '$answer'" >&2; exit 1; }
+for asset in '' /assets/app.js /assets/views/trace.js; do
+  curl -sf -o /dev/null "http://127.0.0.1:$admin/ui$asset" || { echo "wheel check failed: no /ui$asset" >&2; exit 1; }
+done
 kill -TERM "$gateway"
 wait "$gateway"
 gateway=

@@ -110,6 +110,21 @@ class Gateway:
             yield
 
     @contextlib.contextmanager
+    def page(self) -> Iterator[None]:
+        """An admin page that is looked at: it asks once a second."""
+        over = threading.Event()
+
+        def look() -> None:
+            while not over.wait(1):
+                self.call("GET", "/api/state")
+
+        thread = threading.Thread(target=look)
+        thread.start()
+        yield
+        over.set()
+        thread.join()
+
+    @contextlib.contextmanager
     def profile(self) -> Iterator[None]:
         """A CPU profile that is under way."""
         path = f"/debug/pprof/profile?seconds={PROFILE_SECONDS}"
@@ -138,6 +153,8 @@ def main() -> None:
             print(f"the other checkout           {statistics.median(theirs):7.0f}")
         with gateway.watcher():
             print(f"a trace waits for another    {gateway.cpu():7.0f}")
+        with gateway.page():
+            print(f"the admin page is open       {gateway.cpu():7.0f}")
         gateway.call("POST", "/debug/pprof/heap?rate=524288")
         print(f"heap sampled, 512 KiB        {gateway.cpu():7.0f}")
         gateway.call("POST", "/debug/pprof/heap?rate=0")

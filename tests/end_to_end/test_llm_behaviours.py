@@ -137,7 +137,7 @@ def rig(module_rig: Rig) -> Rig:
 @pytest.mark.parametrize(
     ("encoding", "raw"),
     [
-        ("gzip", gzip.compress(b'{"model": "gpt-1", "messages": []}')),
+        ("gzip", gzip.compress(b'{"model": "gpt-1", "messages": []}', mtime=0)),
         ("deflate", zlib.compress(b'{"model": "gpt-1", "messages": []}')),
         ("identity", b'{"model": "gpt-1", "messages": []}'),
     ],

@@ -32,14 +32,17 @@ def is_local_name(host: str) -> bool:
     return True
 
 
-def is_foreign(headers: dict[str, str], host: str, to_page: bool) -> bool:
+def is_foreign(
+    headers: dict[str, str], host: str, to_page: bool, allowed: frozenset[str] = ALLOWED
+) -> bool:
     """Tell whether a browser sends the request on behalf of a page that is not ours.
 
     `to_page`: it asks for a page, which a link elsewhere may lead to: it shows itself to the operator only.
+    `allowed`: origins of others that count as ours.
     """
     origin = headers.get("origin")
     if origin is not None:
-        return origin not in ALLOWED and not _same(origin, host)
+        return origin not in allowed and not _same(origin, host)
     # Images, scripts and forms that only get something carry no Origin.
     if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
         return False

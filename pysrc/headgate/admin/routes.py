@@ -7,7 +7,9 @@ import os
 
 from headgate import __version__
 from headgate.admin import memory
+from headgate.admin.api import api_rows
 from headgate.admin.debug import debug_rows
+from headgate.admin.page import page_rows
 from headgate.admin.running import Running
 from headgate.admin.web import Answer, Request, Row
 from headgate.config.dump import Runtime, dump
@@ -19,27 +21,8 @@ from headgate_engine.shared.histogram import Sample, snapshot
 
 JSON = "application/json"
 
-INDEX = """\
-<!doctype html><html lang="en"><title>Headgate admin</title>
-<style>body{font:16px/1.5 system-ui,sans-serif;margin:3rem auto;max-width:40rem;padding:0 1rem;color-scheme:light dark}
-code{font-size:.95em}</style>
-<h1>Headgate admin</h1>
-<ul>
-<li><a href="/config_dump"><code>GET /config_dump</code></a> the configuration that runs</li>
-<li><a href="/logging"><code>GET, POST /logging?level=</code></a> log level of the whole process tree</li>
-<li><a href="/memory"><code>GET /memory</code></a> memory of all processes</li>
-<li><a href="/debug/tasks"><code>GET /debug/tasks</code></a> what every process waits for</li>
-<li><code>POST /debug/trace?expression=</code> the next request, step by step</li>
-<li><code>POST /quitquitquit</code> drain and exit</li>
-</ul></html>
-"""
-
-
 def admin_rows(running: Running) -> tuple[Row, ...]:
     """Return the admin server's table."""
-
-    async def index(_request: Request) -> Answer:
-        return Answer(200, INDEX.encode(), "text/html; charset=utf-8")
 
     async def config_dump(_request: Request) -> Answer:
         numbers = await running.process.worker_numbers()
@@ -71,7 +54,8 @@ def admin_rows(running: Running) -> tuple[Row, ...]:
         return Answer(200, b"shutdown now\n")
 
     return (
-        Row("GET", "/", index, page=True),
+        *page_rows(),
+        *api_rows(running),
         Row("GET", "/config_dump", config_dump),
         Row("GET", "/logging", logging),
         Row("POST", "/logging", logging),

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Final, Protocol
 
+from headgate.config.load import Source
 from headgate.ir.gateway import Gateway
 from headgate.telemetry.levels import Directives
 from headgate_engine.shared.segment import Segment
@@ -30,6 +31,7 @@ class ProfileError(Exception):
 class Process(Protocol):
     """The supervisor, as far as the admin layer knows it."""
 
+    source: Source
     gateway: Gateway
     generation: int
     segment: Segment

@@ -12,6 +12,7 @@ from headgate.admin.running import Running
 from headgate.admin.web import WebServer
 from headgate.ir.process import ListenAddress, ProcessSettings
 
+IPV6 = 6
 logger = logging.getLogger("headgate.admin")
 
 
@@ -41,6 +42,8 @@ class AdminServers:
             except OSError as error:
                 raise OSError(f"{name} server: cannot listen on {address.text}: {error.strerror or error}") from error
             self._servers.append(server)
+            if name == "admin" and address.hosts:
+                logger.info("admin page", extra={"url": page_url(address)})
         self._running.pending.clear()
 
     def stop_accepting(self) -> None:
@@ -52,6 +55,13 @@ class AdminServers:
         """Stop accepting and end what is open."""
         for server in self._servers:
             await server.close()
+
+
+def page_url(address: ListenAddress) -> str:
+    """Return where a browser on this machine finds the page."""
+    host = ipaddress.ip_address(address.hosts[0])
+    name = "localhost" if host.is_unspecified else f"[{host}]" if host.version == IPV6 else str(host)
+    return f"http://{name}:{address.port}/ui"
 
 
 async def _listen(server: WebServer, address: ListenAddress) -> None:

@@ -22,11 +22,14 @@ IDLE_SECONDS = 60.0
 READ_SIZE = 8192
 # An expression of 16384 characters, percent-encoded.
 MAX_HEAD = 64 * 1024
-MAX_BODY = 64 * 1024
+# A prompt, or the arguments of a tool.
+MAX_BODY = 1024 * 1024
 # A client that takes nothing for this long does not get the rest of its answer.
 WRITE_SECONDS = 60.0
 # Between two tries to find out whether a client that has closed its side still reads.
 PROBE_SECONDS = 0.02
+NOT_MODIFIED = 304
+FOREIGN = b"the admin server does not serve pages of other sites\n"
 
 
 class Request(NamedTuple):
@@ -37,6 +40,7 @@ class Request(NamedTuple):
     query: dict[str, str]
     host: str
     headers: dict[str, str]
+    body: bytes = b""
 
 
 class Answer(NamedTuple):
@@ -64,12 +68,20 @@ Handler = Callable[[Request], Awaitable[Answer | Stream]]
 
 
 class Row(NamedTuple):
-    """One endpoint. `page`: what links elsewhere may lead to."""
+    """One endpoint. `page`: what links elsewhere may lead to. `own`: for the server's own page and for programs only,
+    in JSON, which no form of another site can send. `tree`: what is below the path is meant too.
+    """
 
     method: str
     path: str
     handler: Handler
     page: bool = False
+    own: bool = False
+    tree: bool = False
+
+    def fits(self, path: str) -> bool:
+        """Tell whether the row is for a path."""
+        return path == self.path or (self.tree and path.startswith(f"{self.path}/"))
 
 
 class WebServer:
@@ -125,7 +137,7 @@ class WebServer:
             while await self._turn(connection, reader, writer, HEAD_SECONDS if first else IDLE_SECONDS):
                 first = False
         except h11.RemoteProtocolError as error:
-            if connection.our_state is h11.IDLE:
+            if connection.our_state in (h11.IDLE, h11.SEND_RESPONSE):
                 head = h11.Response(status_code=error.error_status_hint, headers=[("connection", "close")])
                 writer.write(connection.send(head) or b"")
         except (TimeoutError, ConnectionError):
@@ -150,7 +162,10 @@ class WebServer:
         if isinstance(answer, Stream):
             await self._stream(connection, answer, reader, writer)
             return False
-        headers = [("content-length", str(len(answer.body))), *answer.headers]
+        headers = list(answer.headers)
+        # Of a 304 it would be the length of what is not sent (RFC 9110 section 8.6).
+        if answer.status != NOT_MODIFIED:
+            headers.insert(0, ("content-length", str(len(answer.body))))
         if answer.content_type:
             headers.append(("content-type", answer.content_type))
         writer.write(connection.send(h11.Response(status_code=answer.status, headers=headers)) or b"")
@@ -186,19 +201,21 @@ class WebServer:
             return Answer(500, f"{type(error).__name__}\n".encode())
 
     async def _answer(self, request: Request) -> Answer | Stream:
-        rows = [row for row in self._rows if row.path == request.path]
+        rows = [row for row in self._rows if row.fits(request.path)]
         if self._check_host and not origins.is_local_name(request.host):
             return Answer(421, b"the admin server answers to localhost and addresses only\n")
-        if self._guarded:
-            allowed = origins.preflight(request.method, request.headers)
-            if allowed is not None:
-                return Answer(200, content_type="", headers=allowed)
-            if origins.is_foreign(request.headers, request.host, any(row.page for row in rows)):
-                return Answer(403, b"the admin server does not serve pages of other sites\n")
+        if not self._guarded:
+            return await self._dispatch(rows, request)
+        if any(row.own for row in rows):
+            refused = _refused(request)
+            return await self._dispatch(rows, request) if refused is None else refused
+        allowed = origins.preflight(request.method, request.headers)
+        if allowed is not None:
+            return Answer(200, content_type="", headers=allowed)
+        if origins.is_foreign(request.headers, request.host, any(row.page for row in rows)):
+            return Answer(403, FOREIGN)
         answer = await self._dispatch(rows, request)
-        if self._guarded:
-            answer = answer._replace(headers=(*answer.headers, *origins.cors(request.headers)))
-        return answer
+        return answer._replace(headers=(*answer.headers, *origins.cors(request.headers)))
 
     async def _dispatch(self, rows: list[Row], request: Request) -> Answer | Stream:
         if not rows:
@@ -209,6 +226,16 @@ class WebServer:
             if row.method == ("GET" if head else request.method):
                 return await self._call(row, request)
         return Answer(405, content_type="", headers=(("allow", ", ".join(row.method for row in rows)),))
+
+
+def _refused(request: Request) -> Answer | None:
+    """Return why a request for an `own` row gets no answer."""
+    if origins.is_foreign(request.headers, request.host, to_page=False, allowed=frozenset()):
+        return Answer(403, FOREIGN)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if request.method == "POST" and kind != "application/json":
+        return Answer(415, b"the body must be application/json\n")
+    return None
 
 
 async def _send_pieces(
@@ -231,20 +258,26 @@ async def _gone(
     with contextlib.suppress(OSError):
         while await reader.read(READ_SIZE):
             pass                    # nothing is expected before the answer ends
-        while probe and not writer.transport.is_closing():
+        while probe and _open(connection, writer):
             # The first write after the end brings the reset that the second one meets.
             writer.write(connection.send(h11.Data(data=probe)) or b"")
             await asyncio.sleep(PROBE_SECONDS)
             await writer.drain()
-            writer.write(connection.send(h11.Data(data=probe)) or b"")
-            await writer.drain()
+            if _open(connection, writer):
+                writer.write(connection.send(h11.Data(data=probe)) or b"")
+                await writer.drain()
             await asyncio.sleep(1.0)
 
 
+def _open(connection: h11.Connection, writer: asyncio.StreamWriter) -> bool:
+    """Whether the body may go on: it ends by itself at any time."""
+    return connection.our_state is h11.SEND_BODY and not writer.transport.is_closing()
+
+
 async def _read_request(connection: h11.Connection, reader: asyncio.StreamReader) -> Request | None:
-    """Read a request with its body, which no endpoint needs; None when the client is done."""
+    """Read a request with its body; None when the client is done. RemoteProtocolError: also for a body too large."""
     head: h11.Request | None = None
-    size = 0
+    body = bytearray()
     while True:
         event = connection.next_event()
         if event is h11.NEED_DATA:
@@ -252,9 +285,9 @@ async def _read_request(connection: h11.Connection, reader: asyncio.StreamReader
         elif isinstance(event, h11.Request):
             head = event
         elif isinstance(event, h11.Data):
-            size += len(event.data)
-            if size > MAX_BODY:
-                return None
+            body += event.data
+            if len(body) > MAX_BODY:
+                raise h11.RemoteProtocolError("body too large", error_status_hint=413)
         elif isinstance(event, h11.EndOfMessage):
             break
         else:
@@ -264,4 +297,4 @@ async def _read_request(connection: h11.Connection, reader: asyncio.StreamReader
     url = urlsplit(head.target.decode("ascii", "replace"))
     query = {name: values[-1] for name, values in parse_qs(url.query, keep_blank_values=True).items()}
     headers = {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers}
-    return Request(head.method.decode("ascii"), url.path, query, headers.get("host", ""), headers)
+    return Request(head.method.decode("ascii"), url.path, query, headers.get("host", ""), headers, bytes(body))

@@ -27,7 +27,7 @@ Headgate is ready. Try, in another terminal:
          "capabilities": {{}}, "clientInfo": {{"name": "curl", "version": "1"}}}}}}'
 
 Configuration: {config} (edit it: it is reloaded). Metrics: http://localhost:15020/metrics
-Admin: http://localhost:15000/ . Stop with Ctrl-C.
+Admin page: http://localhost:15000/ui . Stop with Ctrl-C.
 """
 
 

@@ -96,7 +96,7 @@ class GrpcChannel:
             if connection is not None:
                 # A connection through a middlebox that has forgotten it, or to a frozen server, looks like this.
                 connection.probe()
-            raise GrpcError(Status.DEADLINE_EXCEEDED, f"no answer in {timeout_s:g} s") from None
+            raise GrpcError(Status.DEADLINE_EXCEEDED, f"no answer in {round(timeout_s, 1) or timeout_s:g} s") from None
         finally:
             self._released()
         raise AssertionError

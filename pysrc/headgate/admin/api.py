@@ -1,0 +1,170 @@
+"""The endpoints below `/api`: what the page at `/ui` is made of, and programs may use as well (`admin.md` 8)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import Any, Final
+
+from headgate.admin.meters import Meters, endpoint_rows
+from headgate.admin.relay import MAX_AT_ONCE, TYPE, BadOrder, read_order, relay
+from headgate.admin.running import Running
+from headgate.admin.targets import targets, watched
+from headgate.admin.web import Answer, Request, Row, Stream
+from headgate.config.file_view import file_view
+from headgate.config.load import FileSource, Source, TextSource
+from headgate.errors import ConfigErrors
+from headgate.telemetry.build_info import build_info
+from headgate.telemetry.families import BUCKETS
+from headgate_engine.link.endpoints import Endpoint
+from headgate_engine.shared.histogram import snapshot
+
+JSON: Final = "application/json"
+NO_STORE: Final = (("cache-control", "no-store"),)
+# Several pages that look at once are shown the same.
+FRESH_SECONDS: Final = 0.5
+MCP_LABELS: Final = ("method", "server", "resource_type", "resource")
+GUARD_FAMILY: Final = "gw_guardrail_checks_total"
+
+
+def as_json(status: int, document: Any) -> Answer:
+    """Return an answer that nobody keeps."""
+    return Answer(status, json.dumps(document, separators=(",", ":")).encode(), JSON, NO_STORE)
+
+
+def api_rows(running: Running) -> tuple[Row, ...]:
+    """Return the rows of the admin server's table that are below `/api`."""
+    view = StateView(running)
+    busy = [0]
+
+    async def state(_request: Request) -> Answer:
+        return as_json(200, await view.state())
+
+    async def runtime(_request: Request) -> Answer:
+        return as_json(200, runtime_view())
+
+    async def config(_request: Request) -> Answer:
+        return as_json(*await asyncio.to_thread(config_view, running.process.source))
+
+    async def cel(request: Request) -> Answer:
+        # Workers and signals are looked after in the meantime.
+        return as_json(*await asyncio.to_thread(_cel, request.body, running.gateway.process.custom_functions))
+
+    async def send(request: Request) -> Answer | Stream:
+        try:
+            order = read_order(request.body, running.gateway)
+        except BadOrder as error:
+            return as_json(400, {"error": str(error)})
+        if busy[0] >= MAX_AT_ONCE:
+            return as_json(503, {"error": f"{MAX_AT_ONCE} requests are under way"})
+
+        async def counted() -> Any:
+            busy[0] += 1
+            try:
+                async for line in relay(order):
+                    yield line
+            finally:
+                busy[0] -= 1
+
+        return Stream(counted(), TYPE, (*NO_STORE, ("x-content-type-options", "nosniff")), b"\n")
+
+    return (
+        Row("GET", "/api/state", state),
+        Row("GET", "/api/runtime", runtime),
+        Row("GET", "/api/config", config),
+        Row("POST", "/api/cel", cel, own=True),
+        Row("POST", "/cel", cel, own=True),
+        Row("POST", "/api/relay", send, own=True),
+    )
+
+
+def _cel(body: bytes, functions: str) -> tuple[int, dict[str, Any]]:
+    # The compiler of expressions is large, and this process does not need it otherwise.
+    from headgate.admin.expressions import try_expression
+    from headgate.expr.custom import parse_functions
+
+    return try_expression(body, parse_functions(functions))
+
+
+def runtime_view() -> dict[str, Any]:
+    """Return what `/api/runtime` says: this gateway reads its file and never writes it."""
+    camel = {"git_revision": "gitRevision", "rust_version": "rustVersion", "build_profile": "buildProfile",
+             "build_target": "buildTarget"}  # fmt: skip
+    build = {camel.get(key, key): value for key, value in build_info().items()}
+    return {"build": build, "ui": {"gatewayMode": "standalone", "configStoreMode": "readOnly"}}
+
+
+def config_view(source: Source) -> tuple[int, Any]:
+    """Return the status and the configuration as it was written, without its secrets. It is read anew: an edit that
+    does not load shows here, and not in `/config_dump`.
+    """
+    if isinstance(source, TextSource):
+        text, name = source.text, source.name
+    elif isinstance(source, FileSource) and not source.is_stream:
+        name = source.path
+        try:
+            with open(name, encoding="utf-8") as file:
+                text = file.read()
+        except (OSError, UnicodeDecodeError):
+            return 500, "the configuration file cannot be read"
+    else:
+        return 500, "local config not setup"
+    try:
+        return 200, file_view(text, name)
+    except ConfigErrors as error:
+        return 500, str(error)
+
+
+class StateView:
+    """Everything the page shows that changes by itself, in one document."""
+
+    def __init__(self, running: Running) -> None:
+        self._running = running
+        self._kept: dict[str, Any] = {}
+        self._until = 0.0
+        self._targets: tuple[str, dict[str, Any]] = ("", {})
+
+    async def state(self) -> dict[str, Any]:
+        """Return the document, at most half a second old."""
+        now = time.monotonic()
+        if now >= self._until:
+            numbers = await self._running.process.worker_numbers()
+            self._kept = self._collect(numbers)
+            self._until = now + FRESH_SECONDS
+        return self._kept
+
+    def _collect(self, numbers: list[dict[str, object]]) -> dict[str, Any]:
+        process, gateway = self._running.process, self._running.gateway
+        meters = Meters(snapshot(process.segment))
+        if self._targets[0] != gateway.digest:
+            self._targets = (gateway.digest, targets(gateway))
+        return {
+            "time": int(time.time() * 1000),
+            "started": self._running.started_unix_s * 1000,
+            "version": build_info()["version"],
+            "generation": process.generation,
+            "synchronized": meters.total("gw_config_synchronized") == 1,
+            "level": str(process.levels),
+            "watchers": process.trace_watchers(),
+            "restarts": int(meters.total("gw_worker_restarts_total")),
+            "connections": meters.total("gw_downstream_connections_total"),
+            "refused": meters.total("gw_downstream_refused_total"),
+            "workers": [_worker(index, one) for index, one in enumerate(numbers)],
+            "bounds": list(BUCKETS["H"]),
+            "routes": meters.traffic("route"),
+            "backends": meters.traffic("backend"),
+            "endpoints": endpoint_rows(
+                watched(gateway), lambda owner, key: Endpoint(process.segment, owner, key).snapshot(), numbers
+            ),
+            "models": meters.models(),
+            "sessions": meters.counts("gw_mcp_sessions", ("backend",)),
+            "mcp": meters.counts("gw_mcp_requests_total", MCP_LABELS),
+            "guardrails": meters.counts(GUARD_FAMILY, ("phase", "action", "guard")),
+            "targets": self._targets[1],
+        }
+
+
+def _worker(index: int, numbers: dict[str, object]) -> dict[str, object]:
+    names = ("pid", "generation", "connections", "idle", "requests", "cpu_seconds")
+    return {"index": index, "answers": bool(numbers), **{name: numbers.get(name) for name in names}}

@@ -1,0 +1,146 @@
+"""What the page shows each second, from what is counted anyway: nothing is gathered while nobody asks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, Final
+
+from headgate.telemetry.families import BUCKETS
+from headgate_engine.shared.histogram import HistogramValue, Sample
+
+Json = dict[str, Any]
+# Rows of a table, the busiest first: more than a page can show is of no use.
+MAX_ROWS: Final = 500
+_LABEL: Final = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\]|\\.)*)"')
+_ESCAPED: Final = re.compile(r"\\(.)")
+CLIENT_ERROR, SERVER_ERROR = 400, 500
+
+
+@lru_cache(maxsize=65536)
+def labels_of(text: str) -> Mapping[str, str]:
+    """Return the labels of a series' key, unescaped. A series keeps its key, so that each is read once."""
+    return {name: _ESCAPED.sub(_unescaped, value) for name, value in _LABEL.findall(text)}
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return "\n" if found[1] == "n" else found[1]
+
+
+class Meters:
+    """Sums of the series of one snapshot."""
+
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        self._families: dict[str, list[tuple[Mapping[str, str], Any]]] = {}
+        for sample in samples:
+            found = self._families.setdefault(sample.family, [])
+            found.append((labels_of(sample.labels), sample.value))
+
+    def series(self, family: str) -> list[tuple[Mapping[str, str], Any]]:
+        """Return labels and value of every series, without the one for what found no room."""
+        return [one for one in self._families.get(family, ()) if "overflow" not in one[0]]
+
+    def total(self, family: str) -> float:
+        """Return the sum of a family of counters or gauges."""
+        return sum(number(value) for _, value in self._families.get(family, ()))
+
+    def traffic(self, label: str) -> list[Json]:
+        """Return requests, errors, bytes and latencies by a label: `route` or `backend`."""
+        rows: dict[str, Json] = {}
+        for labels, value in self.series("gw_requests_total"):
+            row = rows.setdefault(labels.get(label, ""), _traffic_row(labels, labels.get(label, "")))
+            row["requests"] += value
+            status = labels.get("status", "")
+            code = int(status) if status.isascii() and status.isdigit() else SERVER_ERROR
+            row["serverErrors"] += value if code >= SERVER_ERROR or code == 0 else 0
+            row["clientErrors"] += value if CLIENT_ERROR <= code < SERVER_ERROR else 0
+        for labels, value in self.series("gw_response_bytes_total"):
+            if labels.get(label, "") in rows:
+                rows[labels.get(label, "")]["bytes"] += value
+        for labels, value in self.series("gw_request_duration_seconds"):
+            if labels.get(label, "") in rows and isinstance(value, HistogramValue):
+                latency = rows[labels.get(label, "")]["latency"]
+                latency["counts"] = [a + b for a, b in zip(latency["counts"], value.counts, strict=True)]
+                latency["sum"] += value.sum
+        return busiest(rows.values(), "requests")
+
+    def models(self) -> list[Json]:
+        """Return requests, tokens and cost by provider and model; `costUsd` is null where nothing prices them."""
+        rows: dict[tuple[str, str], Json] = {}
+        for labels, value in self.series("gw_gen_ai_client_token_usage"):
+            row = rows.setdefault(_model(labels), _model_row(labels))
+            kind = labels.get("gen_ai_token_type", "")
+            if isinstance(value, HistogramValue) and kind in ("input", "output"):
+                row[f"{kind}Tokens"] += value.sum
+                row["requests"] += sum(value.counts) if kind == "input" else 0
+        for labels, value in self.series("gw_gen_ai_client_cost_usd_total"):
+            row = rows.setdefault(_model(labels), _model_row(labels))
+            row["costUsd"] = (row["costUsd"] or 0) + number(value)
+        return busiest(rows.values(), "requests")
+
+    def counts(self, family: str, names: tuple[str, ...]) -> list[Json]:
+        """Return the sums of a family by some of its labels."""
+        rows: dict[tuple[str, ...], Json] = {}
+        for labels, value in self.series(family):
+            key = tuple(labels.get(name, "") for name in names)
+            row = rows.setdefault(key, {**dict(zip(names, key, strict=True)), "count": 0})
+            row["count"] += number(value)
+        return busiest(rows.values(), "count")
+
+
+def number(value: Any) -> float:
+    """Return a counter's or gauge's value, a histogram's sum. Money is a Decimal."""
+    found: float = value.sum if isinstance(value, HistogramValue) else value
+    return float(found) if isinstance(value, Decimal) else found
+
+
+def busiest(rows: Iterable[Json], key: str) -> list[Json]:
+    """Return the rows with the highest counts, equal ones in order of their names."""
+    return sorted(rows, key=lambda row: (-row[key], str(row)))[:MAX_ROWS]
+
+
+def _traffic_row(labels: Mapping[str, str], name: str) -> Json:
+    return {
+        "name": name,
+        "protocol": labels.get("protocol", ""),
+        "requests": 0,
+        "clientErrors": 0,
+        "serverErrors": 0,
+        "bytes": 0,
+        "latency": {"counts": [0] * (len(BUCKETS["H"]) + 1), "sum": 0.0},
+    }
+
+
+def _model(labels: Mapping[str, str]) -> tuple[str, str]:
+    provider = labels.get("gen_ai_system") or labels.get("gen_ai_provider_name") or labels.get("provider", "")
+    return provider, labels.get("gen_ai_request_model") or labels.get("model", "")
+
+
+def _model_row(labels: Mapping[str, str]) -> Json:
+    provider, model = _model(labels)
+    zeros = {"requests": 0, "inputTokens": 0, "outputTokens": 0, "costUsd": None}
+    return {"provider": provider, "model": model, **zeros}
+
+
+def endpoint_rows(
+    known: Iterable[tuple[str, str, str]],
+    state: Callable[[str, str], Mapping[str, Any]],
+    workers: Iterable[Mapping[str, Any]],
+) -> list[Json]:
+    """Return the endpoints whose health is watched (backend, owner, key), then the addresses that workers call."""
+    rows = []
+    for backend, owner, key in known:
+        found = state(owner, key)
+        rows.append({"backend": backend, "endpoint": key, **{name: found[name] for name in _STATE}})
+    pools: dict[str, Json] = {}
+    for worker in workers:
+        for address, pool in (worker.get("pools") or {}).items():
+            row = pools.setdefault(address, {"address": address, "open": 0, "idle": 0, "failed": 0})
+            for name in ("open", "idle", "failed"):
+                row[name] += pool.get(name, 0)
+    return [*rows, *(pools[address] for address in sorted(pools))][:MAX_ROWS]
+
+
+_STATE: Final = ("health", "latency", "pending", "total", "failures", "ejected", "left")

@@ -1,0 +1,78 @@
+"""The page at `/ui`: files of this package, read when somebody first asks for one."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.resources import files
+from typing import Final, NamedTuple
+
+from headgate.admin.web import Answer, Request, Row
+
+KINDS: Final = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+# Scripts and styles of this server only, no text becomes markup, nothing is sent elsewhere, nobody frames the page.
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+SECURITY: Final = (
+    ("content-security-policy", POLICY),
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("permissions-policy", "camera=(), microphone=(), geolocation=(), payment=(), usb=()"),
+    ("cache-control", "no-cache"),
+)
+
+
+class Asset(NamedTuple):
+    """One file. `tag`: its entity tag (RFC 9110 section 8.8.3)."""
+
+    body: bytes
+    kind: str
+    tag: str
+
+
+@cache
+def assets() -> dict[str, Asset]:
+    """Return the files by their path below `ui/`."""
+    found: dict[str, Asset] = {}
+    waiting = [("", files("headgate.admin") / "ui")]
+    while waiting:
+        prefix, folder = waiting.pop()
+        for entry in folder.iterdir():
+            if entry.is_dir():
+                waiting.append((f"{prefix}{entry.name}/", entry))
+                continue
+            kind = KINDS.get(f".{entry.name.rpartition('.')[2]}")
+            if kind is not None:
+                body = entry.read_bytes()
+                found[prefix + entry.name] = Asset(body, kind, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+    return found
+
+
+def page_rows() -> tuple[Row, ...]:
+    """Return the rows of the page. A path without a dot that is not below `assets/` is one of its views."""
+
+    async def root(_request: Request) -> Answer:
+        return Answer(308, content_type="", headers=(("location", "/ui"), *SECURITY))
+
+    async def page(request: Request) -> Answer:
+        below = request.path.removeprefix("/ui").removeprefix("/")
+        name = below if "." in below or below.startswith("assets/") else "index.html"
+        asset = assets().get(name)
+        if asset is None:
+            return Answer(404, content_type="")
+        headers = (("etag", asset.tag), *SECURITY)
+        if request.headers.get("if-none-match") == asset.tag:
+            return Answer(304, content_type="", headers=headers)
+        return Answer(200, asset.body, asset.kind, headers)
+
+    return (Row("GET", "/", root, page=True), Row("GET", "/ui", page, page=True, tree=True))

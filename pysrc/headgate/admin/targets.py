@@ -1,0 +1,83 @@
+"""Where the page may send requests: ports, model endpoints and MCP endpoints of the running configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from headgate.ir.backend import HostBackend
+from headgate.ir.bind import Bind
+from headgate.ir.gateway import Gateway
+from headgate.ir.listener import Listener
+from headgate.ir.mcp import McpBackend
+from headgate.ir.model import AiBackend, LlmRouter
+from headgate.ir.route import Route
+
+Json = dict[str, Any]
+CHAT_PATH = "/v1/chat/completions"
+MAX_TARGETS = 200
+
+
+def targets(gateway: Gateway) -> Json:
+    """Return `ports`, `models` and `mcp`, each with the port and the host name and path that lead there."""
+    found: Json = {"ports": [], "models": [], "mcp": []}
+    for bind in gateway.binds:
+        for listener in bind.listeners:
+            found["ports"].append({"listener": listener.key, **_place(bind, listener, None), "path": "/"})
+            for route in listener.routes:
+                for choice in route.backends:
+                    place = {"route": route.key, **_place(bind, listener, route)}
+                    match choice.backend:
+                        case LlmRouter() as router:
+                            models = _models(router)
+                            found["models"].append({**place, "path": _below(route, CHAT_PATH), "models": models})
+                        case AiBackend() as ai:
+                            models = [one.pinned_model for one in ai.members if one.pinned_model]
+                            found["models"].append({**place, "path": _below(route, CHAT_PATH), "models": models})
+                        case McpBackend() as mcp:
+                            names = [target.name for target in mcp.targets]
+                            found["mcp"].append({**place, "path": _first(route), "targets": names})
+                        case _:
+                            pass
+    return {kind: rows[:MAX_TARGETS] for kind, rows in found.items()}
+
+
+def watched(gateway: Gateway) -> Iterator[tuple[str, str, str]]:
+    """Yield backend, owner and key of every endpoint whose health is shared by the workers (`/config_dump` shows
+    the same).
+    """
+    for service in gateway.services:
+        for workload in gateway.workloads:
+            if dict(workload.services).get(service.key) is not None:
+                yield f"{service.namespace}/{service.name}", f"service/{service.key}", workload.uid
+    for named in gateway.backends:
+        backend = named.backend
+        if isinstance(backend, HostBackend) and (
+            named.policies.health is not None or named.policies.affinity is not None
+        ):
+            yield f"{named.namespace}/{named.name}", f"host/{backend.name}", backend.endpoint.address
+
+
+def _place(bind: Bind, listener: Listener, route: Route | None) -> Json:
+    names = (listener.hostname or "", *(route.hostnames if route is not None else ()))
+    # The most specific name is the route's; `*.a.b` stands for every name below.
+    name = next((one for one in reversed(names) if one and one != "*"), "localhost")
+    host = f"any{name[1:]}" if name.startswith("*.") else name
+    return {"bind": bind.key, "port": bind.port, "tls": bind.tls, "host": host}
+
+
+def _first(route: Route) -> str:
+    return next((one.path.value for one in route.matches if one.path.kind != "regex"), "/")
+
+
+def _below(route: Route, path: str) -> str:
+    exact = next((one.path.value for one in route.matches if one.path.kind == "exact"), None)
+    if exact is not None:
+        return exact
+    first = _first(route).rstrip("/")
+    return first if first.endswith(path) else first + (path.removeprefix("/v1") if first.endswith("/v1") else path)
+
+
+def _models(router: LlmRouter) -> list[str]:
+    names = [one.name for one in router.virtual_models] + [one.pattern for one in router.models]
+    return list(dict.fromkeys(names))

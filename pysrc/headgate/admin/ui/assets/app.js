@@ -1,0 +1,99 @@
+// Navigation, theme and connection; each view is a module of its own.
+
+import { h, setText } from "./dom.js";
+import { start, store, watch } from "./store.js";
+import { age } from "./format.js";
+import configuration from "./views/configuration.js";
+import endpoints from "./views/endpoints.js";
+import expressions from "./views/expressions.js";
+import logging from "./views/logging.js";
+import mcp from "./views/mcp.js";
+import models from "./views/models.js";
+import overview from "./views/overview.js";
+import playground from "./views/playground.js";
+import trace from "./views/trace.js";
+import traffic from "./views/traffic.js";
+
+const VIEWS = [
+  ["Observe", [["", "Overview", overview], ["traffic", "Traffic", traffic], ["endpoints", "Endpoints", endpoints], ["trace", "Trace", trace]]],
+  ["Agents", [["models", "Models", models], ["playground", "Playground", playground], ["mcp", "MCP", mcp]]],
+  ["Gateway", [["configuration", "Configuration", configuration], ["expressions", "Expressions", expressions], ["logging", "Log levels", logging]]],
+];
+const BY_PATH = new Map(VIEWS.flatMap(([, views]) => views.map((view) => [view[0], view])));
+
+const nav = document.getElementById("nav");
+const view = document.getElementById("view");
+const main = document.getElementById("main");
+let leave = null;
+
+function pathOf(location) {
+  return location.pathname.replace(/^\/ui\/?/, "").replace(/\/$/, "");
+}
+
+function show(moved) {
+  const found = BY_PATH.get(pathOf(window.location)) ?? BY_PATH.get("");
+  leave?.();
+  view.replaceChildren();
+  for (const link of nav.querySelectorAll("a")) {
+    if (link.dataset.view === found[0]) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  document.title = found[0] ? `${found[1]} · Headgate` : "Headgate";
+  leave = found[2](view) ?? null;
+  if (moved) {
+    window.scrollTo(0, 0);
+    main.focus();
+  }
+}
+
+function go(event) {
+  const link = event.target.closest?.("a[href^='/ui']");
+  if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  history.pushState(null, "", link.getAttribute("href"));
+  show(true);
+}
+
+function themes() {
+  const button = document.getElementById("theme");
+  const names = { auto: "Theme: system", light: "Theme: light", dark: "Theme: dark" };
+  const order = ["auto", "light", "dark"];
+  const current = () => document.documentElement.dataset.theme ?? "auto";
+  const tell = () => setText(button, names[current()]);
+  button.addEventListener("click", () => {
+    const next = order[(order.indexOf(current()) + 1) % order.length];
+    if (next === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = next;
+    try {
+      localStorage.setItem("headgate.theme", next);
+    } catch {
+      // The choice then lasts until the page is left.
+    }
+    tell();
+  });
+  tell();
+}
+
+function connection() {
+  const banner = document.getElementById("banner");
+  const box = document.getElementById("connection");
+  const text = document.getElementById("connection-text");
+  watch(({ connected, state }) => {
+    box.dataset.state = connected ? "live" : "lost";
+    setText(text, connected ? `Live, generation ${state.generation}` : "Gateway does not answer");
+    const stale = connected && !state.synchronized;
+    banner.hidden = connected && !stale;
+    setText(banner, stale ? "The newest configuration could not be loaded; the one before it is running. The log says why."
+      : connected ? "" : `The gateway does not answer; trying again.${state ? ` What is shown is ${age(Date.now() - state.time)} old.` : ""}`);
+  });
+}
+
+for (const [title, views] of VIEWS) {
+  nav.append(h("h2", {}, title), ...views.map(([path, name]) => h("a", { href: path ? `/ui/${path}` : "/ui", "data-view": path }, name)));
+}
+document.addEventListener("click", go);
+window.addEventListener("popstate", () => show(true));
+themes();
+connection();
+show(false);
+start();

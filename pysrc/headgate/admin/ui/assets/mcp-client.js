@@ -1,0 +1,89 @@
+// A small MCP client (revision 2025-06-18, Streamable HTTP) over the relay.
+
+import { events, orderFor, send } from "./relay.js";
+
+const VERSION = "2025-06-18";
+const MAX_PAGES = 50;
+
+export class McpError extends Error {}
+
+export class McpClient {
+  constructor(target, credential) {
+    this.target = target;
+    this.credential = credential;
+    this.session = null;
+    this.number = 0;
+    this.server = null;
+  }
+
+  order(method, message) {
+    const headers = { accept: "application/json, text/event-stream" };
+    if (message) headers["content-type"] = "application/json";
+    if (this.session) headers["mcp-session-id"] = this.session;
+    if (this.server) headers["mcp-protocol-version"] = this.server.protocolVersion;
+    return orderFor(this.target, this.credential, { method, headers, body: message ? JSON.stringify(message) : "" });
+  }
+
+  async request(method, params, { signal, progress } = {}) {
+    this.number += 1;
+    const id = this.number;
+    const answer = await send(this.order("POST", { jsonrpc: "2.0", id, method, params }), signal);
+    this.session = answer.header("mcp-session-id") ?? this.session;
+    const kind = answer.header("content-type") ?? "";
+    if (kind.startsWith("text/event-stream")) {
+      for await (const data of events(answer.pieces())) {
+        const message = JSON.parse(data);
+        if (message.id === id && ("result" in message || "error" in message)) return this.outcome(message);
+        if (message.method === "notifications/progress") progress?.(message.params);
+      }
+      throw new McpError("the stream ended without an answer");
+    }
+    const text = await answer.text();
+    if (!kind.startsWith("application/json")) throw new McpError(`status ${answer.status}: ${text.slice(0, 300)}`);
+    return this.outcome(JSON.parse(text));
+  }
+
+  outcome(message) {
+    if (message.error) {
+      const error = message.error;
+      throw new McpError(typeof error === "object" ? `${error.message ?? "error"} (${error.code ?? "no code"})` : String(error));
+    }
+    return message.result;
+  }
+
+  async connect(signal) {
+    const clientInfo = { name: "headgate-admin-page", version: "1" };
+    this.server = await this.request("initialize", { protocolVersion: VERSION, capabilities: {}, clientInfo }, { signal });
+    const told = await send(this.order("POST", { jsonrpc: "2.0", method: "notifications/initialized" }), signal);
+    await told.text();
+    return this.server;
+  }
+
+  async tools(signal) {
+    const found = [];
+    let cursor;
+    for (let page = 0; page < MAX_PAGES; page += 1) {
+      const result = await this.request("tools/list", cursor ? { cursor } : {}, { signal });
+      found.push(...(result.tools ?? []));
+      cursor = result.nextCursor;
+      if (!cursor) break;
+    }
+    return found;
+  }
+
+  call(name, args, options) {
+    return this.request("tools/call", { name, arguments: args, _meta: { progressToken: `page-${this.number + 1}` } }, options);
+  }
+
+  /** End the session; the gateway ends it by itself after a while if this does not arrive. */
+  async close() {
+    if (!this.session) return;
+    const order = this.order("DELETE", null);
+    this.session = null;
+    try {
+      await (await send(order)).text();
+    } catch {
+      // Nothing to be done about it.
+    }
+  }
+}

@@ -1,0 +1,98 @@
+// What the gateway says of itself each second, and the rates that follow from it.
+
+const KEPT = 300;
+const EVERY_MS = 1000;
+const PATIENCE_MS = 8000;
+
+const listeners = new Set();
+const history = [];
+let timer = 0;
+let asking = null;
+
+/** What views read: the newest state, what was before it, and whether the gateway answers. */
+export const store = { state: null, before: null, history, connected: null };
+
+/** Call `listener` after every answer and every failure; returns a function that ends it. */
+export function watch(listener) {
+  listeners.add(listener);
+  if (store.state) listener(store);
+  return () => listeners.delete(listener);
+}
+
+function sum(rows, key) {
+  return rows.reduce((total, row) => total + row[key], 0);
+}
+
+function point(state) {
+  const counts = state.bounds.map(() => 0).concat(0);
+  for (const row of state.routes) row.latency.counts.forEach((one, at) => { counts[at] += one; });
+  return {
+    time: state.time,
+    requests: sum(state.routes, "requests"),
+    errors: sum(state.routes, "serverErrors"),
+    tokens: sum(state.models, "inputTokens") + sum(state.models, "outputTokens"),
+    counts,
+    routes: new Map(state.routes.map((row) => [row.name, row])),
+    backends: new Map(state.backends.map((row) => [row.name, row])),
+  };
+}
+
+function take(state) {
+  const last = store.state;
+  if (last && last.time === state.time) return;
+  if (last && last.started !== state.started) history.length = 0;   // another process: its counters begin anew
+  store.before = last;
+  store.state = state;
+  history.push(point(state));
+  if (history.length > KEPT) history.shift();
+}
+
+/** Per second, between the newest point and the one about `span` seconds before it; null when there is none. */
+export function perSecond(read, span = 5) {
+  const newest = history[history.length - 1];
+  const older = history.find((one) => newest.time - one.time <= span * 1000);
+  if (!older || older === newest) return null;
+  return Math.max(0, (read(newest) - read(older)) / ((newest.time - older.time) / 1000));
+}
+
+/** The rate at every point of the history, oldest first. */
+export function series(read) {
+  const found = [];
+  for (let at = 1; at < history.length; at += 1) {
+    const span = (history[at].time - history[at - 1].time) / 1000;
+    found.push(Math.max(0, (read(history[at]) - read(history[at - 1])) / span));
+  }
+  return found;
+}
+
+async function ask() {
+  asking = new AbortController();
+  const limit = setTimeout(() => asking.abort(), PATIENCE_MS);
+  try {
+    const answer = await fetch("/api/state", { signal: asking.signal, cache: "no-store" });
+    if (!answer.ok) throw new Error(`status ${answer.status}`);
+    take(await answer.json());
+    store.connected = true;
+  } catch {
+    store.connected = false;
+  } finally {
+    clearTimeout(limit);
+  }
+  for (const listener of listeners) listener(store);
+}
+
+async function loop() {
+  if (document.visibilityState === "visible") await ask();
+  timer = setTimeout(loop, EVERY_MS);
+}
+
+/** Begin to ask. Nothing is asked while the page is not to be seen. */
+export function start() {
+  document.addEventListener("visibilitychange", () => {
+    if (document.visibilityState === "visible") {
+      clearTimeout(timer);
+      loop();
+    }
+  });
+  loop();
+}

@@ -1,0 +1,79 @@
+// Requests, errors and latencies of each route and backend.
+
+import { histogram, lineChart, spark } from "../charts.js";
+import { card, h, head, setText } from "../dom.js";
+import { bound, bytes, count, percent, quantile, rate, seconds } from "../format.js";
+import { perSecond, series, watch } from "../store.js";
+import { table } from "../table.js";
+
+const NONE = { requests: 0, serverErrors: 0, clientErrors: 0 };
+
+function columns(kind, store) {
+  const of = (row) => (point) => (point[kind].get(row.name) ?? NONE).requests;
+  const per = (row, share) => quantile(store().bounds, row.latency.counts, share) ?? 0;
+  return [
+    { title: kind === "routes" ? "Route" : "Backend", value: (row) => (row.name === "unknown" ? "none: answered by the gateway" : row.name) },
+    { title: "Per second", number: true, value: (row) => perSecond(of(row)) ?? 0, text: (row) => rate(perSecond(of(row))) },
+    { title: "Trend", value: (row) => row.requests, draw: (row, cell) => spark(cell, series(of(row)).slice(-60)) },
+    { title: "Requests", number: true, sort: true, value: (row) => row.requests, text: (row) => count(row.requests) },
+    { title: "4xx", number: true, value: (row) => row.clientErrors, text: (row) => count(row.clientErrors) },
+    { title: "5xx", number: true, value: (row) => row.serverErrors, draw: (row, cell) => {
+      setText(cell, row.serverErrors ? `${count(row.serverErrors)} (${percent(row.serverErrors, row.requests)})` : "0");
+      cell.classList.toggle("bad-text", row.serverErrors > 0);
+    } },
+    { title: "p50", number: true, value: (row) => per(row, 0.5), text: (row) => seconds(per(row, 0.5)) },
+    { title: "p95", number: true, value: (row) => per(row, 0.95), text: (row) => seconds(per(row, 0.95)) },
+    { title: "p99", number: true, value: (row) => per(row, 0.99), text: (row) => seconds(per(row, 0.99)) },
+    { title: "Sent", number: true, value: (row) => row.bytes, text: (row) => bytes(row.bytes) },
+  ];
+}
+
+export default function traffic(root) {
+  let kind = "routes";
+  let name = null;
+  let state = null;
+  const title = h("h2", {}, "Latency of all requests");
+  const all = h("button", { type: "button", class: "quiet", hidden: true, on: { click: () => choose("routes", null) } }, "Show all requests");
+  const chart = lineChart("Requests per second", [{ name: "Requests", kind: "requests" }, { name: "Server errors", kind: "errors" }], rate);
+  const latency = histogram("Latency", bound);
+  const tables = Object.fromEntries(["routes", "backends"].map((one) => [one, table(
+    one === "routes" ? "Traffic by route" : "Traffic by backend", columns(one, () => state),
+    { key: (row) => row.name, empty: "No request has come yet.", choose: (row) => choose(one, row.name) },
+  )]));
+
+  function choose(which, chosen) {
+    kind = which;
+    name = chosen;
+    draw();
+  }
+
+  function draw() {
+    if (!state) return;
+    const rows = state[kind].filter((row) => name === null || row.name === name);
+    const counts = state.bounds.map(() => 0).concat(0);
+    for (const row of rows) row.latency.counts.forEach((one, at) => { counts[at] += one; });
+    const of = (key) => (point) => (name === null ? point[key === "requests" ? "requests" : "errors"]
+      : (point[kind].get(name) ?? NONE)[key === "requests" ? "requests" : "serverErrors"]);
+    setText(title, name === null ? "All requests" : `${kind === "routes" ? "Route" : "Backend"} ${name}`);
+    all.hidden = name === null;
+    chart.update([series(of("requests")), series(of("errors"))]);
+    latency.update(state.bounds, counts);
+  }
+
+  root.append(
+    head("Traffic", "Choose a route or backend to see its own figures"),
+    h("section", { class: "card" }, h("div", { class: "card-head" }, title, all),
+      h("div", { class: "grid" },
+        h("div", {}, h("h3", { class: "muted" }, "Requests per second"), chart.element),
+        h("div", {}, h("h3", { class: "muted" }, "Latency since the start, requests by duration"), latency.element))),
+    card("Routes", null, tables.routes.element),
+    card("Backends", null, tables.backends.element),
+  );
+  return watch((store) => {
+    state = store.state;
+    if (!state) return;
+    tables.routes.update(state.routes);
+    tables.backends.update(state.backends);
+    draw();
+  });
+}

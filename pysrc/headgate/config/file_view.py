@@ -1,0 +1,79 @@
+"""The configuration file as JSON for the admin server: as written, variables unexpanded, secrets `<redacted>`.
+
+The shape of the file says what is a secret. What the shape does not know, and values under names that speak of
+credentials, are not shown either.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from headgate.config.shape.root import ROOT
+from headgate.config.shape.vocabulary import Anything, Case, Choice, ListOf, MapOf, Object, Ref, Scalar, Shape, Union
+from headgate.document.nodes import Node, plain
+from headgate.document.read import read
+from headgate.document.secret import REDACTED
+
+_CREDENTIAL: Final = re.compile(r"(?i)authorization|cookie|passw|secret|credential|api[-_]?key|(^|[-_])token$")
+_VARIABLE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0-9_]*")
+
+
+def file_view(text: str, name: str) -> Any:
+    """Return the document; ConfigErrors when it is not even readable."""
+    return _view((ROOT,), read(text, name))
+
+
+def _view(shapes: tuple[Shape, ...], node: Node) -> Any:
+    """Return a node as any of the shapes would show it: what one of them hides is hidden."""
+    flat = tuple(_flat(shapes))
+    value = node.value
+    if isinstance(value, dict):
+        return {key: _entry(flat, key, entry.node) for key, entry in value.items()}
+    if isinstance(value, list):
+        lists = [one for one in flat if isinstance(one, ListOf | Anything)]
+        items = tuple(one.item if isinstance(one, ListOf) else one for one in lists)
+        return [_view(items, one) for one in value]
+    if value is None or isinstance(value, bool):
+        return value
+    fitting = [one for one in flat if isinstance(one, Scalar | Choice | Anything)]
+    hidden = not fitting or any(isinstance(one, Scalar) and one.secret for one in fitting)
+    # The name of a variable is no secret, and tells where it comes from.
+    return REDACTED if hidden and not _is_variable(value) else plain(node)
+
+
+def _entry(shapes: tuple[Shape, ...], key: str, node: Node) -> Any:
+    inner: list[Shape] = []
+    for shape in shapes:
+        match shape:
+            case Object(fields=fields, aliases=aliases):
+                field = fields.get(aliases.get(key, key))
+                if field is not None:
+                    inner.append(field.shape)
+            case MapOf(item=item):
+                inner.append(item)
+            case Anything():
+                inner.append(shape)
+            case _:
+                pass
+    if isinstance(node.value, str) and not _is_variable(node.value) and _CREDENTIAL.search(key):
+        return REDACTED
+    return _view(tuple(inner), node)
+
+
+def _is_variable(value: object) -> bool:
+    return isinstance(value, str) and _VARIABLE.fullmatch(value) is not None
+
+
+def _flat(shapes: tuple[Shape, ...]) -> list[Shape]:
+    """Return the shapes with unions and references replaced by what they lead to."""
+    found: list[Shape] = []
+    for shape in shapes:
+        match shape:
+            case Union(cases=cases):
+                found += _flat(tuple(one.shape if isinstance(one, Case) else one for one in cases))
+            case Ref():
+                found += _flat((shape.target(),))
+            case _:
+                found.append(shape)
+    return found

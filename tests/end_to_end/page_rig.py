@@ -1,0 +1,140 @@
+"""A gateway with something of everything, and traffic, for the tests of the admin page."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.end_to_end.running import Gateway, Pool
+
+EVIL = "<img src=x onerror=document.title='owned'>"
+# Of a route; the pictures of the docs have a friendlier one.
+NAME = "reviews" if os.environ.get("HEADGATE_PICTURES") == "1" else EVIL
+PEERS = Path(__file__).resolve().parents[1] / "peers"
+CONFIG = """
+gateways:
+  default: {port: {port}}
+mcp:
+  gateways: default
+  targets:
+  - name: sample
+    stdio: {cmd: PYTHON, args: ["-m", "headgate.sample.mcp_server"], env: {SAMPLE_TOKEN: never-shown-1}}
+llm:
+  gateways: default
+  models:
+  - name: sample
+    provider: openai
+    params: {baseUrl: "http://127.0.0.1:LLM/v1", apiKey: never-shown-2}
+  - name: "*"
+    provider: openai
+    params: {baseUrl: "http://127.0.0.1:LLM/v1", apiKey: never-shown-2}
+services:
+- {name: shop, namespace: prod, hostname: shop.prod.test, vips: [10.0.0.1], ports: {80: HTTP}}
+workloads:
+- {uid: shop-a, name: shop-a, namespace: prod, workloadIps: [127.0.0.1], services: {prod/shop.prod.test: {80: HTTP}}}
+- {uid: shop-b, name: shop-b, namespace: prod, workloadIps: [127.0.0.2], services: {prod/shop.prod.test: {80: 1}}}
+routes:
+- name: shop
+  matches: [{path: {pathPrefix: /shop}}]
+  backends:
+  - service: {name: prod/shop.prod.test, port: 80}
+    policies: {health: {unhealthyExpression: "response.code >= 500", eviction: {duration: 30s}}}
+- name: catalogue
+  matches: [{path: {pathPrefix: /catalogue}}]
+  policies:
+    requestHeaderModifier: {set: {x-shop: headgate}}
+    timeout: {requestTimeout: 5s}
+  backends: [{host: "127.0.0.1:HTTP"}]
+- name: broken
+  matches: [{path: {pathPrefix: /broken}}]
+  backends: [{host: "127.0.0.1:1"}]
+- name: "EVIL"
+  matches: [{path: {pathPrefix: /evil}}]
+  backends: [{host: "127.0.0.1:HTTP"}]
+- name: hostile
+  matches: [{path: {pathPrefix: /hostile}}]
+  backends:
+  - mcp:
+      targets:
+      - name: hostile
+        stdio: {cmd: PYTHON, args: ["PEERS/hostile_server.py"]}
+- name: locked
+  matches: [{path: {pathPrefix: /locked}}]
+  policies: {directResponse: {status: 403, body: locked}}
+"""
+
+
+@contextlib.contextmanager
+def samples() -> Iterator[dict[str, int]]:
+    """The sample services of the package, by name, with their ports."""
+    running = [
+        subprocess.Popen([sys.executable, "-m", f"headgate.sample.{name}"], stdout=subprocess.PIPE, text=True)
+        for name in ("llm_provider", "http_service")
+    ]
+    try:
+        yield {name: int(one.stdout.readline().split()[1]) for name, one in zip(("LLM", "HTTP"), running, strict=True)}  # type: ignore[union-attr]
+    finally:
+        for one in running:
+            one.terminate()
+            one.wait(10)
+
+
+@contextlib.contextmanager
+def gateway_of(folder: Path, text: str = CONFIG, workers: int = 2) -> Iterator[Gateway]:
+    """A running gateway with this configuration in front of the samples."""
+    with samples() as ports:
+        text = text.replace("PYTHON", sys.executable).replace("PEERS", str(PEERS)).replace("EVIL", NAME)
+        for name, port in ports.items():
+            text = text.replace(name, str(port))
+        pool = Pool(lambda: Path(tempfile.mkdtemp(prefix="gateway", dir=folder)))
+        found = pool.take(text, (workers, "{}", ""))
+        try:
+            yield found
+        finally:
+            found.stop()
+            log = found.log()
+            assert "Traceback" not in log, log[log.index("Traceback") - 500 :][:4000]
+
+
+def call(running: Gateway, path: str, body: Any = None, **fields: str) -> tuple[int, str]:
+    """One request to the gateway's traffic port."""
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=20)
+    data = None if body is None else json.dumps(body).encode()
+    headers = {"content-type": "application/json"} if body is not None else {}
+    connection.request("GET" if body is None else "POST", path, data, {**headers, **fields})
+    answer = connection.getresponse()
+    found = answer.status, answer.read().decode()
+    connection.close()
+    return found
+
+
+def ask_admin(
+    running: Gateway, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
+) -> tuple[int, dict[str, str], bytes]:
+    """One request to the admin server: status, fields by lower-case name, body."""
+    connection = http.client.HTTPConnection("127.0.0.1", running.admin, timeout=20)
+    connection.request(method, path, body, headers or {})
+    answer = connection.getresponse()
+    fields = {name.lower(): value for name, value in answer.getheaders()}
+    found = answer.status, fields, answer.read()
+    connection.close()
+    return found
+
+
+def traffic(running: Gateway, times: int = 6) -> None:
+    """Some of everything."""
+    for number in range(times):
+        for path in ("/catalogue/shoes", "/shop/cart", "/evil", "/locked"):
+            call(running, path)
+        if number % 3 == 0:
+            call(running, "/broken")
+        chat = {"model": "sample", "messages": [{"role": "user", "content": "How many shoes are left in the shop today?"}]}
+        assert call(running, "/v1/chat/completions", chat)[0] == 200
