@@ -27,7 +27,7 @@ FOLDER = re.compile(r"server-(.+)-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d+Z")
 TRIES = 3
 
 NO_SESSION = "the server asks the client, and there is no session on which the answer could come back"
-EVENT_IDS = "a server that hangs up and is asked again by event id: streams that the gateway makes have no event ids"
+HANGS_UP = "the server is to hang up in a call: a process cannot, a server without sessions neither, and a client without one could not come back"
 URIS = "URIs carry the name of their target where there are several"
 FIELDS = "the server behind standard input sees no fields, and the gateway does not know which arguments they repeat"
 SESSIONS = "a server with sessions has no `server/discover`: the client is told so, and begins a session"
@@ -74,24 +74,23 @@ def stdio(*words: str) -> str:
 WAYS = (
     Way("direct", "directly"),
     Way("http", "StreamableHTTP", HTTP),
-    Way("stdio", "standard input and output", stdio(), exceptions={"http-custom-header-server-validation": FIELDS, "server-sse-polling": EVENT_IDS},
+    Way("stdio", "standard input and output", stdio(), exceptions={"http-custom-header-server-validation": FIELDS, "server-sse-polling": HANGS_UP},
         revisions=LAST_TWO, workers=1),  # each worker has its process, and a change in one is none in the other
     Way("rules", "StreamableHTTP with authorization", HTTP, more="  policies: {mcpAuthorization: {rules: ['true']}}\n",
-        revisions=LAST_TWO,
-        exceptions={"server-sse-polling": EVENT_IDS}),
+        revisions=LAST_TWO),
     Way("several", "with a second target, `prefixMode: never`", HTTP, more="  prefixMode: never\n",
         revisions=LAST_TWO,
-        exceptions={"server-sse-polling": EVENT_IDS, **dict.fromkeys(URI_SCENARIOS, URIS),
+        exceptions={**dict.fromkeys(URI_SCENARIOS, URIS),
                     "resources-subscribe": URIS, "resources-unsubscribe": URIS,
                     "server-stateless": SESSIONS, "dns-rebinding-protection": SESSIONS}),
     Way("stateless", "`statefulMode: stateless`", HTTP, more="  statefulMode: stateless\n",
         revisions=LAST_TWO,
         exceptions={**dict.fromkeys(ASKING, NO_SESSION), **dict.fromkeys(SESSION_SCENARIOS, NONE),
-                    "server-sse-polling": EVENT_IDS}),
+                    "server-sse-polling": HANGS_UP}),
     Way("new-server", "clients with sessions, server without", HTTP, ("--only", "new"), revisions=OLD,
-        exceptions={"server-sse-polling": EVENT_IDS}),
+        exceptions={"server-sse-polling": HANGS_UP}),
     Way("new-process", "clients with sessions, process without", stdio("--only", "new"), ("--only", "new"),
-        revisions=OLD[-1:], exceptions={"server-sse-polling": EVENT_IDS}),
+        revisions=OLD[-1:], exceptions={"server-sse-polling": HANGS_UP}),
     Way("old-server", "clients without sessions, server with", HTTP, ("--only", "old"), revisions=(NEW,),
         exceptions={"server-stateless": SESSIONS, "dns-rebinding-protection": SESSIONS,
                     "http-custom-header-server-validation": FIELDS, **dict.fromkeys(INPUT_SCENARIOS, INPUT)}),

@@ -12,6 +12,7 @@ import pytest
 from tests.end_to_end.policy_peer import Policy, passed, refused, telling_server
 from tests.end_to_end.test_federation import SAMPLE, Raw, asking, config, messages
 from tests.end_to_end.test_identity import JWKS, token
+from tests.end_to_end.test_modern import Modern, process
 
 from headgate.dialect.mcp.ext_mcp import McpRequestResult, McpResponseResult
 
@@ -287,3 +288,38 @@ def test_rejections_of_a_backend_without_rules_leave_no_way_round(gateway: Calla
         assert messages(raw.post(message))[-1]["error"]["message"] == "no"
     odd = raw.http.post("/mcp", content=b'{"jsonrpc":"2.0","id":1,"meth\\u006fd":"tools/c\\u0061ll","params":{"name":"echo"}}')
     assert "Echo" not in odd.text
+
+
+@pytest.mark.parametrize("targets", [{"a": process()}, {"a": process(), "b": process()}], ids=["one", "several"])
+def test_clients_without_a_session_are_checked_too(
+    gateway: Callable[..., Any], policy: Policy, targets: dict[str, str]
+) -> None:
+    client = Modern(gateway(config(targets, guarded(policy.port))))
+
+    def hidden(question: Any, _context: Any) -> Any:
+        result = json.loads(question.mcp_response)
+        return changed(McpResponseResult, {**result, "instructions": "by the policy server"})
+
+    policy.on_response = hidden
+    assert client.ask("server/discover")["result"]["instructions"] == "by the policy server"
+    request, response = policy.asked("server/discover")
+    assert not request.HasField("mcp_request")
+    assert list(request.service_names) == list(response.service_names) == list(targets)
+    policy.on_response = lambda question, context: None
+    policy.on_request = lambda question, context: refused(1, "not for you")
+    for method, params in (
+        ("server/discover", {}),
+        ("tools/list", {}),
+        ("subscriptions/listen", {"notifications": {"toolsListChanged": True}}),
+    ):
+        found = client.ask(method, **params)
+        assert found["error"] == {"code": -32001, "message": "not for you"}, method
+    assert len(policy.asked("subscriptions/listen")) == 1
+
+
+def test_initialize_of_a_backend_without_sessions_is_checked(gateway: Callable[..., Any], policy: Policy) -> None:
+    running = gateway(config({"a": SAMPLE, "b": SAMPLE}, "  statefulMode: stateless\n" + guarded(policy.port)))
+    assert Raw(running).opened.status_code == 200
+    assert len(policy.asked("initialize")) == 2
+    policy.on_request = lambda question, context: refused(1, "not for you")
+    assert messages(Raw(running).opened)[-1]["error"] == {"code": -32001, "message": "not for you"}

@@ -14,6 +14,7 @@ from headgate.config.policy.mcp_guardrails import Draft
 from headgate.config.policy_values import NO_OPTIONS, BackendOptions, backend_options
 from headgate.config.services import Services
 from headgate.config.targeted import Inherited, TargetedPolicies
+from headgate.config.tunnels import Tunnels
 from headgate.document.fields import Target
 from headgate.errors import Problem
 from headgate.ir.backend import (
@@ -26,7 +27,7 @@ from headgate.ir.backend import (
     ServiceEndpoint,
 )
 from headgate.ir.digest import digest
-from headgate.ir.endpoint import Endpoint
+from headgate.ir.endpoint import Endpoint, Tunnel
 from headgate.ir.mcp import McpBackend, StdioTarget
 from headgate.ir.mcp_guardrails import DEFAULT_TIMEOUT_MS, GuardrailProcessor
 from headgate.ir.model import AiBackend
@@ -45,7 +46,8 @@ class Backends:
         self.named: dict[str, Named] = {}
         self.services = Services(context)
         self.targets = McpTargets(context, self)
-        self._endpoints: dict[tuple[Target, BackendOptions], Endpoint] = {}
+        self._endpoints: dict[tuple[Target, BackendOptions, Tunnel | None], Endpoint] = {}
+        self._tunnels = Tunnels(context, self._declared, self.endpoint)
         self._hosts: dict[tuple[str, str], HostBackend] = {}
         self._processors: dict[int, tuple[Draft, GuardrailProcessor | None]] = {}
 
@@ -65,6 +67,10 @@ class Backends:
                 if options.ai is not None and record.get("ai") is None:
                     self.context.fault(Problem.CONFLICT, record, "policies", "ai is for AI backends")
 
+    def _declared(self, name: str) -> tuple[Record, BackendOptions] | None:
+        named = self.named.get(name)
+        return None if named is None else (named.record, named.options)
+
     def for_dump(self) -> tuple[NamedBackend, ...]:
         """Return the named backends with the policies they have of themselves."""
         found = []
@@ -82,13 +88,16 @@ class Backends:
         kept = BackendOptions(
             tls=tls, connect_timeout_ms=options.connect_timeout_ms, keepalives=options.keepalives
         )
+        tunnel = self._tunnels.of(options.tunnel, target)
         address = Target(target.host, target.port, target.unix_path)
-        found = self._endpoints.get((address, kept))
+        found = self._endpoints.get((address, kept, tunnel))
         if found is None:
             plain = Endpoint(key="", host=target.host, port=target.port, unix_path=target.unix_path, tls=tls)
             key = f"{'https' if tls else 'http'}://{plain.address}"
             if kept not in (NO_OPTIONS, BackendOptions(tls=BackendTls())):
                 key += f"#{digest(tls, kept.connect_timeout_ms, kept.keepalives)}"
+            if tunnel is not None:
+                key += f"#through {tunnel.proxy.key}#{digest(tunnel.credential)}"
             found = Endpoint(
                 key=key,
                 host=target.host,
@@ -97,8 +106,9 @@ class Backends:
                 tls=tls,
                 connect_timeout_ms=kept.connect_timeout_ms,
                 keepalives=kept.keepalives,
+                tunnel=tunnel,
             )
-            self._endpoints[address, kept] = found
+            self._endpoints[address, kept, tunnel] = found
         return found
 
     def of_route(self, records: list[Record], inherited: Inherited, owner: str) -> tuple[RouteBackend, ...]:

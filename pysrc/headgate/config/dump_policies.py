@@ -8,8 +8,9 @@ from headgate.config.policy import authorization, backend_auth, headers, health,
 from headgate.config.policy_values import OF_BACKENDS
 from headgate.document.fields import show_milliseconds
 from headgate.document.secret import REDACTED
-from headgate.ir.endpoint import Endpoint, Keepalives
+from headgate.ir.endpoint import Endpoint, Keepalives, Tunnel
 from headgate.ir.policies import BackendPolicies, GatewayPolicies, RoutePolicies, TargetedPolicy
+from headgate.ir.policy.backend_auth import BackendAuth
 from headgate.ir.tls import BackendTls
 
 Json = dict[str, Any]
@@ -64,7 +65,20 @@ def endpoint(place: Endpoint) -> list[Json]:
         tcp["keepalives"] = _keepalives(place.keepalives)
     if tcp:
         found.append({"tcp": tcp})
+    if place.tunnel is not None:
+        found.append({"backendTunnel": tunnel(place.tunnel)})
     return found
+
+
+def tunnel(way: Tunnel) -> Json:
+    """Return the form of the configuration dump."""
+    policies: Json = {}
+    for one in endpoint(way.proxy):
+        policies |= one
+    if way.credential is not None:
+        policies["backendAuth"] = backend_auth.dump(BackendAuth(main=way.credential))
+    shown: Json = {"proxy": {"host": way.proxy.address}}
+    return {**shown, "policies": policies} if policies else shown
 
 
 def backend_policies(policies: BackendPolicies) -> list[Json]:

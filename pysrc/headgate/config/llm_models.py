@@ -216,6 +216,7 @@ class Models:
         sick = record.get("health")
         return BackendOptions(
             tls=found,
+            tunnel=record.get("backendTunnel"),
             auth=backend_auth.parse(self.context, record.get("auth")),
             request_headers=header_modifier(self.context, record.get("requestHeaders")),
             response_headers=header_modifier(self.context, record.get("responseHeaders"), response=True),

@@ -87,8 +87,8 @@ VERTEX_REGION: Final = "global"
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """What the kind of a provider says. `base`: None for one that has no address of its own. `rerank`: URL of the service
-    that reranks, where that is another one.
+    """What the kind of a provider says. `base`: None for one that has no address of its own. `rerank`: URL of the
+    service that reranks, where that is another one.
     """
 
     kind: str

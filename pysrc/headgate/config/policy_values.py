@@ -62,7 +62,9 @@ def gateway_policies(context: Context, record: Record, owner: str) -> GatewayPol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendOptions:
-    """The backend policies that one level sets, those of the connection among them."""
+    """The backend policies that one level sets, those of the connection among them. `tunnel` as it is written: it may
+    name a backend that has not been read yet.
+    """
 
     tls: BackendTls | None = None
     auth: BackendAuth | None = None
@@ -71,6 +73,7 @@ class BackendOptions:
     request_timeout_ms: int | None = None
     connect_timeout_ms: int | None = None
     keepalives: Keepalives | None = None
+    tunnel: Record | None = None
     authorization: Authorization | None = None
     transformations: tuple[Transformation, ...] | None = None
     redirect: Redirect | None = None
@@ -118,7 +121,7 @@ class BackendOptions:
 
 NO_OPTIONS: Final = BackendOptions()
 # Policies of a route that belong to its backends.
-OF_BACKENDS: Final = ("backendTLS", "backendAuth", "mcpAuthorization", "mcpGuardrails", "ai")
+OF_BACKENDS: Final = ("backendTLS", "backendAuth", "backendTunnel", "mcpAuthorization", "mcpGuardrails", "ai")
 
 
 def backend_options(context: Context, record: Record | None) -> BackendOptions:
@@ -138,6 +141,7 @@ def backend_options(context: Context, record: Record | None) -> BackendOptions:
         request_timeout_ms=http.get("requestTimeout") if http is not None else None,
         connect_timeout_ms=tcp["connectTimeout"] if tcp is not None else None,
         keepalives=keepalives(tcp["keepalives"]) if tcp is not None else None,
+        tunnel=record.get("backendTunnel"),
         authorization=authorization.parse(context, rules) if rules is not None else None,
         transformations=transformation.parse(context, changes) if changes is not None else None,
         redirect=rewrite.parse_redirect(context, redirect) if redirect is not None else None,

@@ -36,7 +36,7 @@ from headgate.ir.policies import (
 
 BACKEND_KINDS: Final = frozenset((
     "authorization", "transformations", "requestHeaderModifier", "responseHeaderModifier", "requestRedirect",
-    "backendTLS", "backendAuth", "mcpAuthorization", "mcpGuardrails", "ai",
+    "backendTLS", "backendAuth", "backendTunnel", "mcpAuthorization", "mcpGuardrails", "ai",
 ))  # fmt: skip
 EXACTLY_ONE: Final = "'policies' must contain exactly 1 policy"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headgate.ir.policy.key_auth import KeyAuth
 from headgate.ir.tls import BackendTls
 
 HTTP_PORT = 80
@@ -21,12 +22,20 @@ class Keepalives:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tunnel:
+    """A proxy that is asked to connect (RFC 9110 section 9.3.6), and the key that it wants in a field."""
+
+    proxy: Endpoint
+    credential: KeyAuth | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
     """`host` and `port`, or `unix_path` alone (then `host` is empty and `port` 0).
 
     `host` is a name or an address without brackets. `key` changes with anything that a pooled connection
     depends on (address, TLS, connection settings), and with nothing else. None for a time or keepalive
-    means the process setting.
+    means the process setting. `tunnel`: the proxy on the way.
     """
 
     key: str
@@ -36,6 +45,7 @@ class Endpoint:
     tls: BackendTls | None = None
     connect_timeout_ms: int | None = None
     keepalives: Keepalives | None = None
+    tunnel: Tunnel | None = None
 
     @property
     def address(self) -> str:

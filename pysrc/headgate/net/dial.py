@@ -7,10 +7,11 @@ import socket
 import ssl
 from collections.abc import Callable
 
-from headgate.ir.endpoint import Endpoint, Keepalives
+from headgate.ir.endpoint import Endpoint, Keepalives, Tunnel
 from headgate.ir.process import UpstreamSettings
 from headgate.net.dns import Resolver
 from headgate.net.tls import client_context
+from headgate.net.tunnel import ProxyAnswer, TunnelError
 
 ProtocolFactory = Callable[[], asyncio.BaseProtocol]
 
@@ -26,6 +27,9 @@ class Dialer:
         self._keepalives = endpoint.keepalives or settings.keepalives
         self._ssl: ssl.SSLContext | None = None
         self._server_hostname: str | None = None
+        self._proxy: Dialer | None = None
+        if endpoint.tunnel is not None:
+            self._proxy = Dialer(endpoint.tunnel.proxy, settings, resolver)
         if endpoint.tls is not None:
             self._ssl = client_context(endpoint.tls)
             self._server_hostname = endpoint.tls.hostname or endpoint.host
@@ -33,6 +37,9 @@ class Dialer:
     async def connect(self, factory: ProtocolFactory) -> None:
         """Open a transport for `factory()`; raises OSError, or TimeoutError past the connect time-out."""
         async with asyncio.timeout(self._timeout):
+            if self._proxy is not None and self._endpoint.tunnel is not None:
+                await self._connect_through(factory, self._proxy, self._endpoint.tunnel)
+                return
             if self._endpoint.unix_path is not None:
                 await self._connect_unix(factory, self._endpoint.unix_path)
                 return
@@ -57,10 +64,44 @@ class Dialer:
         if sock is not None and self._keepalives.enabled:
             _set_keepalives(sock, self._keepalives)
 
+    async def _connect_through(self, factory: ProtocolFactory, proxy: Dialer, tunnel: Tunnel) -> None:
+        loop = asyncio.get_running_loop()
+        asked: list[ProxyAnswer] = []
+
+        def ask() -> ProxyAnswer:
+            asked.append(ProxyAnswer(self._endpoint.address, proxy_field(tunnel)))
+            return asked[-1]
+
+        await proxy.connect(ask)
+        answer = asked[-1]
+        transport: asyncio.Transport | None = answer.transport
+        try:
+            transport = await answer.opened()
+            if self._ssl is not None:
+                hostname = self._server_hostname
+                transport = await loop.start_tls(transport, answer, self._ssl, server_hostname=hostname)
+            if answer.lost or transport is None or transport.is_closing():
+                raise TunnelError("the proxy closed the connection")
+        except BaseException:
+            if transport is not None:
+                transport.abort()
+            raise
+        protocol = factory()
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+
     async def _connect_unix(self, factory: ProtocolFactory, path: str) -> None:
         loop = asyncio.get_running_loop()
         hostname = self._server_hostname or ("localhost" if self._ssl is not None else None)
         await loop.create_unix_connection(factory, path, ssl=self._ssl, server_hostname=hostname)
+
+
+def proxy_field(tunnel: Tunnel) -> tuple[str, str] | None:
+    """Return the field with the proxy's key; `authorization` is what the backend reads, not the proxy."""
+    if tunnel.credential is None:
+        return None
+    place, key = tunnel.credential.location, tunnel.credential.key.secret.reveal()
+    return "proxy-authorization" if place.name == "authorization" else place.name, place.prefix + key
 
 
 def _last_flags(count: int) -> list[bool]:

@@ -58,7 +58,7 @@ POLICY_ROWS: tuple[tuple[str, Row, str], ...] = (
     ("apiKey", Row(401, identity.NO_API_KEY, "ApiKeyAuth"), "no key"),
     ("apiKey", Row(401, identity.BAD_API_KEY, "ApiKeyAuth"), "an unknown key, or several"),
     ("backendAuth", Row(500, "backend authentication failed", "BackendAuth"), "a credential cannot be had"),
-    ("backendAuth", Row(400, "invalid request", "InvalidRequest"), "the client brings no token, or one that is not taken"),
+    ("backendAuth", Row(400, "invalid request", "InvalidRequest"), "the client has no token, or one that is not taken"),
     ("oidc", Row(400, "oidc failure: invalid callback", "Oidc"), "what a browser brings does not belong to a login"),
     ("oidc", Row(401, "oidc failure: the provider's metadata cannot be fetched", "Oidc"), "no provider to go to"),
     ("oidc", Row(500, "oidc failure: the token exchange failed", "Oidc"), "what the provider answers cannot be used"),

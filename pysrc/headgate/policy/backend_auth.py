@@ -6,8 +6,9 @@ import json
 import time
 
 from headgate.crypto.signing import sign, signing_key
-from headgate.ir.policy.backend_auth import BackendAuth, JwtSign, KeyAuth, Passthrough
+from headgate.ir.policy.backend_auth import BackendAuth, JwtSign, Passthrough
 from headgate.ir.policy.cloud_auth import AwsAuth, AzureAuth, GcpAuth
+from headgate.ir.policy.key_auth import KeyAuth
 from headgate.ir.policy.token_exchange import CrossAppAccess, TokenExchange
 from headgate.policy.cloud.steps import compile_cloud, compile_signature
 from headgate.policy.environment import Environment

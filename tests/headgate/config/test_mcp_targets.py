@@ -66,7 +66,8 @@ def test_a_remote_document_is_not_looked_at_when_loading(loaded: Callable[..., G
 REFUSED = [
     ("sse: {host: h}", "mcp.targets[0].sse.host: not host:port"),
     ("sse: {backend: nope, path: /x}", "mcp.targets[0].sse.backend: no host backend is named 'nope'"),
-    ("sse: {host: 'h:1'}, policies: {backendTunnel: {proxy: {host: 'p:1'}}}", "mcp.targets[0].policies.backendTunnel"),
+    ("sse: {host: 'h:1'}, policies: {backendTunnel: {proxy: {service: {name: n/h, port: 1}}}}",
+     "mcp.targets[0].policies.backendTunnel.proxy.service (a service as proxy)"),
     ("mcp: {host: 'h:1'}, policies: {transformations: {response: {set: {x-a: '\"1\"'}}}}",
      "mcp.targets[0].policies (transformations of the responses of an MCP target"),
     ("mcp: {host: 'h:1'}, policies: {backendAuth: {aws: {region: EU}}}", "mcp.targets[0].policies.backendAuth.aws"),

@@ -48,8 +48,11 @@ MAX_PENDING: Final = 256
 class Posted:
     """What is left of a POST that is answered already: its fields and who asked, for targets and rules."""
 
+    gone = True
+
     def __init__(self, call: Call) -> None:
         self.note: Note | None = None
+        self.task: Any = None
         items = call.headers.items()
         source: RequestContext | None = call.context
         self.authority, self.secure = call.authority, call.secure
@@ -116,6 +119,9 @@ class ToOutbox(Answering):
     async def emit(self, text: bytes) -> None:
         """Send a message."""
         await self._outbox.emit(text)
+
+    async def hang_up(self, retry_s: float) -> None:
+        """Do nothing: the session's stream is not the request's."""
 
     @property
     def begun(self) -> bool:

@@ -92,6 +92,10 @@ class Relay:
         self._others = others
         self._sealer = ids.sealer("relayed identity")
 
+    def knows(self, index: int) -> bool:
+        """Tell whether there is another worker of this index."""
+        return index != self.index and index in self._others()
+
     def restore(self, call: Call) -> None:
         """Give a relayed request the identity that it had where it came in."""
         content = self._sealer.open(call.headers.get(IDENTITY_HEADER) or "")

@@ -13,10 +13,12 @@ KEPT_BYTES: Final = 256 * 1024
 
 
 class Replay:
-    """The last messages with their event ids, which are of this stream in this process and of no other."""
+    """The last messages with their event ids, which are of this stream in this process and of no other. `mark` stands
+    before them.
+    """
 
-    def __init__(self) -> None:
-        self._name = secrets.token_hex(4)
+    def __init__(self, mark: str = "") -> None:
+        self.name = mark + secrets.token_hex(4)
         self._count = 0
         self._kept: deque[tuple[int, bytes]] = deque()
         self._bytes = 0
@@ -28,11 +30,16 @@ class Replay:
         self._bytes += len(text)
         while len(self._kept) > KEPT_MESSAGES or (self._bytes > KEPT_BYTES and self._kept):
             self._bytes -= len(self._kept.popleft()[1])
-        return f"{self._name}-{self._count}"
+        return f"{self.name}-{self._count}"
+
+    @property
+    def last_id(self) -> str:
+        """The id of the last message; before the first one that of the stream's beginning."""
+        return f"{self.name}-{self._count}"
 
     def after(self, event_id: str | None) -> list[tuple[str, bytes]]:
         """Return what is kept of what came after an event, with ids; nothing for an id that is not known."""
         name, _, number = (event_id or "").rpartition("-")
-        if name != self._name or not (number.isascii() and number.isdigit() and len(number) < 16):
+        if name != self.name or not (number.isascii() and number.isdigit() and len(number) < 16):
             return []
-        return [(f"{self._name}-{count}", text) for count, text in self._kept if count > int(number)]
+        return [(f"{self.name}-{count}", text) for count, text in self._kept if count > int(number)]

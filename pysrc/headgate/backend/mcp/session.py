@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from headgate.backend.contract import Identity
 from headgate.backend.mcp.failure import McpFailure
 from headgate.backend.mcp.replay import Replay
+from headgate.backend.mcp.resuming import KeptAnswers
 from headgate.crypto.sealed import Sealer
 from headgate.net.tasks import spawn
 
@@ -68,10 +69,10 @@ class OwnTally:
 class Session:
     """One client's session. `server`: what it holds; `owner`: who it is for (`owner_of`), "" for nobody known;
     `resumable`: its id can bring it back. `replay`: what its event stream brought; `listener`: who writes to that
-    stream now.
+    stream now. `answers`: what clients may come back for, who is `worker`'s.
     """
 
-    def __init__(self, session_id: str, server: Any, now: float, owner: str) -> None:
+    def __init__(self, session_id: str, server: Any, now: float, owner: str, worker: int = 0) -> None:
         self.id = session_id
         self.server = server
         self.used = now
@@ -79,6 +80,7 @@ class Session:
         self.owner = owner
         self.resumable = False
         self.replay = Replay()
+        self.answers = KeptAnswers(worker)
         self.listener: asyncio.Task[None] | None = None
 
 
@@ -218,7 +220,7 @@ class Sessions:
         return session
 
     def _kept(self, session_id: str, server: Held, owner: str) -> Session:
-        session = Session(session_id, server, self._clock(), owner)
+        session = Session(session_id, server, self._clock(), owner, self._worker)
         if session_id not in self._by_id:
             self._tally.add(1)
         self._by_id[session_id] = session

@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 from headgate.backend.contract import Call, Stream
 from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_found
+from headgate.backend.mcp.federation.answering import Answering
+from headgate.backend.mcp.federation.asking import is_response
 from headgate.backend.mcp.front import STREAM_HEADERS, needs_session
 from headgate.backend.mcp.note import shown_session
 from headgate.backend.mcp.relay import Relay
@@ -93,10 +95,15 @@ class StdioService:
         session = await self._session(call, session_id)
         if session is None:
             return
+        last_id = call.headers.get(LAST_EVENT_ID)
         with self.sessions.in_use(session):
             stream = call.stream(200, STREAM_HEADERS)
+            kept = session.answers.find(last_id)
+            if kept is not None and last_id is not None:
+                await kept.follow(stream, last_id)
+                return
             # At one moment: what an earlier GET still notes is here, what it has not taken yet is there.
-            inbox, missed = session.server.events(), session.replay.after(call.headers.get(LAST_EVENT_ID))
+            inbox, missed = session.server.events(), session.replay.after(last_id)
             for event_id, text in missed:
                 await stream.send(encode_event(text, "message", event_id))
             await pump(stream, inbox, session.replay.add)
@@ -146,14 +153,23 @@ async def answer(
     if exchange is None:
         call.reply(202)
         return
+    answering = Answering(call, headers, session.answers)
     try:
-        stream = call.stream(200, [*STREAM_HEADERS, *headers])
-        if first is not None:
-            await stream.send(encode_event(first, "message"))
-        await pump(stream, exchange.inbox)
+        await answering.until(response(exchange, answering, first))
     finally:
         if not exchange.answered:
             session.server.give_up(exchange)
+
+
+async def response(exchange: Exchange, answering: Answering, first: bytes | None) -> bytes:
+    """Return the response to a request, b"" when none will come; what belongs to it before is sent at once."""
+    text = first if first is not None else await exchange.inbox.get()
+    while text is not None:
+        if is_response(text, exchange.message):
+            return text
+        await answering.emit(text)
+        text = await exchange.inbox.get()
+    return b""
 
 
 async def pump(stream: Stream, inbox: Inbox, note: Callable[[bytes], str] | None = None) -> None:

@@ -12,7 +12,8 @@ from headgate.config.policy import cloud_auth, location, token_exchange
 from headgate.crypto.signing import signing_key
 from headgate.document.secret import REDACTED
 from headgate.errors import Problem
-from headgate.ir.policy.backend_auth import BEARER, BackendAuth, JwtSign, KeyAuth, MainAuth, Passthrough
+from headgate.ir.policy.backend_auth import BackendAuth, JwtSign, MainAuth, Passthrough
+from headgate.ir.policy.key_auth import BEARER, KeyAuth
 from headgate.ir.policy.location import Location
 from headgate.ir.policy.token_exchange import CrossAppAccess, TokenExchange
 from headgate.ir.secret import SecretRef

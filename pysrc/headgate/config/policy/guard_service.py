@@ -12,8 +12,8 @@ from headgate.document import fields
 from headgate.document.secret import REDACTED
 from headgate.errors import Problem
 from headgate.ir.policies import BackendPolicies
-from headgate.ir.policy.backend_auth import KeyAuth
 from headgate.ir.policy.cloud_auth import AwsAuth, AzureAuth, CloudAuth, GcpAuth
+from headgate.ir.policy.key_auth import KeyAuth
 from headgate.ir.policy.prompt_guard import GuardService
 
 

@@ -102,7 +102,7 @@ SHARED: Final = {
     "transformation": maybe(CEL_MAP),
     "health": maybe(HEALTH),
     "streamTimeouts": maybe(STREAM_TIMEOUTS),
-    "backendTunnel": later(maybe(TUNNEL)),
+    "backendTunnel": maybe(TUNNEL),
     "promptCaching": maybe(PROMPT_CACHING),
 }
 ONE_TLS: Final = (("backendTLS", "tls"),)

@@ -84,7 +84,7 @@ ROUTE_POLICIES: Final = extend(
         "mcpAuthentication": maybe(MCP_AUTHENTICATION),
         "a2a": later(maybe(nothing("A2aRoute"))),
         "ai": maybe(AI_POLICY),
-        "backendTunnel": later(maybe(TUNNEL)),
+        "backendTunnel": maybe(TUNNEL),
         "remoteRateLimit": later(maybe(REMOTE_LIMIT_POLICY)),
         "csrf": maybe(CSRF),
         "buffer": maybe(BUFFER),

@@ -394,6 +394,6 @@ SIMPLE_POLICIES: Final[Object] = Object(
         "backendAuth": maybe(BACKEND_AUTH),
         "http": maybe(HTTP),
         "tcp": maybe(TCP),
-        "backendTunnel": later(maybe(TUNNEL)),
+        "backendTunnel": maybe(TUNNEL),
     },
 )

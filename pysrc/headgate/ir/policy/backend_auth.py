@@ -5,19 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headgate.ir.policy.cloud_auth import AwsAuth, AzureAuth, GcpAuth
+from headgate.ir.policy.key_auth import BEARER, KeyAuth
 from headgate.ir.policy.location import Location
 from headgate.ir.policy.token_exchange import CrossAppAccess, TokenExchange
 from headgate.ir.secret import SecretRef
-
-BEARER = Location()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyAuth:
-    """A fixed credential, which replaces what the client sent in the same place."""
-
-    key: SecretRef
-    location: Location = BEARER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headgate.ir.endpoint import Endpoint
-from headgate.ir.policy.backend_auth import KeyAuth
+from headgate.ir.policy.key_auth import KeyAuth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from typing import Literal
 
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.match import ValueMatch
-from headgate.ir.policy.backend_auth import KeyAuth
 from headgate.ir.policy.cloud_auth import CloudAuth
+from headgate.ir.policy.key_auth import KeyAuth
 
 REJECTED = "The request was rejected due to inappropriate content"
 DEFAULT_SCOPES = ("systemPrompt", "messages")

@@ -14,32 +14,77 @@ from headgate.backend.mcp.federation.asking import Fields
 from headgate.backend.mcp.federation.group import LinkGroup, Outcome
 from headgate.backend.mcp.front import STREAM_HEADERS
 from headgate.backend.mcp.note import addressed
+from headgate.backend.mcp.resuming import KeptAnswer, KeptAnswers
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Message, error_message
+from headgate.dialect.mcp.versions import HEADER
 from headgate.net.tasks import spawn
 from headgate_engine.sse.encode import encode_comment, encode_event
 
 KEEPALIVE_SECONDS: Final = 15.0
+# The revision whose clients take an event without data, which only tells where to go on.
+PRIMED: Final = "2025-11-25"
+RETRY_MS: Final = 1000
 
 
 class Answering:
-    """The answer to one request: begun with the first thing there is to say, kept alive in long silences."""
+    """The answer to one request: begun with the first thing there is to say, kept alive in long silences.
 
-    def __init__(self, call: Call, fields: Fields) -> None:
+    With `answers` its events have ids, and a client that loses an answer that has begun comes back for the rest.
+    """
+
+    def __init__(self, call: Call, fields: Fields, answers: KeptAnswers | None = None) -> None:
         self._call = call
         self._fields = fields
+        self._answers = answers
+        self._kept: KeptAnswer | None = None
+        self._task: asyncio.Task[Any] | None = None
         self._stream: Stream | None = None
         self._lock = asyncio.Lock()
         self._beating: asyncio.Task[None] | None = None
+        self._primed = self._hung_up = False
 
     async def emit(self, text: bytes) -> None:
         """Send a message."""
         async with self._lock:
-            await self._begin().send(encode_event(text, "message"))
+            stream = await self._begin()
+            event_id = None if self._kept is None else self._kept.add(text)
+            await self._send(stream, encode_event(text, "message", event_id))
 
-    def _begin(self) -> Stream:
+    async def _begin(self) -> Stream:
         if self._stream is None:
             self._stream = self._call.stream(200, [*STREAM_HEADERS, *self._fields])
+            if self._answers is not None and self._task is not None:
+                self._kept = self._answers.open(self._task.cancel)
+                # The client's leaving no longer ends the work: it has an id to come back with.
+                self._call.task = self._kept
+                self._primed = (self._call.headers.get(HEADER) or "") >= PRIMED
+                if self._primed:
+                    first = encode_event(b"", None, self._kept.replay.last_id, RETRY_MS)
+                    await self._send(self._stream, first)
         return self._stream
+
+    async def _send(self, stream: Stream, data: bytes) -> None:
+        if self._hung_up:
+            return
+        try:
+            await stream.send(data)
+        except ConnectionResetError:
+            if self._kept is None:
+                raise
+
+    async def hang_up(self, retry_s: float) -> None:
+        """Have the client come back later, as the target wants it (SEP-1699); where it cannot, it just waits."""
+        async with self._lock:
+            stream = await self._begin()
+            if self._kept is None or self._hung_up or not self._primed:
+                return
+            last = encode_event(b"", None, self._kept.replay.last_id, int(retry_s * 1000))
+            await self._send(stream, last)
+            self._hung_up = True
+            with contextlib.suppress(ConnectionResetError):
+                await stream.end()
+            if not self._call.gone:
+                self._kept.cancel()
 
     @property
     def begun(self) -> bool:
@@ -47,21 +92,28 @@ class Answering:
         return self._stream is not None
 
     async def until(self, work: Coroutine[Any, Any, bytes]) -> None:
-        """Send what the work gives, and comments while it takes its time."""
+        """Send what the work gives, if anything, and comments while it takes its time."""
         timer = asyncio.get_running_loop().call_later(KEEPALIVE_SECONDS, self._start_beating)
+        if self._answers is not None:
+            self._task = asyncio.current_task()
         try:
             text = await work
         finally:
             timer.cancel()
             if self._beating is not None:
                 self._beating.cancel()
-        if self._stream is None:
+        if self._stream is None and text:
             # Nothing has been said yet: the whole answer leaves in one piece.
             self._call.reply(200, [*STREAM_HEADERS, *self._fields], encode_event(text, "message"))
             return
-        await self.emit(text)
-        with contextlib.suppress(ConnectionResetError):
-            await self._stream.end()
+        if text:
+            await self.emit(text)
+        if self._kept is not None and self._answers is not None:
+            self._kept.finish()
+            self._answers.forget_later(self._kept)
+        if not self._hung_up:
+            with contextlib.suppress(ConnectionResetError):
+                await (await self._begin()).end()
 
     def _start_beating(self) -> None:
         self._beating = spawn("mcp keepalive", self._beat())
@@ -70,7 +122,7 @@ class Answering:
         with contextlib.suppress(ConnectionResetError):
             while True:
                 async with self._lock:
-                    await self._begin().send(encode_comment())
+                    await self._send(await self._begin(), encode_comment())
                 await asyncio.sleep(KEEPALIVE_SECONDS)
 
 

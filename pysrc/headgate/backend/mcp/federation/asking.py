@@ -14,6 +14,18 @@ Heard = Callable[[bytes], Awaitable[None]]
 NO_ANSWER = "there was no answer"
 
 
+class HungUp(bytes):
+    """No message: the target has ended its stream before the response, and is asked again after `pause_s`."""
+
+    pause_s: float
+
+    def __new__(cls, pause_s: float) -> HungUp:
+        """Make one."""
+        made = super().__new__(cls)
+        made.pause_s = pause_s
+        return made
+
+
 class Asking(Protocol):
     """What can be sent requests: `request` yields the messages that belong to one, its response last."""
 
@@ -42,6 +54,8 @@ async def gathered(texts: AsyncGenerator[bytes, None], message: Message, heard: 
 
 def response_to(text: bytes, message: Message) -> Message | None:
     """Return a text as the response to a request, None when it is another message or none."""
+    if isinstance(text, HungUp):
+        return None
     try:
         found = parse(text)
     except NotAMessage:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from headgate.backend.mcp.failure import TargetFailure
-from headgate.backend.mcp.federation.asking import Fields
+from headgate.backend.mcp.federation.asking import Fields, HungUp
 from headgate.backend.mcp.federation.link import Link
 from headgate.dialect.mcp import naming
 from headgate.dialect.mcp.edit import replaced
@@ -123,11 +123,21 @@ class LinkGroup:
             return replaced(text, ("params", "uri"), naming.uri_with_target(target, message.uri))
         return text
 
-    async def ask(self, target: str, message: Message, fields: Fields, emit: Emit) -> Outcome:
-        """Have one target answer; what it says on the way is emitted."""
+    async def ask(
+        self,
+        target: str,
+        message: Message,
+        fields: Fields,
+        emit: Emit,
+        hang_up: Callable[[float], Awaitable[None]] | None = None,
+    ) -> Outcome:
+        """Have one target answer; what it says on the way is emitted. `hang_up` is told when it wants to be polled."""
 
         async def heard(text: bytes) -> None:
-            await emit(self.outward(target, text))
+            if not isinstance(text, HungUp):
+                await emit(self.outward(target, text))
+            elif hang_up is not None:
+                await hang_up(text.pause_s)
 
         try:
             return Outcome(await self.links[target].ask(message, fields, heard))

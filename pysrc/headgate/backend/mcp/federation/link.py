@@ -18,6 +18,7 @@ from headgate.backend.mcp.federation.asking import (
     Asking,
     Fields,
     Heard,
+    HungUp,
     gathered,
     is_response,
     response_to,
@@ -338,6 +339,7 @@ class HttpLink(Asking):
             # Revision 2026-07-28 has no way to go on.
             if not position.event_id or is_modern(message.meta_version):
                 return
+            yield HungUp(position.pause_s)
             await asyncio.sleep(position.pause_s)
             response = await self._call("GET", fields, None, STREAM, position.event_id)
         await closed(response)

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from headgate import __version__
 from headgate.backend.mcp.failure import Refused, TargetFailure
-from headgate.backend.mcp.federation.asking import Asking, Fields
+from headgate.backend.mcp.federation.asking import Asking, Fields, HungUp
 from headgate.backend.mcp.federation.link import INITIALIZED, Link
 from headgate.backend.mcp.targets.remote import ClientFields, origin_of
 from headgate.dialect.mcp import modern, versions
@@ -336,6 +336,8 @@ def _with_token(text: bytes, token: object) -> bytes:
 
 def _request_id(text: bytes) -> bytes | None:
     """Return the id of a request that a server sends, None for any other message."""
+    if isinstance(text, HungUp):
+        return None
     try:
         message = parse(text)
     except NotAMessage:

@@ -105,7 +105,7 @@ class Requests:
         except UnknownName as error:
             data = {"uri": message.uri} if method in BY_URI and message.uri is not None else None
             raise McpFailure(400, f"Unknown {kind or 'name'}: {error}", INVALID_PARAMS, data) from None
-        outcome = await group.ask(target, inner, fields, answering.emit)
+        outcome = await group.ask(target, inner, fields, answering.emit, answering.hang_up)
         if outcome.failure is not None:
             if isinstance(outcome.failure, Refused) and not self._bare:
                 outcome.failure.body = inbound_error(method, target, outcome.failure.body)

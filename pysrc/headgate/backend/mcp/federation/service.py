@@ -18,6 +18,7 @@ from headgate.backend.mcp.front import STREAM_HEADERS, needs_session
 from headgate.backend.mcp.note import shown_session
 from headgate.backend.mcp.relay import Relay, relayed
 from headgate.backend.mcp.replay import HEADER as LAST_EVENT_ID
+from headgate.backend.mcp.resuming import worker_of
 from headgate.backend.mcp.session import Session, Sessions, owner_of
 from headgate.backend.mcp.states import SessionStates
 from headgate.backend.mcp.targets.remote import Remote
@@ -77,7 +78,7 @@ class FederationService:
             return
         with self.sessions.in_use(session):
             if message.kind is Kind.REQUEST:
-                answering = Answering(call, [])
+                answering = Answering(call, [], session.answers)
                 work = self.requests.respond(call, session.server, message, answering)
                 await answered(call, answering, message, work)
             else:
@@ -88,11 +89,20 @@ class FederationService:
         """Stream what the targets say unasked."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
+        last_id = call.headers.get(LAST_EVENT_ID)
+        worker = worker_of(last_id)
+        if worker is not None and self._relay.knows(worker) and not relayed(call):
+            await self._relay.forward(call, worker, self.key)
+            return
         session = await self._session(call, session_id)
         if session is None:
             return
         group: LinkGroup = session.server
         with self.sessions.in_use(session):
+            kept = session.answers.find(last_id)
+            if kept is not None and last_id is not None:
+                await kept.follow(call.stream(200, STREAM_HEADERS), last_id)
+                return
             if session.listener is not None:
                 # Its client has come back on another connection; targets give their stream to one only.
                 session.listener.cancel()
@@ -102,7 +112,7 @@ class FederationService:
                 call.reply(405, [("allow", "POST, DELETE")], reason="MCP")
                 return
             stream = call.stream(200, STREAM_HEADERS)
-            for event_id, text in session.replay.after(call.headers.get(LAST_EVENT_ID)):
+            for event_id, text in session.replay.after(last_id):
                 await stream.send(encode_event(text, "message", event_id))
             await self._listen(session, merged(stream, group, streams, session.replay.add))
             with contextlib.suppress(ConnectionResetError):

@@ -13,12 +13,13 @@ from typing import Any, Final
 from headgate.backend.contract import Call
 from headgate.backend.mcp.failure import McpFailure, Refused, Relayed
 from headgate.backend.mcp.federation.answering import Answering, answered, refuse, response_to
+from headgate.backend.mcp.federation.asking import Fields
 from headgate.backend.mcp.federation.discover import discover, failure_of, not_found, relayed
 from headgate.backend.mcp.federation.group import LinkGroup
 from headgate.backend.mcp.federation.link import Link
 from headgate.backend.mcp.federation.listen import Subscription
 from headgate.backend.mcp.federation.origin import Origin
-from headgate.backend.mcp.federation.requests import Manner, Requests, fields_of, nobody
+from headgate.backend.mcp.federation.requests import Manner, Requests, checked, fields_of, nobody
 from headgate.backend.mcp.front import STREAM_HEADERS
 from headgate.backend.mcp.http_service import HttpService
 from headgate.dialect.mcp import merge, modern, versions
@@ -122,18 +123,34 @@ class StatelessService:
 
     async def _text(self, call: Call, group: LinkGroup, message: Message, answering: Answering) -> bytes:
         fields = fields_of(call)
-        if message.method == DISCOVER and not group.bare:
-            found = await discover(group, message, fields, self._manner.tolerant, self._info)
-            return response_to(message, found)
-        if self.unread or (group.bare and message.method == DISCOVER):
-            [target] = group.links
-            outcome = await group.ask(target, message, fields, answering.emit)
-            if outcome.failure is not None:
-                raise failure_of(target, outcome)
-            return outcome.text
+        if message.method == DISCOVER:
+            check = self.requests.check(call, message, fields)
+            targets = list(group.links)
+            if check is not None:
+                await check.request(targets, None)
+            text = await self._discovered(group, message, fields, answering)
+            return text if check is None else await checked(call, check, message, targets, text)
+        if self.unread:
+            return await self._asked(group, message, fields, answering)
         if message.method not in MODERN_REQUESTS and versions.is_modern(call.headers.get(versions.HEADER)):
             raise not_found(message.method or "")
         return await self.requests.respond(call, group, message, answering)
+
+    async def _discovered(
+        self, group: LinkGroup, message: Message, fields: Fields, answering: Answering
+    ) -> bytes:
+        if group.bare:
+            return await self._asked(group, message, fields, answering)
+        return response_to(message, await discover(group, message, fields, self._manner.tolerant, self._info))
+
+    @staticmethod
+    async def _asked(group: LinkGroup, message: Message, fields: Fields, answering: Answering) -> bytes:
+        """Return what the one target answers."""
+        [target] = group.links
+        outcome = await group.ask(target, message, fields, answering.emit)
+        if outcome.failure is not None:
+            raise failure_of(target, outcome)
+        return outcome.text
 
     async def _initialize(self, call: Call, group: LinkGroup, message: Message) -> None:
         """Answer with what the targets say of themselves; what they began for it ends with the answer."""
@@ -166,10 +183,14 @@ class StatelessService:
             guard = self.requests.guard
             return guard is None or guard(call, kind, target, name)
 
+        fields = fields_of(call)
+        check = self.requests.check(call, message, fields)
+        if check is not None:
+            await check.request(list(group.links), None)
         found = Subscription(group, message, self._manner.tolerant, allowed)
         self._subscriptions.add(found)
         try:
-            await found.run(call, fields_of(call))
+            await found.run(call, fields)
         finally:
             self._subscriptions.discard(found)
 

@@ -1,0 +1,80 @@
+"""Connections through a proxy: CONNECT (RFC 9110 section 9.3.6), then whatever is spoken with the backend."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Final
+
+MAX_HEAD: Final = 8192
+STATUS: Final = re.compile(rb"HTTP/1\.[01] ([0-9]{3})(?: [^\r\n]*)?\r\n")
+
+
+class TunnelError(ConnectionError):
+    """The proxy did not open the tunnel."""
+
+
+class ProxyAnswer(asyncio.Protocol):
+    """Asks a proxy to connect, and waits for its answer. `lost`: the connection is gone."""
+
+    def __init__(self, authority: str, credential: tuple[str, str] | None) -> None:
+        self._authority = authority
+        self._credential = credential
+        self._received = b""
+        self._answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.transport: asyncio.Transport | None = None
+        self.lost = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Send the request."""
+        self.transport = transport  # type: ignore[assignment]
+        assert self.transport is not None
+        lines = [f"CONNECT {self._authority} HTTP/1.1", f"host: {self._authority}"]
+        if self._credential is not None:
+            lines.append(": ".join(self._credential))
+        self.transport.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
+
+    def data_received(self, data: bytes) -> None:
+        """Take a part of the answer's head."""
+        self._received += data
+        if self._answered.done():
+            return
+        end = self._received.find(b"\r\n\r\n")
+        if end < 0 and len(self._received) <= MAX_HEAD:
+            return
+        fault = fault_of(self._received, end)
+        if fault is None:
+            self._answered.set_result(None)
+        else:
+            self._answered.set_exception(TunnelError(fault))
+
+    def eof_received(self) -> bool:
+        """Let the connection end."""
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Tell who waits."""
+        self.lost = True
+        if not self._answered.done():
+            self._answered.set_exception(TunnelError("the proxy closed the connection"))
+
+    async def opened(self) -> asyncio.Transport:
+        """Return the transport once the proxy has connected; raises TunnelError."""
+        await self._answered
+        assert self.transport is not None
+        return self.transport
+
+
+def fault_of(received: bytes, end: int) -> str | None:
+    """Return why an answer opens no tunnel, None when it does. `end`: of its head, -1 for one that is too long."""
+    if not 0 <= end <= MAX_HEAD:
+        return f"the proxy's answer has a head of more than {MAX_HEAD} bytes"
+    found = STATUS.match(received)
+    if found is None:
+        return "the proxy's answer is no HTTP"
+    if found[1][:1] != b"2":
+        return f"the proxy refused the tunnel with status {found[1].decode()}"
+    if len(received) > end + 4:
+        # TLS and HTTP clients speak first.
+        return "the proxy sent more than its answer"
+    return None

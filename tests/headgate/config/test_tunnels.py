@@ -1,0 +1,84 @@
+"""`backendTunnel` in a configuration: where it may stand, what a proxy may have, what tells pools apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from headgate.config.load import TextSource, load
+from headgate.errors import ConfigErrors
+from headgate.ir.backend import HostBackend
+from headgate.ir.endpoint import Endpoint
+
+HEAD = "gateways: {default: {port: 1}}\n"
+
+
+def endpoint(route: str, more: str = "") -> Endpoint:
+    text = f"{HEAD}routes: [{{{route}}}]\n{more}"
+    backend = load(TextSource(text)).gateway.binds[0].listeners[0].routes[0].backends[0].backend
+    assert isinstance(backend, HostBackend)
+    return backend.endpoint
+
+
+THROUGH = "backendTunnel: {proxy: {host: 'p:3128'}}"
+PLACES = {
+    "backend": ("backends: [{host: 'h:1', policies: {%s}}]", ""),
+    "route": ("policies: {%s}, backends: [{host: 'h:1'}]", ""),
+    "named": ("backends: [{backend: n}]", "backends: [{name: n, host: 'h:1', policies: {%s}}]"),
+}
+
+
+@pytest.mark.parametrize("place", ["backend", "route", "named"])
+def test_where_it_may_stand(place: str) -> None:
+    route, more = (text.replace("%s", THROUGH) for text in PLACES[place])
+    found = endpoint(route, more)
+    assert found.tunnel is not None
+    assert found.tunnel.proxy.address == "p:3128"
+    assert found.address == "h:1"
+
+
+def test_pools_are_told_apart_by_their_way() -> None:
+    ways = [
+        "",
+        THROUGH,
+        "backendTunnel: {proxy: {host: 'q:3128'}}",
+        "backendTunnel: {proxy: {host: 'p:3128'}, policies: {backendAuth: {key: one}}}",
+        "backendTunnel: {proxy: {host: 'p:3128'}, policies: {backendAuth: {key: two}}}",
+        "backendTunnel: {proxy: {host: 'https://p:3128'}}",
+    ]
+    keys = {endpoint(f"backends: [{{host: 'h:1', policies: {{{way}}}}}]").key for way in ways}
+    assert len(keys) == len(ways)
+    assert not any("one" in key or "two" in key for key in keys)
+
+
+def test_a_named_proxy_brings_its_policies_and_may_stand_behind() -> None:
+    named = "backends: [{name: out, host: 'https://p:3128', policies: {backendAuth: {key: abc}, tcp: {connectTimeout: 2s, keepalives: {}}}}]"
+    found = endpoint("backends: [{host: 'h:1', policies: {backendTunnel: {proxy: {backend: out}}}}]", named).tunnel
+    assert found is not None
+    assert (found.proxy.tls is not None, found.proxy.connect_timeout_ms) == (True, 2000)
+    assert found.credential is not None
+    assert "abc" not in repr(found)
+
+
+REFUSED = [
+    ("{proxy: {service: {name: n/h, port: 1}}}", "(a service as proxy)"),
+    ("{proxy: {backend: nope}}", "no backend is named 'nope'"),
+    ("{proxy: {backend: mcp}}", "backend type cannot be used as proxy"),
+    ("{proxy: {host: 'unix:/run/p'}}", "a proxy has a host and a port"),
+    ("{proxy: {host: 'p:1'}, policies: {backendAuth: {passthrough: {}}}}", "backendAuth other than a key in a header"),
+    ("{proxy: {host: 'p:1'}, policies: {requestHeaderModifier: {set: {a: b}}}}", "of a proxy other than"),
+    ("{proxy: {host: 'p:1'}, policies: {http: {requestTimeout: 1s}}}", "of a proxy other than"),
+    ("{proxy: {host: 'p:1'}, policies: {backendTunnel: {proxy: {host: 'q:1'}}}}", "of a proxy other than"),
+]
+
+
+@pytest.mark.parametrize(("tunnel", "reason"), REFUSED)
+def test_what_is_refused(tunnel: str, reason: str) -> None:
+    named = "backends: [{name: mcp, mcp: {targets: [{name: a, mcp: {host: 'h:1'}}]}}]"
+    with pytest.raises(ConfigErrors, match="backendTunnel") as caught:
+        endpoint(f"backends: [{{host: 'h:1', policies: {{backendTunnel: {tunnel}}}}}]", named)
+    assert reason in str(caught.value)
+
+
+def test_no_proxy_leads_to_a_unix_socket() -> None:
+    with pytest.raises(ConfigErrors, match="Unix socket"):
+        endpoint(f"backends: [{{host: 'unix:/run/x', policies: {{{THROUGH}}}}}]")

@@ -1,0 +1,33 @@
+"""What a proxy may answer to CONNECT."""
+
+from __future__ import annotations
+
+import pytest
+
+from headgate.net.tunnel import MAX_HEAD, fault_of
+
+GOOD = [
+    b"HTTP/1.1 200 Connection established\r\n\r\n",
+    b"HTTP/1.0 200\r\nvia: x\r\n\r\n",
+    b"HTTP/1.1 204 \r\n\r\n",
+]
+BAD = [
+    (b"HTTP/1.1 407 Denied\r\n\r\n", "status 407"),
+    (b"HTTP/1.1 101 Switching\r\n\r\n", "status 101"),
+    (b"HTTP/1.1 2000 OK\r\n\r\n", "no HTTP"),
+    (b"HTTP/2 200\r\n\r\n", "no HTTP"),
+    (b"\r\n\r\n", "no HTTP"),
+    (b"HTTP/1.1 200 OK\r\n\r\n\x16\x03", "more than its answer"),
+    (b"HTTP/1.1 200 OK\r\nx: " + b"y" * MAX_HEAD + b"\r\n\r\n", "more than 8192 bytes"),
+    (b"x" * (MAX_HEAD + 1), "more than 8192 bytes"),
+]
+
+
+@pytest.mark.parametrize("answer", GOOD)
+def test_what_opens_the_tunnel(answer: bytes) -> None:
+    assert fault_of(answer, answer.find(b"\r\n\r\n")) is None
+
+
+@pytest.mark.parametrize(("answer", "reason"), BAD)
+def test_what_does_not(answer: bytes, reason: str) -> None:
+    assert reason in str(fault_of(answer, answer.find(b"\r\n\r\n")))
