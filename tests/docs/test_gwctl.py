@@ -53,7 +53,7 @@ def shell(gateway: Callable[..., Any], tmp_path: Path) -> Callable[[str], list[s
 
 
 def test_every_section_with_commands_is_tested() -> None:
-    assert list(BLOCKS) == ["Trace", "Configuration", "Log levels", "Profiles"]
+    assert list(BLOCKS) == ["Trace", "Configuration", "Log levels", "Prices", "Profiles"]
     for picture in re.findall(r"!\[.*\]\((.*)\)", TEXT):
         assert (PAGE.parent / picture).exists()
 
@@ -77,6 +77,18 @@ def test_log_levels(shell: Callable[[str], list[str]]) -> None:
     before, changed, modules = shell("Log levels")
     assert (before, changed) == ("current log level is info\n", "current log level is debug\n")
     assert set(modules.split()[-1].split(",")) == {"debug", "headgate.backend.mcp=trace", "request=off"}
+
+
+def test_prices(shell: Callable[[str], list[str]], tmp_path: Path) -> None:
+    cost = {"input": 1.25, "output": 10}
+    data = {name: {"models": {"m": {"cost": cost}}} for name in ("google", "anthropic", "openai")}
+    (tmp_path / "api.json").write_text(json.dumps(data))
+    nothing, some = shell("Prices")
+    assert nothing == ""
+    assert set(json.loads((tmp_path / "prices.json").read_text())["providers"]) == {"gcp.gemini", "anthropic", "openai"}
+    assert json.loads(some)["providers"]["gcp.gemini"] == {
+        "models": {"m": {"rates": {"input": "1.25", "output": "10"}}}
+    }
 
 
 def test_profiles(shell: Callable[[str], list[str]], tmp_path: Path) -> None:

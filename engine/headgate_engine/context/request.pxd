@@ -17,7 +17,12 @@ cdef class Usage:
     # Tokens as the provider counted them; -1 where it said nothing.
     # input_tokens: cache reads and writes included, whatever the provider's convention; provider_input_tokens: as told.
     cdef public int64_t input_tokens, output_tokens, cached_tokens, reasoning_tokens
-    cdef public int64_t cache_write_tokens, provider_input_tokens
+    cdef public int64_t cache_write_tokens, provider_input_tokens, provider_total_tokens
+    # Parts of input and output by what they are.
+    cdef public int64_t input_text_tokens, input_image_tokens, input_audio_tokens
+    cdef public int64_t output_text_tokens, output_image_tokens, output_audio_tokens
+    # Adds what another attempt used.
+    cdef int add(self, Usage other) except -1
 
 cdef enum BodyState:
     BODY_UNREAD = 0

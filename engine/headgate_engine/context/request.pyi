@@ -35,6 +35,13 @@ class Usage:
     reasoning_tokens: int
     cache_write_tokens: int
     provider_input_tokens: int
+    provider_total_tokens: int
+    input_text_tokens: int
+    input_image_tokens: int
+    input_audio_tokens: int
+    output_text_tokens: int
+    output_image_tokens: int
+    output_audio_tokens: int
     def __init__(
         self,
         input_tokens: int = -1,

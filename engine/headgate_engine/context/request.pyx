@@ -15,7 +15,18 @@ cdef class Reply:
         self.reason = reason
 
 
+cdef inline int64_t both(int64_t one, int64_t other) noexcept:
+    """The sum of two counts of which -1 is none."""
+    return other if one < 0 else (one if other < 0 else one + other)
+
+
 cdef class Usage:
+    def __cinit__(self):
+        self.input_tokens = self.output_tokens = self.cached_tokens = self.reasoning_tokens = -1
+        self.cache_write_tokens = self.provider_input_tokens = self.provider_total_tokens = -1
+        self.input_text_tokens = self.input_image_tokens = self.input_audio_tokens = -1
+        self.output_text_tokens = self.output_image_tokens = self.output_audio_tokens = -1
+
     def __init__(self, int64_t input_tokens=-1, int64_t output_tokens=-1, int64_t cached_tokens=-1,
                  int64_t reasoning_tokens=-1, int64_t cache_write_tokens=-1, int64_t provider_input_tokens=-1):
         self.input_tokens = input_tokens
@@ -24,6 +35,22 @@ cdef class Usage:
         self.reasoning_tokens = reasoning_tokens
         self.cache_write_tokens = cache_write_tokens
         self.provider_input_tokens = provider_input_tokens if provider_input_tokens >= 0 else input_tokens
+
+    cdef int add(self, Usage other) except -1:
+        self.input_tokens = both(self.input_tokens, other.input_tokens)
+        self.output_tokens = both(self.output_tokens, other.output_tokens)
+        self.cached_tokens = both(self.cached_tokens, other.cached_tokens)
+        self.reasoning_tokens = both(self.reasoning_tokens, other.reasoning_tokens)
+        self.cache_write_tokens = both(self.cache_write_tokens, other.cache_write_tokens)
+        self.provider_input_tokens = both(self.provider_input_tokens, other.provider_input_tokens)
+        self.provider_total_tokens = both(self.provider_total_tokens, other.provider_total_tokens)
+        self.input_text_tokens = both(self.input_text_tokens, other.input_text_tokens)
+        self.input_image_tokens = both(self.input_image_tokens, other.input_image_tokens)
+        self.input_audio_tokens = both(self.input_audio_tokens, other.input_audio_tokens)
+        self.output_text_tokens = both(self.output_text_tokens, other.output_text_tokens)
+        self.output_image_tokens = both(self.output_image_tokens, other.output_image_tokens)
+        self.output_audio_tokens = both(self.output_audio_tokens, other.output_audio_tokens)
+        return 0
 
 
 cdef class RequestContext:

@@ -2,6 +2,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from headgate_engine.context.request import RequestContext
+from headgate_engine.expr.answers import AT_THE_END as AT_THE_END
 from headgate_engine.expr.nodes import Node
 from headgate_engine.shared.counters import Counter
 
@@ -18,6 +19,9 @@ class Program:
     def needs_request_body(self) -> bool: ...
     @property
     def needs_response_body(self) -> bool: ...
+    @property
+    def needs_usage(self) -> bool:
+        """Whether it reads what is known of a model's answer only at its end."""
     @property
     def root_node(self) -> Node: ...
     def evaluate(self, ctx: RequestContext) -> Any:

@@ -4,6 +4,7 @@ from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.nodes cimport BUDGET, Frame, Node
 from headgate_engine.expr.values cimport Redacted, Uint
 
+from headgate_engine.expr.answers import AT_THE_END
 from headgate_engine.expr.functions import double_text
 from headgate_engine.expr.values import EvaluationError
 
@@ -18,6 +19,7 @@ cdef class Program:
         self.variables = frozenset(variables)
         self.needs_request_body = any(name in self.variables for name in ("request.body", "request.bodyPrefix"))
         self.needs_response_body = any(name in self.variables for name in ("response.body", "response.bodyPrefix"))
+        self.needs_usage = not self.variables.isdisjoint(AT_THE_END)
         self.frame = self._new_frame()
 
     def _new_frame(self):

@@ -7,6 +7,7 @@ from headgate_engine.expr.nodes import Node
 
 BACKEND_TYPES: dict[str, str]
 FUNCTIONS: dict[tuple[str, bool], tuple[Callable[..., Any], int, int]]
+LLM_READERS: dict[str, Callable[[RequestContext], Any]]
 READERS: dict[str, Callable[[RequestContext], Any]]
 
 class HeaderView:

@@ -9,11 +9,11 @@ from headgate_engine.context.request cimport BODY_PREFIX, BODY_UNREAD, RequestCo
 from headgate_engine.expr.nodes cimport Frame, Node
 from headgate_engine.expr.values cimport Duration, Redacted, Timestamp
 from headgate_engine.link.timers cimport monotonic_ns
-from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.plan.plans cimport BackendPlan, ListenerPlan, RoutePlan
 
 from libc.stdint cimport int64_t
 
+from headgate_engine.expr.answers import READERS as LLM_READERS
 from headgate_engine.expr.nodes import FAILURES
 from headgate_engine.expr.values import EvaluationError, NoSuchKey, no_overload
 
@@ -476,35 +476,6 @@ def told(variable, field):
     return read
 
 
-def _tokens(position):
-    def read(RequestContext ctx):
-        if ctx.usage is None:
-            _missing("tokens")
-        usage = ctx.usage
-        counts = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens,
-                  usage.input_tokens + max(usage.output_tokens, 0), usage.cache_write_tokens, usage.provider_input_tokens)
-        count = counts[position]
-        return count if count >= 0 else _missing("tokens")
-    return read
-
-
-def _requested_model(RequestContext ctx):
-    return _missing("requestModel") if ctx.requested_model is None else ctx.requested_model.decode("utf-8", "replace")
-
-
-def _provider(RequestContext ctx):
-    return _missing("provider") if ctx.provider is None else ctx.provider.decode("utf-8", "replace")
-
-
-def _response_model(RequestContext ctx):
-    model = None if ctx.llm is None else (<LlmCall>ctx.llm).response_model
-    return _missing("responseModel") if model is None else model.decode("utf-8", "replace")
-
-
-def _streaming(RequestContext ctx):
-    return _missing("streaming") if ctx.llm is None else bool((<LlmCall>ctx.llm).streaming)
-
-
 def _setting(*names):
     value = next((os.environ[name] for name in names if name in os.environ), "")
     return lambda ctx: value
@@ -555,22 +526,8 @@ READERS = {
     "extproc": dynamic("extproc"),
     "mcpGuardrails": dynamic("mcpGuardrails"),
     "llmRequest": dynamic("llmRequest"),
-    "llm.requestModel": _requested_model,
-    "llm.provider": _provider,
-    "llm.inputTokens": _tokens(0),
-    "llm.outputTokens": _tokens(1),
-    "llm.cachedInputTokens": _tokens(2),
-    "llm.reasoningTokens": _tokens(3),
-    "llm.totalTokens": _tokens(4),
-    "llm.cacheCreationInputTokens": _tokens(5),
-    "llm.providerInputTokens": _tokens(6),
-    "llm.responseModel": _response_model,
-    "llm.streaming": _streaming,
-    **{f"llm.{field}": told("llm", field) for field in (
-        "serviceTier", "countTokens",
-        "providerTotalTokens", "inputTextTokens", "inputImageTokens", "inputAudioTokens", "outputTextTokens",
-        "outputImageTokens", "outputAudioTokens", "timeToFirstToken", "timePerOutputToken", "prompt", "completion",
-        "toolCalls", "params", "cost", "costRates")},
+    **{f"llm.{field}": told("llm", field) for field in ("countTokens", "prompt", "completion", "toolCalls")},
+    **LLM_READERS,
     **{f"mcp.{field}": told("mcp", field) for field in (
         "methodName", "sessionId", "tool", "prompt", "resource", "task")},
 }

@@ -24,8 +24,9 @@ from headgate_engine.link.reasons cimport (
 from headgate_engine.link.record cimport record_request
 from headgate_engine.link.timers cimport Timer, monotonic_ns
 from headgate_engine.link.worker cimport Worker
-from headgate_engine.llm.attempt cimport LlmCall, end_attempt
+from headgate_engine.llm.attempt cimport LlmCall, end_attempt, end_call
 from headgate_engine.llm.guarded cimport guard_tap
+from headgate_engine.llm.realtime cimport FrameTap, frame_tap
 from headgate_engine.llm.router cimport LlmChoice, ModelRouter, render
 from headgate_engine.plan.plans cimport (
     BACKEND_HANDLER, BACKEND_HOST, BACKEND_INVALID, BACKEND_LLM, BindPlan, ListenerPlan, ResponseHold, RoutePlan)
@@ -573,7 +574,7 @@ cdef class Exchange(Sink):
         ctx.head_received_ns = monotonic_ns()
         self._endpoint_answered(None)
         if ctx.llm is not None:
-            (<LlmCall>ctx.llm).note("answered" if head.status < 300 else "refused")
+            (<LlmCall>ctx.llm).answered(head.status)
         if self.retries_left and self._unwanted(head.status) and self._retry():
             return 0
         if head.status == 101 and not same_upgrade(ctx.head, head):
@@ -625,6 +626,8 @@ cdef class Exchange(Sink):
         return True
 
     def _widen(self, ResponseHold hold):
+        if hold is not None and hold.usage_only and (self.tap is None or self.tap.streaming):
+            return        # no model's answer, or one that must not be held back
         if hold is not None:
             self.hold_limit = max(self.hold_limit, hold.limit)
             self.hold_strict = self.hold_strict or hold.strict
@@ -876,8 +879,10 @@ cdef class Exchange(Sink):
         if self.stage == STAGE_DONE:
             return 0
         self.stage = STAGE_TUNNEL
-        if self.ctx.llm is not None and (<LlmCall>self.ctx.llm).guards is not None:
-            self.inspected = (<LlmCall>self.ctx.llm).guards.tunnel(self)
+        if self.ctx.llm is not None:
+            (<LlmCall>self.ctx.llm).heard = frame_tap(self.ctx, <LlmCall>self.ctx.llm)
+            if (<LlmCall>self.ctx.llm).guards is not None:
+                self.inspected = (<LlmCall>self.ctx.llm).guards.tunnel(self)
         self.client.flush()
         self.client.start_tunnel()
         return upstream.start_tunnel()
@@ -927,6 +932,8 @@ cdef class Exchange(Sink):
 
     cdef int on_upstream_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
         self.ctx.response_bytes += n
+        if self.ctx.llm is not None and (<LlmCall>self.ctx.llm).heard is not None:
+            (<FrameTap>(<LlmCall>self.ctx.llm).heard).feed(p, n)
         if self.inspected is not None:
             self.inspected.from_upstream(p[:n])
             return 0
@@ -1057,7 +1064,6 @@ cdef class Exchange(Sink):
             self.tapped.clear()
         if ctx.llm is not None:
             end_attempt(ctx)
-            ctx.usage = None
         self.mark.restore(ctx.head)
         ctx.head.drop_field(b"x-retry-attempt", 15)
         self.retried += 1
@@ -1260,12 +1266,12 @@ cdef class Exchange(Sink):
         ctx.finished_ns = monotonic_ns()
         self._leave_endpoint()
         if ctx.llm is not None:
-            end_attempt(ctx)
+            end_call(ctx)
+            if ctx.token_buckets is not None:
+                settle_tokens(ctx)        # before the client can ask again
         if ctx.waiting is not None:
             ctx.waiting.cancel()
         ctx.exchange = None
-        if ctx.token_buckets is not None and ctx.usage is not None:
-            settle_tokens(ctx)            # before the client can ask again
         if clean:
             client.flush()
         record_request(self.worker, ctx, self.bind)

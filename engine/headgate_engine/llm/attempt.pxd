@@ -1,6 +1,7 @@
 # What is known of one LLM request over all of its attempts, and how each attempt came out.
 
 from headgate_engine.context.request cimport RequestContext, Usage
+from headgate_engine.llm.prices cimport Cost, PriceList
 
 from libc.stdint cimport int64_t
 
@@ -12,8 +13,13 @@ cdef enum ModelPlace:
     MODEL_IN_FORM = 4
 
 cdef class LlmAttempt:
-    # One try at one provider. `usage` is what the provider counted, None when it said nothing.
+    # One try at one provider. `usage` is what the provider counted, or what was estimated before it was asked; None when
+    # neither is known.
     cdef readonly str provider, client_format, upstream_format, model, outcome
+    cdef readonly str response_model     # None: not told
+    cdef readonly str usage_source       # SOURCES
+    cdef readonly str price_version      # of the catalogs; None: none is configured, or there was nothing to price
+    cdef readonly Cost cost              # None: no price
     cdef readonly bint streaming
     cdef readonly int status             # of the provider's answer, 0 without one
     cdef readonly Usage usage
@@ -37,15 +43,33 @@ cdef class LlmCall:
     # -- the attempt under way -----------------------------------------------------------------------------------------
     cdef object target, lane             # LlmTarget, LlmLane
     cdef bytes response_model            # as the provider told it, None: not told
+    cdef bytes service_tier
     cdef public str model                # as the provider is asked for it
     cdef public object guards           # headgate.backend.llm.guards: what guards the answer, None: nothing
     cdef public object asked             # what the translation remembers of the request, None: it was not translated
     cdef LlmAttempt attempt
     cdef public object verdicts          # headgate.backend.llm.guards.contract.Verdicts: of guards, over all attempts
+    cdef object heard                    # llm.realtime.FrameTap of a tunnel, None: nothing is read
     cdef readonly list attempts          # those that have ended
+    # -- what it comes to ----------------------------------------------------------------------------------------------
+    cdef PriceList prices                # None: no catalog is configured
+    cdef bint known                      # the model's name is one of the configuration's own, not of a pattern's
+    cdef dict params                     # settings of the request for the log; None: none
+    cdef readonly int64_t estimated      # prompt tokens, -1: nobody asked
+    cdef public int64_t taken            # of these, what token limits were charged in advance
+    cdef Usage spent                     # by the providers' own counts, over all attempts; None: nothing was counted
+    cdef Cost cost                       # the same; None: nothing had a price
+    cdef bint charged                    # an attempt came to a 2xx answer
 
     cdef int begin(self, RequestContext ctx) except -1
     cdef int note(self, str outcome) except -1
+    cdef int answered(self, int status) except -1
 
-# The one place where an attempt ends: with its provider, model, formats, usage and outcome.
+# The one place where an attempt ends: with its provider, model, formats, usage, cost and outcome.
 cdef int end_attempt(RequestContext ctx) except -1
+# The request is over: ctx.usage becomes that of all attempts, and the log line learns what they came to.
+cdef int end_call(RequestContext ctx) except -1
+# Time of one token of a stream behind the first one, in ns; -1: nothing is known of that.
+cdef int64_t per_token_ns(LlmAttempt attempt) noexcept
+# What the attempt under way costs by what is counted until now, or what all of them did; None without a price.
+cdef Cost cost_until_now(RequestContext ctx)

@@ -1,8 +1,12 @@
 from typing import Any
 
 from headgate_engine.context.request import Usage
+from headgate_engine.llm.prices import Cost
 
 OUTCOMES: tuple[str, ...]
+SOURCES: tuple[str, ...]
+NS_PER_S: float
+PARAM_FIELDS: dict[str, str]
 
 class LlmAttempt:
     """One try at one provider, as it came out; times are CLOCK_MONOTONIC ns, 0 where it never came to that."""
@@ -22,7 +26,19 @@ class LlmAttempt:
     @property
     def status(self) -> int: ...
     @property
-    def usage(self) -> Usage | None: ...
+    def usage(self) -> Usage | None:
+        """By the provider's count, or the estimate of the prompt; `usage_source` says which."""
+    @property
+    def usage_source(self) -> str: ...
+    @property
+    def response_model(self) -> str | None: ...
+    @property
+    def price_version(self) -> str | None:
+        """The catalogs that it was priced by; None without any, and where there was nothing to price."""
+    @property
+    def cost(self) -> Cost | None: ...
+    def record(self) -> dict[str, Any]:
+        """Return all of it as a map, for the trace and the log."""
     @property
     def started_ns(self) -> int: ...
     @property
@@ -40,6 +56,10 @@ class LlmCall:
     asked: object
     guards: Any
     verdicts: Any
+    taken: int
+    @property
+    def estimated(self) -> int:
+        """Prompt tokens by our own estimate, -1 when nobody asked for one."""
     @property
     def format(self) -> str: ...
     @property

@@ -1,6 +1,6 @@
 # Answers in the client's own format on their way: passed on byte for byte, read for usage, and a stream's end is watched.
 
-from headgate_engine.context.request cimport RequestContext
+from headgate_engine.context.request cimport RequestContext, Usage
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.target cimport LlmLane
 from headgate_engine.peek.json cimport UsagePeek
@@ -21,19 +21,30 @@ cdef enum Ending:
 
 cdef class NativeTap(ResponseTap):
     cdef bint strip           # we asked for the usage event, the client did not: it is taken out again
-    cdef bint blind
     cdef bint finished        # the answer is complete but for its terminal event
     cdef int ending           # Ending
     cdef object stream_error  # stream_error(message) -> bytes
     cdef ByteBuffer kept      # whole answer, or the event that is not complete yet
+    cdef ByteBuffer plain     # what a coded answer says, while it is decoded; None: it is not coded
+    cdef object decoder       # zlib's; None: not coded, or all of it is decoded
+    cdef Py_ssize_t decoded
+    cdef bint coded           # its bytes go on as they are: only a copy is decoded
+    cdef bint skips           # an event that is too long to be kept goes on unread
+    cdef bytes skipped        # its name
+    cdef bytearray tail       # the end of what is too long
     cdef Py_ssize_t searched  # how far kept was looked through for an event's end
     cdef UsagePeek peek
     cdef bint exclusive       # the provider's input tokens are without those of its cache
     cdef int place            # UsagePlace of events and answers without a name of their own
     cdef RequestContext ctx
     cdef int _events(self, ByteBuffer out) except -1
+    cdef bint _feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1
+    cdef int _too_long(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1
+    cdef int _skip(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1
+    cdef int _keep_tail(self, const char* p, Py_ssize_t n) except -1
     cdef int _event(self, const char* event, Py_ssize_t n, ByteBuffer out) except -1
     cdef int _ends(self, const char* name, Py_ssize_t name_len, const char* data, Py_ssize_t n) except -1
     cdef bint _read_usage(self) except -1
+    cdef int _read_parts(self, Usage usage) except -1
 
 cdef NativeTap native_tap(LlmCall call, LlmLane lane)

@@ -3,18 +3,23 @@
 A stream's events are handed on as they are, each when it is complete: an event that is cut or is no JSON never reaches
 the client as one. Exactly one terminal event does: the provider's own, ours where it forgot that, or an error in the
 client's format. Only when the gateway itself asked for usage is the event that carries nothing else taken out.
+
+Usage is read from all of it: from coded answers (gzip, deflate) by way of a copy, from what is too long to be kept by
+its end, and from whole answers that the client does not wait for as far as they have come.
 """
+
+import zlib
 
 from libc.stdint cimport int64_t
 from libc.string cimport memchr, memcmp
 
-from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.headers cimport H_CONTENT_ENCODING, MessageHead
 from headgate_engine.context.request cimport RequestContext, Usage
 from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.target cimport LlmLane
 from headgate_engine.peek.json cimport (
-    USAGE_IN_MESSAGE, USAGE_IN_RESPONSE, USAGE_OF_GEMINI, UsagePeek)
+    USAGE_ANYWHERE, USAGE_AT_TOP, USAGE_IN_MESSAGE, USAGE_IN_RESPONSE, USAGE_OF_GEMINI, USAGE_OF_RERANK, UsagePeek)
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
 
@@ -33,8 +38,18 @@ cdef extern from *:
 ENDINGS = {"completions": END_DONE, "messages": END_STOP, "responses": END_RESPONSE, "gemini": END_REASON}
 # What a provider may forget to say behind a complete answer.
 FORGOTTEN = {END_DONE: b"data: [DONE]\n\n", END_STOP: b'event: message_stop\ndata: {"type":"message_stop"}\n\n'}
+PLACES = {"gemini": USAGE_OF_GEMINI, "rerank": USAGE_OF_RERANK, "detect": USAGE_ANYWHERE}
+# Codings that usage can be read through.
+CODINGS = ("gzip", "x-gzip", "deflate")
+# Bytes of a coded answer that are decoded for counting, at most.
+MAX_DECODED = 64 * 1024 * 1024
+# Decoded at a time.
+DECODED_STEP = 65536
+# Bytes kept of the end of what is too long: usage and what stands behind it.
+TAIL = 16384
 CUT = "the provider's stream ended before the answer was complete"
 BROKEN = "the provider sent an event that is not JSON"
+UNDECODED = "the provider's stream cannot be decoded"
 
 
 cdef NativeTap native_tap(LlmCall call, LlmLane lane):
@@ -50,16 +65,13 @@ cdef NativeTap native_tap(LlmCall call, LlmLane lane):
 cdef int _usage_of(NativeTap tap, str format, bint streaming) except -1:
     """Where usage is told, and by which convention (`llm.md` 2.6)."""
     tap.exclusive = format == "messages"
-    if format == "responses" and streaming:
-        tap.place = USAGE_IN_RESPONSE
-    elif format == "gemini":
-        tap.place = USAGE_OF_GEMINI
+    tap.place = USAGE_IN_RESPONSE if format == "responses" and streaming else PLACES.get(format, USAGE_AT_TOP)
     return 0
 
 
 cdef class NativeTap(ResponseTap):
     cdef bint begin(self, RequestContext ctx, MessageHead head) except -1:
-        if head.status != 200:
+        if not 200 <= head.status < 300:
             return False
         kind = head.get("content-type")
         if kind is None:
@@ -69,10 +81,17 @@ cdef class NativeTap(ResponseTap):
             self.streaming = True
         elif kind != "application/json":
             return False
-        coding = head.get("content-encoding")
-        if coding is not None and coding.strip().lower() != "identity":
-            self.streaming = False
-            return False
+        coding = (head.get("content-encoding") or "identity").strip().lower()
+        if coding != "identity":
+            if coding not in CODINGS:
+                self.streaming = False
+                return False
+            self.decoder = zlib.decompressobj(wbits=47)      # gzip or zlib, told by the bytes
+            self.plain = ByteBuffer()
+            # A stream goes on decoded, since events may be added to it; a whole answer as it came.
+            self.coded = not self.streaming
+            if self.streaming:
+                head.drop_id(H_CONTENT_ENCODING)
         self.rewrites = self.streaming
         self.ctx = ctx
         self.kept = ByteBuffer()
@@ -80,31 +99,114 @@ cdef class NativeTap(ResponseTap):
         return True
 
     cdef bint feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
-        if self.blind:
-            return False
-        if self.kept.length + n > KEEP_LIMIT:
-            self.blind = self.ready = True
-            if self.rewrites:
-                out.append(self.kept.data, self.kept.length)
-                out.append(p, n)
-            self.kept.release()
-            return self.rewrites
-        self.kept.append(p, n)
-        if self.streaming:
-            self._events(out)
+        cdef bytes more
+        cdef bytes data
+        if self.plain is None:
+            return self._feed(p, n, out)
+        if self.decoder is None:
+            return self.rewrites         # what is behind the coded answer, or cannot be decoded
+        more = p[:n]
+        try:
+            while more and self.decoder is not None:
+                data = self.decoder.decompress(more, DECODED_STEP)
+                more = self.decoder.unconsumed_tail
+                self.decoded += len(data)
+                self._feed(data, len(data), out)
+                if self.decoder.eof or self.decoded > MAX_DECODED:
+                    self.decoder = None
+        except zlib.error:
+            self.decoder = None
+            if self.streaming:
+                self._break(UNDECODED, out)
         return self.rewrites
 
-    cdef int finish(self, RequestContext ctx, ByteBuffer out) except -1:
-        if self.blind or self.kept is None:
-            return 0
+    cdef bint _feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
+        if self.skips:
+            self._skip(p, n, out)
+        elif self.kept.length + n > KEEP_LIMIT:
+            self._too_long(p, n, out)
+        else:
+            self.kept.append(p, n)
+            if self.streaming:
+                self._events(out)
+        return self.rewrites
+
+    cdef int _too_long(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
+        """An event, or a whole answer, that is not kept: it goes on unread but for its end."""
+        cdef bytes start = self.kept.data[:min(self.kept.length, 64)]
+        self.skips = self.ready = True
+        self.tail = bytearray()
+        self.skipped = start.partition(b"\n")[0].strip()[6:].strip() if start.startswith(b"event:") else b""
+        if self.streaming:
+            out.append(self.kept.data, self.kept.length)
+        self._keep_tail(self.kept.data, self.kept.length)
+        self.kept.clear()
+        self.searched = 0
+        return self._skip(p, n, out)
+
+    cdef int _skip(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
+        cdef Py_ssize_t before = min(<Py_ssize_t>len(self.tail), 3)
+        cdef bytes joined
+        cdef Py_ssize_t end
         if not self.streaming:
+            return self._keep_tail(p, n)
+        # The blank line that ends the event may have begun before.
+        joined = bytes(self.tail[len(self.tail) - before:]) + p[:n]
+        end = event_end(joined, 0, 0, len(joined))
+        if end < 0:
+            out.append(p, n)
+            return self._keep_tail(p, n)
+        end -= before
+        if end < 0:
+            end = 0
+        out.append(p, end)
+        self._keep_tail(p, end)
+        self.skips = False
+        self._read_tail(bytes(self.tail))
+        if self.ending != END_UNKNOWN:
+            self._ends(self.skipped, len(self.skipped), NULL, 0)
+        if end < n:
+            self._feed(p + end, n - end, out)
+        return 0
+
+    cdef int _keep_tail(self, const char* p, Py_ssize_t n) except -1:
+        self.tail += p[n - TAIL:n] if n > TAIL else p[:n]
+        if len(self.tail) > 2 * TAIL:
+            del self.tail[:len(self.tail) - TAIL]
+        return 0
+
+    def _read_tail(self, bytes text):
+        """Usage from the end of a text of which the beginning is not there, or from the beginning of one that was cut."""
+        cdef bytes found = last_usage(text, b'"usageMetadata"' if self.place == USAGE_OF_GEMINI else b'"usage"')
+        if found is None:
+            return
+        self.peek.look(USAGE_OF_GEMINI if self.place == USAGE_OF_GEMINI else USAGE_AT_TOP)
+        try:
+            self.peek.scan(found, len(found))
+            self._read_usage()
+        except PeekError:
+            pass
+
+    cdef int left(self) except -1:
+        if self.kept is not None and self.ctx is not None and not self.streaming:
+            self._read_tail(bytes(self.tail) if self.skips else self.kept.data[:self.kept.length])
+        return 0
+
+    cdef int finish(self, RequestContext ctx, ByteBuffer out) except -1:
+        if self.kept is None:
+            return 0
+        if self.skips:
+            self._read_tail(bytes(self.tail))
+        elif not self.streaming:
             try:
                 self.peek.look(self.place)
                 self.peek.scan(self.kept.data, self.kept.length)
                 self._read_usage()
             except PeekError:
                 pass         # not ours to judge: the client gets what the provider said
-        else:
+        if self.streaming:
+            if self.decoder is not None and self.fault is None and not self.done:
+                self._break(UNDECODED, out)         # the coding itself has no end
             if self.kept.length and self.fault is None and not self.done:
                 if self.ending == END_UNKNOWN:
                     out.append(self.kept.data, self.kept.length)
@@ -123,7 +225,7 @@ cdef class NativeTap(ResponseTap):
         return 0
 
     cdef bint fail(self, RequestContext ctx, str detail, ByteBuffer out) except -1:
-        if not self.streaming or self.blind or self.ending == END_UNKNOWN:
+        if not self.streaming or self.ending == END_UNKNOWN:
             return False
         if not self.done and self.fault is None:
             self._break(detail, out)
@@ -246,6 +348,10 @@ cdef class NativeTap(ResponseTap):
             (<LlmCall>self.ctx.llm).response_model = peek.model_bytes()
         if not peek.has_usage:
             return False
+        if self.ctx.llm is not None:
+            tier = peek.tier_bytes()
+            if tier is not None:
+                (<LlmCall>self.ctx.llm).service_tier = tier
         usage = self.ctx.usage
         if usage is None:
             usage = self.ctx.usage = Usage()
@@ -259,13 +365,69 @@ cdef class NativeTap(ResponseTap):
             usage.reasoning_tokens = peek.reasoning_tokens
         if peek.output_tokens >= 0:
             usage.output_tokens = peek.output_tokens
-            if self.place == USAGE_OF_GEMINI and peek.reasoning_tokens > 0:
+            if peek.of_gemini and peek.reasoning_tokens > 0:
                 usage.output_tokens += peek.reasoning_tokens
+        if peek.total_tokens >= 0:
+            usage.provider_total_tokens = peek.total_tokens
+        self._read_parts(usage)
         given = usage.provider_input_tokens
         if self.exclusive and given >= 0:
             given += max(usage.cached_tokens, 0) + max(usage.cache_write_tokens, 0)
+        elif peek.of_gemini and given >= 0:
+            given += max(peek.tool_prompt_tokens, 0)
         usage.input_tokens = given
         return True
+
+    cdef int _read_parts(self, Usage usage) except -1:
+        """What input and output are made of, where the provider tells that."""
+        cdef UsagePeek peek = self.peek
+        if peek.input_text_tokens >= 0:
+            usage.input_text_tokens = peek.input_text_tokens
+        if peek.input_image_tokens >= 0:
+            usage.input_image_tokens = peek.input_image_tokens
+        if peek.input_audio_tokens >= 0:
+            usage.input_audio_tokens = peek.input_audio_tokens
+        if peek.output_text_tokens >= 0:
+            usage.output_text_tokens = peek.output_text_tokens
+        if peek.output_image_tokens >= 0:
+            usage.output_image_tokens = peek.output_image_tokens
+        if peek.output_audio_tokens >= 0:
+            usage.output_audio_tokens = peek.output_audio_tokens
+        return 0
+
+
+cdef bytes last_usage(bytes text, bytes name):
+    """`{"usage": ...}` with the last complete usage object of a part of a JSON text, None without one. A text within it
+    that looks so has escaped quotes.
+    """
+    cdef Py_ssize_t at = text.rfind(name)
+    cdef Py_ssize_t start, end
+    cdef int depth
+    cdef bint quoted, escaped
+    while at >= 0:
+        start = at + len(name)
+        while start < len(text) and text[start] in b" \t\r\n:":
+            start += 1
+        depth = 0
+        quoted = escaped = False
+        if start < len(text) and text[start] == 123:
+            for end in range(start, len(text)):
+                c = text[end]
+                if escaped:
+                    escaped = False
+                elif quoted:
+                    escaped = c == 92
+                    quoted = c != 34
+                elif c == 34:
+                    quoted = True
+                elif c == 123:
+                    depth += 1
+                elif c == 125:
+                    depth -= 1
+                    if depth == 0:
+                        return b"{" + name + b":" + text[start:end + 1] + b"}"
+        at = text.rfind(name, 0, at)
+    return None
 
 
 cdef bint same(const char* p, Py_ssize_t n, const char* text, Py_ssize_t length) noexcept nogil:

@@ -5,6 +5,7 @@ from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.link.endpoints cimport Endpoint
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.formats cimport RouteMap
+from headgate_engine.llm.prices cimport PriceList
 from headgate_engine.llm.target cimport LlmTarget, ModelEntry
 from headgate_engine.peek.json cimport ChatPeek
 from headgate_engine.plan.plans cimport BackendPlan
@@ -27,6 +28,7 @@ cdef class ModelRouter:
     cdef readonly RouteMap routes
     cdef readonly RetryPlan failover     # other providers, where the route says nothing about retries; None: nowhere
     cdef readonly ModelEntry only        # whatever the model: an `ai` backend. None: models decide
+    cdef public PriceList prices         # None: no catalog is configured
     cdef bytes model_list                # what everybody sees; None: rules decide
     cdef readonly bint open_paths        # a model says what becomes of paths that no suffix names
     cdef int64_t created                 # Unix time

@@ -3,6 +3,7 @@ from collections.abc import Iterable
 from headgate_engine.context.request import Reply
 from headgate_engine.llm.formats import DEFAULT_ROUTES as DEFAULT_ROUTES
 from headgate_engine.llm.formats import RouteMap
+from headgate_engine.llm.prices import PriceList
 from headgate_engine.llm.public import PublicModel
 from headgate_engine.llm.target import ModelEntry, VirtualModel
 from headgate_engine.plan.retry import RetryPlan
@@ -36,6 +37,7 @@ class ModelRouter:
         failover: RetryPlan | None = None,
         created: float | None = None,
     ) -> None: ...
+    prices: PriceList | None
     @property
     def models(self) -> tuple[PublicModel, ...]: ...
     @property

@@ -12,6 +12,7 @@ from headgate_engine.llm.attempt cimport (
     MODEL_IN_BODY, MODEL_IN_FORM, MODEL_IN_PATH, MODEL_IN_QUERY, MODEL_NOWHERE, LlmCall)
 from headgate_engine.llm.bodies cimport edited, finally_edited, short_limits, tell_request
 from headgate_engine.llm.edit cimport edit_object
+from headgate_engine.llm.estimate cimport estimate_of
 from headgate_engine.llm.formats cimport RouteMap, model_span
 from headgate_engine.llm.native cimport native_tap
 from headgate_engine.llm.pattern cimport ModelPattern
@@ -128,6 +129,7 @@ cdef class ModelRouter:
                 return choice
             call.tried = []
             call.body = ctx.body
+            call.prices = self.prices
             ctx.llm = call
         else:
             ctx.body = call.body                     # the next attempt begins with what the client sent
@@ -135,6 +137,7 @@ cdef class ModelRouter:
                 head.drop_id(H_CONTENT_ENCODING)
         target = (<ModelEntry>call.entry).pick(call.tried)
         call.target = target
+        call.known = call.known or target.pinned is not None
         call.tried.append(target)
         ctx.provider = target.provider
         if call.open_path:
@@ -168,6 +171,8 @@ cdef class ModelRouter:
         cdef bint loose = call.format in LOOSE or self.only is not None
         call.object_end = -1
         if head.flags & HEAD_UPGRADE or call.format == "realtime":
+            # Frames that are compressed could not be read for usage.
+            head.drop_field(b"sec-websocket-extensions", 24)
             return self._read_query(ctx, call)
         span = model_span(path)
         if span is not None:
@@ -211,6 +216,7 @@ cdef class ModelRouter:
         if not peek.is_object:
             return NOT_JSON if not loose or call.format not in LOOSE else None
         call.object_end = peek.object_end
+        call.params = peek.params()
         call.has_stream_options = peek.has_stream_options
         if call.place == MODEL_IN_PATH:
             return None
@@ -270,6 +276,7 @@ cdef class ModelRouter:
         if virtual is not None:
             if virtual.conditions is not None:
                 tell_request(ctx, call)
+            call.known = True
             found = virtual.resolve(ctx)
             if found is None:
                 return NO_TARGET
@@ -301,6 +308,7 @@ cdef class ModelRouter:
                     denied = True
                     continue
             call.entry = model.entry
+            call.known = call.known or "*" not in model.pattern
             return None
         return DENIED if denied else not_found(call.requested.decode("utf-8", "replace"))
 
@@ -320,7 +328,7 @@ cdef class ModelRouter:
         call.model = model or ""
         call.lane = target.lane_of(call.format, call.model)
         if call.lane is None:
-            return unsupported(call, target)
+            return estimate_of(body) if call.format == "count_tokens" else unsupported(call, target)
         if call.object_end < 0 or call.opaque:
             return None
         inject = (call.streaming and not call.has_stream_options and (<LlmLane>call.lane).upstream == "completions"
@@ -367,6 +375,7 @@ cdef class ModelRouter:
         head.set_target(new, len(new))
         # Usage is read from the answer: a coding that the client alone asked for would hide it.
         head.drop_field(b"accept-encoding", 15)
+        head.add_field(b"accept-encoding", 15, b"identity", 8)
         authority = target.plan.authority if (<LlmLane>call.lane).pool is None else (<LlmLane>call.lane).authority
         if authority is not None:
             head.set_authority(<bytes>authority, len(<bytes>authority))

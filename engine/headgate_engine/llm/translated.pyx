@@ -129,16 +129,19 @@ cdef class TranslatedTap(ResponseTap):
         if not 200 <= self.head.status < 300:
             return self.work.error(self.head.status, body, self.call.asked)
         try:
-            status, told, usage = self.work.reply(body, self.call.asked, dict(self.head.items()))
+            status, told, usage, model = self.work.reply(body, self.call.asked, dict(self.head.items()))
         except Exception as error:
             logger.exception("an answer cannot be translated")
             return self.work.broken(f"the answer cannot be translated: {type(error).__name__}")
-        if usage is not None and self.ctx is not None:
-            self.ctx.usage = Usage(*usage)
+        self._count(usage, model)
         return status, told
 
     def _usage(self):
         if self.stream is not None and self.ctx is not None:
-            usage = self.work.usage(self.stream)
-            if usage is not None:
-                self.ctx.usage = Usage(*usage)
+            self._count(*self.work.usage(self.stream))
+
+    def _count(self, usage, model):
+        if usage is not None and self.ctx is not None:
+            self.ctx.usage = Usage(*usage)
+        if model:
+            self.call.response_model = model.encode("utf-8", "replace")

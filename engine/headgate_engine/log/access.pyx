@@ -25,7 +25,6 @@ from headgate_engine.log.fields import JsonText
 from headgate_engine.log.text import json_value
 from headgate_engine.route.table import RouteTable
 
-import json
 import math
 import time
 
@@ -280,7 +279,7 @@ cdef class AccessLogFormat:
             raw = _json_prefix(key) if self.as_json else _text_prefix(key)
         out.append(raw, len(raw))
         if isinstance(value, bool) or isinstance(value, int) or isinstance(value, float) and math.isfinite(value):
-            raw = json.dumps(value).encode()
+            raw = (b"true" if value else b"false") if isinstance(value, bool) else repr(value).encode()
             return out.append(raw, len(raw))
         if self.as_json and type(value) is JsonText:
             raw = value.encode("utf-8", "replace")

@@ -1,14 +1,20 @@
-from headgate_engine.context.request import RequestContext
+from headgate_engine.context.request import RequestContext, Usage
 from headgate_engine.expr.program import Program
 from headgate_engine.plan.plans import BindPlan
 from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.histogram import Histogram
+from headgate_engine.shared.money import Money
 from headgate_engine.shared.segment import Segment
 
 METHODS: tuple[str, ...]
 REQUEST_SECONDS: tuple[float, ...]
 TOKENS: tuple[int, ...]
 OVERFLOW: str
+MODEL_SECONDS: tuple[float, ...]
+PER_TOKEN_SECONDS: tuple[float, ...]
+FIRST_TOKEN_SECONDS: tuple[float, ...]
+TOKEN_TYPES: tuple[str, ...]
+MAX_MODELS: int
 
 def counter(segment: Segment, family: bytes, labels: bytes) -> Counter:
     """Return the counter of a series; once the segment is full, the one for everything without a place."""
@@ -33,6 +39,18 @@ class BindMeter:
     """The series of one port."""
 
     def __init__(self, segment: Segment, labels: str) -> None: ...
+
+def money(segment: Segment, family: bytes, labels: bytes) -> Money:
+    """Return the sum of a series; once the segment is full, the one of everything without a place."""
+
+class ModelMeter:
+    """The series of one provider, model and route: `labels` are theirs."""
+
+    def __init__(self, segment: Segment, labels: str) -> None: ...
+    def count_tokens(self, usage: Usage) -> None: ...
+    def count_cost(self, picos: int) -> None: ...
+    def count_stream(self, first_ns: int, per_token: int) -> None:
+        """Count a stream's first event and the time of one token, in ns; -1 where that is not known."""
 
 class RequestMeters:
     """All request metrics of a worker."""

@@ -7,9 +7,11 @@ from libc.string cimport memcmp
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext, Usage
 from headgate_engine.expr.program cimport Program
+from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall, per_token_ns
 from headgate_engine.plan.plans cimport BackendPlan, BindPlan, ListenerPlan, RoutePlan
 from headgate_engine.shared.counters cimport Counter
 from headgate_engine.shared.histogram cimport Histogram
+from headgate_engine.shared.money cimport Money
 from headgate_engine.shared.segment cimport Segment
 
 from headgate_engine.expr.values import EvaluationError
@@ -23,8 +25,14 @@ cdef list METHOD_BYTES = [name.encode() for name in METHODS]
 
 REQUEST_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80)
 TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
-# Longest value of a configured label, in characters.
+MODEL_SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
+PER_TOKEN_SECONDS = (0.001, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5)
+FIRST_TOKEN_SECONDS = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
+TOKEN_TYPES = ("input", "output", "input_cache_read", "input_cache_write")
+# Longest value of a label, in characters.
 MAX_LABEL = 256
+# Combinations of route, provider and models that a worker counts apart; what comes later has the models `other`.
+MAX_MODELS = 1024
 OVERFLOW = 'overflow="true"'
 
 
@@ -42,6 +50,14 @@ def histogram(Segment segment, bytes family, bytes labels, bounds, scale):
         return Histogram(segment, family + b"\0" + labels, bounds, scale)
     except SegmentFull:
         return Histogram.overflow(segment, bounds, scale)
+
+
+def money(Segment segment, bytes family, bytes labels):
+    """The sum of that series; once the segment is full, the one of everything without a place."""
+    try:
+        return Money(segment, family + b"\0" + labels)
+    except SegmentFull:
+        return Money.overflow(segment)
 
 
 cdef class RequestMeter:
@@ -72,6 +88,50 @@ cdef class BindMeter:
         self.refused = counter(segment, b"gw_downstream_refused_total", text)
         self.received = counter(segment, b"gw_downstream_received_bytes_total", text)
         self.sent = counter(segment, b"gw_downstream_sent_bytes_total", text)
+
+
+cdef class ModelMeter:
+    """The series of one provider, model and route."""
+
+    def __init__(self, Segment segment, str labels):
+        self.segment = segment
+        self.labels = labels
+        self.tokens = [None] * 4
+        self.duration = histogram(segment, b"gw_gen_ai_server_request_duration", labels.encode("utf-8", "replace"),
+                                  MODEL_SECONDS, _SECONDS)
+
+    def count_tokens(self, Usage usage):
+        """Input and output where they were told, caches where they were used."""
+        counts = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cache_write_tokens)
+        for kind, count in enumerate(counts):
+            if count < 0 or (kind >= 2 and count == 0):
+                continue
+            found = self.tokens[kind]
+            if found is None:
+                labels = label("gen_ai_token_type", TOKEN_TYPES[kind]) + "," + self.labels
+                found = self.tokens[kind] = histogram(
+                    self.segment, b"gw_gen_ai_client_token_usage", labels.encode("utf-8", "replace"), TOKENS, 1)
+            (<Histogram>found).observe_scaled(count)
+
+    def count_cost(self, int64_t picos):
+        if self.cost is None:
+            self.cost = money(self.segment, b"gw_gen_ai_client_cost_usd_total", self.labels.encode("utf-8", "replace"))
+        self.cost.pay(picos)
+
+    def count_stream(self, int64_t first_ns, int64_t per_token):
+        """per_token: ns, -1 when it is not known."""
+        if self.first_token is None or self.per_token is None:
+            raw = self.labels.encode("utf-8", "replace")
+        if self.first_token is None:
+            self.first_token = histogram(self.segment, b"gw_gen_ai_server_time_to_first_token", raw,
+                                         FIRST_TOKEN_SECONDS, _SECONDS)
+        self.first_token.observe_scaled(first_ns)
+        if per_token < 0:
+            return
+        if self.per_token is None:
+            self.per_token = histogram(self.segment, b"gw_gen_ai_server_time_per_output_token", raw,
+                                       PER_TOKEN_SECONDS, _SECONDS)
+        self.per_token.observe_scaled(per_token)
 
 
 cdef inline uint64_t _mix(uint64_t h, uint64_t v) noexcept nogil:
@@ -126,7 +186,8 @@ cdef class RequestMeters:
         self.cache = [None] * CACHE_SIZE
         self.meters = {}
         self.binds = {}
-        self.tokens = {}
+        self.models = {}
+        self.generation = -1
 
     cdef int count(self, RequestContext ctx, BindPlan bind) except -1:
         cdef RequestMeter meter
@@ -142,8 +203,8 @@ cdef class RequestMeters:
         ports.sent.bump(<int64_t>ctx.response_bytes)
         if ctx.attempts > 1:
             self._retries(meter, ctx, bind)
-        if ctx.usage is not None:
-            self._count_tokens(ctx)
+        if ctx.llm is not None:
+            self._count_attempts(ctx, bind)
         return 0
 
     cdef RequestMeter _find(self, RequestContext ctx, BindPlan bind):
@@ -210,24 +271,64 @@ cdef class RequestMeters:
             meter.retries = counter(self.segment, b"gw_retries_total", labels.encode("utf-8", "replace"))
         meter.retries.bump(ctx.attempts - 1)
 
-    def _count_tokens(self, RequestContext ctx):
-        cdef Usage usage = ctx.usage
-        for kind, value in (("input", usage.input_tokens), ("output", usage.output_tokens),
-                            ("input_cache_read", usage.cached_tokens)):
-            if value < 0 or (kind == "input_cache_read" and value == 0):
-                continue
-            # The model of the configuration, not of the client, keeps the number of series bounded.
-            key = (kind, ctx.provider, ctx.backend)
-            found = self.tokens.get(key)
-            if found is None:
-                labels = ",".join((
-                    label("gen_ai_token_type", kind), label("gen_ai_operation_name", "chat"),
-                    label("gen_ai_system", (ctx.provider or b"unknown").decode()),
-                    label("gen_ai_request_model", (<BackendPlan>ctx.backend).name)))
-                found = histogram(self.segment, b"gw_gen_ai_client_token_usage", labels.encode("utf-8", "replace"),
-                                  TOKENS, 1)
-                self.tokens[key] = found
-            (<Histogram>found).observe_scaled(value)
+    cdef int _count_attempts(self, RequestContext ctx, BindPlan bind) except -1:
+        cdef LlmCall call = <LlmCall>ctx.llm
+        cdef LlmAttempt attempt
+        cdef ModelMeter meter
+        cdef int64_t per_token
+        if call.attempts is None:
+            return 0
+        if bind.generation != self.generation:
+            # The names of what ran before must not pile up.
+            self.models = {}
+            self.last = None
+            self.generation = bind.generation
+        for attempt in call.attempts:
+            meter = self._model_meter(ctx, bind, call, attempt)
+            meter.duration.observe_scaled(attempt.ended_ns - attempt.started_ns)
+            if attempt.usage_source == "provider":
+                meter.count_tokens(attempt.usage)
+            if attempt.cost is not None:
+                meter.count_cost(attempt.cost.total)
+            if attempt.streaming and attempt.first_event_ns:
+                per_token = per_token_ns(attempt)
+                meter.count_stream(attempt.first_event_ns - attempt.started_ns,
+                                   per_token if attempt.usage_source == "provider" else -1)
+        return 0
+
+    cdef ModelMeter _model_meter(self, RequestContext ctx, BindPlan bind, LlmCall call, LlmAttempt attempt):
+        cdef ModelMeter meter
+        cdef str answered
+        # Names that clients make up must not become series: those of patterns count when the provider knew them.
+        cdef str model = attempt.model if call.known or 200 <= attempt.status < 300 or attempt.status == 101 else "unknown"
+        if len(model) > MAX_LABEL:
+            model = model[:MAX_LABEL]
+        if (self.last is not None and self.last_bind is bind and self.last_listener is ctx.listener
+                and self.last_route is ctx.route and self.last_provider == attempt.provider
+                and self.last_model == model and self.last_answered == attempt.response_model
+                and self.last_format == call.format):
+            return self.last
+        if bind.metric_labels is not None:
+            key = (route_labels(ctx, bind), attempt.provider, model, attempt.response_model, call.format)
+        else:
+            key = (bind, ctx.listener, ctx.route, attempt.provider, model, attempt.response_model, call.format)
+        meter = self.models.get(key)
+        if meter is None:
+            if len(self.models) >= MAX_MODELS:
+                model = answered = "other"
+            else:
+                answered = attempt.response_model
+            meter = ModelMeter(self.segment, ",".join((
+                label("gen_ai_operation_name", "embeddings" if call.format == "embeddings" else "chat"),
+                label("gen_ai_system", attempt.provider), label("gen_ai_request_model", model[:MAX_LABEL] or "unknown"),
+                label("gen_ai_response_model", (answered or "unknown")[:MAX_LABEL]), route_labels(ctx, bind))))
+            if len(self.models) < MAX_MODELS:
+                self.models[key] = meter
+        if bind.metric_labels is None:
+            self.last, self.last_bind, self.last_listener, self.last_route = meter, bind, ctx.listener, ctx.route
+            self.last_provider, self.last_model, self.last_answered = attempt.provider, model, attempt.response_model
+            self.last_format = call.format
+        return meter
 
     cdef BindMeter bind_meter(self, BindPlan bind):
         meter = self.binds.get(bind.key)

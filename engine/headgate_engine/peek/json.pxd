@@ -8,6 +8,7 @@ from headgate_engine.peek.scan cimport Field, Found
 cdef enum:
     DEFAULT_DEPTH = 64
     FIELDS = 24                # most watched members of one class, the top value included
+    COUNT_FIELDS = 56          # the same within a usage object
 
 cdef class ObjectPeek:
     cdef const char* text      # of the last scan; the caller's buffer must still be there when values are read
@@ -33,6 +34,8 @@ cdef class ChatPeek(ObjectPeek):
     cdef readonly bint has_model, model_is_string, duplicate_model, stream, has_stream_options, include_usage
     cdef readonly Py_ssize_t model_start, model_stop      # raw value, quotes included
     cdef bytes model_bytes(self)
+    # The settings that are there: numbers and texts by name; None without any.
+    cpdef dict params(self)
 
 # Where an answer or an event tells its usage.
 cdef enum:
@@ -40,14 +43,23 @@ cdef enum:
     USAGE_IN_MESSAGE = 1       # message_start
     USAGE_IN_RESPONSE = 2      # events of responses
     USAGE_OF_GEMINI = 3        # usageMetadata
+    USAGE_OF_RERANK = 4        # usage or meta
+    USAGE_ANYWHERE = 5         # any of these, for formats that are not known
 
 cdef class UsagePeek(ObjectPeek):
     # What accounting reads from an answer or a stream's event; -1 where the provider said nothing.
     cdef readonly bint has_usage, choices_empty, has_model, has_error
     cdef readonly int64_t input_tokens, output_tokens, total_tokens, cached_tokens, reasoning_tokens
-    cdef readonly int64_t cache_write_tokens
+    cdef readonly int64_t cache_write_tokens, tool_prompt_tokens
+    cdef readonly int64_t input_text_tokens, input_image_tokens, input_audio_tokens
+    cdef readonly int64_t output_text_tokens, output_image_tokens, output_audio_tokens
+    cdef readonly bint of_gemini         # the usage that was found has Gemini's names
+    cdef int place
     cdef void look(self, int place) noexcept
+    cdef const Found* _usage(self) noexcept
+    cdef void _count(self, const Found* usage) noexcept
     cdef bytes model_bytes(self)
+    cdef bytes tier_bytes(self)
 
 # Watched members of a JSON-RPC message; an object stands before its members.
 cdef enum:

@@ -1,5 +1,15 @@
+ANSWERS: dict[int, tuple[str, ...]]
 CHAT_FIELDS: dict[int, tuple[str, ...]]
+COUNTS: dict[int, tuple[str, ...]]
+GEMINI_COUNTS: dict[int, tuple[str, ...]]
+GEMINI_SUMS: tuple[str, ...]
 GEMINI_USAGE: dict[int, tuple[str, ...]]
+INPUT_DETAILS: tuple[str, ...]
+INPUT_PARTS: tuple[str, ...]
+OUTPUT_DETAILS: tuple[str, ...]
+OUTPUT_PARTS: tuple[str, ...]
+PARAMS: tuple[str, ...]
+SUMS: tuple[str, ...]
 USAGE_FIELDS: dict[int, tuple[str, ...]]
 RPC_FIELDS: dict[int, tuple[str, ...]]
 MAX_DEPTH: int
@@ -63,6 +73,8 @@ class ChatPeek(ObjectPeek):
     @property
     def model_stop(self) -> int:
         """model_start..model_stop is the raw value, quotes included, so that it can be replaced in place."""
+    def params(self) -> dict[str, str | int | float] | None:
+        """Return the settings of PARAMS that are there, None without any; values of more than 64 bytes are none."""
     def peek(self, text: bytes) -> tuple[str | None, bool, bool, tuple[int, int]]:
         """Return (model or None, stream, has stream options, raw span of the model); PeekError when not JSON."""
 
@@ -96,11 +108,30 @@ class UsagePeek(ObjectPeek):
     @property
     def cache_write_tokens(self) -> int: ...
     @property
+    def tool_prompt_tokens(self) -> int:
+        """Gemini: what tools put into the prompt, which is not in its input."""
+    @property
+    def input_text_tokens(self) -> int: ...
+    @property
+    def input_image_tokens(self) -> int: ...
+    @property
+    def input_audio_tokens(self) -> int: ...
+    @property
+    def output_text_tokens(self) -> int: ...
+    @property
+    def output_image_tokens(self) -> int: ...
+    @property
+    def output_audio_tokens(self) -> int: ...
+    @property
+    def of_gemini(self) -> bool:
+        """Whether the usage that was found has Gemini's names."""
+    @property
     def model(self) -> str | None: ...
     def peek(self, text: bytes, place: int = ...) -> tuple[int, int, int, int, int] | None:
         """Return (input, output, total, cached, reasoning) tokens, None without usage; PeekError when not JSON.
 
-        place: 0 `usage`, 1 `message.usage`, 2 `response.usage`, 3 `usageMetadata`.
+        place: 0 `usage`, 1 `message.usage`, 2 `response.usage`, 3 `usageMetadata`, 4 `usage` or
+        `meta`, 5 any of these.
         """
 
 class RpcPeek(ObjectPeek):

@@ -20,85 +20,100 @@ cdef enum:
     C_STREAM
     C_STREAM_OPTIONS
     C_INCLUDE_USAGE
+    C_PARAMS
+    C_ALL = C_PARAMS + 9
+    LONGEST_PARAM = 64         # bytes; what is longer is no setting
 
+# Settings of a request that its log line tells.
+PARAMS = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "frequency_penalty", "presence_penalty",
+          "seed", "encoding_format", "dimensions")
 CHAT_FIELDS = {
     C_MODEL: ("model",),
     C_STREAM: ("stream",),
     C_STREAM_OPTIONS: ("stream_options",),
     C_INCLUDE_USAGE: ("stream_options", "include_usage"),
+    **{C_PARAMS + index: (name,) for index, name in enumerate(PARAMS)},
 }
 
-# Chat completions say prompt and completion, messages, responses and embeddings of some providers input and output;
-# details are told in an object of their own or, by a few, beside the sums. Gemini has names of its own.
+# Where an answer holds its usage, model and what ends it; the counts within usage have a table of their own, so that
+# events without usage are looked through quickly.
 cdef enum:
     U_OUTER = 1
     U_USAGE
     U_MODEL
     U_CHOICES
     U_ERROR
-    U_PROMPT
-    U_INPUT
-    U_COMPLETION
-    U_OUTPUT
-    U_TOTAL
-    U_CACHED
-    U_CACHE_READ
-    U_CACHE_WRITE
-    U_REASONING
-    U_PROMPT_DETAILS
-    U_INPUT_DETAILS
-    U_COMPLETION_DETAILS
-    U_OUTPUT_DETAILS
-    U_PROMPT_CACHED
-    U_INPUT_CACHED
-    U_COMPLETION_REASONING
-    U_OUTPUT_REASONING
+    U_TIER
+    U_USUAL = U_TIER + 1
+    # Of USAGE_ANYWHERE alone:
+    U_GEMINI = U_USUAL
+    U_RESPONSE_USAGE
+    U_RESPONSE_GEMINI
+    U_METADATA
+    U_METADATA_USAGE
+    U_ALL
 
 
-def _usage_table(*outer):
+def _answer_table(*outer, **others):
     """What is watched when `usage` stands at the top, or within a member of it."""
-    usage = (*outer, "usage")
     return {
-        U_OUTER: outer or ("response",),
-        U_USAGE: usage,
-        U_MODEL: (*outer, "model"),
+        U_OUTER: others.get("outer", outer or ("response",)),
+        U_USAGE: others.get("usage", (*outer, "usage")),
+        U_MODEL: others.get("model", (*outer, "model")),
         U_CHOICES: ("choices",),
         U_ERROR: ("error",),
-        U_PROMPT: (*usage, "prompt_tokens"),
-        U_INPUT: (*usage, "input_tokens"),
-        U_COMPLETION: (*usage, "completion_tokens"),
-        U_OUTPUT: (*usage, "output_tokens"),
-        U_TOTAL: (*usage, "total_tokens"),
-        U_CACHED: (*usage, "cached_tokens"),
-        U_CACHE_READ: (*usage, "cache_read_input_tokens"),
-        U_CACHE_WRITE: (*usage, "cache_creation_input_tokens"),
-        U_REASONING: (*usage, "reasoning_tokens"),
-        U_PROMPT_DETAILS: (*usage, "prompt_tokens_details"),
-        U_INPUT_DETAILS: (*usage, "input_tokens_details"),
-        U_COMPLETION_DETAILS: (*usage, "completion_tokens_details"),
-        U_OUTPUT_DETAILS: (*usage, "output_tokens_details"),
-        U_PROMPT_CACHED: (*usage, "prompt_tokens_details", "cached_tokens"),
-        U_INPUT_CACHED: (*usage, "input_tokens_details", "cached_tokens"),
-        U_COMPLETION_REASONING: (*usage, "completion_tokens_details", "reasoning_tokens"),
-        U_OUTPUT_REASONING: (*usage, "output_tokens_details", "reasoning_tokens"),
+        U_TIER: (*outer, "service_tier"),
     }
 
 
-USAGE_FIELDS = _usage_table()
-GEMINI_USAGE = USAGE_FIELDS | {
-    U_USAGE: ("usageMetadata",),
-    U_MODEL: ("modelVersion",),
-} | {index: ("usageMetadata", name) for index, name in (
-    (U_PROMPT, "promptTokenCount"), (U_INPUT, "inputTokenCount"), (U_COMPLETION, "candidatesTokenCount"),
-    (U_OUTPUT, "outputTokenCount"), (U_TOTAL, "totalTokenCount"), (U_CACHED, "cachedContentTokenCount"),
-    (U_CACHE_READ, "cacheReadTokenCount"), (U_CACHE_WRITE, "cacheWriteTokenCount"),
-    (U_REASONING, "thoughtsTokenCount"), (U_PROMPT_DETAILS, "prompt_details"), (U_INPUT_DETAILS, "input_details"),
-    (U_COMPLETION_DETAILS, "completion_details"), (U_OUTPUT_DETAILS, "output_details"))
-} | {index: ("usageMetadata", *path) for index, path in (
-    (U_PROMPT_CACHED, ("prompt_details", "cached")), (U_INPUT_CACHED, ("input_details", "cached")),
-    (U_COMPLETION_REASONING, ("completion_details", "reasoning")),
-    (U_OUTPUT_REASONING, ("output_details", "reasoning")))
-}
+# Chat completions say prompt and completion, messages, responses and embeddings of some providers input and output;
+# details are told in an object of their own or, by a few, beside the sums.
+cdef enum:
+    T_PROMPT = 1
+    T_INPUT
+    T_COMPLETION
+    T_OUTPUT
+    T_TOTAL
+    T_CACHED
+    T_CACHE_READ
+    T_CACHE_WRITE
+    T_REASONING
+    T_TOOL_PROMPT
+    T_INPUT_DETAILS                            # three spellings
+    T_OUTPUT_DETAILS = T_INPUT_DETAILS + 3     # three spellings
+    T_INPUT_PARTS = T_OUTPUT_DETAILS + 3       # INPUT_PARTS of each
+    T_OUTPUT_PARTS = T_INPUT_PARTS + 15        # OUTPUT_PARTS of each
+    T_RERANK = T_OUTPUT_PARTS + 12             # tokens, billed_units
+    T_RERANK_COUNTS = T_RERANK + 2             # tokens.input, .output, billed_units.total, .input
+    T_ALL = T_RERANK_COUNTS + 4
+
+INPUT_DETAILS = ("prompt_tokens_details", "input_tokens_details", "input_token_details")
+OUTPUT_DETAILS = ("completion_tokens_details", "output_tokens_details", "output_token_details")
+INPUT_PARTS = ("cached_tokens", "cache_write_tokens", "text_tokens", "image_tokens", "audio_tokens")
+OUTPUT_PARTS = ("reasoning_tokens", "text_tokens", "image_tokens", "audio_tokens")
+SUMS = ("prompt_tokens", "input_tokens", "completion_tokens", "output_tokens", "total_tokens", "cached_tokens",
+        "cache_read_input_tokens", "cache_creation_input_tokens", "reasoning_tokens", "tool_prompt_tokens")
+GEMINI_SUMS = ("promptTokenCount", "inputTokenCount", "candidatesTokenCount", "outputTokenCount", "totalTokenCount",
+               "cachedContentTokenCount", "cacheReadTokenCount", "cacheWriteTokenCount", "thoughtsTokenCount",
+               "toolUsePromptTokenCount")
+
+
+def _count_table(sums):
+    """The counts within a usage object, index to path."""
+    paths = [(name,) for name in (*sums, *INPUT_DETAILS, *OUTPUT_DETAILS)]
+    paths += [(name, part) for name in INPUT_DETAILS for part in INPUT_PARTS]
+    paths += [(name, part) for name in OUTPUT_DETAILS for part in OUTPUT_PARTS]
+    paths += [("tokens",), ("billed_units",), ("tokens", "input_tokens"), ("tokens", "output_tokens"),
+              ("billed_units", "total_tokens"), ("billed_units", "input_tokens")]
+    return dict(enumerate(paths, start=1))
+
+
+COUNTS = _count_table(SUMS)
+GEMINI_COUNTS = _count_table(GEMINI_SUMS)
+ANSWERS = _answer_table()
+# Everything that is read of an answer with `usage` at its top.
+USAGE_FIELDS = dict(enumerate((*ANSWERS.values(), *(("usage", *path) for path in COUNTS.values())), start=1))
+GEMINI_USAGE = _answer_table(usage=("usageMetadata",), model=("modelVersion",))
 
 RPC_FIELDS = {
     R_JSONRPC: ("jsonrpc",),
@@ -121,16 +136,17 @@ RPC_FIELDS = {
 }
 
 cdef Field chat_fields[FIELDS]
-cdef Field usage_fields[4][FIELDS]         # by UsagePlace
+cdef Field usage_fields[6][FIELDS]         # by UsagePlace
+cdef Field counts_of[2][COUNT_FIELDS]      # usual, Gemini's
 cdef Field rpc_fields[FIELDS]
 cdef list names = []           # keeps the names that Field points at
 
 
-cdef int _fill(table, Field* fields) except -1:
+cdef int _fill(table, Field* fields, int most=FIELDS) except -1:
     """The flat C shadow of a table."""
     places = {(): 0}
     for index, path in table.items():
-        if index != len(places) or index >= FIELDS:
+        if index != len(places) or index >= most:
             raise AssertionError("a table of watched members counts up from 1")
         name = path[len(path) - 1].encode()
         names.append(name)
@@ -142,10 +158,19 @@ cdef int _fill(table, Field* fields) except -1:
 
 
 _fill(CHAT_FIELDS, chat_fields)
-_fill(USAGE_FIELDS, usage_fields[USAGE_AT_TOP])
-_fill(_usage_table("message"), usage_fields[USAGE_IN_MESSAGE])
-_fill(_usage_table("response"), usage_fields[USAGE_IN_RESPONSE])
+_fill(ANSWERS, usage_fields[USAGE_AT_TOP])
+_fill(_answer_table("message"), usage_fields[USAGE_IN_MESSAGE])
+_fill(_answer_table("response"), usage_fields[USAGE_IN_RESPONSE])
 _fill(GEMINI_USAGE, usage_fields[USAGE_OF_GEMINI])
+_fill(_answer_table(outer=("meta",)), usage_fields[USAGE_OF_RERANK])
+_fill(ANSWERS | {
+    U_GEMINI: ("usageMetadata",), U_RESPONSE_USAGE: ("response", "usage"),
+    U_RESPONSE_GEMINI: ("response", "usageMetadata"), U_METADATA: ("metadata",),
+    U_METADATA_USAGE: ("metadata", "usage")}, usage_fields[USAGE_ANYWHERE])
+_fill(COUNTS, counts_of[0], COUNT_FIELDS)
+_fill(GEMINI_COUNTS, counts_of[1], COUNT_FIELDS)
+if len(COUNTS) != T_ALL - 1:
+    raise AssertionError("the positions of counts are those of their table")
 _fill(RPC_FIELDS, rpc_fields)
 
 
@@ -159,6 +184,19 @@ class PeekError(ValueError):
 
 class DepthError(PeekError):
     """The text may be JSON, but is nested deeper than allowed."""
+
+
+cdef int64_t whole_number(const char* text, const Found* found) noexcept nogil:
+    """A whole number of up to 18 digits, -1 for anything else."""
+    cdef int64_t value = 0
+    cdef Py_ssize_t at
+    if found.kind != J_NUMBER or found.stop - found.start > 18:
+        return -1
+    for at in range(found.start, found.stop):
+        if not 48 <= text[at] <= 57:
+            return -1
+        value = value * 10 + (text[at] - 48)
+    return value
 
 
 cdef class ObjectPeek:
@@ -220,17 +258,7 @@ cdef class ObjectPeek:
         return self.string_at(self.found[field].start, self.found[field].stop).decode("utf-8", "surrogatepass")
 
     cdef int64_t int_of(self, int field) noexcept nogil:
-        """A whole number of up to 18 digits, -1 for anything else."""
-        cdef const Found* found = &self.found[field]
-        cdef int64_t value = 0
-        cdef Py_ssize_t at
-        if found.kind != J_NUMBER or found.stop - found.start > 18:
-            return -1
-        for at in range(found.start, found.stop):
-            if not 48 <= self.text[at] <= 57:
-                return -1
-            value = value * 10 + (self.text[at] - 48)
-        return value
+        return whole_number(self.text, &self.found[field])
 
     @property
     def is_object(self):
@@ -244,7 +272,7 @@ cdef class ObjectPeek:
 cdef class ChatPeek(ObjectPeek):
     def __cinit__(self):
         self.fields = chat_fields
-        self.count = C_INCLUDE_USAGE + 1
+        self.count = C_ALL
 
     cdef void _read(self) noexcept:
         cdef Found* found = self.found
@@ -255,6 +283,17 @@ cdef class ChatPeek(ObjectPeek):
         self.stream = found[C_STREAM].kind == J_TRUE
         self.has_stream_options = found[C_STREAM_OPTIONS].seen > 0
         self.include_usage = found[C_INCLUDE_USAGE].kind == J_TRUE
+
+    cpdef dict params(self):
+        cdef dict told = None
+        cdef int i
+        cdef Found* found
+        for i in range(len(PARAMS)):
+            found = &self.found[C_PARAMS + i]
+            if (found.kind == J_NUMBER or found.kind == J_STRING) and found.stop - found.start <= LONGEST_PARAM:
+                told = {} if told is None else told
+                told[PARAMS[i]] = json.loads(self.text[found.start:found.stop])
+        return told
 
     cdef bytes model_bytes(self):
         return self.string_at(self.model_start, self.model_stop)
@@ -272,30 +311,75 @@ cdef inline int64_t first_told(int64_t one, int64_t other) noexcept nogil:
 
 cdef class UsagePeek(ObjectPeek):
     def __cinit__(self):
-        self.fields = usage_fields[USAGE_AT_TOP]
-        self.count = U_OUTPUT_REASONING + 1
+        self.look(USAGE_AT_TOP)
         self._read()
 
     cdef void look(self, int place) noexcept:
+        self.place = place
         self.fields = usage_fields[place]
+        self.count = U_ALL if place == USAGE_ANYWHERE else U_USUAL
 
     cdef void _read(self) noexcept:
         cdef Found* choices = &self.found[U_CHOICES]
-        self.has_usage = self.found[U_USAGE].kind == J_OBJECT
+        cdef const Found* usage = self._usage()
+        self.has_usage = usage != NULL
         self.has_model = self.found[U_MODEL].kind == J_STRING
         self.has_error = self.found[U_ERROR].kind in (J_OBJECT, J_STRING)
         self.choices_empty = choices.kind == J_ARRAY and skip_blanks(
             <const uint8_t*>self.text, choices.start + 1, choices.stop) == choices.stop - 1
-        self.input_tokens = first_told(self.int_of(U_PROMPT), self.int_of(U_INPUT))
-        self.output_tokens = first_told(self.int_of(U_COMPLETION), self.int_of(U_OUTPUT))
-        self.total_tokens = self.int_of(U_TOTAL)
+        self._count(usage)
+
+    cdef const Found* _usage(self) noexcept:
+        """The object that holds the counts, NULL when there is none."""
+        cdef int i
+        self.of_gemini = self.place == USAGE_OF_GEMINI
+        if self.found[U_USAGE].kind == J_OBJECT:
+            return &self.found[U_USAGE]
+        if self.place == USAGE_OF_RERANK and self.found[U_OUTER].kind == J_OBJECT:
+            return &self.found[U_OUTER]
+        if self.place == USAGE_ANYWHERE:
+            for i in range(U_GEMINI, U_ALL):
+                if i != U_METADATA and self.found[i].kind == J_OBJECT:
+                    self.of_gemini = i == U_GEMINI or i == U_RESPONSE_GEMINI
+                    return &self.found[i]
+        return NULL
+
+    cdef void _count(self, const Found* usage) noexcept:
+        """Sets the counts from the usage object; -1 for what it does not tell."""
+        cdef Found told[COUNT_FIELDS]
+        cdef Scan s
+        memset(told, 0, T_ALL * sizeof(Found))
+        if usage != NULL:
+            s.text = <const uint8_t*>self.text + usage.start
+            s.length = usage.stop - usage.start
+            s.fields, s.count, s.max_depth, s.found = counts_of[self.of_gemini], T_ALL, self.max_depth, told
+            s.duplicate = s.empty = False
+            s.fault = F_NONE
+            scan_text(&s)                # a part of what was checked already
+            self.duplicate = self.duplicate or s.duplicate
+        cdef const char* text = self.text + (usage.start if usage != NULL else 0)
+        self.input_tokens = first_told(told_at(text, told, T_PROMPT), told_at(text, told, T_INPUT))
+        self.output_tokens = first_told(told_at(text, told, T_COMPLETION), told_at(text, told, T_OUTPUT))
+        self.total_tokens = told_at(text, told, T_TOTAL)
         self.cached_tokens = first_told(
-            first_told(self.int_of(U_PROMPT_CACHED), self.int_of(U_INPUT_CACHED)),
-            first_told(self.int_of(U_CACHED), self.int_of(U_CACHE_READ)))
-        self.cache_write_tokens = self.int_of(U_CACHE_WRITE)
+            first_part(text, told, T_INPUT_PARTS, 5),
+            first_told(told_at(text, told, T_CACHED), told_at(text, told, T_CACHE_READ)))
+        self.cache_write_tokens = first_told(
+            first_part(text, told, T_INPUT_PARTS + 1, 5), told_at(text, told, T_CACHE_WRITE))
         self.reasoning_tokens = first_told(
-            first_told(self.int_of(U_COMPLETION_REASONING), self.int_of(U_OUTPUT_REASONING)),
-            self.int_of(U_REASONING))
+            first_part(text, told, T_OUTPUT_PARTS, 4), told_at(text, told, T_REASONING))
+        self.tool_prompt_tokens = told_at(text, told, T_TOOL_PROMPT)
+        self.input_text_tokens = first_part(text, told, T_INPUT_PARTS + 2, 5)
+        self.input_image_tokens = first_part(text, told, T_INPUT_PARTS + 3, 5)
+        self.input_audio_tokens = first_part(text, told, T_INPUT_PARTS + 4, 5)
+        self.output_text_tokens = first_part(text, told, T_OUTPUT_PARTS + 1, 4)
+        self.output_image_tokens = first_part(text, told, T_OUTPUT_PARTS + 2, 4)
+        self.output_audio_tokens = first_part(text, told, T_OUTPUT_PARTS + 3, 4)
+        if self.place == USAGE_OF_RERANK and self.input_tokens < 0:
+            self.input_tokens = first_told(
+                told_at(text, told, T_RERANK_COUNTS),
+                first_told(told_at(text, told, T_RERANK_COUNTS + 2), told_at(text, told, T_RERANK_COUNTS + 3)))
+            self.output_tokens = first_told(self.output_tokens, told_at(text, told, T_RERANK_COUNTS + 1))
 
     cdef bytes model_bytes(self):
         """The model that answered, None when it is not told."""
@@ -303,13 +387,19 @@ cdef class UsagePeek(ObjectPeek):
             return None
         return self.string_at(self.found[U_MODEL].start, self.found[U_MODEL].stop)
 
+    cdef bytes tier_bytes(self):
+        """The service tier that was billed, None when it is not told."""
+        if self.found[U_TIER].kind != J_STRING:
+            return None
+        return self.string_at(self.found[U_TIER].start, self.found[U_TIER].stop)
+
     @property
     def model(self):
         return self._text_of(U_MODEL)
 
     def peek(self, bytes text not None, int place=USAGE_AT_TOP):
         """Scans; returns (input, output, total, cached, reasoning) tokens or None without usage."""
-        if not USAGE_AT_TOP <= place <= USAGE_OF_GEMINI:
+        if not USAGE_AT_TOP <= place <= USAGE_ANYWHERE:
             raise ValueError("no such place")
         self.look(place)
         self.scan(text, len(text))
@@ -317,6 +407,17 @@ cdef class UsagePeek(ObjectPeek):
         if not self.has_usage:
             return None
         return self.input_tokens, self.output_tokens, self.total_tokens, self.cached_tokens, self.reasoning_tokens
+
+
+cdef inline int64_t told_at(const char* text, const Found* told, int field) noexcept nogil:
+    return whole_number(text, &told[field])
+
+cdef int64_t first_part(const char* text, const Found* told, int field, int step) noexcept nogil:
+    """The first of the three spellings that tells a count."""
+    cdef int64_t value = whole_number(text, &told[field])
+    if value < 0:
+        value = whole_number(text, &told[field + step])
+    return value if value >= 0 else whole_number(text, &told[field + 2 * step])
 
 
 cdef class RpcPeek(ObjectPeek):

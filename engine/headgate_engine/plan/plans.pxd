@@ -18,6 +18,8 @@ cdef class ResponseHold:
     # otherwise it is passed on, and steps do not see it.
     cdef readonly int64_t limit
     cdef readonly bint strict
+    # For the tokens and the cost of a model's answer, which are known at its end; streams of events are never held.
+    cdef readonly bint usage_only
 
 cdef class BackendPlan:
     cdef readonly int kind

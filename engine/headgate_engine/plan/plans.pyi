@@ -11,13 +11,17 @@ from headgate_engine.plan.step import Step
 from headgate_engine.route.table import HostTable, RouteTable
 
 class ResponseHold:
-    """limit: bytes of a body that are read before the head is sent on. strict: a larger body is refused."""
+    """limit: bytes of a body that are read before the head is sent on. strict: a larger body is refused. usage_only:
+    only whole answers of models are held.
+    """
 
-    def __init__(self, limit: int, strict: bool = False) -> None: ...
+    def __init__(self, limit: int, strict: bool = False, usage_only: bool = False) -> None: ...
     @property
     def limit(self) -> int: ...
     @property
     def strict(self) -> bool: ...
+    @property
+    def usage_only(self) -> bool: ...
 
 class BackendPlan:
     """One destination with the steps of an attempt. kind: BackendKind of plans.pxd. Times in ns, 0 is none."""

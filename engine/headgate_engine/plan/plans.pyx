@@ -9,13 +9,16 @@ from libc.stdint cimport int64_t, uint64_t
 
 
 cdef class ResponseHold:
-    """limit: bytes of a body that are read before the head is sent on. strict: a larger body is refused."""
+    """limit: bytes of a body that are read before the head is sent on. strict: a larger body is refused. usage_only: only
+    whole answers of models are held.
+    """
 
-    def __init__(self, int64_t limit, bint strict=False):
+    def __init__(self, int64_t limit, bint strict=False, bint usage_only=False):
         if limit < 0:
             raise ValueError("the limit is negative")
         self.limit = limit
         self.strict = strict
+        self.usage_only = usage_only
 
 
 cdef class BackendPlan:

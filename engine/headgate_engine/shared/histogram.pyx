@@ -5,11 +5,13 @@ from libc.stdint cimport INT64_MAX, int64_t
 from libc.string cimport memset
 
 from headgate_engine.shared.counters cimport HG_GET, HG_GET_UNSIGNED
-from headgate_engine.shared.segment cimport SLOT_COUNTER, SLOT_GAUGE, SLOT_HISTOGRAM, Segment
+from headgate_engine.shared.segment cimport SLOT_COUNTER, SLOT_GAUGE, SLOT_HISTOGRAM, SLOT_MONEY, Segment
 
 import struct
 from math import isfinite as _finite
 from typing import NamedTuple
+
+from headgate_engine.shared.money import slot_dollars
 
 MAX_BOUNDS = BOUNDS_LIMIT
 SECONDS = 1_000_000_000
@@ -109,7 +111,7 @@ class HistogramValue(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One series. kind: counter, gauge or histogram; value: int or HistogramValue."""
+    """One series. kind: counter, gauge or histogram; value: int, HistogramValue, or Decimal for money."""
 
     family: str
     labels: str
@@ -125,6 +127,8 @@ def snapshot(Segment segment not None):
         if kind == SLOT_COUNTER or kind == SLOT_GAUGE:
             found.append(Sample(family.decode(), labels.decode("utf-8", "replace"),
                                 "counter" if kind == SLOT_COUNTER else "gauge", struct.unpack("=q", value)[0]))
+        elif kind == SLOT_MONEY:
+            found.append(Sample(family.decode(), labels.decode("utf-8", "replace"), "counter", slot_dollars(value)))
         elif kind == SLOT_HISTOGRAM:
             found.append(Sample(family.decode(), labels.decode("utf-8", "replace"), "histogram", _value(value)))
     found.sort(key=lambda sample: (sample.family, sample.labels))

@@ -13,6 +13,7 @@ cdef enum SlotKind:
     SLOT_BUCKET = 4
     SLOT_ENDPOINT = 5
     SLOT_CLAIMS = 6
+    SLOT_MONEY = 7
 
 cdef struct SegmentHeader:
     uint64_t magic               # stored last by create()

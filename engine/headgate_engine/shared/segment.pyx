@@ -43,7 +43,7 @@ cdef enum:
 DEFAULT_SIZE = 16 * 1024 * 1024
 DEFAULT_ENTRIES = 16384
 KIND_NAMES = {SLOT_COUNTER: b"counter", SLOT_GAUGE: b"gauge", SLOT_HISTOGRAM: b"histogram", SLOT_BUCKET: b"bucket",
-              SLOT_ENDPOINT: b"endpoint", SLOT_CLAIMS: b"claims"}
+              SLOT_ENDPOINT: b"endpoint", SLOT_CLAIMS: b"claims", SLOT_MONEY: b"money"}
 
 
 class SegmentFull(MemoryError):

@@ -12,5 +12,8 @@ cdef class LocalRateLimitStep(Step):
 cdef class TokenLimitStep(LocalRateLimitStep):
     pass
 
-# Charges what the answer used to the buckets that let the request pass.
+cdef class PromptTokenStep(LocalRateLimitStep):
+    cdef int retell(self, RequestContext ctx, TakeResult* result) except -1
+
+# Charges what the answer used to the buckets that let the request pass; of an LLM call.
 cdef int settle_tokens(RequestContext ctx) except -1

@@ -18,3 +18,12 @@ class TokenLimitStep(LocalRateLimitStep):
     """localRateLimit by LLM tokens: a request passes while every entry has one left, and is charged when its answer
     has told what it used. The level may reach 0 and never falls below: the request that crosses the limit succeeds.
     """
+
+FREE: frozenset[str]
+
+class PromptTokenStep(LocalRateLimitStep):
+    """`tokenize` of a provider: the prompt's tokens are estimated (llm.estimate) and taken from the token limits that
+    the request passed, once per request, before the provider is asked; what they have no room for is refused.
+    """
+
+    def __init__(self, refusal: Reply) -> None: ...

@@ -1,12 +1,20 @@
 """localRateLimit by requests: every entry must have a token; the tightest one is told to the client."""
 
+from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.limit.bucket cimport TakeResult, TokenBucket
 from headgate_engine.link.timers cimport monotonic_ns
+from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.llm.estimate cimport prompt_tokens
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, Step
 from headgate_engine.shared.segment cimport Segment
 
 from libc.stdint cimport int64_t
+from libc.string cimport memcmp
+
+
+# Operations that cost no tokens.
+FREE = frozenset(("count_tokens", "gemini_count_tokens"))
 
 
 cdef class LocalRateLimitStep(Step):
@@ -55,7 +63,8 @@ cdef class TokenLimitStep(LocalRateLimitStep):
         now = monotonic_ns()
         for bucket in self.buckets:
             bucket.look(1, now, &result)
-            if not result.allowed:
+            # Asking how many tokens a prompt has costs none.
+            if not result.allowed and not counts_tokens(ctx.head):
                 self.tell(ctx, &result)
                 ctx.reply = self.refusal
                 return RESPOND
@@ -65,13 +74,65 @@ cdef class TokenLimitStep(LocalRateLimitStep):
         return CONTINUE
 
 
+cdef bint counts_tokens(MessageHead head) noexcept:
+    cdef const char* path = head.data + head.target_off
+    cdef Py_ssize_t n = head.path_len
+    return (n >= 13 and memcmp(path + n - 13, b"/count_tokens", 13) == 0) or (
+        n >= 12 and memcmp(path + n - 12, b":countTokens", 12) == 0)
+
+
+cdef class PromptTokenStep(LocalRateLimitStep):
+    """`tokenize` of a provider: the prompt's tokens are estimated and taken before it is asked, once per request.
+    Refuses what the limits have no room for.
+    """
+
+    def __init__(self, Reply refusal):
+        self.name = "localRateLimit"
+        self.buckets = ()
+        self.refusal = refusal
+
+    cdef int run(self, RequestContext ctx) except -1:
+        cdef LlmCall call = <LlmCall>ctx.llm
+        cdef TakeResult result, tightest
+        cdef TokenBucket bucket
+        cdef int taken = 0
+        if call is None or call.estimated >= 0 or call.format in FREE:
+            return CONTINUE
+        call.estimated = prompt_tokens(call.format, ctx.body)
+        if ctx.token_buckets is None or call.estimated <= 0:
+            return CONTINUE
+        now = monotonic_ns()
+        for bucket in ctx.token_buckets:
+            bucket.take(call.estimated, now, &result)
+            if not taken or not result.allowed or result.remaining < tightest.remaining:
+                tightest = result
+            if not result.allowed:
+                for earlier in ctx.token_buckets[:taken]:
+                    (<TokenBucket>earlier).settle(call.estimated, now)
+                self.retell(ctx, &tightest)
+                ctx.reply = self.refusal
+                return RESPOND
+            taken += 1
+        call.taken = call.estimated
+        self.retell(ctx, &tightest)
+        return CONTINUE
+
+    cdef int retell(self, RequestContext ctx, TakeResult* result) except -1:
+        """Tells what is left now instead of what was left before."""
+        if ctx.response_headers is not None:
+            ctx.response_headers = [pair for pair in ctx.response_headers if not pair[0].startswith(b"x-ratelimit-")]
+        return self.tell(ctx, result)
+
+
 cdef int settle_tokens(RequestContext ctx) except -1:
+    cdef LlmCall call = <LlmCall>ctx.llm
     cdef TokenBucket bucket
     cdef int64_t used = 0
-    if ctx.usage.input_tokens > 0:
-        used += ctx.usage.input_tokens
-    if ctx.usage.output_tokens > 0:
-        used += ctx.usage.output_tokens
+    if call.spent is not None:
+        used = max(call.spent.input_tokens, 0) + max(call.spent.output_tokens, 0)
+    elif call.charged:
+        used = call.taken                 # nobody counted: the estimate stands
+    used -= call.taken
     if used:
         now = monotonic_ns()
         for bucket in ctx.token_buckets:

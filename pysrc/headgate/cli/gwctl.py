@@ -69,6 +69,14 @@ controller = Commands(
 )
 
 
+catalog = Commands(
+    "catalog",
+    help="Make cost catalogs.",
+    context_settings=SETTINGS,
+    table={"import": "headgate.cli.catalog_import:import_"},
+)
+
+
 class Root(Commands):
     """The root also knows the commands of `proxy` by the short way that older scripts use."""
 
@@ -90,9 +98,11 @@ class Root(Commands):
     table={
         "proxy": "headgate.cli.gwctl:proxy",
         "controller": "headgate.cli.gwctl:controller",
+        "catalog": "headgate.cli.gwctl:catalog",
         "completion": "headgate.cli.completion:completion",
         "version": "headgate.cli.version:version",
     },
+    aliases={"costs": "catalog"},
     epilog="Examples: gwctl proxy config all --local · gwctl proxy trace --local · gwctl completion bash",
 )
 @click.option("-k", "--kubeconfig", envvar="KUBECONFIG", metavar="FILE", help="Cluster access  [default: $KUBECONFIG].")

@@ -85,6 +85,7 @@ def _members(
             policies=own.policies(),
             edits=edits,
             timeouts=llm_edits.timeouts(record),
+            tokenize=record.get("tokenize", False),
         )
 
 

@@ -227,6 +227,7 @@ def _ai(model: LlmModel) -> Json:
     return {
         "name": _name(model),
         "provider": _provider(model.provider),
+        **({"tokenize": True} if model.tokenize else {}),
         "policies": llm.edits(model.edits) | ({} if model.pinned_model is None else {"model": model.pinned_model}),
         "backendPolicies": endpoint(model.provider.endpoint) + backend_policies(model.policies),
     }
@@ -238,6 +239,7 @@ def _model(listener: str, router: LlmRouter, model: LlmModel, runtime: Runtime) 
         "created": runtime.started_unix_s,
         "visibility": "internal" if model in router.internal_models else "public",
         **llm.conditions(model),
+        **({"tokenize": True} if model.tokenize else {}),
         "backend": {"weight": 1, "backend": f"/{model.key}"},
         "policies": llm.edits(model.edits) | ({} if model.pinned_model is None else {"model": model.pinned_model}),
         "backendPolicies": endpoint(model.provider.endpoint) + backend_policies(model.policies),
@@ -337,6 +339,8 @@ def _process(process: ProcessSettings, runtime: Runtime, digest: str) -> Json:
         found["sensitiveHeaders"] = list(process.sensitive_headers)
     if process.metric_labels:
         found["metrics"]["fields"] = {"add": dict(process.metric_labels)}
+    if process.prices is not None:
+        found["modelCatalog"] = {"version": process.prices.version, "files": list(process.prices.files)}
     if process.session_key is not None:
         found["sessionEncoder"] = {"key": REDACTED}
     return found

@@ -193,6 +193,7 @@ class Models:
             matches=tuple(values(one.records("headers")) for one in record.records("matches")),
             rules=None if record.get("authorization") is None else self._rules(record["authorization"]),
             rest=record.get("passthrough"),
+            tokenize=found.params.get("tokenize", False),
         )
 
     def _rules(self, record: Record) -> Authorization:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+from headgate.config import model_catalog
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy.expression import check_map
@@ -249,4 +250,5 @@ def process_settings(context: Context, record: Record) -> ProcessSettings:
             dict.fromkeys(metric_family(name) for name in (metrics.get("remove") or [] if metrics else []))
         ),
         histograms=record.get("histograms") or "classic",
+        prices=model_catalog.parse(context, record),
     )

@@ -127,6 +127,7 @@ class LlmModel:
 
     `key` is the backend name (`llm:model:<id>` or `llm:model:<name>:<index>`); `index` the place in the file. One of
     `matches` must hold, all of its conditions, and the `rules`. `rest`: what becomes of paths that no suffix names.
+    `tokenize`: its prompts are estimated, and taken from token limits, before it is asked.
     """
 
     key: str
@@ -140,6 +141,7 @@ class LlmModel:
     matches: tuple[tuple[ValueMatch, ...], ...] = ()
     rules: Authorization | None = None
     rest: Literal["detect", "opaque"] | None = None
+    tokenize: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headgate.ir.endpoint import Keepalives
+from headgate.ir.price_catalog import PriceCatalog
 from headgate.ir.secret import SecretRef
 
 LogFormat = Literal["text", "json"]
@@ -101,3 +102,4 @@ class ProcessSettings:
     custom_functions: str = ""
     sensitive_headers: tuple[str, ...] = ()
     metric_labels: tuple[tuple[str, str], ...] = ()
+    prices: PriceCatalog | None = None

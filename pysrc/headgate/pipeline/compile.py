@@ -28,6 +28,7 @@ from headgate.pipeline import steps
 from headgate.pipeline.channels import Channels
 from headgate.pipeline.keys import KeyStores
 from headgate.pipeline.mcp import McpHandlers
+from headgate.pipeline.prices import price_list
 from headgate.pipeline.replies import Row, engine_replies, reply_of
 from headgate.policy.cloud.store import CredentialStore
 from headgate.policy.environment import Environment
@@ -245,6 +246,7 @@ class Compiler:
         running.credentials.calls.client = self._client
 
         running.mcp.environment = self._environment
+        self._prices = price_list(running.gateway.process.prices, worker.segment)
 
     def _client(self, endpoint: Endpoint) -> HttpClient:
         return HttpClient(self._running.pools.get(endpoint), own_authority(endpoint))
@@ -359,7 +361,7 @@ class Compiler:
         def member(owner: str, key: str, place: Endpoint) -> EndpointState:
             return running.endpoints.get(owner, key, place, running.pools.get(place), 1)
 
-        return LlmCompiler(running.pools.get, member, self._environment)
+        return LlmCompiler(running.pools.get, member, self._environment, self._prices)
 
     def backend(self, entry: RouteBackend, policies: RoutePolicies = NO_ROUTE_POLICIES) -> BackendPlan:
         """Return the plan of one weighted choice of a route with `policies`."""

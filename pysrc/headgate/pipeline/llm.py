@@ -15,6 +15,7 @@ from headgate.ir.policy.health import Eviction, Health
 from headgate.ir.policy.retry import Retry
 from headgate.net.authority import rewritten_authority
 from headgate.pipeline import steps
+from headgate.pipeline.replies import RATE_LIMITED, reply_of
 from headgate.policy.authorization import compile_authorization
 from headgate.policy.environment import Environment
 from headgate.policy.health import compile_health
@@ -24,6 +25,7 @@ from headgate_engine.link.endpoints import Endpoint as EndpointState
 from headgate_engine.link.endpoints import EndpointSet
 from headgate_engine.link.pool import Pool
 from headgate_engine.llm.formats import DEFAULT_ROUTES
+from headgate_engine.llm.prices import PriceList
 from headgate_engine.llm.public import HeaderMatches, PublicModel
 from headgate_engine.llm.router import ModelRouter
 from headgate_engine.llm.target import LlmEdits, LlmGroup, LlmTarget, ModelEntry
@@ -31,6 +33,7 @@ from headgate_engine.llm.target import VirtualModel as VirtualEntry
 from headgate_engine.plan.plans import BackendPlan
 from headgate_engine.plan.retry import RetryPlan
 from headgate_engine.steps.authorization import AuthorizationStep
+from headgate_engine.steps.local_rate_limit import PromptTokenStep
 
 LLM = 1  # BackendPlan kind (headgate_engine/plan/plans.pxd)
 NS_PER_MS = 1_000_000
@@ -49,10 +52,18 @@ Member = Callable[[str, str, Endpoint], EndpointState]
 class LlmCompiler:
     """Compiles the models of one configuration.
 
-    pool_of: the pool of an endpoint. member: what is known of the endpoint of a model, by owner and key, over reloads.
+    prices: of the cost catalog, None without one. pool_of: the pool of an endpoint. member: what is known of
+    the endpoint of a model, by owner and key, over reloads.
     """
 
-    def __init__(self, pool_of: Callable[[Endpoint], Pool], member: Member, env: Environment) -> None:
+    def __init__(
+        self,
+        pool_of: Callable[[Endpoint], Pool],
+        member: Member,
+        env: Environment,
+        prices: PriceList | None = None,
+    ) -> None:
+        self._prices = prices
         self._pool_of = pool_of
         self._member = member
         self._env = env
@@ -63,7 +74,9 @@ class LlmCompiler:
         models = [self._public(model) for model in router.models]
         virtual = [self._virtual(one) for one in router.virtual_models]
         routes = DEFAULT_ROUTES | dict(router.routes)
-        return ModelRouter(models, virtual, routes=routes, failover=self._failover())
+        found = ModelRouter(models, virtual, routes=routes, failover=self._failover())
+        found.prices = self._prices
+        return found
 
     def _public(self, model: LlmModel) -> PublicModel:
         matches = [[(one.name, one.kind, one.value) for one in entry] for entry in model.matches]
@@ -82,7 +95,9 @@ class LlmCompiler:
     def backend(self, backend: AiBackend, retry: Retry | None) -> ModelRouter:
         """Return the router of an `ai` backend, which has one entry for every model."""
         entry = self._entry(backend.name, backend.groups, retry)
-        return ModelRouter(routes=DEFAULT_ROUTES | dict(backend.routes), only=entry, failover=self._failover())
+        found = ModelRouter(routes=DEFAULT_ROUTES | dict(backend.routes), only=entry, failover=self._failover())
+        found.prices = self._prices
+        return found
 
     def _failover(self) -> RetryPlan | None:
         others = min(self._largest - 1, MAX_RETRIES)
@@ -145,6 +160,7 @@ class LlmCompiler:
         plan.authority = rewritten_authority(provider.endpoint)
         plan.request_steps = (
             *guard_steps(model.edits.guard, model.edits.enrichment, env),
+            *((PromptTokenStep(reply_of(RATE_LIMITED)),) if model.tokenize else ()),
             *before_auth(policies.auth),
             *steps.backend_request_steps(policies, env),
             *after_auth(provider),

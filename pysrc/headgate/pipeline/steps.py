@@ -150,6 +150,8 @@ def response_hold(policies: GatewayPolicies | BackendPolicies, env: Environment)
     found = buffer.compile_response(policies.buffer, env) if isinstance(policies, RoutePolicies) else None
     if found is None and policies.transformations and transformation.reads_response(policies.transformations, env):
         return ResponseHold(env.max_body)
+    if found is None and policies.transformations and transformation.reads_usage(policies.transformations, env):
+        return ResponseHold(env.max_body, usage_only=True)
     return found
 
 

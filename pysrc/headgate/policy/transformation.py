@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from headgate.ir.policy.transformation import Pairs, Transform, Transformation
 from headgate.policy.environment import Environment
 from headgate_engine.expr.program import Program
@@ -51,14 +53,24 @@ def compile_response(entries: tuple[Transformation, ...], env: Environment) -> S
     return _compile(entries, env, "response", "response")
 
 
-def reads_response(entries: tuple[Transformation, ...], env: Environment) -> bool:
-    """Whether a response has to be held back: its body is read or replaced."""
+def _response_programs(entries: tuple[Transformation, ...], env: Environment) -> Iterator[Program]:
     for entry in entries:
         half = entry.response
         if half is None:
             continue
         texts = [text for _, text in (*half.metadata, *half.add, *half.set)]
         texts += [text for text in (half.replace, half.body, entry.condition) if text is not None]
-        if half.body is not None or any(env.program(text, "response").needs_response_body for text in texts):
-            return True
-    return False
+        for text in texts:
+            yield env.program(text, "response")
+
+
+def reads_response(entries: tuple[Transformation, ...], env: Environment) -> bool:
+    """Whether a response has to be held back: its body is read or replaced."""
+    if any(entry.response is not None and entry.response.body is not None for entry in entries):
+        return True
+    return any(program.needs_response_body for program in _response_programs(entries, env))
+
+
+def reads_usage(entries: tuple[Transformation, ...], env: Environment) -> bool:
+    """Whether whole answers of models have to be held back: their tokens or their cost are read."""
+    return any(program.needs_usage for program in _response_programs(entries, env))

@@ -24,6 +24,9 @@ BUCKETS: dict[str, tuple[float, ...]] = {
         16777216,
         67108864,
     ),
+    "D": (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92),
+    "O": (0.001, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5),
+    "F": (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10),
 }
 
 
@@ -53,7 +56,12 @@ FAMILIES: tuple[Family, ...] = (
     Family("gw_downstream_sent_bytes_total", "counter", "Bytes of response bodies to clients."),
     Family("gw_upstream_connect_duration_seconds", "histogram", "Time to open a connection upstream.", "C"),
     Family("gw_upstream_call_duration_seconds", "histogram", "Time of calls to services, by what they are for.", "H"),
-    Family("gw_gen_ai_client_token_usage", "histogram", "Tokens per LLM request, by type.", "T"),
+    Family("gw_gen_ai_client_token_usage", "histogram", "Tokens of an LLM call as the provider counted, by type.", "T"),
+    Family("gw_gen_ai_client_cost_usd_total", "counter", "Cost of LLM calls by the cost catalog, in US dollars."),
+    Family("gw_gen_ai_server_request_duration", "histogram", "Seconds of a call to an LLM provider.", "D"),
+    Family("gw_gen_ai_server_time_to_first_token", "histogram", "Seconds to the first event of a stream.", "F"),
+    Family("gw_gen_ai_server_time_per_output_token", "histogram", "Seconds for a token behind the first event.", "O"),
+    Family("gw_cost_catalog_lookups_total", "counter", "Look-ups in the cost catalog, by what came of them."),
     Family("gw_mcp_requests_total", "counter", "MCP messages by method."),
     Family("gw_guardrail_checks_total", "counter", "Checks of guardrails, by phase and what came of them."),
     Family("gw_mcp_sessions", "gauge", "MCP sessions by backend, and by worker that knows them."),

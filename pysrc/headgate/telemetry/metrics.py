@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 
 from headgate.telemetry.families import FAMILIES, Family
 from headgate_engine.shared.histogram import HistogramValue, Sample
@@ -51,8 +52,16 @@ def _family_lines(family: Family, samples: list[Sample]) -> list[str]:
         if isinstance(sample.value, HistogramValue):
             lines += _histogram_lines(family.name, sample.labels, sample.value)
         else:
-            lines.append(f"{family.name}{_braces(sample.labels)} {sample.value}")
+            lines.append(f"{family.name}{_braces(sample.labels)} {_number(sample.value)}")
     return lines
+
+
+def _number(value: object) -> str:
+    """Return a value as text; sums of money exactly, without an exponent."""
+    if not isinstance(value, Decimal):
+        return str(value)
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _braces(labels: str) -> str:

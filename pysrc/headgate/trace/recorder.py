@@ -250,6 +250,11 @@ class Recorder:
         self.body_snapshot("llm request before translation", len(body or b""), (body or b"")[: self.body_limit])
 
     @safe
+    def llm_attempt_ended(self, attempt: LlmAttempt) -> None:
+        """Tell the record of an attempt: what was counted and what it cost."""
+        self.note("llm_attempt", attempt.record(), INFO if attempt.outcome == "answered" else WARN)
+
+    @safe
     def llm_chosen(self, attempt: LlmAttempt) -> None:
         """Tell provider, formats and model of the attempt that begins."""
         self._emit({"type": "llmRouteResolved", "provider": attempt.provider, "routeType": attempt.client_format})

@@ -33,6 +33,14 @@ def test_a_chat_request_tells_its_model_and_how_it_wants_the_answer() -> None:
     assert text[peek.object_end :] == b"}"
 
 
+def test_settings_that_are_no_settings_break_nothing() -> None:
+    peek = ChatPeek()
+    peek.peek(b'{"model":"m","seed":' + b"9" * 100_000 + b',"encoding_format":"' + b"x" * 1000 + b'","top_p":[1]}')
+    assert peek.params() is None
+    peek.peek(b'{"seed":7,"temperature":0.5,"encoding_format":"f\\u006coat","dimensions":null}')
+    assert peek.params() == {"seed": 7, "temperature": 0.5, "encoding_format": "float"}
+
+
 def test_a_model_is_replaced_in_place() -> None:
     text = b'{"a":"\\u00e9","model":"old\\n","b":[]}'
     peek = ChatPeek()

@@ -65,7 +65,7 @@ REFUSED = [
     ("name: a, provider: {bedrock: {region: EU}}, policies: {backendAuth: {key: k}}", "", "a region has"),
     ("name: a, provider: {vertex: {projectId: P_}}", "", "a project has"),
     ("name: a, provider: {vertex: {projectId: p, region: /x}}", "", "a region has"),
-    (ONE + ", tokenize: true", "", "not supported yet"),
+    (ONE + ", tokenize: 2", "", "tokenize"),
     (ONE, "ai: {promptGuard: {request: []}}", "0 entries, expected 1..8"),
     (ONE, "ai: {modelAliases: {'a*b': c}}", "model pattern"),
     (ONE, "ai: {transformations: {a: 'b('}}", "transformations.a"),

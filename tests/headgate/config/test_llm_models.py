@@ -141,7 +141,7 @@ REFUSED = [
     ("models: [{name: m, provider: azure, params: {azureResourceType: openAI}}]", "'azureResourceName' is required"),
     ("models: [{name: m, provider: openai, params: {azureApiVersion: v1}}]", "is for azure only"),
     ("models: [{name: m, provider: openai, transformation: {model: 'nope('}}]", "llm.models[0].transformation.model"),
-    ("models: [{name: m, provider: openai, params: {tokenize: true}}]", "not supported yet"),
+    ("models: [{name: m, provider: openai, params: {tokenize: 2}}]", "params.tokenize"),
     ("models: [{name: m, provider: openai, params: {baseUrl: 'http://h', hostOverride: 'h:1'}}]", "exclude"),
     ("models: [{name: m, provider: openai, params: {apiKey: k}, auth: {key: k}}]", "exclude each other"),
     (

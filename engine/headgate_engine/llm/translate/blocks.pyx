@@ -55,6 +55,7 @@ cdef class MessagesWriter(BlockWriter):
         if self.started:
             return 0
         self.started = True
+        self.answered = model or None
         self.kind = ""
         self.id = id if id else "msg_" + self.ident
         message = {
@@ -212,6 +213,7 @@ cdef class ResponsesWriter(BlockWriter):
         if self.started:
             return 0
         self.started = True
+        self.answered = model or None
         self.kind = ""
         self.id = id if id.startswith("resp_") else "resp_" + self.ident
         self._event("response.created", {"response": self._response("in_progress")})

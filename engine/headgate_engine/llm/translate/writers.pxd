@@ -18,6 +18,7 @@ cdef class Writer:
     cdef readonly bint started, finished
     cdef readonly Usage usage            # set by the reader whenever it learns more
     cdef readonly str fault_message      # None: no fault was told
+    cdef readonly str answered           # model that the provider named; None: none
     cdef list out
     cdef str ident, model, id
     cdef long long created

@@ -24,6 +24,9 @@ class Writer:
     @property
     def fault_message(self) -> str | None:
         """What the client was told when the stream broke."""
+    @property
+    def answered(self) -> str | None:
+        """The model that the provider named."""
     def take(self) -> bytes: ...
 
 class CompletionsWriter(Writer):

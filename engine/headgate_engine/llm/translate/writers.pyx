@@ -162,6 +162,7 @@ cdef class CompletionsWriter(Writer):
         if self.started:
             return 0
         self.started = self.first = True
+        self.answered = model or None
         self.id = id if id else "chatcmpl-" + self.ident
         head = {"id": self.id, "object": "chat.completion.chunk", "created": self.created,
                 "model": model if model else self.model}

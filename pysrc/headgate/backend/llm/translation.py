@@ -30,6 +30,12 @@ def _counts(usage: Usage | None) -> Counts | None:
     return usage.input, usage.output, usage.cached, usage.reasoning, usage.written
 
 
+def _model(answer: object) -> str | None:
+    """Return the model that a provider's whole reply names."""
+    name = (answer.get("model") or answer.get("modelVersion")) if isinstance(answer, dict) else None
+    return name if isinstance(name, str) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Translation:
     """`vendor`: name of the provider in telemetry. `guardrail`, `region`, `caching`: of Bedrock. `spell`: the model as
@@ -86,16 +92,20 @@ class Translation:
 
     def reply(
         self, body: bytes, asked: Asked, headers: dict[str, str]
-    ) -> tuple[int, bytes, Counts | None]:
-        """Return status and body of a whole 2xx reply for the client, and the tokens."""
+    ) -> tuple[int, bytes, Counts | None, str | None]:
+        """Return status and body of a whole 2xx reply for the client, the tokens, and the model that answered."""
         asked.response_headers = headers
+        counted: Usage | None = None
+        model: str | None = None
         try:
             answer: Any = load_json(body)
+            # The provider's own count, which stands even when the rest cannot be told.
+            counted, model = pairs.usage_of(self.pair.upstream, answer), _model(answer)
             told = self.pair.reply(answer, asked)
             text = dump_json(told)
         except (UpstreamGarbage, ValueError, RecursionError) as error:
-            return (*self.broken(str(error)), None)
-        return 200, text, _counts(pairs.usage_of(self.pair.client, told))
+            return (*self.broken(str(error)), _counts(counted), model)
+        return 200, text, _counts(counted or pairs.usage_of(self.pair.client, told)), model
 
     def error(self, status: int, body: bytes, asked: Asked | None) -> tuple[int, bytes]:
         """Return the provider's error as the client's format has it."""
@@ -111,6 +121,6 @@ class Translation:
         asked.response_headers = headers
         return self.pair.stream(asked)
 
-    def usage(self, stream: StreamConverter) -> Counts | None:
-        """Return the tokens of a stream so far."""
-        return _counts(stream.usage)
+    def usage(self, stream: StreamConverter) -> tuple[Counts | None, str | None]:
+        """Return the tokens of a stream so far, and the model that answers."""
+        return _counts(stream.usage), stream.model

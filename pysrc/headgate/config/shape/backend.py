@@ -160,7 +160,7 @@ AI_NAMED: Final = Object(
         "hostOverride": maybe(TARGET),
         "pathOverride": maybe(UPSTREAM_PATH),
         "pathPrefix": maybe(UPSTREAM_PATH),
-        "tokenize": later(optional(BOOL), False),
+        "tokenize": optional(BOOL),
         "streamTimeouts": maybe(STREAM_TIMEOUTS),
         "policies": maybe(BACKEND_POLICIES),
     },

@@ -81,7 +81,7 @@ PARAMS: Final = Object(
         "hostOverride": deprecated(maybe(TARGET)),
         "pathOverride": deprecated(maybe(UPSTREAM_PATH)),
         "pathPrefix": deprecated(maybe(UPSTREAM_PATH)),
-        "tokenize": later(optional(BOOL), False),
+        "tokenize": optional(BOOL),
         "awsRegion": maybe(STRING),
         "vertexRegion": maybe(STRING),
         "vertexProject": maybe(STRING),

@@ -180,7 +180,7 @@ PROCESS: Final = Object(
             {},
         ),
         "localXdsPath": later(maybe(STRING)),
-        "modelCatalog": later(maybe(ListOf(CATALOG_SOURCE)), []),
+        "modelCatalog": maybe(ListOf(CATALOG_SOURCE)),
         "database": later(maybe(DATABASE)),
         "storage": maybe(
             Object(

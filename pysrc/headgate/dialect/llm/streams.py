@@ -58,6 +58,11 @@ class StreamConverter:
         return self._writer.usage
 
     @property
+    def model(self) -> str | None:
+        """The model that the provider named."""
+        return self._writer.answered
+
+    @property
     def failed(self) -> str | None:
         """Why the stream is broken."""
         return (self._writer.fault_message or "the stream is broken") if self._reader.failed else None

@@ -1,0 +1,1 @@
+# No C face: READERS gives expressions their `llm.*`.

@@ -1,0 +1,131 @@
+"""What expressions see of an LLM request and its answer: `llm.*`. Reference: `llm.md` 7.3, `traffic.md` 10.2."""
+
+from headgate_engine.context.request cimport RequestContext, Usage
+from headgate_engine.expr.values cimport Duration
+from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall, cost_until_now, per_token_ns
+from headgate_engine.llm.prices cimport Cost
+
+from headgate_engine.expr.values import NoSuchKey
+
+# What is known only at the end of an answer: a step that reads one of them waits for it.
+AT_THE_END = frozenset(f"llm.{name}" for name in (
+    "inputTokens", "outputTokens", "totalTokens", "reasoningTokens", "cachedInputTokens", "cacheCreationInputTokens",
+    "providerInputTokens", "providerTotalTokens", "inputTextTokens", "inputImageTokens", "inputAudioTokens",
+    "outputTextTokens", "outputImageTokens", "outputAudioTokens", "responseModel", "serviceTier", "cost", "costRates"))
+
+
+cdef object _missing(str name):
+    raise NoSuchKey(f"no such key: {name}")
+
+
+def _counted(name):
+    """A reader of a count of Usage."""
+    def read(RequestContext ctx):
+        count = -1 if ctx.usage is None else getattr(ctx.usage, name)
+        return count if count >= 0 else _missing(name)
+    return read
+
+
+def _input(RequestContext ctx):
+    """Caches included; before the provider has counted, our estimate where there is one."""
+    if ctx.usage is not None and ctx.usage.input_tokens >= 0:
+        return ctx.usage.input_tokens
+    if ctx.llm is not None and (<LlmCall>ctx.llm).estimated > 0:
+        return (<LlmCall>ctx.llm).estimated
+    return _missing("inputTokens")
+
+
+def _total(RequestContext ctx):
+    cdef Usage usage = ctx.usage
+    if usage is None or usage.input_tokens < 0:
+        return _missing("totalTokens")
+    return usage.input_tokens + max(usage.output_tokens, 0)
+
+
+def _requested_model(RequestContext ctx):
+    return _missing("requestModel") if ctx.requested_model is None else ctx.requested_model.decode("utf-8", "replace")
+
+
+def _provider(RequestContext ctx):
+    return _missing("provider") if ctx.provider is None else ctx.provider.decode("utf-8", "replace")
+
+
+def _response_model(RequestContext ctx):
+    model = None if ctx.llm is None else (<LlmCall>ctx.llm).response_model
+    return _missing("responseModel") if model is None else model.decode("utf-8", "replace")
+
+
+def _service_tier(RequestContext ctx):
+    tier = None if ctx.llm is None else (<LlmCall>ctx.llm).service_tier
+    return _missing("serviceTier") if tier is None else tier.decode("utf-8", "replace")
+
+
+def _streaming(RequestContext ctx):
+    return _missing("streaming") if ctx.llm is None else bool((<LlmCall>ctx.llm).streaming)
+
+
+def _params(RequestContext ctx):
+    if ctx.llm is None:
+        return _missing("params")
+    return (<LlmCall>ctx.llm).params or {}
+
+
+cdef LlmAttempt last_attempt(RequestContext ctx):
+    cdef LlmCall call = <LlmCall>ctx.llm
+    if call is None:
+        return None
+    if call.attempt is not None:
+        return call.attempt
+    return None if call.attempts is None else <LlmAttempt>call.attempts[len(call.attempts) - 1]
+
+
+def _first_token(RequestContext ctx):
+    cdef LlmAttempt attempt = last_attempt(ctx)
+    if attempt is None or not attempt.streaming or not attempt.first_event_ns:
+        return _missing("timeToFirstToken")
+    return Duration(attempt.first_event_ns - attempt.started_ns)
+
+
+def _per_token(RequestContext ctx):
+    cdef LlmAttempt attempt = last_attempt(ctx)
+    if attempt is None or not attempt.streaming or not attempt.ended_ns or per_token_ns(attempt) < 0:
+        return _missing("timePerOutputToken")
+    return Duration(per_token_ns(attempt))
+
+
+def _cost(RequestContext ctx):
+    cdef Cost cost = cost_until_now(ctx)
+    return _missing("cost") if cost is None else cost.dollars()
+
+
+def _rates(RequestContext ctx):
+    cdef Cost cost = cost_until_now(ctx)
+    return _missing("costRates") if cost is None else cost.rates.told()
+
+
+READERS = {
+    "llm.requestModel": _requested_model,
+    "llm.provider": _provider,
+    "llm.inputTokens": _input,
+    "llm.outputTokens": _counted("output_tokens"),
+    "llm.cachedInputTokens": _counted("cached_tokens"),
+    "llm.reasoningTokens": _counted("reasoning_tokens"),
+    "llm.totalTokens": _total,
+    "llm.cacheCreationInputTokens": _counted("cache_write_tokens"),
+    "llm.providerInputTokens": _counted("provider_input_tokens"),
+    "llm.providerTotalTokens": _counted("provider_total_tokens"),
+    "llm.inputTextTokens": _counted("input_text_tokens"),
+    "llm.inputImageTokens": _counted("input_image_tokens"),
+    "llm.inputAudioTokens": _counted("input_audio_tokens"),
+    "llm.outputTextTokens": _counted("output_text_tokens"),
+    "llm.outputImageTokens": _counted("output_image_tokens"),
+    "llm.outputAudioTokens": _counted("output_audio_tokens"),
+    "llm.responseModel": _response_model,
+    "llm.serviceTier": _service_tier,
+    "llm.streaming": _streaming,
+    "llm.params": _params,
+    "llm.timeToFirstToken": _first_token,
+    "llm.timePerOutputToken": _per_token,
+    "llm.cost": _cost,
+    "llm.costRates": _rates,
+}

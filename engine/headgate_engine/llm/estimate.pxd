@@ -1,0 +1,12 @@
+# How many tokens a prompt has, about: for limits that must decide before a provider has counted.
+
+from headgate_engine.context.request cimport Reply
+
+from libc.stdint cimport int64_t
+
+# Of a UTF-8 text.
+cdef int64_t text_tokens(const char* p, Py_ssize_t n) noexcept nogil
+# Of a request in a client format; 0 for a body that is no JSON object.
+cdef int64_t prompt_tokens(str format, bytes body) except -1
+# The answer to a count_tokens request where the provider cannot be asked (`llm.md` 3.8).
+cdef Reply estimate_of(bytes body)

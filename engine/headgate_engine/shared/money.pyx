@@ -1,0 +1,43 @@
+"""Sums of money in shared memory; see money.pxd."""
+
+from libc.stdint cimport int64_t
+
+from headgate_engine.shared.counters cimport HG_GET
+from headgate_engine.shared.segment cimport SLOT_MONEY, Segment
+
+import struct
+from decimal import Decimal
+
+
+cdef class Money:
+    def __init__(self, Segment segment not None, bytes key not None):
+        self.slot = <MoneySlot*>segment.slot(key, SLOT_MONEY, sizeof(MoneySlot))
+        self.segment = segment
+
+    @staticmethod
+    def overflow(Segment segment not None):
+        """The sum of everything that finds no room."""
+        cdef Money money = Money.__new__(Money)
+        money.slot = <MoneySlot*>segment.overflow(SLOT_MONEY, b"", sizeof(MoneySlot), NULL)
+        money.segment = segment
+        return money
+
+    def add(self, int64_t picos):
+        if picos < 0:
+            raise ValueError("a sum never falls")
+        self.pay(picos)
+
+    @property
+    def value(self):
+        return dollars(int(HG_GET(&self.slot.micros)) * 1000000 + int(HG_GET(&self.slot.picos)))
+
+
+def dollars(picos):
+    """An exact number of dollars."""
+    return Decimal(picos).scaleb(-12)
+
+
+def slot_dollars(bytes raw not None):
+    """The sum in a copy of a slot."""
+    micros, picos = struct.unpack("=qq", raw)
+    return dollars(micros * 1000000 + picos)

@@ -1,0 +1,75 @@
+"""`gwctl catalog import`: a cost catalog from the models.dev data set."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+
+import click
+
+from headgate.dialect.llm import models_dev
+
+
+def _read(source: str) -> bytes:
+    if "://" in source:
+        raise click.ClickException("--source is a file: download https://models.dev/api.json first")
+    try:
+        if source == "-":
+            return sys.stdin.buffer.read()
+        with open(source, "rb") as stream:
+            return stream.read()
+    except OSError as error:
+        raise click.ClickException(f"cannot read {source!r}: {error.strerror}") from None
+
+
+def _write(path: str, text: str) -> None:
+    """Replace the file at once: a gateway that watches it must not see half of it."""
+    folder = os.path.dirname(os.path.abspath(path))
+    name = None
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=folder, prefix=".catalog", delete=False, encoding="utf-8") as new:
+            name = new.name
+            new.write(text)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except OSError as error:
+        if name is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+        raise click.ClickException(f"cannot write {path!r}: {error.strerror}") from None
+
+
+@click.command("import")
+@click.option("--source", required=True, metavar="FILE", help="The data set's api.json; - for standard input.")
+@click.option("--providers", metavar="LIST", default="", help="Only these providers, with commas between them.")
+@click.option("--legacy", is_flag=True, help="Deprecated models too.")
+@click.option("--pretty", is_flag=True, help="With line breaks.")
+@click.option("-o", "--out", metavar="FILE", help="Where the catalog is written  [default: standard output].")
+def import_(source: str, providers: str, legacy: bool, pretty: bool, out: str | None) -> None:
+    """Turn the models.dev data set into a cost catalog for `config.modelCatalog`.
+
+    \b
+    Examples:
+      gwctl catalog import --source api.json -o prices.json
+      gwctl catalog import --source api.json --providers openai,google --pretty
+    """
+    wanted = [name.strip() for name in providers.split(",") if name.strip()]
+    try:
+        found = models_dev.read(_read(source), wanted, legacy=legacy)
+    except models_dev.NotTheDataSet as error:
+        raise click.ClickException(f"{source}: {error}") from None
+    if not found.models:
+        raise click.ClickException(f"{source}: no model has a price")
+    text = models_dev.document(found.catalog, pretty=pretty)
+    if out is None or out == "-":
+        click.echo(text, nl=False)
+    else:
+        _write(out, text)
+    told = f"{found.models} models of {len(found.catalog)} providers; without a price: {found.skipped}"
+    if found.left_out:
+        told += f"; deprecated, left out: {found.left_out}"
+    if found.rounded:
+        told += f"; rounded to six decimals: {found.rounded}"
+    click.echo(told, err=True)

@@ -1,0 +1,18 @@
+"""What models cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceCatalog:
+    """The merged catalogs of `config.modelCatalog`.
+
+    `document` is the text of headgate.dialect.llm.catalog.compact(), None when no source could be read. `version`
+    identifies its prices. `files`: absolute paths of those that were read.
+    """
+
+    document: str | None
+    version: str = ""
+    files: tuple[str, ...] = ()

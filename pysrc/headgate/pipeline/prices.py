@@ -1,0 +1,40 @@
+"""The cost catalog as the engine looks it up."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from headgate.ir.price_catalog import PriceCatalog
+from headgate.telemetry.metrics import series_key
+from headgate_engine.llm.prices import STATUSES, PricedModel, PriceList, Rates
+from headgate_engine.shared.counters import Counter
+from headgate_engine.shared.segment import Segment, SegmentFull
+
+LOOKUPS: Final = "gw_cost_catalog_lookups_total"
+
+
+def _priced(model: dict[str, Any]) -> PricedModel:
+    base = Rates(model["rates"])
+    return PricedModel(base, [(over, Rates(rates, base)) for over, rates in model["tiers"]])
+
+
+def _counter(segment: Segment, status: str) -> Counter:
+    try:
+        return Counter(segment, series_key(LOOKUPS, {"status": status}))
+    except SegmentFull:
+        return Counter.overflow(segment)
+
+
+def price_list(catalog: PriceCatalog | None, segment: Segment) -> PriceList | None:
+    """Return the prices, None when no catalog is configured; look-ups are counted in `segment`."""
+    if catalog is None:
+        return None
+    counters = {status: _counter(segment, status) for status in STATUSES}
+    if catalog.document is None:
+        return PriceList(None, "", counters)
+    providers = {
+        name: {model: _priced(told) for model, told in models.items()}
+        for name, models in json.loads(catalog.document).items()
+    }
+    return PriceList(providers, catalog.version, counters)
