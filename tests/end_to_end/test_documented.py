@@ -68,6 +68,8 @@ CASES: dict[str, list[Case]] = {
     "requestMirror": [Case(200, seen_path="/api/x")],
     "timeout and retry": [Case(200, seen={"x-retry-attempt": []})],
     "backendAuth": [Case(200, "/a?b=c", seen_path="/a?b=c&key=backend-key", seen={"x-tenant-key": ["tenant-7"]})],
+    # The echo of these tests knows no CONNECT.
+    "Through a proxy: backendTunnel": [Case(503, text="upstream call failed: the proxy refused the tunnel with status 501")],
     "health and sessionAffinity": [Case(200, headers={"x-user": "ada"})],
     "Access log and metric labels": [Case(200)],
 }  # fmt: skip
@@ -94,7 +96,7 @@ def test_an_example_does_what_it_says(title: str, gateway: Any, echo: int) -> No
     text = BLOCKS[title].replace("port: 3000", "port: {port}").replace("127.0.0.1:8080", f"127.0.0.1:{echo}")
     # Places that do not exist here: the services' workloads, and providers on the Internet.
     text = re.sub(r"10\.0\.0\.\d", "127.0.0.1", text).replace("{80: 8080}", f"{{80: {echo}}}")
-    text = text.replace("https://idp.example", "http://127.0.0.1:1")
+    text = text.replace("https://idp.example", "http://127.0.0.1:1").replace("proxy.corp.example:3128", f"127.0.0.1:{echo}")
     settings = ""
     if "config:" in text:
         # The rig writes a `config` of its own.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import trustme
+from tests.end_to_end.asking import ask
 
 CONFIG = """
 gateways:
@@ -104,6 +105,7 @@ def tls_upstream(authority: trustme.CA, host: str) -> int:
             body = f"secure {self.headers['host']}".encode()
             self.send_response(200)
             self.send_header("content-length", str(len(body)))
+            self.send_header("x-connection", str(self.client_address[1]))
             self.end_headers()
             self.wfile.write(body)
 
@@ -151,6 +153,13 @@ def test_backends_are_verified_as_configured(gateway, authority, tmp_path) -> No
         status, body = running.fetch(f"{running.url}{path}")
         assert status == 503, path
         assert "upstream call failed" in body
+
+
+def test_connections_are_kept(gateway, authority, tmp_path) -> None:
+    port = tls_upstream(authority, "localhost")
+    running = gateway(BACKEND.replace("BACKEND", str(port)).replace("FOLDER", str(tmp_path)))
+    used = [ask(running, path="/trusted").headers["x-connection"] for _ in range(8)]
+    assert len(set(used)) == 1
 
 
 def test_a_certificate_that_does_not_fit_its_key_is_a_configuration_error(authority, tmp_path) -> None:

@@ -163,7 +163,7 @@ cdef class UpstreamConnection(ClientStream):
         """Gives the connection back before the sink hears of the end, so that the next call may use it."""
         self.sink = None
         self.tail_len = 0
-        if self.codec.reusable() and not self.wire.queued and self.codec.buffered() == 0 and self.alive():
+        if self.codec.reusable() and self.wire.drained() and self.codec.buffered() == 0 and self.alive():
             self.codec.start_next_cycle()
             self.wire.resume_wire()
             self.home.connection_idle(self)

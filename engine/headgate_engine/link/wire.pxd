@@ -19,6 +19,8 @@ cdef class Wire(Timer):
     cdef int attach(self, transport) except -1
     # Writes `out` then `tail`; clears `out`. Returns a WriteResult (contract.pxd).
     cdef int write_out(self, ByteBuffer out, const char* tail, Py_ssize_t tail_len) except -1
+    # All that was written has left for the kernel.
+    cdef bint drained(self) except -1
     # Nothing waits in the socket to be read, as far as anyone can tell.
     cdef bint quiet(self) except -1
     cdef int pause_wire(self) except -1

@@ -121,6 +121,10 @@ cdef class Wire(Timer):
         self.queued = self.transport.get_write_buffer_size() > 0
         return WRITE_QUEUED if self.queued else WRITE_DONE
 
+    cdef bint drained(self) except -1:
+        # Under TLS the loop tells of an empty queue one turn late, often behind the answer to what was in it.
+        return not self.queued or self.transport is not None and self.transport.get_write_buffer_size() == 0
+
     cdef bint quiet(self) except -1:
         cdef char byte
         cdef int fd = self.fd

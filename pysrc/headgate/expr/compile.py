@@ -427,8 +427,9 @@ def folded(found: Typed) -> Typed:
         return found
     if value is None:
         return Typed(Const(None), "null")
-    name = cel_type(value).name
-    return Typed(Const(value), checks.KINDS.get(name, DYN))
+    # What only its value tells is not known to the checker: other implementations let such expressions load.
+    kind = found.kind if found.kind == DYN else checks.KINDS.get(cel_type(value).name, DYN)
+    return Typed(Const(value), kind)
 
 
 def _ident(tree: Part) -> str | None:

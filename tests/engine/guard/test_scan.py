@@ -6,7 +6,7 @@ import time
 
 import pytest
 import re_guard
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from headgate_engine.guard.edits import apply_edits
@@ -113,6 +113,8 @@ def test_several_rules_are_as_good_as_one_after_the_other(text: bytes) -> None:
     one_by_one = text
     for name in names:
         one_by_one = builtins(name).mask(one_by_one)
+    # A word that tells what the number behind it is may stand within a match of another rule: only a scan at once sees it.
+    assume(all(text.lower().count(word) == one_by_one.lower().replace(b"<ssn>", b"").count(word) for word in (b"ssn", b"social")))
     assert builtins(*names).mask(text) == one_by_one
 
 
