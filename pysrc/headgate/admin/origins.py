@@ -8,6 +8,7 @@ Metadata), and host names that a foreign name server could point at this port ar
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Collection
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -17,6 +18,11 @@ ALLOWED: Final = frozenset(
 )
 METHODS: Final = "GET, POST, PUT, DELETE, OPTIONS"
 Headers = tuple[tuple[str, str], ...]
+
+
+def development(served: Collection[int]) -> frozenset[str]:
+    """Return the origins of pages under development. `served`: ports of the gateway, whose pages are of backends."""
+    return frozenset(one for one in ALLOWED if urlsplit(one).port not in served)
 
 
 def is_local_name(host: str) -> bool:
@@ -58,10 +64,10 @@ def _same(origin: str, host: str) -> bool:
         return False
 
 
-def cors(headers: dict[str, str]) -> Headers:
+def cors(headers: dict[str, str], allowed: frozenset[str] = ALLOWED) -> Headers:
     """Return the fields that let a page of the list read the answer; none for everybody else."""
     origin = headers.get("origin")
-    if origin not in ALLOWED:
+    if origin not in allowed:
         return ()
     return (
         ("access-control-allow-origin", origin),
@@ -71,12 +77,12 @@ def cors(headers: dict[str, str]) -> Headers:
     )
 
 
-def preflight(method: str, headers: dict[str, str]) -> Headers | None:
+def preflight(method: str, headers: dict[str, str], allowed: frozenset[str] = ALLOWED) -> Headers | None:
     """Return the fields that answer a preflight of a page of the list; None: it is none."""
-    if method != "OPTIONS" or "access-control-request-method" not in headers or not cors(headers):
+    if method != "OPTIONS" or "access-control-request-method" not in headers or not cors(headers, allowed):
         return None
     return (
-        *cors(headers),
+        *cors(headers, allowed),
         ("access-control-allow-methods", METHODS),
         ("access-control-allow-headers", "content-type, authorization, x-requested-with"),
         ("access-control-max-age", "3600"),

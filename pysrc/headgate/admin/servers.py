@@ -29,7 +29,7 @@ class AdminServers:
             ipaddress.ip_address(host).is_loopback for host in settings.admin.hosts
         )
         servers = (
-            ("admin", settings.admin, WebServer(admin_rows(self._running), guarded=True, check_host=loopback)),
+            ("admin", settings.admin, WebServer(admin_rows(self._running), self._ports, check_host=loopback)),
             ("stats", settings.stats, WebServer(stats_rows(self._running))),
             ("readiness", settings.readiness, WebServer(readiness_rows(self._running))),
         )
@@ -45,6 +45,9 @@ class AdminServers:
             if name == "admin" and address.hosts:
                 logger.info("admin page", extra={"url": page_url(address)})
         self._running.pending.clear()
+
+    def _ports(self) -> frozenset[int]:
+        return frozenset(bind.port for bind in self._running.gateway.binds)
 
     def stop_accepting(self) -> None:
         """Close the ports; what is open goes on."""

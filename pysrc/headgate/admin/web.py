@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
@@ -87,11 +87,13 @@ class Row(NamedTuple):
 class WebServer:
     """Serves a table of endpoints.
 
-    `guarded`: foreign pages are kept out (admin/origins). `check_host`: so are names that DNS rebinding could point at
-    this port; only for addresses of the machine itself, others may have any name.
+    `guarded`: foreign pages are kept out (admin/origins); it tells the gateway's own ports. `check_host`: so are names
+    that DNS rebinding could point at this port; only for addresses of the machine itself, others may have any name.
     """
 
-    def __init__(self, rows: tuple[Row, ...], guarded: bool = False, check_host: bool = False) -> None:
+    def __init__(
+        self, rows: tuple[Row, ...], guarded: Callable[[], Collection[int]] | None = None, check_host: bool = False
+    ) -> None:
         self._rows = rows
         self._guarded = guarded
         self._check_host = check_host
@@ -204,18 +206,20 @@ class WebServer:
         rows = [row for row in self._rows if row.fits(request.path)]
         if self._check_host and not origins.is_local_name(request.host):
             return Answer(421, b"the admin server answers to localhost and addresses only\n")
-        if not self._guarded:
+        if self._guarded is None:
             return await self._dispatch(rows, request)
         if any(row.own for row in rows):
             refused = _refused(request)
             return await self._dispatch(rows, request) if refused is None else refused
-        allowed = origins.preflight(request.method, request.headers)
-        if allowed is not None:
-            return Answer(200, content_type="", headers=allowed)
-        if origins.is_foreign(request.headers, request.host, any(row.page for row in rows)):
+        # Almost no request has an origin.
+        allowed = origins.development(self._guarded()) if "origin" in request.headers else origins.ALLOWED
+        preflight = origins.preflight(request.method, request.headers, allowed)
+        if preflight is not None:
+            return Answer(200, content_type="", headers=preflight)
+        if origins.is_foreign(request.headers, request.host, any(row.page for row in rows), allowed):
             return Answer(403, FOREIGN)
         answer = await self._dispatch(rows, request)
-        return answer._replace(headers=(*answer.headers, *origins.cors(request.headers)))
+        return answer._replace(headers=(*answer.headers, *origins.cors(request.headers, allowed)))
 
     async def _dispatch(self, rows: list[Row], request: Request) -> Answer | Stream:
         if not rows:

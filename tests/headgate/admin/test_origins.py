@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.admin.origins import cors, is_foreign, is_local_name, preflight
+from headgate.admin.origins import cors, development, is_foreign, is_local_name, preflight
 
 
 @pytest.mark.parametrize(
@@ -74,3 +74,11 @@ def test_its_preflight_is_answered_and_nobody_else_s() -> None:
     assert preflight("OPTIONS", {**asking, "origin": "http://evil.example"}) is None
     assert preflight("POST", asking) is None
     assert preflight("OPTIONS", {"origin": "http://localhost:3000"}) is None
+
+
+def test_pages_that_the_gateway_serves_are_not_those_under_development() -> None:
+    asking = {"origin": "http://127.0.0.1:3000", "access-control-request-method": "POST"}
+    assert preflight("OPTIONS", asking, development((8080,))) is not None
+    assert preflight("OPTIONS", asking, development((8080, 3000))) is None
+    assert cors(asking, development((3000,))) == ()
+    assert is_foreign(asking, "localhost:15000", False, development((3000,)))
