@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import anthropic
+import boto3
 import botocore.config
-import botocore.session
 import openai
 import pytest
 from google import genai
@@ -74,8 +74,7 @@ class Scene:
         base = self.running.url
         self.openai = openai.OpenAI(base_url=f"{base}/v1", api_key="CANARY-client", max_retries=0)
         self.anthropic = anthropic.Anthropic(base_url=base, api_key="CANARY-client", max_retries=0)
-        # What boto3.client("bedrock-runtime") is made of, without its shared session.
-        self.bedrock = botocore.session.Session().create_client(
+        self.bedrock = boto3.session.Session().client(
             "bedrock-runtime", region_name="ap-south-1", endpoint_url=base, aws_access_key_id="AKIACLIENT",
             aws_secret_access_key="CANARY-client", aws_session_token="CANARY-client",
             config=botocore.config.Config(retries={"total_max_attempts": 1}),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import anthropic
-import botocore.session
+import boto3
 import httpx
 import openai
 import pytest
@@ -173,7 +173,7 @@ def test_pictures_of_google_s_client(rig: Rig) -> None:
 
 def test_pictures_of_amazon_s_client(rig: Rig) -> None:
     provider = rig.answers("aws")
-    client = botocore.session.Session().create_client(
+    client = boto3.session.Session().client(
         "bedrock-runtime", region_name="eu-west-1", endpoint_url=rig.running.url, aws_access_key_id="A",
         aws_secret_access_key="s", config=Config(retries={"max_attempts": 0}),
     )  # fmt: skip
