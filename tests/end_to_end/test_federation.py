@@ -104,6 +104,19 @@ def test_initialize_tells_of_all(pair: Any) -> None:
     assert result["instructions"].endswith("\n\n[a]\nI am a.\n\n[b.2]\nI am b.")
 
 
+def test_tasks_lead_back_to_their_target(pair: Any) -> None:
+    raw = Raw(pair)
+    for target, name in (("a", "a"), ("b.2", "b")):
+        begun = raw.ask("tools/call", name=f"{target}_log", arguments={}, task={"ttl": 60000})["result"]
+        task = begun["task"]["taskId"]
+        assert task == f"{target}+t+{name}"
+        assert raw.ask("tasks/get", taskId=task)["result"] == {"taskId": task, "status": "completed"}
+        assert raw.ask("tasks/result", taskId=task)["result"]["content"][0]["text"] == f"{name} did t+{name}"
+        assert raw.ask("tasks/cancel", taskId=task)["result"] == {"taskId": task, "status": "cancelled"}
+    for method in ("tasks/get", "tasks/result", "tasks/cancel"):
+        assert raw.ask(method, taskId="c+t")["error"]["message"] == "Unknown task: c+t"
+
+
 def test_lists_are_whole_and_named_after_their_target(pair: Any) -> None:
     raw = Raw(pair)
     tools = ["ask", "roots", "exit", "log", "change", "numbers", "later"]

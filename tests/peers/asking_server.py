@@ -75,6 +75,12 @@ def result(method: str, params: dict[str, Any], request: Any) -> dict[str, Any] 
         if page + 3 < len(names):
             found["nextCursor"] = str(page + 3)
         return found
+    if method == "tools/call" and "task" in params:
+        return {"task": {"taskId": f"t+{NAME}", "status": "working", "ttl": None}}
+    if method in ("tasks/get", "tasks/cancel"):
+        return {"taskId": params["taskId"], "status": "completed" if method == "tasks/get" else "cancelled"}
+    if method == "tasks/result":
+        return text(f"{NAME} did {params['taskId']}")
     if method == "tools/call":
         return call(params["name"], params.get("arguments") or {}, request)
     if method == "resources/list":
