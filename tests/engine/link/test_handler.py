@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 from rig import GET, MS, Rig, on_rig
@@ -45,6 +46,44 @@ async def test_a_stream_arrives_in_its_pieces(rig: Rig) -> None:
     client = await rig.client()
     for _ in range(2):
         assert (await client.ask(GET)).body == b"one two"
+
+
+@on_rig()
+async def test_a_call_is_freed_at_its_end(rig: Rig) -> None:
+    """Thousands of rings a second would be the garbage collector's to find, in pauses of many milliseconds."""
+
+    class Note:
+        def __init__(self, call: HandlerCall) -> None:
+            self.call = call
+            self.told: list[int] = []
+
+        def ended(self, status: int, last: bytes) -> None:
+            self.told.append(status)
+
+    notes: list[list[int]] = []
+
+    async def handle(call: HandlerCall) -> None:
+        call.note = Note(call)
+        notes.append(call.note.told)
+        call.reply(200, (), b"done")
+
+    def alive() -> int:
+        return sum(type(one) in (HandlerCall, Note) for one in gc.get_objects())
+
+    serve(rig, handle)
+    client = await rig.client()
+    gc.collect()
+    gc.disable()
+    try:
+        before = alive()
+        for _ in range(5):
+            assert (await client.ask(GET)).body == b"done"
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert alive() == before
+    finally:
+        gc.enable()
+    assert notes == [[200]] * 5
 
 
 @on_rig()
