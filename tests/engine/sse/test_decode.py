@@ -141,8 +141,8 @@ def test_time_is_linear_whatever_the_line_ends(unit: bytes) -> None:
             best = min(best, time.perf_counter() - begun)
         return best
 
-    # Eight times the bytes: about eight times as long, sixty-four when it is quadratic.
-    assert seconds(160_000) < 30 * seconds(20_000) + 0.002
+    # Eight times the bytes: about eight times as long, sixty-four when it is quadratic. Other programs may take a turn away.
+    assert any(seconds(160_000) < 30 * seconds(20_000) + 0.002 for _ in range(5))
 
 
 PIECES = st.sampled_from(
