@@ -3,8 +3,8 @@
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.link.contract cimport ClientStream, ServerStream
-from headgate_engine.link.forward cimport (
-    STAGE_DONE, STAGE_GATEWAY_STEPS, STAGE_RESPONSE, STAGE_ROUTE_STEPS, Exchange)
+from headgate_engine.link.exchange cimport STAGE_DONE, STAGE_GATEWAY_STEPS, STAGE_RESPONSE, STAGE_ROUTE_STEPS
+from headgate_engine.link.forward cimport Exchange
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.llm.attempt cimport LlmCall

@@ -1,0 +1,4 @@
+from headgate_engine.link.answer import Answering
+
+class Attempting(Answering):
+    """One attempt at a backend."""

@@ -1,0 +1,266 @@
+"""One attempt at a backend; see attempt.pxd."""
+
+from libc.stdint cimport int64_t, uint32_t
+from libc.string cimport memcmp
+
+from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_UPGRADE, MessageHead, recycle_head
+from headgate_engine.context.mark cimport mark_head
+from headgate_engine.context.request cimport BODY_WHOLE, RequestContext
+from headgate_engine.http1.codec cimport BODY_CHUNKED, BODY_LENGTH, BODY_NONE
+from headgate_engine.link.answer cimport Answering
+from headgate_engine.link.contract cimport WRITE_QUEUED, ClientStream
+from headgate_engine.link.endpoints cimport Endpoint, EndpointSet
+from headgate_engine.link.exchange cimport (
+    STAGE_BACKEND, STAGE_CONNECT, STAGE_DONE, STAGE_FORWARD, STAGE_RESPONSE, STAGE_TUNNEL, with_detail)
+from headgate_engine.link.pool cimport Pool
+from headgate_engine.link.reasons cimport (
+    REPLY_REQUEST_TIMEOUT, REPLY_UPSTREAM_FAILED, REPLY_UPSTREAM_PROTOCOL, REPLY_UPSTREAM_TIMEOUT)
+from headgate_engine.link.timers cimport monotonic_ns
+from headgate_engine.llm.attempt cimport end_attempt
+from headgate_engine.plan.retry cimport REPLAY_LIMIT
+from headgate_engine.wire.buffer cimport ByteBuffer
+
+
+cdef class Attempting(Answering):
+    # -- connect -------------------------------------------------------------------------------------------------------
+    cdef int _connect(self, bint fresh) except -1:
+        cdef RequestContext ctx = self.ctx
+        cdef bint has_body = ctx.head.content_length > 0 or ctx.head.flags & HEAD_CHUNKED
+        self.stage = STAGE_CONNECT
+        ctx.attempts += 1
+        ctx.endpoint = (<Pool>self.pool).endpoint
+        self._start_attempt()
+        # Only what cannot be sent twice is worth a look at the socket before it is used again.
+        (<Pool>self.pool).acquire(self, fresh, has_body or not is_idempotent(ctx.head))
+        return 0
+
+    cdef bint _pick_endpoint(self) except -1:
+        """Takes another endpoint than the attempt before it, where there is one; False without any."""
+        cdef Endpoint endpoint = (<EndpointSet>self.backend.endpoints).pick(self.ctx, self.endpoint)
+        if endpoint is None:
+            return False
+        self.endpoint = endpoint
+        self.judged = self.left = False
+        self.pool = endpoint.pool
+        endpoint.begin()
+        return True
+
+    cdef int _start_attempt(self) except -1:
+        cdef int64_t timeout = self.backend.request_timeout_ns or self.route.backend_timeout_ns
+        self.attempt_started = monotonic_ns()
+        if self.ctx.upstream_started_ns == 0:
+            self.ctx.upstream_started_ns = self.attempt_started
+        if timeout:
+            self.attempt_deadline = self.attempt_started + timeout
+            self._arm()
+        return 0
+
+    cdef int on_connected(self, ClientStream stream) except -1:
+        self.upstream = stream
+        self.stage = STAGE_FORWARD
+        self._send_request()
+        if self.upstream is None:
+            return 0
+        if not self.request_done:
+            self.client.resume_request()
+        return self.on_request_flush()
+
+    cdef int on_connect_failed(self, bint timed_out, str detail) except -1:
+        if self.stage != STAGE_CONNECT:
+            return 0
+        self.ctx.error = detail
+        self._note("timeout" if timed_out else "failed")
+        self._endpoint_failed()
+        if self._retry():
+            return 0
+        if timed_out:
+            return self.respond(self.worker.reply(REPLY_UPSTREAM_TIMEOUT))
+        return self.respond(with_detail(self.worker.reply(REPLY_UPSTREAM_FAILED), detail))
+
+    # -- request -------------------------------------------------------------------------------------------------------
+    cdef int _send_request(self) except -1:
+        cdef RequestContext ctx = self.ctx
+        cdef int64_t length = 0
+        cdef int mode = self._choose_request_mode(&length)
+        self.upstream.send_head(ctx.head, mode, length, ctx.head.flags & HEAD_UPGRADE != 0)
+        if ctx.body_state == BODY_WHOLE:
+            if ctx.body:
+                self.upstream.send_body(ctx.body, len(ctx.body))
+            return self.upstream.send_end(None)
+        if self.pending is not None and self.pending.length:
+            self._sent_on(self.pending.data, self.pending.length)
+            self.pending.release()
+        if self.request_done:
+            return self.upstream.send_end(self.request_trailers)
+        if ctx.head.flags & HEAD_EXPECT_CONTINUE and not self.informed:
+            self.informed = True
+            self.client.send_informational(100, None)
+            self.client.flush()
+        return 0
+
+    cdef int _choose_request_mode(self, int64_t* length) noexcept:
+        cdef MessageHead head = self.ctx.head
+        if self.ctx.body_state == BODY_WHOLE:
+            length[0] = len(self.ctx.body)
+            return BODY_LENGTH if length[0] or head.content_length >= 0 or head.flags & HEAD_CHUNKED else BODY_NONE
+        if head.flags & HEAD_CHUNKED:
+            return BODY_CHUNKED
+        if head.content_length >= 0:
+            length[0] = head.content_length
+            return BODY_LENGTH
+        length[0] = -1
+        return BODY_NONE
+
+    cdef int _sent_on(self, const char* p, Py_ssize_t n) except -1:
+        """A piece of the body goes upstream; as long as it may have to go again, a copy is kept."""
+        if self.retries_left:
+            if self.replay is None:
+                self.replay = ByteBuffer()
+            if self.replay.length + n > REPLAY_LIMIT:
+                self.retries_left = 0
+                self.replay = None
+            else:
+                self.replay.append(p, n)
+        self.body_lost = True
+        return self.upstream.send_body(p, n)
+
+    cdef int on_request_flush(self) except -1:
+        cdef int result
+        if self.upstream is None:
+            return 0
+        result = self.upstream.flush()
+        if result == WRITE_QUEUED and not self.request_done:
+            self.client.pause_request()
+        # A broken write is not the end: an early answer may still be readable; its end or a reset is reported.
+        return 0
+
+    cdef int on_upstream_writable(self) except -1:
+        if self.stage == STAGE_TUNNEL or not self.request_done:
+            self.client.resume_request()
+        return 0
+
+    # -- retry ---------------------------------------------------------------------------------------------------------
+    cdef int _prepare_retry(self) except -1:
+        """Keeps what an attempt starts from, where the route retries and the body is not too long to be sent again."""
+        cdef RequestContext ctx = self.ctx
+        if ctx.attempts or ctx.head.flags & HEAD_UPGRADE:
+            return 0
+        if ctx.body_state != BODY_WHOLE and ctx.head.content_length > REPLAY_LIMIT:
+            return 0
+        if self.route.retry.precondition is not None and self.route.retry.precondition.test(ctx) != 1:
+            return 0
+        self.retry = self.route.retry
+        self.retries_left = self.retry.attempts
+        if self.retry.budget is not None:
+            self.retry.budget.note_request(ctx.started_ns)
+        self.mark = mark_head(ctx.head)
+        if ctx.body_state == BODY_WHOLE:
+            self.first_body = ctx.body
+        return 0
+
+    cdef bint _retry(self) except -1:
+        """Starts the next attempt, at once or after the back-off; False when none is left."""
+        cdef RequestContext ctx = self.ctx
+        cdef ByteBuffer replay = self.replay
+        cdef bytes number
+        if self.retries_left == 0 or self.stage >= STAGE_RESPONSE:
+            return False
+        if self.retry.budget is not None and not self.retry.budget.take(monotonic_ns()):
+            self.retries_left = 0
+            ctx.add_log_field("gw.retry.refused", "budget")
+            return False
+        self.retries_left -= 1
+        self._drop_upstream()
+        self._leave_endpoint()
+        self.replay = None
+        if replay is not None:
+            if self.pending is not None and self.pending.length:
+                replay.append(self.pending.data, self.pending.length)
+            self.pending = replay
+        self.body_lost = self.awaiting = self.chosen = False
+        self._forget_guards()
+        self.tap = None
+        if self.tapped is not None:
+            self.tapped.clear()
+        if ctx.llm is not None:
+            end_attempt(ctx)
+        self.mark.restore(ctx.head)
+        ctx.head.drop_field(b"x-retry-attempt", 15)
+        self.retried += 1
+        number = b"%d" % self.retried
+        ctx.head.add_field(b"x-retry-attempt", 15, number, len(number))
+        if self.first_body is not None:
+            ctx.body = self.first_body
+        if ctx.response is not None:
+            recycle_head(ctx.response)
+            ctx.response = None
+        ctx.error = None
+        ctx.next_step = 0
+        self.attempt_deadline = 0
+        self.stage = STAGE_BACKEND
+        if self.retry.backoff_ns:
+            self.backoff_until = monotonic_ns() + self.retry.backoff_ns
+            self._arm()
+        else:
+            self.advance()
+        return True
+
+    # -- failures ------------------------------------------------------------------------------------------------------
+    cdef int on_upstream_failed(self, bint bytes_seen, str detail) except -1:
+        cdef bint reused = self.upstream is not None and self.upstream.reused()
+        self.upstream = None
+        if self.stage == STAGE_DONE:
+            return 0
+        if self.stage == STAGE_TUNNEL:
+            return self._finish(True)
+        self.ctx.error = detail
+        self._note("broken" if bytes_seen else "failed")
+        if self.stage == STAGE_RESPONSE:
+            return self._answer_lost(detail)
+        if reused and not bytes_seen and not self.body_lost and is_idempotent(self.ctx.head):
+            self.ctx.error = None
+            return self._connect(True)
+        self._endpoint_failed()
+        if self._retry():
+            return 0
+        if bytes_seen:
+            return self.respond(self.worker.reply(REPLY_UPSTREAM_PROTOCOL))
+        return self.respond(with_detail(self.worker.reply(REPLY_UPSTREAM_FAILED), detail))
+
+    cdef int _timed_out(self, int64_t now_ns) except -1:
+        cdef bint whole
+        cdef object call = self.call
+        if self.stage == STAGE_RESPONSE and self.tap is not None and self.attempt_deadline:
+            return self._stalled(now_ns)
+        if self.stage > STAGE_RESPONSE or self.stage == STAGE_RESPONSE and (call is None or self.ctx.status):
+            return 0
+        whole = self.request_deadline != 0 and self.request_deadline <= now_ns
+        if self.backoff_until and not whole:
+            self.backoff_until = 0
+            self._arm()
+            return self.advance()
+        if self.stage == STAGE_CONNECT and self.upstream is None:
+            (<Pool>self.pool).withdraw(self)
+        self._note("timeout")
+        self._endpoint_failed()
+        if not whole and self._retry():
+            return 0
+        if call is not None:
+            call.client_gone()      # nobody waits for the handler's answer any more
+        self.respond(self.worker.reply(REPLY_REQUEST_TIMEOUT if whole else REPLY_UPSTREAM_TIMEOUT))
+        return 0
+
+
+cdef bint is_idempotent(MessageHead head) noexcept:
+    """RFC 9110 section 9.2.2."""
+    cdef const char* method = head.data + head.method_off
+    cdef uint32_t n = head.method_len
+    if n == 3:
+        return memcmp(method, b"GET", 3) == 0 or memcmp(method, b"PUT", 3) == 0
+    if n == 4:
+        return memcmp(method, b"HEAD", 4) == 0
+    if n == 5:
+        return memcmp(method, b"TRACE", 5) == 0
+    if n == 6:
+        return memcmp(method, b"DELETE", 6) == 0
+    return n == 7 and memcmp(method, b"OPTIONS", 7) == 0

@@ -1,0 +1,88 @@
+# One request on its way: its state, the answers that the gateway makes itself, and its end. Its classes are layers, each
+# the base of the next, so that calls go straight through the C table of the one object:
+#
+#   exchange  ExchangeState   state, steps, own answers, the end
+#   tunnel    Tunnelling      upgraded connections
+#   answer    Answering       from the backend's response head to the client's last byte
+#   attempt   Attempting      connect, send, fail, retry
+#   forward   Exchange        from the request head to the backend; what everybody else sees
+#
+# A Sink for both connections. No coroutine, future or task is made on the plain path.
+
+from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.link.contract cimport ClientStream, ServerStream, Sink
+from headgate_engine.link.endpoints cimport Endpoint
+from headgate_engine.link.timers cimport Timer
+from headgate_engine.link.worker cimport Worker
+from headgate_engine.plan.plans cimport BackendPlan, BindPlan, ListenerPlan, RoutePlan
+from headgate_engine.plan.tap cimport ResponseTap
+from headgate_engine.wire.buffer cimport ByteBuffer
+
+from libc.stdint cimport int64_t
+
+# Where a request stands between its head and its backend. The runner goes down this list; a step that suspends is
+# continued in the same stage.
+cdef enum Stage:
+    STAGE_LISTENER = 0
+    STAGE_GATEWAY_STEPS = 1
+    STAGE_ROUTE = 2
+    STAGE_ROUTE_STEPS = 3
+    STAGE_BACKEND = 4
+    STAGE_BACKEND_STEPS = 5
+    STAGE_DISPATCH = 6
+    STAGE_BODY = 7           # waiting for the whole request body
+    STAGE_CONNECT = 8        # waiting for an upstream connection
+    STAGE_FORWARD = 9        # request is going upstream
+    STAGE_RESPONSE = 10      # response head has come, or a handler answers
+    STAGE_TUNNEL = 11
+    STAGE_DONE = 12
+
+cdef class ExchangeTimer(Timer):
+    cdef ExchangeState exchange
+
+cdef class ExchangeState(Sink):
+    cdef Worker worker
+    cdef ServerStream client
+    cdef ClientStream upstream
+    cdef RequestContext ctx
+    cdef BindPlan bind
+    cdef ListenerPlan listener
+    cdef RoutePlan route
+    cdef BackendPlan backend
+    cdef int stage
+    cdef object call                 # the handler's side of this request (link.handler.HandlerCall)
+    cdef object inspected            # what reads a tunnel: headgate.backend.llm.guards.realtime.GuardedTunnel, or None
+    cdef Endpoint endpoint           # of the attempt, where the backend has several
+    cdef bint judged, left           # it knows what came of the attempt; it counts it no more
+    cdef ExchangeTimer timer
+    cdef int64_t attempt_started, request_deadline, attempt_deadline, backoff_until
+    cdef ResponseTap tap
+    cdef bint awaiting               # the response head waits for the first event, or the whole body (tap)
+    cdef ByteBuffer held             # a response that steps want whole; None: it is passed on as it comes
+    cdef bint request_done           # the whole request has come from the client
+    cdef bint informed               # 100-continue was sent
+    cdef bint broken                 # a response step raised: none runs any more
+    cdef bint abandoned              # the client's connection is gone, or done with this request
+
+    cdef int _run_steps(self, tuple steps) except -1
+    cdef int _guarded_steps(self, tuple steps) except -1
+    cdef int _note(self, str outcome) except -1
+    cdef int _endpoint_answered(self, MessageHead trailers) except -1
+    cdef int _endpoint_failed(self) except -1
+    cdef int _leave_endpoint(self) except -1
+    cdef int _arm(self) except -1
+    cdef bint _response_steps(self) except -1
+    cdef int _run_response_steps(self) except -1
+    cdef int _choose_response_mode(self, MessageHead head, int64_t* length) noexcept
+    cdef int _begin_response(self, MessageHead head, int mode, int64_t length) except -1
+    cdef int respond(self, Reply reply) except -1
+    cdef int _unanswered(self) except -1
+    cdef int _drop_upstream(self) except -1
+    cdef int _finish(self, bint clean) except -1
+    # What the layers above do.
+    cdef int advance(self) except -1
+    cdef bint _retry(self) except -1
+    cdef int _timed_out(self, int64_t now_ns) except -1
+
+cdef Reply with_detail(Reply reply, str detail)

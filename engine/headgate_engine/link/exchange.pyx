@@ -1,0 +1,335 @@
+"""State of one request on its way; see exchange.pxd."""
+
+from libc.stdint cimport int64_t, uint32_t
+
+from headgate_engine.context.headers cimport (
+    HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_IS_HEAD, MessageHead, new_head, recycle_head)
+from headgate_engine.context.request cimport recycle_context, Reply, RequestContext
+from headgate_engine.http1.codec cimport BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE
+from headgate_engine.link.contract cimport ClientStream, ServerStream, Sink
+from headgate_engine.link.endpoints cimport EndpointSet
+from headgate_engine.link.grpc_status cimport GRPC_LATER, grpc_reply, grpc_status, is_grpc
+from headgate_engine.link.reasons cimport REPLY_INTERNAL
+from headgate_engine.link.record cimport record_request
+from headgate_engine.link.timers cimport monotonic_ns, Timer
+from headgate_engine.llm.attempt cimport end_call, LlmCall
+from headgate_engine.plan.step cimport CONTINUE, RESPOND, WAIT_BODY, Step
+from headgate_engine.steps.local_rate_limit cimport settle_tokens
+
+import logging
+
+logger = logging.getLogger("headgate.forward")
+
+
+cdef class ExchangeTimer(Timer):
+    cdef int on_timer(self, int64_t now_ns) except -1:
+        if self.exchange is not None:
+            self.exchange._timed_out(now_ns)
+        return 0
+
+
+cdef class ExchangeState(Sink):
+    # -- what the layers above do --------------------------------------------------------------------------------------
+    cdef int advance(self) except -1:
+        raise NotImplementedError
+
+    cdef bint _retry(self) except -1:
+        raise NotImplementedError
+
+    cdef int _timed_out(self, int64_t now_ns) except -1:
+        raise NotImplementedError
+
+    # -- steps ---------------------------------------------------------------------------------------------------------
+    cdef int _run_steps(self, tuple steps) except -1:
+        cdef RequestContext ctx = self.ctx
+        cdef int verdict
+        cdef int count = len(steps)
+        while ctx.next_step < count:
+            verdict = (<Step>steps[ctx.next_step]).run(ctx)
+            if verdict == WAIT_BODY:
+                return verdict            # the same step runs again when the body is there
+            ctx.next_step += 1
+            if verdict != CONTINUE:
+                return verdict
+        ctx.next_step = 0
+        return CONTINUE
+
+    cdef int _guarded_steps(self, tuple steps) except -1:
+        """A step that raises is a fault of ours: 500, a line in the log, and nothing goes upstream."""
+        if not steps:
+            return CONTINUE
+        try:
+            return self._run_steps(steps)
+        except Exception as error:
+            logger.exception("a step failed")
+            self.ctx.error = f"step failed: {type(error).__name__}"
+            self.ctx.reply = self.worker.reply(REPLY_INTERNAL)
+            return RESPOND
+
+    # -- what becomes of an attempt ------------------------------------------------------------------------------------
+    cdef int _note(self, str outcome) except -1:
+        return 0 if self.ctx.llm is None else (<LlmCall>self.ctx.llm).note(outcome)
+
+    cdef int _endpoint_answered(self, MessageHead trailers) except -1:
+        """Tells the endpoint what it answered; a gRPC answer says in its trailers whether it is one."""
+        cdef RequestContext ctx = self.ctx
+        cdef int64_t taken
+        if self.endpoint is None or self.judged:
+            return 0
+        status = grpc_status(ctx.response, trailers)
+        if status == GRPC_LATER and trailers is None:
+            return 0
+        self.judged = True
+        taken = ctx.head_received_ns - self.attempt_started
+        return (<EndpointSet>self.backend.endpoints).answered(self.endpoint, ctx, status, taken)
+
+    cdef int _endpoint_failed(self) except -1:
+        if self.endpoint is not None and not self.judged:
+            self.judged = True
+            (<EndpointSet>self.backend.endpoints).failed(self.endpoint, 0)
+        return 0
+
+    cdef int _leave_endpoint(self) except -1:
+        if self.endpoint is not None and not self.left:
+            self.left = True
+            self.endpoint.end()
+        return 0
+
+    # -- time limits ---------------------------------------------------------------------------------------------------
+    cdef int _arm(self) except -1:
+        cdef int64_t due = self.request_deadline
+        if self.backoff_until and (due == 0 or self.backoff_until < due):
+            due = self.backoff_until
+        if self.attempt_deadline and (due == 0 or self.attempt_deadline < due):
+            due = self.attempt_deadline
+        if self.timer is None:
+            self.timer = ExchangeTimer.__new__(ExchangeTimer)
+            self.timer.exchange = self
+        if due == 0:
+            return self.worker.timers.disarm(self.timer)
+        return self.worker.timers.arm(self.timer, due)
+
+    # -- the response leaves -------------------------------------------------------------------------------------------
+    cdef bint _response_steps(self) except -1:
+        """False when a step raised: what it would have changed must not pass, so the answer becomes 500."""
+        if self.broken:
+            return True
+        try:
+            self._run_response_steps()
+        except Exception as error:
+            logger.exception("a response step failed")
+            self.broken = True
+            self.ctx.error = f"response step failed: {type(error).__name__}"
+            return False
+        return True
+
+    cdef int _run_response_steps(self) except -1:
+        cdef RequestContext ctx = self.ctx
+        if self.route is not None and self.route.response_steps:
+            self._run_response(self.route.response_steps)
+        if self.backend is not None and self.backend.response_steps:
+            self._run_response(self.backend.response_steps)
+        if self.listener is not None and self.listener.response_steps:
+            self._run_response(self.listener.response_steps)
+        if self.route is not None and self.route.response_transforms:
+            self._run_response(self.route.response_transforms)
+        if self.backend is not None and self.backend.response_transforms:
+            self._run_response(self.backend.response_transforms)
+        if self.listener is not None and self.listener.response_transforms:
+            self._run_response(self.listener.response_transforms)
+        if ctx.response_headers is not None:
+            for name, value in ctx.response_headers:
+                if (<bytes>name).startswith(b"x-ratelimit-") and ctx.response.find(<bytes>name, len(<bytes>name), 0) >= 0:
+                    continue      # a limit further in, told by the backend, stands
+                if <bytes>name != b"set-cookie":
+                    ctx.response.drop_field(<bytes>name, len(<bytes>name))
+                ctx.response.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
+        return 0
+
+    def _run_response(self, tuple steps):
+        for step in steps:
+            (<Step>step).run(self.ctx)
+
+    cdef int _choose_response_mode(self, MessageHead head, int64_t* length) noexcept:
+        length[0] = head.content_length
+        if self.ctx.head.flags & HEAD_IS_HEAD or head.status == 304:
+            return BODY_NONE
+        if head.status < 200 or head.status == 204:
+            length[0] = -1
+            return BODY_NONE
+        if head.content_length >= 0 and (self.tap is None or not self.tap.rewrites):
+            return BODY_LENGTH
+        length[0] = -1
+        return BODY_CHUNKED if self.ctx.head.minor_version >= 1 else BODY_UNTIL_CLOSE
+
+    cdef int _begin_response(self, MessageHead head, int mode, int64_t length) except -1:
+        self.ctx.status = head.status
+        self.ctx.response = head
+        if mode == BODY_UNTIL_CLOSE:
+            self.client.close_after()
+        return self.client.start_response(head, mode, length)
+
+    # -- answers of our own --------------------------------------------------------------------------------------------
+    cdef int respond(self, Reply reply) except -1:
+        """Answers here and now; an upstream call in progress is given up."""
+        cdef MessageHead head
+        if self.stage == STAGE_DONE:
+            return 0
+        self.awaiting = False
+        self._drop_upstream()
+        if is_grpc(self.ctx.head):
+            reply = grpc_reply(reply)
+        head = new_head()
+        head.status = reply.status
+        for name, value in reply.headers:
+            head.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
+        self.ctx.reason = reply.reason
+        return self._answer(head, reply.body)
+
+    def _answer(self, MessageHead head, bytes body):
+        cdef RequestContext ctx = self.ctx
+        cdef int64_t length
+        cdef int mode = BODY_LENGTH
+        self.held = None
+        ctx.response = head
+        self.stage = STAGE_RESPONSE
+        ctx.response_body = body
+        if not self._response_steps():
+            self.respond(self.worker.reply(REPLY_INTERNAL))
+            return 0
+        body = ctx.response_body
+        length = len(body)
+        head.content_length = length
+        head.flags &= ~<uint32_t>HEAD_CHUNKED
+        if ctx.head.flags & HEAD_IS_HEAD or head.status == 304:
+            mode = BODY_NONE
+        elif head.status == 204 or head.status < 200:
+            mode = BODY_NONE
+            length = -1
+        if ctx.head.flags & HEAD_EXPECT_CONTINUE and not self.informed and not self.request_done:
+            self.client.close_after()     # whether the client sends the body now is anyone's guess
+        self._begin_response(head, mode, length)
+        if mode == BODY_LENGTH and length:
+            ctx.response_bytes += length
+            self.client.send_body(body, length)
+        self.client.end_response(None)
+        self._finish(True)
+        return 0
+
+    # -- handlers in Python (link/handler.pyx) -------------------------------------------------------------------------
+    @property
+    def context(self):
+        return self.ctx
+
+    @property
+    def done(self):
+        return self.stage == STAGE_DONE
+
+    @property
+    def congested(self):
+        return self.stage != STAGE_DONE and self.client.congested()
+
+    cdef int _unanswered(self) except -1:
+        if self.stage == STAGE_DONE or self.ctx.status:
+            raise RuntimeError("the request is answered already")
+        return 0
+
+    def handler_reply(self, int status, headers, bytes body, str reason):
+        self._unanswered()
+        cdef MessageHead head = new_head()
+        head.status = status
+        for name, value in headers:
+            head.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
+        self.ctx.reason = reason
+        self._answer(head, body)
+
+    def handler_start(self, int status, headers):
+        self._unanswered()
+        cdef MessageHead head = new_head()
+        cdef int64_t length = -1
+        cdef int mode
+        head.status = status
+        for name, value in headers:
+            head.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
+        self.ctx.response = head
+        self.request_deadline = self.attempt_deadline = 0
+        if not self._response_steps():
+            raise RuntimeError("a response step failed")
+        mode = self._choose_response_mode(head, &length)
+        self._begin_response(head, mode, length)
+        self.client.flush()
+
+    def handler_send(self, bytes data):
+        if self.stage == STAGE_DONE:
+            raise RuntimeError("the answer has ended")
+        if self.ctx.head.flags & HEAD_IS_HEAD or self.ctx.status in (204, 304):
+            return
+        self.ctx.response_bytes += len(data)
+        self.client.send_body(data, len(data))
+        self.client.flush()
+
+    def handler_end(self):
+        if self.stage == STAGE_DONE:
+            raise RuntimeError("the answer has ended")
+        self.client.end_response(None)
+        self._finish(True)
+
+    def handler_failed(self, str detail):
+        """The handler broke: 500 before the head, a broken connection after it."""
+        if self.stage == STAGE_DONE:
+            return
+        self.ctx.error = detail
+        if self.ctx.status:
+            self._finish(False)
+        else:
+            self.respond(self.worker.reply(REPLY_INTERNAL))
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+    cdef int _drop_upstream(self) except -1:
+        cdef ClientStream upstream = self.upstream
+        self.upstream = None
+        if upstream is not None:
+            upstream.cancel()
+        return 0
+
+    cdef int _finish(self, bint clean) except -1:
+        cdef ServerStream client = self.client
+        cdef RequestContext ctx = self.ctx
+        if self.stage == STAGE_DONE:
+            return 0
+        if self.stage == STAGE_TUNNEL:
+            client.close_after()
+        self.stage = STAGE_DONE
+        if self.timer is not None:
+            self.worker.timers.remove(self.timer)
+            self.timer.exchange = None
+            self.timer = None
+        ctx.finished_ns = monotonic_ns()
+        self._leave_endpoint()
+        if ctx.llm is not None:
+            end_call(ctx)
+            if ctx.token_buckets is not None:
+                settle_tokens(ctx)        # before the client can ask again
+        if ctx.waiting is not None:
+            ctx.waiting.cancel()
+        ctx.exchange = None
+        if clean:
+            client.flush()
+        record_request(self.worker, ctx, self.bind)
+        if self.inspected is not None:
+            self.inspected.closed()
+            self.inspected = None
+        self.client = None
+        self.call = None
+        self.tap = None
+        recycle_head(ctx.head)
+        if ctx.response is not None:
+            recycle_head(ctx.response)
+        self.ctx = None
+        recycle_context(ctx)
+        return 0 if self.abandoned else client.finished(clean)
+
+
+cdef Reply with_detail(Reply reply, str detail):
+    """The reply with the reason behind its text, as in `upstream call failed: Connection refused`."""
+    return Reply(reply.status, reply.body + b": " + detail.encode("utf-8", "replace"), reply.headers, reply.reason)
