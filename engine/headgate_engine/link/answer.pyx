@@ -357,7 +357,7 @@ async def ask_guards(Answering exchange, RequestContext ctx, awaitable):
         found = await awaitable
     except asyncio.CancelledError:
         raise
-    except Exception as error:
+    except Exception as error:  # task boundary: the client gets a 500 or a broken stream, the worker goes on
         logger.exception("a guard failed")
         if ctx.exchange is exchange:
             ctx.waiting = None

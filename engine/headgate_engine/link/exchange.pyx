@@ -60,7 +60,7 @@ cdef class ExchangeState(Sink):
             return CONTINUE
         try:
             return self._run_steps(steps)
-        except Exception as error:
+        except Exception as error:  # task boundary
             logger.exception("a step failed")
             self.ctx.error = f"step failed: {type(error).__name__}"
             self.ctx.reply = self.worker.reply(REPLY_INTERNAL)
@@ -116,7 +116,7 @@ cdef class ExchangeState(Sink):
             return True
         try:
             self._run_response_steps()
-        except Exception as error:
+        except Exception as error:  # task boundary
             logger.exception("a response step failed")
             self.broken = True
             self.ctx.error = f"response step failed: {type(error).__name__}"

@@ -319,7 +319,7 @@ cdef class Exchange(Attempting):
             if reply is None and self._run_steps(self.backend.final_steps) != CONTINUE:
                 reply = self.ctx.reply
             self.tap = guard_tap(<LlmCall>self.ctx.llm, self.tap, self.backend.max_body)
-        except Exception as error:
+        except Exception as error:  # task boundary: a 500 for this request
             logger.exception("a request cannot be put into the provider's format")
             self.ctx.error = f"request cannot be rendered: {type(error).__name__}"
             reply = self.worker.reply(REPLY_INTERNAL)

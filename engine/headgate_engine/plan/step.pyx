@@ -101,7 +101,7 @@ async def _drive(name, RequestContext ctx, exchange, awaitable):
         reply = await awaitable
     except asyncio.CancelledError:
         raise
-    except Exception as error:
+    except Exception as error:  # task boundary: a 500 for this request
         logger.exception("step %s failed", name)
         if ctx.exchange is exchange:
             ctx.waiting = None

@@ -13,6 +13,10 @@ from libc.stdint cimport int64_t
 DIGEST_KEY = secrets.token_bytes(32)
 MODES = {"strict": STRICT, "optional": OPTIONAL, "permissive": PERMISSIVE}
 
+import logging
+
+logger = logging.getLogger("headgate.step")
+
 
 cdef class Remembered:
     def __init__(self, value, int64_t until_ns):
@@ -99,11 +103,10 @@ cdef class IdentityStep(AsyncStep):
 
 
 async def _drive(IdentityStep step, RequestContext ctx, exchange, awaitable):
-    import logging
     try:
         reply = await awaitable
-    except Exception as error:
-        logging.getLogger("headgate.step").exception("step %s failed", step.name)
+    except Exception as error:  # task boundary: a 500 for this request
+        logger.exception("step %s failed", step.name)
         if ctx.exchange is exchange:
             ctx.waiting = None
             exchange.step_failed(f"{step.name}: {type(error).__name__}")
