@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from Cython.Build import cythonize
-from setuptools import Extension, find_packages, setup
+from setuptools import Extension, find_namespace_packages, find_packages, setup
 
 ROOT = Path(__file__).resolve().parent
 ENGINE = Path("engine")
@@ -63,7 +63,7 @@ def build_all() -> list[Extension]:
 if __name__ == "__main__":
     setup(
         package_dir={"headgate_engine": "engine/headgate_engine", "headgate": "pysrc/headgate"},
-        packages=find_packages("engine") + find_packages("pysrc"),
+        packages=find_packages("engine") + find_namespace_packages("pysrc", include=["headgate", "headgate.*"]),
         package_data={
             "headgate_engine": ["**/*.pxd", "**/*.pyi", "py.typed"],
             "headgate": ["py.typed", "**/*.json", "**/*.yaml", "**/*.html", "**/*.css", "**/*.js", "**/*.svg"],

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sys
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "engine"), str(ROOT / "fuzz" / "peek")]
+sys.path[:0] = [str(ROOT / "engine"), str(ROOT / "tests" / "oracles"), str(ROOT / "fuzz"), str(ROOT / "fuzz" / "peek")]
 
-from fuzz_json import mutated  # noqa: E402
+from fuzz_json import PIECES  # noqa: E402
+from harness import mutated, run  # noqa: E402
 
 from headgate_engine.peek.items import list_of  # noqa: E402
 from headgate_engine.peek.rpc import NotAMessage, parse  # noqa: E402
@@ -24,7 +23,7 @@ SEEDS = [
 ]
 
 
-def check(data: bytes) -> None:
+def check(data: bytes, _: random.Random) -> None:
     """One input."""
     try:
         message = parse(data)
@@ -47,23 +46,16 @@ def check(data: bytes) -> None:
         assert item.name == (name if isinstance(name, str) else None), data
 
 
+def made(source: random.Random) -> bytes:
+    """One of the seeds, spoilt up to four times."""
+    found = source.choice(SEEDS)
+    for _ in range(source.randint(0, 4)):
+        found = mutated(found, PIECES, source)
+    return found
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--seed", type=int, default=None)
-    options = parser.parse_args()
-    seed = random.randrange(2**32) if options.seed is None else options.seed
-    source = random.Random(seed)
-    print(f"seed {seed}")
-    count = 0
-    end = time.monotonic() + options.seconds
-    while time.monotonic() < end:
-        data = source.choice(SEEDS)
-        for _ in range(source.randint(0, 4)):
-            data = mutated(data, source)
-        check(data)
-        count += 1
-    print(f"{count} inputs, no fault")
+    run(__doc__, made, check, SEEDS)
 
 
 if __name__ == "__main__":

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "engine"), str(ROOT / "tests" / "oracles")]
+sys.path[:0] = [str(ROOT / "engine"), str(ROOT / "tests" / "oracles"), str(ROOT / "fuzz")]
 
+from harness import corpus, mutated, run  # noqa: E402
 from json_full import Full, full  # noqa: E402
 
 from headgate_engine.peek.json import (  # noqa: E402
@@ -24,7 +23,6 @@ from headgate_engine.peek.json import (  # noqa: E402
     UsagePeek,
 )
 
-CORPUS = Path(__file__).parent / "corpus"
 NAMES = {name for table in (CHAT_FIELDS, USAGE_FIELDS, RPC_FIELDS) for path in table.values() for name in path}
 PIECES = [f'"{name}":'.encode() for name in sorted(NAMES)]
 PIECES += [b"{", b"}", b"[", b"]", b",", b":", b'"', b"\\", b"\\u00e9", b"\\ud800", b"\\u0065", b"true", b"false",
@@ -32,30 +30,11 @@ PIECES += [b"{", b"}", b"[", b"]", b",", b":", b'"', b"\\", b"\\u00e9", b"\\ud80
            b"\xff", b"{}", b'"a"', b"1", b"\xf0\x9f\x98\x80", b"aaaaaaaaaaaaaaaa"]  # fmt: skip
 
 
-def mutated(data: bytes, source: random.Random) -> bytes:
-    found = bytearray(data)
-    for _ in range(source.randint(1, 5)):
-        at = source.randint(0, len(found))
-        kind = source.randrange(5)
-        if kind == 0:
-            found[at:at] = source.choice(PIECES)
-        elif kind == 1:
-            del found[at : at + source.randint(1, 8)]
-        elif kind == 2 and found:
-            found[at % len(found)] = source.randrange(256)
-        elif kind == 3:
-            other = source.randint(0, len(found))
-            found[at:at] = found[min(at, other) : max(at, other)][:200]
-        else:
-            found[at : at + source.randint(1, 4)] = source.choice(PIECES)
-    return bytes(found)
-
-
 def string_at(parsed: Full, *path: str) -> str | None:
     return next((value for value in parsed.at(path) if isinstance(value, str)), None)
 
 
-def check(data: bytes) -> None:
+def check(data: bytes, _: random.Random) -> None:
     """One input, all three peeks."""
     parsed = full(data)
     peeks = (ChatPeek(MAX_DEPTH), UsagePeek(MAX_DEPTH), RpcPeek(MAX_DEPTH))
@@ -84,26 +63,8 @@ def check(data: bytes) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--seed", type=int, default=None)
-    options = parser.parse_args()
-    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 32)
-    source = random.Random(seed)
-    corpus = [path.read_bytes() for path in sorted(CORPUS.glob("*"))]
-    for data in corpus:
-        check(data)
-    deadline = time.monotonic() + options.seconds
-    runs = 0
-    while time.monotonic() < deadline:
-        data = mutated(source.choice(corpus), source)
-        try:
-            check(data)
-        except BaseException:
-            print(f"seed {seed}, input {data!r}", file=sys.stderr)
-            raise
-        runs += 1
-    print(f"{runs} inputs, seed {seed}, nothing found")
+    known = corpus(__file__)
+    run(__doc__, lambda source: mutated(source.choice(known), PIECES, source), check, known)
 
 
 if __name__ == "__main__":

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
-import time
 from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "engine")]
+sys.path[:0] = [str(ROOT / "engine"), str(ROOT / "fuzz")]
+
+from harness import run  # noqa: E402
 
 from headgate_engine.websocket.frames import FrameError, FrameReader, frame  # noqa: E402
 
@@ -47,8 +47,14 @@ def read(masked: bool, pieces: list[bytes]) -> tuple[list[Message], bool]:
     return found, False
 
 
-def check(data: bytes, masked: bool, source: random.Random) -> None:
+def made(source: random.Random) -> tuple[bytes, bool]:
+    masked = source.random() < 0.5
+    return stream(masked, source), masked
+
+
+def check(found: tuple[bytes, bool], source: random.Random) -> None:
     """One input: whole, cut, and byte by byte."""
+    data, masked = found
     edges = sorted({0, len(data), *(source.randint(0, len(data)) for _ in range(source.randint(0, 8)))})
     whole, faulty = read(masked, [data])
     single, same = read(masked, [data[at : at + 1] for at in range(len(data))])
@@ -64,24 +70,7 @@ def check(data: bytes, masked: bool, source: random.Random) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--seed", type=int, default=None)
-    options = parser.parse_args()
-    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 32)
-    source = random.Random(seed)
-    deadline = time.monotonic() + options.seconds
-    runs = 0
-    while time.monotonic() < deadline:
-        masked = source.random() < 0.5
-        data = stream(masked, source)
-        try:
-            check(data, masked, source)
-        except BaseException:
-            print(f"seed {seed}, input {data!r}", file=sys.stderr)
-            raise
-        runs += 1
-    print(f"{runs} inputs, seed {seed}, nothing found")
+    run(__doc__, made, check)
 
 
 if __name__ == "__main__":
