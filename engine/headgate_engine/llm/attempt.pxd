@@ -36,6 +36,8 @@ cdef class LlmCall:
     cdef bint decoded
     cdef Py_ssize_t object_end           # of the body, -1: it is no JSON object
     cdef bint has_stream_options
+    cdef bytes max_tokens                # its raw value in the body, None: not there
+    cdef bint has_completion_limit       # `max_completion_tokens` is there
     cdef bint open_path                  # no suffix named the format: the model says what becomes of such paths
     cdef bint opaque                     # nothing of request and answer is read or edited
     cdef object entry                    # llm.target.ModelEntry

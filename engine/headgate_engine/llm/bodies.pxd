@@ -11,4 +11,4 @@ cdef tuple edited(RequestContext ctx, LlmCall call, LlmEdits edits, model)
 # The body after the last transformations, which see the provider's format.
 cdef bytes finally_edited(RequestContext ctx, LlmEdits edits)
 # (sets, removes) that give `max_tokens` the name that these models know.
-cdef tuple short_limits(bytes body, sets, removes)
+cdef tuple short_limits(LlmCall call, sets, removes)

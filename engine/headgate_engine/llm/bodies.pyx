@@ -78,15 +78,10 @@ cdef bytes finally_edited(RequestContext ctx, LlmEdits edits):
     return edit_object(ctx.body, sets, {}, removes)
 
 
-cdef tuple short_limits(bytes body, sets, removes):
+cdef tuple short_limits(LlmCall call, sets, removes):
     """`max_tokens` under the name that these models know; an explicit `max_completion_tokens` wins."""
-    if b'"max_tokens"' not in body:
-        return sets, removes
-    told = json.loads(body)
-    if "max_tokens" not in told:
-        return sets, removes
     sets = {} if sets is None else sets
-    if "max_completion_tokens" not in told:
-        sets.setdefault("max_completion_tokens", json.dumps(told["max_tokens"]).encode())
+    if not call.has_completion_limit:
+        sets.setdefault("max_completion_tokens", call.max_tokens)
     sets.pop("max_tokens", None)
     return sets, {*removes, "max_tokens"}

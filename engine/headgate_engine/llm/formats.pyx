@@ -2,6 +2,16 @@
 
 from libc.string cimport memcmp
 
+cdef extern from "<string.h>" nogil:
+    void* memmem(const void* haystack, size_t n, const void* needle, size_t m)
+
+cdef extern from *:
+    """
+    #ifndef _GNU_SOURCE
+    void *memmem(const void *, size_t, const void *, size_t);
+    #endif
+    """
+
 from urllib.parse import unquote
 
 # Reference: `llm.md` 1.8. Realtime is in it because a WebSocket to that path can be nothing else.
@@ -61,6 +71,8 @@ cdef class RouteMap:
 
 cdef tuple model_span(bytes path):
     cdef Py_ssize_t start, stop
+    if memmem(<const char*>path, len(path), b"odel", 4) == NULL:
+        return None                  # none of the names below
     # Vertex publishers and Gemini; tuned models have a collection of their own.
     for marker in (b"/models/", b"/tunedModels/"):
         start = path.rfind(marker)

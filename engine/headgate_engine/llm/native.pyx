@@ -14,6 +14,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memchr, memcmp
 
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, MessageHead
+from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport RequestContext, Usage
 from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.llm.attempt cimport LlmCall
@@ -73,15 +74,13 @@ cdef class NativeTap(ResponseTap):
     cdef bint begin(self, RequestContext ctx, MessageHead head) except -1:
         if not 200 <= head.status < 300:
             return False
-        kind = head.get("content-type")
-        if kind is None:
-            return False
-        kind = kind.split(";")[0].strip().lower()
-        if kind == "text/event-stream":
+        if media_type_is(head, b"text/event-stream", 17):
             self.streaming = True
-        elif kind != "application/json":
+        elif not media_type_is(head, b"application/json", 16):
             return False
-        coding = (head.get("content-encoding") or "identity").strip().lower()
+        coding = "identity"
+        if head.find_id(H_CONTENT_ENCODING, 0) >= 0:
+            coding = (head.get("content-encoding") or coding).strip().lower()
         if coding != "identity":
             if coding not in CODINGS:
                 self.streaming = False
@@ -94,8 +93,8 @@ cdef class NativeTap(ResponseTap):
                 head.drop_id(H_CONTENT_ENCODING)
         self.rewrites = self.streaming
         self.ctx = ctx
-        self.kept = ByteBuffer()
-        self.peek = UsagePeek()
+        self.kept = ByteBuffer.__new__(ByteBuffer)
+        self.peek = UsagePeek.__new__(UsagePeek)
         return True
 
     cdef bint feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:

@@ -7,6 +7,7 @@ import zlib
 from urllib.parse import parse_qsl, unquote, unquote_to_bytes
 
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, HEAD_UPGRADE, MessageHead
+from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport (
     MODEL_IN_BODY, MODEL_IN_FORM, MODEL_IN_PATH, MODEL_IN_QUERY, MODEL_NOWHERE, LlmCall)
@@ -189,8 +190,7 @@ cdef class ModelRouter:
             reply = self._decode(ctx, call)
             if reply is not None:
                 return reply
-        kind = head.get("content-type") or ""
-        if kind.lower().startswith("multipart/form-data"):
+        if media_type_is(head, b"multipart/form-data", 19):
             found = FORM_MODEL.search(ctx.body)
             if found is not None and call.place == MODEL_NOWHERE:
                 call.place = MODEL_IN_FORM
@@ -218,6 +218,8 @@ cdef class ModelRouter:
         call.object_end = peek.object_end
         call.params = peek.params()
         call.has_stream_options = peek.has_stream_options
+        call.max_tokens = peek.max_tokens()
+        call.has_completion_limit = peek.has_completion_limit
         if call.place == MODEL_IN_PATH:
             return None
         if call.format in STREAM_IN_BODY:
@@ -333,8 +335,9 @@ cdef class ModelRouter:
             return None
         inject = (call.streaming and not call.has_stream_options and (<LlmLane>call.lane).upstream == "completions"
                   and (<LlmLane>call.lane).translation is None)
-        if target.short_limit and call.format == "completions" and call.model.startswith("gpt-"):
-            sets, removes = short_limits(body, sets, removes)
+        if (target.short_limit and call.max_tokens is not None and call.format == "completions"
+                and call.model.startswith("gpt-")):
+            sets, removes = short_limits(call, sets, removes)
         if sets is not None:
             if call.place == MODEL_IN_BODY or call.place == MODEL_NOWHERE:
                 if model is not None and model != requested:
@@ -369,7 +372,7 @@ cdef class ModelRouter:
             path = path[:call.model_start] + quoted(call.model) + path[call.model_stop:]
         elif call.place == MODEL_IN_QUERY:
             query = with_model(query, call.model)
-        if target.own_key:
+        if target.own_key and query:
             query = without_key(query)
         new = (<LlmLane>call.lane).path_for(call, path, query, None)
         head.set_target(new, len(new))

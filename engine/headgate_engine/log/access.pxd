@@ -16,6 +16,7 @@ cdef class AccessLogFormat:
     cdef bytes stamp
     # Appends the line of one finished request; wall_ns: CLOCK_REALTIME. Nothing is appended when it raises.
     cdef int write_line(self, ByteBuffer out, RequestContext ctx, int64_t wall_ns) except -1
+    cdef list _placed(self, list fields)
     cdef int _write(self, ByteBuffer out, RequestContext ctx, int64_t wall_ns, list extras) except -1
     cdef int _target(self, ByteBuffer out, RequestContext ctx) except -1
     cdef int _request(self, ByteBuffer out, RequestContext ctx) except -1

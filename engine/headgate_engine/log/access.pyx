@@ -138,14 +138,23 @@ cdef class AccessLogFormat:
         if self.fields is not None and not self.fields.wanted(ctx):
             return 0
         if ctx.log_fields is not None:
-            extras = sorted(((PLACES.get(key, END_OF_LINE), key, value) for key, value in ctx.log_fields
-                             if key not in self.removed and value is not None), key=_place)
+            extras = self._placed(ctx.log_fields)
         try:
             return self._write(out, ctx, wall_ns, extras)
         except BaseException:
             # Half a line would swallow the next one.
             out.length = start
             raise
+
+    cdef list _placed(self, list fields):
+        """(place, number, key, value) of what is told, the last one first."""
+        cdef list found = []
+        for key, value in fields:
+            if value is not None and key not in self.removed:
+                found.append((PLACES.get(key, END_OF_LINE), len(found), key, value))
+        if len(found) > 1:
+            found.sort(reverse=True)
+        return found
 
     cdef int _write(self, ByteBuffer out, RequestContext ctx, int64_t wall_ns, list extras) except -1:
         if self.as_json:
@@ -268,9 +277,13 @@ cdef class AccessLogFormat:
 
     cdef int _extras(self, ByteBuffer out, list extras, int before) except -1:
         """Writes and takes away the added fields that come before a place of ORDER."""
-        while extras and extras[0][0] < before:
-            _, key, value = extras.pop(0)
-            self._extra(out, key, value)
+        cdef tuple extra
+        while extras:
+            extra = <tuple>extras[len(extras) - 1]
+            if <int>extra[0] >= before:
+                break
+            extras.pop()
+            self._extra(out, <str>extra[2], extra[3])
         return 0
 
     cdef int _extra(self, ByteBuffer out, str key, value) except -1:
@@ -372,10 +385,6 @@ cdef class AccessLogFormat:
             if out.length > 65536:
                 out.clear()
         return (time.perf_counter_ns() - began) / rounds
-
-
-def _place(extra):
-    return extra[0]
 
 
 cdef Py_ssize_t _without_port(const char* host, Py_ssize_t n) noexcept nogil:

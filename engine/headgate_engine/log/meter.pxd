@@ -1,6 +1,6 @@
 # Request counters: one set of series per label combination, found without making a Python object on the way.
 
-from headgate_engine.context.request cimport RequestContext
+from headgate_engine.context.request cimport RequestContext, Usage
 from headgate_engine.plan.plans cimport BindPlan
 from headgate_engine.shared.counters cimport Counter
 from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall
@@ -32,6 +32,9 @@ cdef class ModelMeter:
     cdef list tokens           # Histogram by TOKEN_TYPES; None: nothing was counted yet
     cdef Histogram duration, first_token, per_token
     cdef Money cost
+    cpdef count_tokens(self, Usage usage)
+    cpdef count_cost(self, int64_t picos)
+    cpdef count_stream(self, int64_t first_ns, int64_t per_token)
 
 cdef class RequestMeters:
     cdef Segment segment

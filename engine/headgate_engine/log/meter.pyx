@@ -100,25 +100,26 @@ cdef class ModelMeter:
         self.duration = histogram(segment, b"gw_gen_ai_server_request_duration", labels.encode("utf-8", "replace"),
                                   MODEL_SECONDS, _SECONDS)
 
-    def count_tokens(self, Usage usage):
+    cpdef count_tokens(self, Usage usage):
         """Input and output where they were told, caches where they were used."""
-        counts = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cache_write_tokens)
-        for kind, count in enumerate(counts):
-            if count < 0 or (kind >= 2 and count == 0):
+        cdef int64_t[4] counts = [usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cache_write_tokens]
+        cdef int kind
+        for kind in range(4):
+            if counts[kind] < 0 or (kind >= 2 and counts[kind] == 0):
                 continue
             found = self.tokens[kind]
             if found is None:
                 labels = label("gen_ai_token_type", TOKEN_TYPES[kind]) + "," + self.labels
                 found = self.tokens[kind] = histogram(
                     self.segment, b"gw_gen_ai_client_token_usage", labels.encode("utf-8", "replace"), TOKENS, 1)
-            (<Histogram>found).observe_scaled(count)
+            (<Histogram>found).observe_scaled(counts[kind])
 
-    def count_cost(self, int64_t picos):
+    cpdef count_cost(self, int64_t picos):
         if self.cost is None:
             self.cost = money(self.segment, b"gw_gen_ai_client_cost_usd_total", self.labels.encode("utf-8", "replace"))
         self.cost.pay(picos)
 
-    def count_stream(self, int64_t first_ns, int64_t per_token):
+    cpdef count_stream(self, int64_t first_ns, int64_t per_token):
         """per_token: ns, -1 when it is not known."""
         if self.first_token is None or self.per_token is None:
             raw = self.labels.encode("utf-8", "replace")

@@ -27,15 +27,18 @@ cdef class ObjectPeek:
     cdef void _read(self) noexcept
     cdef bytes string_at(self, Py_ssize_t start, Py_ssize_t stop)
     cdef str _text_of(self, int field)
-    cdef int64_t int_of(self, int field) noexcept nogil
 
 cdef class ChatPeek(ObjectPeek):
     # What routing an LLM request needs.
     cdef readonly bint has_model, model_is_string, duplicate_model, stream, has_stream_options, include_usage
+    cdef readonly bint has_completion_limit
     cdef readonly Py_ssize_t model_start, model_stop      # raw value, quotes included
     cdef bytes model_bytes(self)
+    # The raw value of `max_tokens`, None without one.
+    cdef bytes max_tokens(self)
     # The settings that are there: numbers and texts by name; None without any.
     cpdef dict params(self)
+    cdef object _param(self, const Found* found)
 
 # Where an answer or an event tells its usage.
 cdef enum:

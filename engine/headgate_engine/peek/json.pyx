@@ -23,6 +23,8 @@ cdef enum:
     C_PARAMS
     C_ALL = C_PARAMS + 9
     LONGEST_PARAM = 64         # bytes; what is longer is no setting
+    P_MAX_TOKENS = 2           # places in PARAMS
+    P_COMPLETION_LIMIT = 3
 
 # Settings of a request that its log line tells.
 PARAMS = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "frequency_penalty", "presence_penalty",
@@ -257,9 +259,6 @@ cdef class ObjectPeek:
             return None
         return self.string_at(self.found[field].start, self.found[field].stop).decode("utf-8", "surrogatepass")
 
-    cdef int64_t int_of(self, int field) noexcept nogil:
-        return whole_number(self.text, &self.found[field])
-
     @property
     def is_object(self):
         return self.kind == J_OBJECT
@@ -283,6 +282,7 @@ cdef class ChatPeek(ObjectPeek):
         self.stream = found[C_STREAM].kind == J_TRUE
         self.has_stream_options = found[C_STREAM_OPTIONS].seen > 0
         self.include_usage = found[C_INCLUDE_USAGE].kind == J_TRUE
+        self.has_completion_limit = found[C_PARAMS + P_COMPLETION_LIMIT].seen > 0
 
     cpdef dict params(self):
         cdef dict told = None
@@ -292,8 +292,18 @@ cdef class ChatPeek(ObjectPeek):
             found = &self.found[C_PARAMS + i]
             if (found.kind == J_NUMBER or found.kind == J_STRING) and found.stop - found.start <= LONGEST_PARAM:
                 told = {} if told is None else told
-                told[PARAMS[i]] = json.loads(self.text[found.start:found.stop])
+                told[PARAMS[i]] = self._param(found)
         return told
+
+    cdef bytes max_tokens(self):
+        cdef Found* found = &self.found[C_PARAMS + P_MAX_TOKENS]
+        return self.text[found.start:found.stop] if found.seen else None
+
+    cdef object _param(self, const Found* found):
+        cdef bytes raw = self.text[found.start:found.stop]
+        if found.kind == J_STRING:
+            return self.string_at(found.start, found.stop).decode("utf-8", "surrogatepass")
+        return int(raw) if raw.lstrip(b"-").isdigit() else float(raw)
 
     cdef bytes model_bytes(self):
         return self.string_at(self.model_start, self.model_stop)

@@ -1,0 +1,3 @@
+from headgate_engine.context.headers import MessageHead
+
+def is_media_type(head: MessageHead, name: bytes) -> bool: ...
