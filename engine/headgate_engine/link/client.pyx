@@ -1,6 +1,5 @@
 """HTTP calls made by Python code through the engine's pools: MCP targets, key sets, webhooks."""
 
-import asyncio
 import collections
 import contextvars
 
@@ -103,7 +102,7 @@ cdef class ClientCall(Sink):
         self.body = body
         self.idempotent = head.method in IDEMPOTENT
         self.chunks = collections.deque()
-        self.head_ready = asyncio.get_running_loop().create_future()
+        self.head_ready = self.pool.worker.loop.create_future()
 
     cdef int start(self, bint fresh) except -1:
         self.pool.acquire(self, fresh, True)
@@ -192,7 +191,7 @@ cdef class ClientCall(Sink):
                 raise self.failure
             if self.ended:
                 return b""
-            self.more = asyncio.get_running_loop().create_future()
+            self.more = self.pool.worker.loop.create_future()
             try:
                 await self.more
             finally:

@@ -28,16 +28,18 @@ cdef class HandlerBackend:
 
     cdef readonly Worker worker
     cdef readonly str name
+    cdef str task_name
     cdef object handle
 
     def __init__(self, Worker worker, str name, handle):
         self.worker = worker
         self.name = name
+        self.task_name = f"handler {name}"
         self.handle = handle
 
     def begin(self, Exchange exchange):
         call = HandlerCall(exchange)
-        call.task = self.worker.spawn(f"handler {self.name}", self._run(call))
+        call.task = self.worker.spawn(self.task_name, self._run(call))
         return call
 
     async def _run(self, HandlerCall call):

@@ -18,7 +18,7 @@ import uvloop
 from headgate.backend.contract import Call
 from headgate.backend.mcp.session import SessionIds
 from headgate.ir.gateway import Gateway
-from headgate.net.tasks import spawn
+from headgate.net.tasks import spawn, spawner
 from headgate.pipeline.compile import CompileError, Running, compile_gateway
 from headgate.server import control
 from headgate.server.control import (
@@ -72,7 +72,7 @@ class WorkerProcess:
         """Serve until drained or until the supervisor is gone."""
         loop = asyncio.get_running_loop()
         self._finished = loop.create_future()
-        self._worker = Worker(loop, self._segment, self._index, STDOUT, spawn)
+        self._worker = Worker(loop, self._segment, self._index, STDOUT, spawner(loop))
         self._watching = Watching(self._worker, self._segment)
         loop.add_reader(self._channel.fileno(), self._on_packet)
         spawn("control", self._obey())
