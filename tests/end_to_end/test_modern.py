@@ -27,7 +27,8 @@ NEW = "2026-07-28"
 SPACE = "io.modelcontextprotocol/"
 META = {SPACE + "protocolVersion": NEW, SPACE + "clientCapabilities": {}}
 ACCEPT = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
-NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri", "tasks/get": "taskId"}
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri",
+         **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId")}  # fmt: skip
 SAMPLE = f'stdio: {{cmd: {json.dumps(sys.executable)}, args: ["-m", "headgate.sample.mcp_server"]}}'
 Started = Callable[..., int]
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
-from tests.end_to_end.test_federation import ACCEPT, INITIALIZE, messages
-from tests.end_to_end.test_mcp_sessions import KEYS, PING, begun, wait_for
+from tests.end_to_end.test_federation import ACCEPT, INITIALIZE, children, messages
+from tests.end_to_end.test_mcp_sessions import KEYS, PING, begun, parent, wait_for
 from tests.end_to_end.test_mcp_telemetry import lines
 from tests.end_to_end.test_modern import SAMPLE, Modern, Started, config, process, remote, server
 
@@ -114,3 +117,70 @@ def test_an_idle_bridged_session_ends(kind: str, gateway: Callable[..., Any], se
     assert client.post("/mcp", json=LIST).status_code == 200
     wait_for(lambda: running.metric("gw_mcp_sessions{") == 0)
     assert client.post("/mcp", json=LIST).status_code == 404
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bridged_session_after_its_worker_was_killed(kind: str, gateway: Callable[..., Any], server: Started) -> None:
+    """With remote targets it goes on as if nothing had been; a process ends with its worker, and the session with it."""
+    running = gateway(config(KEYS, **targets(kind, server)), 2, settings="logging: {format: json}")
+    clients = [begun(running, "ada") for _ in range(6)]  # of both workers
+    assert len({pid for pid in running.worker_pids()}) == 2
+    killed = running.worker_pids()[0] if kind != "process" else parent(children(running, "tests.peers.conformant")[0])
+    os.kill(killed, signal.SIGKILL)
+    statuses = []
+    for client in clients:
+        # At once: the other worker waits for the successor.
+        for _ in range(2):
+            with httpx.Client(base_url=running.url, headers=client.headers, timeout=20) as same:
+                statuses.append(attempt(same))
+    if kind == "process":
+        running.wait_log("worker restarted")
+        assert set(statuses) == {200, 404}
+        begun(running, "ada")
+        return
+    assert set(statuses) == {200}
+    running.wait_log("worker restarted")
+    # It is still whose it was, and ends where it is ended.
+    theft = {**clients[0].headers, "authorization": "Bearer bob"}
+    for client in clients:
+        assert httpx.post(f"{running.url}/mcp", json=LIST, headers={**client.headers, **theft}, timeout=20).status_code == 404
+    client = clients[0]
+    assert httpx.delete(f"{running.url}/mcp", headers=client.headers, timeout=20).status_code == 200
+    for _ in range(4):
+        assert httpx.post(f"{running.url}/mcp", json=LIST, headers=client.headers, timeout=20).status_code == 404
+
+
+def attempt(client: httpx.Client) -> int:
+    """The status of a request; a listening socket that just lost its worker may break one connection."""
+    for _ in range(20):
+        try:
+            answer = client.post("/mcp", json=LIST)
+        except httpx.TransportError:
+            time.sleep(0.1)
+            continue
+        assert answer.status_code != 200 or "result" in messages(answer)[-1]
+        return answer.status_code
+    raise AssertionError("no connection")
+
+
+@pytest.mark.parametrize("kind", ["remote", "mixed"])
+def test_a_bridged_session_outlasts_the_gateway(kind: str, gateway: Callable[..., Any], server: Started) -> None:
+    text, environment = config("", **targets(kind, server)), {"SESSION_KEY": "6b" * 32}
+    running = gateway(text, 2, environment)
+    client = begun(running)
+    assert client.post("/mcp", json=LIST).status_code == 200
+    running.stop()
+    client.base_url = httpx.URL(gateway(text, 2, environment).url)
+    answer = client.post("/mcp", json=LIST)
+    assert answer.status_code == 200
+    assert "result" in messages(answer)[-1]
+    # What the client said of itself in the beginning still goes with its requests: it has sampling, and nothing else.
+    start = "one_" if kind == "mixed" else ""
+
+    def call(name: str) -> dict[str, Any]:
+        body = {**PING, "method": "tools/call", "params": {"name": start + name, "arguments": {}}}
+        return messages(client.post("/mcp", json=body))[-1]
+
+    assert call("test_missing_capability")["result"]["content"][0]["text"] == "The client has sampling"
+    error = call("test_input_required_result_elicitation")["error"]
+    assert (error["code"], error["data"]) == (-32021, {"requiredCapabilities": {"elicitation": {}}})

@@ -18,6 +18,7 @@ from tests.end_to_end.test_mcp_sessions import wait_for
 from tests.end_to_end.test_peers import INSPECTOR, MODULES, inspect
 
 CLIENT = Path(__file__).resolve().parents[1] / "peers" / "federated_client.mjs"
+ASKED = CLIENT.with_name("asked_client.mjs")
 SERVERS = {"everything": "everything", "files": "filesystem", "memory": "memory", "thinking": "sequential-thinking"}
 
 pytestmark = [
@@ -81,3 +82,18 @@ def test_the_inspector_sees_all_of_them(federated: Any) -> None:
     assert inspect(url, "--method", "prompts/list")["prompts"]
     resources: Any = inspect(url, "--method", "resources/list")["resources"]
     assert {one["uri"].split("+")[0] for one in resources} <= set(SERVERS)
+
+
+def test_the_typescript_client_is_asked_without_a_session(federated: Any) -> None:
+    """Revision 2026-07-28 in front of a server with sessions: what it asks in a call, the client's handlers answer."""
+    tools = ["everything_trigger-elicitation-request", "everything_get-roots-list", "everything_trigger-sampling-request"]
+    done = subprocess.run(
+        ["node", str(ASKED), str(MODULES), f"{federated.url}/mcp", *tools],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    elicited, roots, sampled = json.loads(done.stdout.splitlines()[-1])
+    assert "Ada" in elicited
+    assert "file:///x" in roots
+    assert "Paris" in sampled
+    wait_for(lambda: not children(federated, "server-"), 30)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
@@ -9,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from headgate.backend.contract import Call
 from headgate.backend.mcp.federation.bridged import BridgedService
+from headgate.backend.mcp.federation.held import HOLD_SECONDS, HeldCalls
 from headgate.backend.mcp.federation.link import HttpLink, Link, LinkFactory, ServerLink
 from headgate.backend.mcp.federation.modern_link import EitherLink
 from headgate.backend.mcp.federation.origin import Origin
 from headgate.backend.mcp.federation.requests import Guard, Manner, Requests
 from headgate.backend.mcp.federation.service import INFO, FederationService
-from headgate.backend.mcp.federation.stateless import StatelessService
+from headgate.backend.mcp.federation.stateless import StatelessService, Waiting
 from headgate.backend.mcp.front import Front, Manners, Service
 from headgate.backend.mcp.http_service import HttpService
 from headgate.backend.mcp.legacy_sse import PATH as SSE_PATH
@@ -25,6 +27,7 @@ from headgate.backend.mcp.stdio_service import StdioService
 from headgate.backend.mcp.targets.remote import Remote
 from headgate.backend.mcp.targets.stdio import StdioServer
 from headgate.crypto.sealed import Sealer
+from headgate.dialect.mcp.naming import task_mark
 from headgate.ir.digest import digest
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
@@ -79,6 +82,7 @@ class McpHandlers:
         self.tables: SessionTables = SessionTables(worker, gateway, relay.ids, before)
         self._pool_of = pool_of
         self._relay = relay
+        self._several = gateway.process.workers.resolve(len(os.sched_getaffinity(0))) > 1
         self._previous = previous
         self.environment: Environment | None = None
         self._renewals: list[Callable[[], None]] = []
@@ -211,17 +215,25 @@ class McpHandlers:
         makes = {target.name: self._maker(target, remotes.get(target.name)) for target in backend.targets}
         if found is None:
             origins = {target.name: self._origin(target, makes[target.name]) for target in backend.targets}
-            found = StatelessService(origins, self._manner(backend), INFO)
+            found = StatelessService(origins, self._manner(backend), INFO, self._waiting(backend))
             found.renew(makes, requests, straight)
         else:
             self._renewals.append(partial(found.renew, makes, requests, straight))
         self.sessionless[backend.key] = found
         return found
 
+    def _waiting(self, backend: McpBackend) -> Waiting:
+        """Return where calls wait whose servers have asked clients without a session something."""
+        sealer = self._relay.ids.sealer(f"mcp question {backend.key}")
+        hold_s = min(self.tables.limits.ttl_s, HOLD_SECONDS)
+        return Waiting(HeldCalls(sealer, self._relay.index, hold_s), self._relay, backend.key)
+
     def _origin(self, target: McpTarget, make: Callable[[], Link]) -> Origin:
         origin = Origin(target.name, make, isinstance(target, StdioTarget), self.tables.limits.ttl_s)
         if isinstance(target, SseTarget):
             origin.note_transport()
+        if origin.local and self._several:
+            origin.task_mark = task_mark(self._relay.index)
         return origin
 
     def _either(self, target: McpTarget, remote: Remote | None) -> LinkFactory:

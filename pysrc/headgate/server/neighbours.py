@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import time
 from collections.abc import Awaitable, Callable
 
 from headgate.backend.contract import Call
@@ -22,6 +23,9 @@ BIND = "relay"
 HANDLER = 2  # BackendPlan kind (headgate_engine/plan/plans.pxd)
 # What a front let through may be relayed: the front has already bounded it.
 MAX_BODY = 64 * 1024 * 1024
+# How long a request waits for a worker that is started again.
+PATIENCE_SECONDS = 5.0
+RETRY_SECONDS = 0.05
 
 
 class Neighbours:
@@ -36,7 +40,7 @@ class Neighbours:
     ) -> None:
         self._worker = worker
         self._folder = folder
-        self._clients: dict[int, HttpClient] = {}
+        self._clients: dict[tuple[int, bool], HttpClient] = {}
         self._server: asyncio.Server | None = None
         self.relay = Relay(worker.index, ids, self._client, self._others)
         self._end = RelayEnd(find, self.relay)
@@ -66,14 +70,24 @@ class Neighbours:
         """Return the workers that take relayed requests, and perhaps some that do not any more."""
         return workers_in(self._folder)
 
-    def _client(self, index: int) -> HttpClient:
-        client = self._clients.get(index)
+    def _client(self, index: int, patient: bool) -> HttpClient:
+        client = self._clients.get((index, patient))
         if client is None:
             path = socket_path(self._folder, index)
 
             async def connect(factory: Callable[[], asyncio.BaseProtocol]) -> None:
-                await asyncio.get_running_loop().create_unix_connection(factory, path)
+                until = time.monotonic() + (PATIENCE_SECONDS if patient else 0.0)
+                while True:
+                    try:
+                        await asyncio.get_running_loop().create_unix_connection(factory, path)
+                        return
+                    except (ConnectionRefusedError, FileNotFoundError):
+                        # Nobody listens: nothing has been sent, and the worker is perhaps being started again.
+                        if time.monotonic() >= until:
+                            raise
+                    await asyncio.sleep(RETRY_SECONDS)
 
-            pool = Pool(self._worker, f"relay/{index}", f"worker-{index}".encode(), connect)
-            client = self._clients[index] = HttpClient(pool, "localhost")
+            name = f"relay/{index}/patient" if patient else f"relay/{index}"
+            pool = Pool(self._worker, name, f"worker-{index}".encode(), connect)
+            client = self._clients[index, patient] = HttpClient(pool, "localhost")
         return client

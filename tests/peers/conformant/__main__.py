@@ -17,6 +17,7 @@ def main() -> None:
     parser.add_argument("--http", metavar="HOST:PORT", help="serve StreamableHTTP; port 0 is any")
     parser.add_argument("--only", choices=("old", "new"), help="revisions with sessions, or the one without")
     parser.add_argument("--any-host", action="store_true", help="do not look at host and origin")
+    parser.add_argument("--aside", action="store_true", help="ask clients on their event stream")
     options = parser.parse_args()
     old, new = options.only != "new", options.only != "old"
     if options.http is None:
@@ -24,7 +25,7 @@ def main() -> None:
         return
     end_with_parent()
     host, _, port = options.http.rpartition(":")
-    front = HttpFront(old, new, not options.any_host)
+    front = HttpFront(old, new, not options.any_host, options.aside)
     asyncio.run(run([("mcp", front.handle, host, int(port))]))
 
 

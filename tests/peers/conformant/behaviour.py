@@ -10,6 +10,7 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from tests.peers.conformant import tasks
 from tests.peers.conformant.catalogue import (
     AUDIO,
     DEFAULTS,
@@ -78,7 +79,8 @@ async def respond(exchange: Exchange, method: str, changed: Changed) -> Json:
             return {"protocolVersion": version, "capabilities": {**CAPABILITIES, "logging": {}}, "serverInfo": INFO,
                     "instructions": "Made for conformance runs."}  # fmt: skip
         case "server/discover" if exchange.modern:
-            return {"supportedVersions": VERSIONS, "capabilities": CAPABILITIES, "_meta": {NAMESPACE + "serverInfo": INFO}}
+            able = {**CAPABILITIES, "extensions": {tasks.EXTENSION: {}}}
+            return {"supportedVersions": VERSIONS, "capabilities": able, "_meta": {NAMESPACE + "serverInfo": INFO}}
         case "ping" if not exchange.modern:
             return {}
         case "logging/setLevel" if not exchange.modern:
@@ -88,6 +90,8 @@ async def respond(exchange: Exchange, method: str, changed: Changed) -> Json:
             change = exchange.peer.subscribed.add if method == "resources/subscribe" else exchange.peer.subscribed.discard
             change(str(params.get("uri")))
             return {}
+        case "tasks/get" | "tasks/update" | "tasks/cancel" if exchange.modern:
+            return await tasks.respond(exchange, method)
         case "tools/list":
             return {"tools": TOOLS}
         case "prompts/list":
@@ -314,6 +318,7 @@ CALLS: dict[str, Callable[[Exchange, Json, Changed], Awaitable[Json]]] = {
     "test_input_required_result_multi_round": _ask_in_rounds,
     "test_input_required_result_tampered_state": _ask_with_state,
     "test_input_required_result_capabilities": _ask_if_able,
+    **tasks.TOOLS,
     "json_schema_2020_12_tool": _fixed({"type": "text", "text": "fine"}),
     "test_x_mcp_header": _fixed({"type": "text", "text": "fine"}),
 }  # fmt: skip

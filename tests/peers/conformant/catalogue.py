@@ -65,6 +65,8 @@ def _tool(name: str, description: str, *strings: str) -> dict[str, Any]:
     return {"name": name, "description": description, "inputSchema": _schema(*strings)}
 
 
+TASK_TOOLS = ("greet", "slow_compute", "failing_job", "protocol_error_job", "confirm_delete", "multi_input",
+              "test_tool_with_task")  # fmt: skip
 TOOLS = [
     _tool("test_simple_text", "Returns a text"),
     _tool("test_image_content", "Returns an image"),
@@ -92,6 +94,7 @@ TOOLS = [
     _tool("test_input_required_result_multi_round", "Wants one thing after another"),
     _tool("test_input_required_result_tampered_state", "Knows its state again"),
     _tool("test_input_required_result_capabilities", "Wants what the client can give"),
+    *(_tool(name, "Becomes a task where the client has tasks") for name in TASK_TOOLS),
     {"name": "json_schema_2020_12_tool", "description": "Tool with JSON Schema 2020-12 features",
      "inputSchema": SCHEMA_2020_12},
     {"name": "test_x_mcp_header", "description": "Has an argument that a field repeats",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -91,7 +92,8 @@ class Exchange:
                 raise RpcError(INVALID_PARAMS, f"the client has no {name}")
         if not self.modern:
             assert self.ask_client is not None
-            return {key: await self.ask_client(method, params) for key, (method, params) in wanted.items()}
+            asking = (self.ask_client(method, params) for method, params in wanted.values())
+            return dict(zip(wanted, await asyncio.gather(*asking), strict=True))
         given = self.params.get("inputResponses")
         if "inputResponses" in self.params and not isinstance(given, dict):
             raise RpcError(INVALID_PARAMS, "inputResponses is not an object")

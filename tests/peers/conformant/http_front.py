@@ -9,7 +9,7 @@ import contextlib
 import json
 import re
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from tests.peers.conformant.behaviour import completed, respond
@@ -28,11 +28,13 @@ from tests.peers.conformant.exchange import (
     Peer,
     RpcError,
 )
+from tests.peers.conformant.tasks import TASKS
 
 from headgate.sample.web import Answer, Request
 
 LOCAL = re.compile(r"(?:https?://)?(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?")
-NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri", "tasks/get": "taskId",
+         "tasks/update": "taskId", "tasks/cancel": "taskId"}  # fmt: skip
 REMOVED = ("initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe")
 EVENT_IDS_SINCE = "2025-11-25"
 Lines = asyncio.Queue[Json | None]
@@ -83,10 +85,12 @@ class Session(Peer):
 
 
 class HttpFront:
-    """`local_only`: only requests from this machine's own pages. `old` and `new`: which revisions are spoken."""
+    """`local_only`: only requests from this machine's own pages. `old` and `new`: which revisions are spoken. `aside`:
+    sessions are asked on their event stream. `GET /sessions` tells how many there are.
+    """
 
-    def __init__(self, old: bool, new: bool, local_only: bool) -> None:
-        self._old, self._new, self._local_only = old, new, local_only
+    def __init__(self, old: bool, new: bool, local_only: bool, aside: bool = False) -> None:
+        self._old, self._new, self._local_only, self._aside = old, new, local_only, aside
         self._versions = [one for one in VERSIONS if (new if one == MODERN else old)]
         self._sessions: dict[str, Session] = {}
         self._listeners: dict[object, tuple[Lines, Json, Any]] = {}
@@ -100,6 +104,8 @@ class HttpFront:
         ):
             return Answer(status=403)
         version = request.header("mcp-protocol-version")
+        if request.path == "/sessions":
+            return Answer(status=200, body=encoded({"sessions": len(self._sessions)}))
         if request.method == "POST":
             try:
                 message = json.loads(request.body)
@@ -157,7 +163,8 @@ class HttpFront:
         stream = session.streams[self._numbers] = Stream(self._numbers)
         numbered = session.version >= EVENT_IDS_SINCE
         exchange = Exchange(session, message.get("params") or {}, False, stream.put, stream.hang_up)
-        exchange.ask_client = lambda method, params: ask(session, stream, method, params)
+        send = session.send if self._aside else stream.put
+        exchange.ask_client = lambda method, params: ask(session, send, method, params)
         self._spawn(self._serve(exchange, message, stream.put))
         return Answer(content_type="text/event-stream", headers=headers, stream=primed(stream, numbered))
 
@@ -180,8 +187,7 @@ class HttpFront:
 
     async def _listen(self, message: Json, params: Json) -> AsyncIterator[bytes]:
         wanted = {key: value for key, value in (params.get("notifications") or {}).items() if value}
-        known = ("toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions")
-        agreed = {key: wanted[key] for key in known if key in wanted}
+        agreed = agreed_of(wanted)
         lines: Lines = asyncio.Queue()
         meta = {NAMESPACE + "subscriptionId": message["id"]}
         self._listeners[lines] = (lines, agreed, meta)
@@ -206,7 +212,12 @@ class HttpFront:
         put(None)
 
     def changed(self, kind: str) -> None:
-        """Tell everybody that a list, or the resource `test://...`, has changed."""
+        """Tell everybody that a list, the resource `test://...`, or the task `task:...` has changed."""
+        if kind.startswith("task:"):
+            for lines, agreed, meta in self._listeners.values():
+                if kind[5:] in agreed.get("taskIds", ()):
+                    lines.put_nowait(task_note(kind[5:], meta))
+            return
         method = "notifications/resources/updated" if "://" in kind else f"notifications/{kind}/list_changed"
         about = {"uri": kind} if "://" in kind else {}
         for session in self._sessions.values():
@@ -235,11 +246,11 @@ async def answer(exchange: Exchange, message: Json, changed: Any, spoken: list[s
     return {"jsonrpc": "2.0", "id": message["id"], "result": result}
 
 
-async def ask(session: Session, stream: Stream, method: str, params: Json) -> Json:
-    """Send a request to the client on the stream of its own request; return its result."""
+async def ask(session: Session, send: Callable[[Json], None], method: str, params: Json) -> Json:
+    """Send a request to the client; return its result."""
     key = secrets.token_hex(8)
     waiting = session.asks[key] = asyncio.get_running_loop().create_future()
-    stream.put({"jsonrpc": "2.0", "id": key, "method": method, "params": params})
+    send({"jsonrpc": "2.0", "id": key, "method": method, "params": params})
     found = await waiting
     if "error" in found:
         raise RpcError(found["error"]["code"], found["error"]["message"])
@@ -270,6 +281,19 @@ def check(request: Request, message: Json, spoken: list[str]) -> None:
     for name, value in expected.items():
         if decoded(request.header(name)) != value:
             raise RpcError(HEADER_MISMATCH, f"{name} does not match the body")
+
+
+def agreed_of(wanted: Json) -> Json:
+    """Return what of a filter there is to hear."""
+    known = ("toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions")
+    agreed = {key: wanted[key] for key in known if key in wanted}
+    ids = [one for one in wanted.get("taskIds", ()) if one in TASKS]
+    return {**agreed, "taskIds": ids} if ids else agreed
+
+
+def task_note(key: str, meta: Json) -> Json:
+    """Return what is told of a task."""
+    return {"jsonrpc": "2.0", "method": "notifications/tasks", "params": {**TASKS[key].detailed(), "_meta": meta}}
 
 
 def decoded(field: str | None) -> str | None:

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from tests.peers.conformant.exchange import MODERN, NAMESPACE, VERSIONS, Exchange, Json, Peer, RpcError
-from tests.peers.conformant.http_front import answer, failure
+from tests.peers.conformant.http_front import agreed_of, answer, failure, task_note
 
 
 class StdioFront:
@@ -72,13 +72,18 @@ class StdioFront:
         return dict(found["result"])
 
     def _listen(self, message: Json, params: Json) -> None:
-        agreed = {key: value for key, value in (params.get("notifications") or {}).items() if value}
+        agreed = agreed_of({key: value for key, value in (params.get("notifications") or {}).items() if value})
         meta = {NAMESPACE + "subscriptionId": message["id"]}
         self._listeners[json.dumps(message["id"])] = (agreed, meta)
         self._write({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
                      "params": {"notifications": agreed, "_meta": meta}})  # fmt: skip
 
     def _changed(self, kind: str) -> None:
+        if kind.startswith("task:"):
+            for agreed, meta in self._listeners.values():
+                if kind[5:] in agreed.get("taskIds", ()):
+                    self._write(task_note(kind[5:], meta))
+            return
         note: Json = {"jsonrpc": "2.0", "method": f"notifications/{kind}/list_changed"}
         self._write(note)
         for agreed, meta in self._listeners.values():

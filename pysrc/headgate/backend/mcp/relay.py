@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable
 
 from headgate.backend.contract import Call, HttpClient, Identity
-from headgate.backend.mcp.failure import session_not_found
+from headgate.backend.mcp.failure import McpFailure, session_not_found
 from headgate.backend.mcp.session import SessionIds
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Kind, NotAMessage, error_message, parse
 from headgate.dialect.mcp.versions import SESSION_HEADER
@@ -52,15 +52,19 @@ def identity_of(call: Call) -> list[object]:
     return [context.jwt, context.api_key, context.basic_user, call.authority, call.secure, *texts]
 
 
-def broken_off(body: bytes) -> bytes | None:
-    """Return the error that ends the answer to a request whose worker is gone; None for what is no request."""
+def broken_off(body: bytes, lasting: bool = False) -> bytes | None:
+    """Return the error that ends the answer to a request whose worker is gone; None for what is no request. `lasting`:
+    the session goes on.
+    """
     try:
         message = parse(body)
     except NotAMessage:
         return None
     if message.kind is not Kind.REQUEST:
         return None
-    return error_message(message.raw_id, INTERNAL_ERROR, "the session ended before its server answered")
+    whose = "the session's worker" if lasting else "the session"
+    reason = f"{whose} ended before its server answered"
+    return error_message(message.raw_id, INTERNAL_ERROR, reason)
 
 
 def socket_path(folder: str, index: int) -> str:
@@ -75,15 +79,15 @@ def workers_in(folder: str) -> list[int]:
 
 
 class Relay:
-    """`index` is this worker, `ids` tells whose a session is, `client_of` gives a client for another worker.
-    `others` tells which workers there are.
+    """`index` is this worker, `ids` tells whose a session is, `client_of` gives a client for another worker: one that
+    waits for it to be started again, or one that does not. `others` tells which workers there are.
     """
 
     def __init__(
         self,
         index: int,
         ids: SessionIds,
-        client_of: Callable[[int], HttpClient],
+        client_of: Callable[[int, bool], HttpClient],
         others: Callable[[], list[int]] = list,
     ) -> None:
         self.index = index
@@ -113,20 +117,24 @@ class Relay:
             fields = [(SESSION_HEADER, session_id), (BACKEND_HEADER, backend_key.encode().hex())]
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(TELL_SECONDS):
-                    response = await self._client_of(index).request("DELETE", "/", fields)
+                    response = await self._client_of(index, False).request("DELETE", "/", fields)
                     await response.aclose()
 
         await asyncio.gather(*(tell(index) for index in self._others() if index != self.index))
 
-    async def forward(self, call: Call, owner: int, backend_key: str) -> None:
-        """Have the owner answer; without one the session is gone."""
+    async def forward(self, call: Call, owner: int, backend_key: str, lasting: bool = False) -> None:
+        """Have the owner answer; without one the session is gone. One that is `lasting` goes on with a successor."""
         headers = [item for item in call.headers.items() if not item[0].lower().startswith("x-gw-relay-")]
         headers.append((BACKEND_HEADER, backend_key.encode().hex()))
         headers.append((IDENTITY_HEADER, self._sealer.seal(json.dumps(identity_of(call)).encode())))
         try:
-            response = await self._client_of(owner).request(call.method, call.target, headers, call.body or None)
-        except OSError:
-            raise session_not_found() from None
+            client = self._client_of(owner, lasting)
+            response = await client.request(call.method, call.target, headers, call.body or None)
+        except OSError as error:
+            if not lasting:
+                raise session_not_found() from None
+            call.add_log_field("mcp.error.message", f"the session's worker ended: {error}")
+            raise McpFailure(503, "the session's worker ended before its server answered", INTERNAL_ERROR) from None
         try:
             stream = call.stream(response.status, response.headers)
             tail = EVENT_END
@@ -137,7 +145,7 @@ class Relay:
             except ConnectionResetError:
                 raise  # of the client
             except OSError as error:
-                text = broken_off(call.body)
+                text = broken_off(call.body, lasting)
                 if text is None or tail != EVENT_END:
                     raise
                 call.add_log_field("mcp.error.message", f"the session's worker ended: {error}")

@@ -24,6 +24,7 @@ logger = logging.getLogger("headgate.mcp")
 REAP_SECONDS = 30.0
 MAX_BURIED = 10_000
 OWNER_BYTES = 16
+RANDOM_BYTES = 16
 
 
 class Held(Protocol):
@@ -67,9 +68,10 @@ class OwnTally:
 
 
 class Session:
-    """One client's session. `server`: what it holds; `owner`: who it is for (`owner_of`), "" for nobody known;
-    `resumable`: its id can bring it back. `replay`: what its event stream brought; `listener`: who writes to that
-    stream now. `answers`: what clients may come back for, who is `worker`'s.
+    """One client's session. `server`: what it holds; `owner`: who it is for (`owner_of`), "" for nobody known.
+    `resumable`: its id can bring it back, at any worker; `lasting`: at the successor of its own. `replay`: what its
+    event stream brought; `listener`: who writes to that stream now. `answers`: what clients may come back for, who is
+    `worker`'s.
     """
 
     def __init__(self, session_id: str, server: Any, now: float, owner: str, worker: int = 0) -> None:
@@ -78,7 +80,7 @@ class Session:
         self.used = now
         self.busy = 0
         self.owner = owner
-        self.resumable = False
+        self.resumable = self.lasting = False
         self.replay = Replay()
         self.answers = KeptAnswers(worker)
         self.listener: asyncio.Task[None] | None = None
@@ -121,14 +123,19 @@ class SessionIds:
         """Return what seals other ids with the same key."""
         return Sealer(self._key, purpose)
 
-    def new(self, worker: int) -> str:
-        """Return an id for a session of a worker; visible ASCII."""
-        return self._sealer.seal(worker.to_bytes(2) + secrets.token_bytes(16))
+    def new(self, worker: int, memo: bytes = b"") -> str:
+        """Return an id for a session of a worker; visible ASCII. `memo`: what a successor needs to go on with it."""
+        return self._sealer.seal(worker.to_bytes(2) + secrets.token_bytes(RANDOM_BYTES) + memo)
 
     def owner(self, session_id: str) -> int | None:
         """Return the index of the worker that owns it, None when the id is none of ours."""
         content = self._sealer.open(session_id)
         return None if content is None else int.from_bytes(content[:2])
+
+    def memo(self, session_id: str) -> bytes:
+        """Return what an id says of its session, b"" for nothing."""
+        content = self._sealer.open(session_id)
+        return b"" if content is None else content[2 + RANDOM_BYTES :]
 
 
 class Sessions:
@@ -199,11 +206,27 @@ class Sessions:
             session.busy -= 1
             session.used = self._clock()
 
-    def add(self, server: Held, owner: str = "") -> Session:
-        """Register a session of this worker."""
+    def add(self, server: Held, owner: str = "", memo: bytes = b"") -> Session:
+        """Register a session of this worker. With a memo the worker's successor can go on with it (`restore`)."""
         if self._resumable:
             self._make_room()
-        return self._kept(self.mark + self.ids.new(self._worker), server, owner)
+        session = self._kept(self.mark + self.ids.new(self._worker, memo), server, owner)
+        session.lasting = bool(memo)
+        return session
+
+    def restore(self, session_id: str, server: Held, owner: str = "") -> Session:
+        """Register a session that this worker's predecessor had."""
+        with self.room():
+            pass
+        session = self._kept(session_id, server, owner)
+        session.lasting = True
+        return session
+
+    def memo(self, session_id: str) -> bytes:
+        """Return what an id of this backend says of its session; b"" for nothing, and for one that was ended here."""
+        if not session_id.startswith(self.mark) or session_id in self._buried:
+            return b""
+        return self.ids.memo(session_id[len(self.mark) :])
 
     def owner(self, session_id: str) -> int | None:
         """Return the index of the worker that made an id, None when it was none of these."""
@@ -256,7 +279,8 @@ class Sessions:
         session = self._drop(session_id)
         if session is not None:
             # Another worker, or this one after a restart, may go on with one that its id can bring back.
-            await (session.server.release() if session.resumable else session.server.stop())
+            stays = session.resumable or session.lasting
+            await (session.server.release() if stays else session.server.stop())
 
     def bury(self, session_id: str) -> None:
         """Remember that a session was ended: its id could bring it back."""
@@ -285,7 +309,9 @@ class Sessions:
             for session in list(self._by_id.values()):
                 if session.used < before and not session.busy:
                     logger.info("session ended: idle", extra={"mcp.session.id": session.id[:8]})
-                    spawn("mcp idle", self._let_go(session.id))
+                    if not session.resumable:
+                        self.bury(session.id)
+                    spawn("mcp idle", self._let_go(session.id) if session.resumable else self.remove(session.id))
 
     async def aclose(self) -> None:
         """End every session that ends with this worker, let go of the others."""

@@ -9,12 +9,19 @@ from typing import Any, Final
 
 from headgate.dialect.mcp import modern, versions
 from headgate.dialect.mcp.edit import replaced, with_members, without_members
-from headgate.dialect.mcp.jsonrpc import METHOD_NOT_FOUND, UNSUPPORTED_VERSION, Kind, Message, NotAMessage, parse
+from headgate.dialect.mcp.jsonrpc import (
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    UNSUPPORTED_VERSION,
+    Kind,
+    Message,
+    NotAMessage,
+    error_message,
+    parse,
+)
 from headgate.dialect.mcp.methods import LISTEN
 
 Json = dict[str, Any]
-# What a server may ask for in a result.
-QUESTIONS: Final = frozenset(("elicitation/create", "sampling/createMessage", "roots/list"))
 # Members of results that clients with sessions do not know.
 MODERN_MEMBERS: Final = ("resultType", "ttlMs", "cacheScope")
 # Of capabilities: tasks are another thing in the earlier revisions.
@@ -47,6 +54,11 @@ class Client:
         if isinstance(extensions, dict):
             kept["extensions"] = {key: value for key, value in extensions.items() if key != TASKS_EXTENSION}
         return cls(kept, info if isinstance(info, dict) else None)
+
+    @classmethod
+    def of_meta(cls, meta: Json) -> Client:
+        """Return the client of which `meta()` said this."""
+        return cls(meta.get(modern.CLIENT_CAPABILITIES) or {}, meta.get(modern.CLIENT_INFO))
 
     def meta(self, level: str | None) -> Json:
         """Return what goes with every request."""
@@ -151,12 +163,8 @@ def input_required(text: bytes) -> Wanted | None:
     if not isinstance(found, dict) or found.get("resultType") != "input_required":
         return None
     requests = found.get("inputRequests")
-    kept = {
-        key: one
-        for key, one in (requests if isinstance(requests, dict) else {}).items()
-        if isinstance(one, dict) and one.get("method") in QUESTIONS
-    }
-    return Wanted(kept, found.get("requestState"))
+    given = requests if isinstance(requests, dict) else {}
+    return Wanted({key: one if isinstance(one, dict) else {} for key, one in given.items()}, found.get("requestState"))
 
 
 def question(raw_id: bytes, asked: Json) -> bytes:
@@ -166,10 +174,21 @@ def question(raw_id: bytes, asked: Json) -> bytes:
 
 
 def legacy_response(text: bytes) -> bytes:
-    """Return a response without what only clients of revision 2026-07-28 understand."""
+    """Return a response without what only clients of revision 2026-07-28 understand. A task, which a server must not
+    begin for a client that never asked for any, is an error.
+    """
+    if b'"task"' in text and begins_task(text):
+        reason = "the server began a task, which a client with a session cannot follow"
+        return error_message(parse(text).raw_id, INTERNAL_ERROR, reason)
     if not any(f'"{member}"'.encode() in text for member in MODERN_MEMBERS):
         return text
     return without_members(text, ("result",), MODERN_MEMBERS)
+
+
+def begins_task(text: bytes) -> bool:
+    """Tell whether a response is a task in the place of a result (extension of 2026-07-28)."""
+    found = json.loads(text).get("result")
+    return isinstance(found, dict) and found.get("resultType") == "task"
 
 
 def unasked(text: bytes) -> bytes | None:

@@ -40,8 +40,21 @@ REQUESTS = frozenset(
 )
 
 # Those that revision 2026-07-28 took away, and those of tasks that became an extension without them.
-REMOVED = frozenset(("initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"))
-MODERN_REQUESTS = REQUESTS - REMOVED - {"tasks/list", "tasks/result"}
+REMOVED = frozenset(
+    (
+        "initialize",
+        "logging/setLevel",
+        "ping",
+        "resources/subscribe",
+        "resources/unsubscribe",
+        "tasks/list",
+        "tasks/result",
+    )
+)
+MODERN_REQUESTS = REQUESTS - REMOVED
+
+# Those about one task of the extension.
+TASK_REQUESTS = frozenset(("tasks/cancel", "tasks/get", "tasks/update"))
 
 # Those that clients send.
 NOTIFICATIONS = frozenset(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from headgate.dialect.mcp import mirrored, versions
-from headgate.dialect.mcp.edit import replaced, with_members
+from headgate.dialect.mcp.edit import replaced, with_members, without_members
 from headgate.dialect.mcp.jsonrpc import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
@@ -30,6 +30,8 @@ CLIENT_INFO: Final = NAMESPACE + "clientInfo"
 SERVER_INFO: Final = NAMESPACE + "serverInfo"
 LOG_LEVEL: Final = NAMESPACE + "logLevel"
 REQUEST_META: Final = frozenset((PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL))
+# Of params: what a client brings back, and what began a task before tasks became an extension.
+OWN_PARAMS: Final = ("inputResponses", "requestState", "task")
 SUBSCRIPTION: Final = NAMESPACE + "subscriptionId"
 
 # Results that clients and proxies may keep; without a hint they must not.
@@ -114,14 +116,19 @@ def completed(method: str, text: bytes) -> bytes:
 
 
 def legacy_words(message: Message) -> Message:
-    """Return a request without what only servers of this revision understand in `_meta`."""
+    """Return a request without what only servers of this revision understand: parts of `_meta`, and answers. `task`
+    would begin a task of an earlier revision, which clients of this one ignore and servers of this one too.
+    """
+    text = message.text
+    if any(f'"{name}"'.encode() in message.params for name in OWN_PARAMS):
+        text = without_members(text, ("params",), OWN_PARAMS)
     if NAMESPACE.encode() not in message.params:
-        return message
+        return message if text is message.text else parse(text)
     meta = message.decoded_params().get("_meta")
     if not isinstance(meta, dict):
-        return message
+        return message if text is message.text else parse(text)
     kept = {key: value for key, value in meta.items() if key not in REQUEST_META}
-    return parse(replaced(message.text, ("params", "_meta"), kept))
+    return parse(replaced(text, ("params", "_meta"), kept))
 
 
 def discover_request() -> Message:
@@ -142,13 +149,13 @@ def revisions_of(text: bytes) -> list[str]:
     return [one for one in supported if isinstance(one, str)] if isinstance(supported, list) else []
 
 
-def synthetic_initialize(version: str, name: str, build: str) -> Message:
+def synthetic_initialize(version: str, name: str, build: str, capabilities: dict[str, Any]) -> Message:
     """Return the handshake of the gateway's own with a server that has sessions, for a client that has none.
 
-    It promises nothing: a server that asked the client something would wait for ever.
+    `capabilities`: what the client can be asked. Without them a server that asked something would ask in vain.
     """
     info = {"name": name, "version": build}
-    params = {"protocolVersion": version, "capabilities": {}, "clientInfo": info}
+    params = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": info}
     return parse(json.dumps({"jsonrpc": "2.0", "id": 0, "method": INITIALIZE, "params": params}).encode())
 
 

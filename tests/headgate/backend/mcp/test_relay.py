@@ -96,10 +96,19 @@ class Client:
         return self.answer
 
 
-def relayed(call: FakeCall, answer: Answer | None) -> Client:
+def relayed(call: FakeCall, answer: Answer | None, lasting: bool = False) -> Client:
     client = Client(answer)
-    relay = Relay(0, SessionIds(bytes(32)), lambda _index: client)
-    asyncio.run(relay.forward(call, 1, "key"))
+    asked: list[tuple[int, bool]] = []
+
+    def client_of(index: int, patient: bool) -> Client:
+        asked.append((index, patient))
+        return client
+
+    relay = Relay(0, SessionIds(bytes(32)), client_of)
+    try:
+        asyncio.run(relay.forward(call, 1, "key", lasting))
+    finally:
+        assert asked == [(1, lasting)]
     return client
 
 
@@ -128,19 +137,28 @@ def test_without_the_worker_there_is_no_session() -> None:
     assert failure.value.status == 404
 
 
+def test_a_session_that_outlasts_its_worker_is_not_gone() -> None:
+    with pytest.raises(McpFailure) as failure:
+        relayed(FakeCall(), None, lasting=True)
+    assert (failure.value.status, failure.value.code) == (503, -32603)
+    call = FakeCall()
+    relayed(call, Answer(b""), lasting=True)
+    assert b"the session's worker ended before its server answered" in call.sent
+
+
 def test_only_requests_have_answers() -> None:
     assert broken_off(b"no json") is None
     assert broken_off(b'{"jsonrpc":"2.0","id":1,"result":{}}') is None
 
 
 def test_the_owner_is_the_same_at_the_other_worker() -> None:
-    relay = Relay(0, SessionIds(bytes(32)), lambda _index: Client(None))
+    relay = Relay(0, SessionIds(bytes(32)), lambda _index, _lasting: Client(None))
     for fill in ({"jwt": {"iss": "i", "sub": "ada"}}, {"basic_user": "ada"}, {"api_key_text": b"\xff\0", "api_key": {"a": 1}}, {}):
         call = FakeCall()
         for name, value in fill.items():
             setattr(call.context, name, value)
         client = Client(Answer())
-        sender = Relay(0, SessionIds(bytes(32)), lambda _index, client=client: client)  # type: ignore[misc]
+        sender = Relay(0, SessionIds(bytes(32)), lambda _index, _lasting, client=client: client)  # type: ignore[misc]
         asyncio.run(sender.forward(call, 1, "key"))
         assert "ada" not in str(client.fields)
         there = FakeCall(fields=client.fields)
@@ -158,7 +176,8 @@ def test_the_other_workers(tmp_path: Path) -> None:
     assert sorted(workers_in(str(tmp_path))) == [0, 1, 12]
     asked: list[int] = []
 
-    def client_of(index: int) -> Client:
+    def client_of(index: int, lasting: bool) -> Client:
+        assert not lasting
         asked.append(index)
         return Client(None if index == 1 else Answer())
 

@@ -18,7 +18,11 @@ class Server:
     stopped = 0
     released = 0
 
+    def __init__(self) -> None:
+        self.stopping = asyncio.Event()
+
     async def stop(self) -> None:
+        self.stopping.set()
         self.stopped += 1
         self.dead = True
 
@@ -273,5 +277,51 @@ def test_marked_ids_are_told_from_others() -> None:
         assert (plain.owner(ours), plain.owner(theirs)) == (None, 3)
         await plain.aclose()
         await marked.aclose()
+
+    asyncio.run(run())
+
+
+def test_an_id_may_say_what_a_successor_needs() -> None:
+    async def run() -> None:
+        sessions = Sessions(3, IDS, Limits(60.0, 2))
+        sessions.mark = "gwb."
+        first = Server()
+        session = sessions.add(first, "ada", b"memo")
+        assert sessions.owner(session.id) == 3
+        successor = Sessions(3, IDS, Limits(60.0, 2))
+        successor.mark = "gwb."
+        assert successor.find(session.id, "ada") is None
+        assert successor.memo(session.id) == b"memo"
+        assert successor.memo(session.id[4:]) == b"", "an id of another kind of session"
+        assert successor.memo(sessions.add(Server()).id) == b""
+        assert successor.memo("gwb.nonsense") == b""
+        server = Server()
+        successor.restore(session.id, server, "ada")
+        found = successor.find(session.id, "ada")
+        assert found is not None
+        assert found.server is server
+        successor.bury(session.id)
+        assert successor.memo(session.id) == b"", "it was ended"
+        successor.add(Server())
+        with pytest.raises(McpFailure):
+            successor.restore("gwb.x", Server())
+        await sessions.aclose()
+        assert (first.stopped, first.released) == (0, 1), "its servers are not told that it is over"
+        await successor.aclose()
+
+    asyncio.run(run())
+
+
+def test_an_idle_session_is_not_brought_back() -> None:
+    async def run() -> None:
+        now = [0.0]
+        sessions = Sessions(0, IDS, Limits(0.01, 10), clock=lambda: now[0])
+        server = Server()
+        session = sessions.add(server, "", b"memo")
+        now[0] = 1.0
+        async with asyncio.timeout(5):
+            await server.stopping.wait()
+        assert sessions.memo(session.id) == b""
+        await sessions.aclose()
 
     asyncio.run(run())

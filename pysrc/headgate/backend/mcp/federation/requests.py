@@ -39,6 +39,8 @@ NAMED: Final = {"tools/call": ("tool", "tools/list"), "prompts/get": ("prompt", 
 BY_URI: Final = frozenset(("resources/read", "resources/subscribe", "resources/unsubscribe"))
 BY_TASK: Final = frozenset(("tasks/get", "tasks/cancel", "tasks/result", "tasks/update"))
 COMPLETE: Final = "completion/complete"
+# How servers, and the gateway, begin the error about a task that they do not know.
+UNKNOWN_TASK: Final = "Unknown task: "
 # What a method is about, for rules.
 KINDS: Final = {
     **{method: kind for method, (kind, _) in NAMED.items()},
@@ -335,11 +337,16 @@ def without_cursor(message: Message) -> Message:
 
 
 def inbound_error(method: str, target: str, text: bytes) -> bytes:
-    """Return a target's error as the client gets it: the URI that it could not read leads back."""
-    if method not in BY_URI:
+    """Return a target's error as the client gets it: the URI or the task that it does not know leads back."""
+    if method not in BY_URI and method not in BY_TASK:
         return text
     try:
-        uri = json.loads(text)["error"]["data"]["uri"]
+        error = json.loads(text)["error"]
+        if method in BY_TASK:
+            start, mark, task = str(error["message"]).partition(UNKNOWN_TASK)
+            shown = f"{UNKNOWN_TASK}{naming.task_with_target(target, task)}"
+            return text if start or not mark else replaced(text, ("error", "message"), shown)
+        uri = error["data"]["uri"]
     except (ValueError, KeyError, TypeError):
         return text
     shown = naming.uri_with_target(target, uri) if isinstance(uri, str) else uri

@@ -13,6 +13,7 @@ from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_
 from headgate.backend.mcp.federation.answering import Answering, answered, merged, refuse, response_to
 from headgate.backend.mcp.federation.group import LinkGroup
 from headgate.backend.mcp.federation.link import LinkFactory
+from headgate.backend.mcp.federation.memo import links_of, memo_of
 from headgate.backend.mcp.federation.requests import Guard, Manner, Requests, fields_of, nobody
 from headgate.backend.mcp.front import STREAM_HEADERS, needs_session
 from headgate.backend.mcp.note import shown_session
@@ -148,8 +149,8 @@ class FederationService:
             if session is None:
                 return
             await self.sessions.remove(session_id)
+            self.sessions.bury(session_id)
             if self._is_sealed(session_id):
-                self.sessions.bury(session_id)
                 await self._relay.tell_ended(session_id, self.key)
         call.reply(200)
 
@@ -166,9 +167,14 @@ class FederationService:
             return session
         worker = self.sessions.owner(session_id)
         if worker is not None and worker != self._relay.index:
-            await self._relay.forward(call, worker, self.key)
+            lasting = self._relay.knows(worker) and bool(self.sessions.memo(session_id))
+            await self._relay.forward(call, worker, self.key, lasting)
             return None
-        if worker is None and self._states is not None:
+        if worker is not None:
+            links = links_of(self.sessions.memo(session_id), self.key, owner, self.links)
+            if links is not None:
+                session = self.sessions.restore(session_id, LinkGroup(links, self.manner.bare), owner)
+        elif self._states is not None:
             session = self._resumed(session_id, owner)
         if session is None:
             raise session_not_found()
@@ -219,7 +225,7 @@ class FederationService:
 
     def _begun(self, group: LinkGroup, owner: str) -> Session:
         if self._states is None or any(link.pinned for link in group.links.values()):
-            return self.sessions.add(group, owner)
+            return self.sessions.add(group, owner, memo_of(group, self.key, owner))
         session_id = self._states.seal(((name, link.state) for name, link in group.links.items()), owner)
         return self.sessions.adopt(session_id, group, owner)
 

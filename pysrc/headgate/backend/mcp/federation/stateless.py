@@ -6,8 +6,10 @@ Links to the targets are made for the request and end with it; only those that a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from headgate.backend.contract import Call
@@ -16,16 +18,29 @@ from headgate.backend.mcp.federation.answering import Answering, answered, refus
 from headgate.backend.mcp.federation.asking import Fields
 from headgate.backend.mcp.federation.discover import discover, failure_of, not_found, relayed
 from headgate.backend.mcp.federation.group import LinkGroup
+from headgate.backend.mcp.federation.held import HeldCalls, ended
 from headgate.backend.mcp.federation.link import Link
 from headgate.backend.mcp.federation.listen import Subscription
 from headgate.backend.mcp.federation.origin import Origin
 from headgate.backend.mcp.federation.requests import Manner, Requests, checked, fields_of, nobody
 from headgate.backend.mcp.front import STREAM_HEADERS
 from headgate.backend.mcp.http_service import HttpService
-from headgate.dialect.mcp import merge, modern, versions
+from headgate.backend.mcp.relay import Relay
+from headgate.backend.mcp.relay import relayed as from_neighbour
+from headgate.dialect.mcp import merge, modern, naming, versions
+from headgate.dialect.mcp.asked import STATE_MARK, state_of
 from headgate.dialect.mcp.edit import replaced
-from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Kind, Message, parse
-from headgate.dialect.mcp.methods import CANCELLED, DISCOVER, INITIALIZE, INITIALIZED, LISTEN, MODERN_REQUESTS
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Kind, Message, parse
+from headgate.dialect.mcp.methods import (
+    CANCELLED,
+    DISCOVER,
+    INITIALIZE,
+    INITIALIZED,
+    LISTEN,
+    MODERN_REQUESTS,
+    TASK_REQUESTS,
+)
+from headgate.dialect.mcp.naming import UnknownName
 from headgate.net.tasks import spawn
 from headgate_engine.sse.encode import encode_event
 
@@ -33,15 +48,50 @@ from headgate_engine.sse.encode import encode_event
 SESSION_ONLY: Final = frozenset((INITIALIZED, CANCELLED, "notifications/roots/list_changed"))
 
 
-class StatelessService:
-    """`origins` by target, in order. `info`: what the gateway says of itself where it speaks for several targets."""
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """`held` are the calls of this worker that wait for their clients, `relay` reaches those of the others, where the
+    backend is called `key`.
+    """
 
-    def __init__(self, origins: dict[str, Origin], manner: Manner, info: dict[str, Any]) -> None:
+    held: HeldCalls
+    relay: Relay
+    key: str
+
+    async def reached(self, call: Call, message: Message) -> tuple[bool, bool]:
+        """Tell whether a client goes on with a call that was asked something here, and whether another worker, which
+        has that call, has answered; raises McpFailure.
+        """
+        state = state_of(message)
+        worker = None if state is None else self.held.worker_of(state)
+        if worker is None or worker == self.relay.index:
+            return worker is not None, False
+        if from_neighbour(call) or not self.relay.knows(worker):
+            raise ended()
+        try:
+            await self.relay.forward(call, worker, self.key)
+        except McpFailure:
+            # The worker is gone, and the call with it.
+            raise ended() from None
+        return True, True
+
+
+class StatelessService:
+    """`origins` by target, in order. `info`: what the gateway says of itself where it speaks for several targets.
+    `waiting`: calls whose servers have asked something, and how to reach those of other workers.
+    """
+
+    def __init__(
+        self, origins: dict[str, Origin], manner: Manner, info: dict[str, Any], waiting: Waiting | None = None
+    ) -> None:
         self.requests = Requests(manner)
         self.straight: HttpService | None = None
         self._origins = origins
         self._manner = manner
         self._info = info
+        self._waiting = waiting
+        for origin in origins.values():
+            origin.held = None if waiting is None else waiting.held
         self._subscriptions: set[Subscription] = set()
 
     def renew(
@@ -68,7 +118,15 @@ class StatelessService:
             raise McpFailure(400, "the response is to no request of a target")
         version = call.headers.get(versions.HEADER)
         is_modern = versions.is_modern(version)
-        if is_modern and self.straight is not None and self.unread:
+        ours = False
+        if is_modern and self._waiting is not None:
+            if STATE_MARK in message.params:
+                ours, answered_there = await self._waiting.reached(call, message)
+            else:
+                answered_there = message.method in TASK_REQUESTS and await self._task_elsewhere(call, message)
+            if answered_there:
+                return
+        if is_modern and self.straight is not None and self.unread and not ours:
             [origin] = self._origins.values()
             if not origin.legacy:
                 if await self.straight.post_modern(call, message, modern.is_legacy_refusal):
@@ -90,6 +148,24 @@ class StatelessService:
         finally:
             # The client does not wait for it, and its leaving does not stop it.
             spawn("mcp teardown", group.stop())
+
+    async def _task_elsewhere(self, call: Call, message: Message) -> bool:
+        """Tell whether another worker, whose process has a task, has answered."""
+        assert self._waiting is not None
+        target, task = next(iter(self._origins)), message.name or ""
+        if not self._manner.bare:
+            with contextlib.suppress(UnknownName):
+                target, task = naming.split_task(task)
+        origin = self._origins.get(target)
+        worker = naming.task_worker(task) if origin is not None and origin.task_mark else None
+        if worker is None or from_neighbour(call) or not self._waiting.relay.knows(worker):
+            return False
+        try:
+            await self._waiting.relay.forward(call, worker, self._waiting.key)
+        except McpFailure:
+            # The worker is gone, and its process with all tasks.
+            raise McpFailure(400, f"Unknown task: {message.name}", INVALID_PARAMS) from None
+        return True
 
     async def _notify(self, call: Call, group: LinkGroup, message: Message) -> None:
         if message.method not in SESSION_ONLY:
@@ -209,6 +285,8 @@ class StatelessService:
     async def aclose(self) -> None:
         """End subscriptions and shared processes."""
         self.end_subscriptions()
+        if self._waiting is not None:
+            await self._waiting.held.aclose()
         await asyncio.gather(*(origin.aclose() for origin in self._origins.values()))
 
 

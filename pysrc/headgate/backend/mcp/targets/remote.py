@@ -33,6 +33,11 @@ class ClientFields(list[tuple[str, str]]):
         return ClientFields((), derived_context(origin, origin.method, origin.target, origin.authority, ()))
 
 
+def lasting(fields: Sequence[tuple[str, str]]) -> ClientFields:
+    """Return fields that are good after the client's request is over."""
+    return ClientFields(fields, ClientFields((), origin_of(fields)).kept().origin)
+
+
 def origin_of(fields: Sequence[tuple[str, str]]) -> RequestContext | None:
     """Return the context that fields come from, None when they are the gateway's own."""
     return fields.origin if isinstance(fields, ClientFields) else None

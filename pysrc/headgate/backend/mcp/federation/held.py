@@ -1,0 +1,254 @@
+"""Calls at servers with sessions that wait for clients without one: the server has asked something, the client has the
+question as a result, and its next request brings the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from headgate.backend.mcp.failure import McpFailure, TargetFailure
+from headgate.backend.mcp.federation.asking import NO_ANSWER, Fields, HungUp
+from headgate.backend.mcp.federation.link import Link
+from headgate.crypto.sealed import Sealer
+from headgate.dialect.mcp import asked
+from headgate.dialect.mcp.jsonrpc import INVALID_PARAMS, Kind, Message, NotAMessage, parse
+from headgate.dialect.mcp.methods import PROGRESS
+from headgate.net.tasks import spawn
+
+logger = logging.getLogger("headgate.mcp")
+
+# How long a client may take for its answers, and how many calls of a backend may wait in one worker.
+HOLD_SECONDS: Final = 300.0
+MAX_HELD: Final = 256
+MAX_QUESTIONS: Final = 64
+# Messages of a server that are read ahead of its client.
+QUEUE: Final = 2
+# More questions that come as fast as this go to the client together.
+TOGETHER_SECONDS: Final = 0.02
+# How long a server may take to give its event stream before it is asked without.
+STREAM_SECONDS: Final = 1.0
+# Before the states made here: servers of revision 2026-07-28 have their own.
+MARK: Final = "gwr."
+KEY_BYTES: Final = 16
+# What a server may say on its event stream that belongs to a call.
+OURS: Final = frozenset((PROGRESS, "notifications/message"))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Whose call waits (`owner_of`), at which target, and what it asks for (`asked.digest_of`)."""
+
+    owner: str
+    target: str
+    digest: bytes
+
+
+class HeldCall:
+    """A call under way at `session`, which is its own. `release` ends the session once the call is over."""
+
+    def __init__(
+        self, session: Link, message: Message, version: str, release: Callable[[Link], Awaitable[None]]
+    ) -> None:
+        self.session = session
+        self.message = message
+        self.version = version
+        self.questions: dict[str, bytes] = {}
+        self._ids: dict[str, bytes] = {}
+        self._release = release
+        self._numbers = itertools.count(1)
+        self._texts: asyncio.Queue[bytes | TargetFailure | None] = asyncio.Queue(QUEUE)
+        self._readers: list[asyncio.Task[None]] = []
+        self._streaming = asyncio.Event()
+
+    async def begin(self, message: Message, fields: Fields) -> None:
+        """Send the request. Some servers ask on their event stream, so that is opened before."""
+        self._readers.append(spawn("mcp stream", self._unasked(fields)))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STREAM_SECONDS):
+                await self._streaming.wait()
+        self._readers.append(spawn("mcp call", self._answer(message, fields)))
+
+    async def _unasked(self, fields: Fields) -> None:
+        try:
+            texts = await self.session.events(fields)
+        except TargetFailure:
+            texts = None
+        finally:
+            self._streaming.set()
+        if texts is None:
+            return
+        with contextlib.suppress(TargetFailure):
+            async with contextlib.aclosing(texts):
+                async for text in texts:
+                    if _is_ours(text):
+                        await self._texts.put(text)
+
+    async def _answer(self, message: Message, fields: Fields) -> None:
+        end: TargetFailure | None = None
+        try:
+            async with contextlib.aclosing(self.session.request(message, fields)) as texts:
+                async for text in texts:
+                    if not isinstance(text, HungUp):
+                        await self._texts.put(text)
+        except TargetFailure as error:
+            end = error
+        await self._texts.put(end)
+
+    async def next(self) -> bytes | None:
+        """Return what the server says next; None when it waits for answers. TargetFailure when nothing will come."""
+        try:
+            async with asyncio.timeout(TOGETHER_SECONDS if self.questions else None):
+                found = await self._texts.get()
+        except TimeoutError:
+            return None
+        if isinstance(found, TargetFailure):
+            raise found
+        if found is None:
+            raise TargetFailure(NO_ANSWER)
+        return found
+
+    def add(self, question: Message) -> bool:
+        """Note a request of the server; False when there are too many."""
+        if len(self.questions) >= MAX_QUESTIONS or question.raw_id is None:
+            return False
+        key = f"input-{next(self._numbers)}"
+        self.questions[key] = asked.as_input(question)
+        self._ids[key] = question.raw_id
+        return True
+
+    async def answer(self, answers: dict[str, bytes], fields: Fields) -> None:
+        """Give the server what the client answers; questions that it leaves out stay."""
+        for key in [key for key in self.questions if key in answers]:
+            del self.questions[key]
+            await self.session.notify(parse(asked.answer(self._ids.pop(key), answers[key])), fields)
+
+    async def refuse(self, fields: Fields) -> None:
+        """Have the server go on without answers."""
+        self.questions.clear()
+        for raw_id in [self._ids.pop(key) for key in list(self._ids)]:
+            await self.session.notify(parse(asked.refused(raw_id)), fields)
+
+    async def stop(self) -> None:
+        """End the call at the server, if it has not ended."""
+        for reader in self._readers:
+            reader.cancel()
+        await asyncio.gather(*self._readers, return_exceptions=True)
+        self._readers.clear()
+
+    async def end(self) -> None:
+        """End the call and the session."""
+        await self.stop()
+        await self._release(self.session)
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A call that waits for its client, at most until `timer` comes up."""
+
+    call: HeldCall
+    place: Place
+    timer: asyncio.TimerHandle
+
+
+class HeldCalls:
+    """Those of one backend in worker `worker`. `sealer` makes states that only this backend can read, in all workers;
+    `hold_s`: how long they are good.
+    """
+
+    def __init__(
+        self,
+        sealer: Sealer,
+        worker: int,
+        hold_s: float = HOLD_SECONDS,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._sealer = sealer
+        self._worker = worker
+        self._hold_s = hold_s
+        self._clock = clock
+        self._waiting: dict[bytes, Waiting] = {}
+        self._full = False
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def worker_of(self, state: str) -> int | None:
+        """Return the worker that has the call of a state, None for a state that is not one of ours; McpFailure for one
+        that is too old, or was changed.
+        """
+        return None if not state.startswith(MARK) else self._opened(state)[0]
+
+    def _opened(self, state: str) -> tuple[int, bytes]:
+        content = self._sealer.open(state[len(MARK) :])
+        if content is None or len(content) != 2 + 8 + KEY_BYTES:
+            raise McpFailure(400, "requestState is none of this backend", INVALID_PARAMS)
+        if self._clock() * 1000 >= int.from_bytes(content[2:10]):
+            reason = f"requestState has expired: answers must come within {self._hold_s:g} s; call again without it"
+            raise McpFailure(400, reason, INVALID_PARAMS)
+        return int.from_bytes(content[:2]), content[10:]
+
+    def keep(self, call: HeldCall, place: Place) -> str | None:
+        """Have a call wait for its client; return what brings it back, None where there is no room."""
+        if len(self._waiting) >= MAX_HELD:
+            if not self._full:
+                logger.warning("too many calls wait for their clients", extra={"target": place.target})
+            self._full = True
+            return None
+        self._full = False
+        key = secrets.token_bytes(KEY_BYTES)
+        timer = asyncio.get_running_loop().call_later(self._hold_s, self._expire, key)
+        self._waiting[key] = Waiting(call, place, timer)
+        until = int((self._clock() + self._hold_s) * 1000)
+        return MARK + self._sealer.seal(self._worker.to_bytes(2) + until.to_bytes(8) + key)
+
+    def _expire(self, key: bytes) -> None:
+        waiting = self._waiting.pop(key, None)
+        if waiting is not None:
+            logger.info("call ended: no answer of the client", extra={"target": waiting.place.target})
+            spawn("mcp held", waiting.call.end())
+
+    def take(self, state: str, place: Place) -> HeldCall:
+        """Return the call of a state, which has its client back; McpFailure where there is none for this request."""
+        if not state.startswith(MARK):
+            raise McpFailure(400, "requestState is none of this backend", INVALID_PARAMS)
+        _, key = self._opened(state)
+        waiting = self._waiting.get(key)
+        if waiting is None or waiting.place.owner != place.owner:
+            raise ended()
+        if waiting.place != place:
+            raise McpFailure(400, "requestState belongs to another request", INVALID_PARAMS)
+        del self._waiting[key]
+        waiting.timer.cancel()
+        return waiting.call
+
+    async def aclose(self) -> None:
+        """End all calls that wait."""
+        waiting, self._waiting = list(self._waiting.values()), {}
+        for one in waiting:
+            one.timer.cancel()
+        await asyncio.gather(*(one.call.end() for one in waiting), return_exceptions=True)
+
+
+def ended() -> McpFailure:
+    """Return the refusal of a state whose call is over: it was taken up, or its worker has ended."""
+    reason = "requestState belongs to a call that has ended; call again without it"
+    return McpFailure(400, reason, INVALID_PARAMS)
+
+
+def _is_ours(text: bytes) -> bool:
+    """Tell whether a message on the event stream of a call's own session belongs to the call."""
+    try:
+        message = parse(text)
+    except NotAMessage:
+        return False
+    return message.kind is Kind.REQUEST or message.method in OURS
+

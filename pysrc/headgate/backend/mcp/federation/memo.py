@@ -1,0 +1,50 @@
+"""What the id of a bridged session says of it, so that the successor of its worker can go on: who the client is, and
+where the sessions of remote servers stand. A process ends with its worker, and its sessions with it.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any, Final
+
+from headgate.backend.mcp.federation.group import LinkGroup
+from headgate.backend.mcp.federation.link import Link, LinkFactory
+from headgate.backend.mcp.federation.modern_link import EitherLink
+
+# Longer ones are left out: clients and proxies take fields of 8 KiB at least.
+MAX_BYTES: Final = 3000
+
+
+def memo_of(group: LinkGroup, key: str, owner: str) -> bytes:
+    """Return what brings a session of the backend `key` back for its owner, b"" where nothing does."""
+    links: list[dict[str, Any]] = []
+    for name, link in group.links.items():
+        found: dict[str, Any] = {"t": name}
+        bridged = link.bridged if isinstance(link, EitherLink) else None
+        if bridged is not None:
+            found["c"] = bridged
+        elif link.pinned:
+            return b""
+        elif link.state is not None:
+            found["s"] = link.state
+        links.append(found)
+    memo = zlib.compress(json.dumps({"k": key, "u": owner, "l": links}, separators=(",", ":")).encode())
+    return memo if len(memo) <= MAX_BYTES else b""
+
+
+def links_of(memo: bytes, key: str, owner: str, factories: dict[str, LinkFactory]) -> dict[str, Link] | None:
+    """Return the links of a session; None where it is another backend's, somebody else's, or of targets that are gone.
+    `memo` was sealed here.
+    """
+    if not memo:
+        return None
+    found = json.loads(zlib.decompress(memo))
+    if found["k"] != key or found["u"] != owner or not {one["t"] for one in found["l"]} <= set(factories):
+        return None
+    links: dict[str, Link] = {}
+    for one in found["l"]:
+        link = links[one["t"]] = factories[one["t"]](one.get("s"))
+        if "c" in one and isinstance(link, EitherLink):
+            link.restore(one["c"])
+    return links
