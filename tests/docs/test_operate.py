@@ -60,7 +60,7 @@ def shell(running, tmp_path: Path):
 
 def test_every_section_with_commands_is_tested() -> None:
     names = Path(__file__).read_text()
-    assert len(BLOCKS) == 7
+    assert len(BLOCKS) == 9
     for title in BLOCKS:
         assert f'shell("{title}")' in names, title
 
@@ -112,6 +112,17 @@ def test_profiles(shell) -> None:
 
 def test_checks(shell) -> None:
     assert shell("Check a new configuration") == ["Configuration is valid!\n", "no differences\n"]
+
+
+def test_writing(shell, running) -> None:
+    _, answer = shell("Write the configuration")
+    assert json.loads(answer)["message"] == "Configuration written successfully"
+    assert running.path.read_text().startswith("# yaml-language-server: $schema=")
+
+
+def test_prices(shell) -> None:
+    (found,) = shell("Prices")
+    assert json.loads(found)["models"] == []
 
 
 def test_stop(shell, running) -> None:

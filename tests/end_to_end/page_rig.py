@@ -18,6 +18,7 @@ from tests.end_to_end.running import Gateway, Pool
 EVIL = "<img src=x onerror=document.title='owned'>"
 # Of a route; the pictures of the docs have a friendlier one.
 NAME = "reviews" if os.environ.get("HEADGATE_PICTURES") == "1" else EVIL
+PYTHON = "python3" if os.environ.get("HEADGATE_PICTURES") == "1" else sys.executable
 PEERS = Path(__file__).resolve().parents[1] / "peers"
 CONFIG = """
 gateways:
@@ -72,6 +73,13 @@ routes:
 """
 
 
+# A request log, and prices.
+KEPT = """
+database: {url: "sqlite://data.db"}
+modelCatalog: [{inline: {providers: {openai: {models: {sample: {rates: {input: "250", output: "1000"}}}}}}}]
+"""
+
+
 @contextlib.contextmanager
 def samples() -> Iterator[dict[str, int]]:
     """The sample services of the package, by name, with their ports."""
@@ -88,14 +96,14 @@ def samples() -> Iterator[dict[str, int]]:
 
 
 @contextlib.contextmanager
-def gateway_of(folder: Path, text: str = CONFIG, workers: int = 2) -> Iterator[Gateway]:
+def gateway_of(folder: Path, text: str = CONFIG, workers: int = 2, settings: str = "") -> Iterator[Gateway]:
     """A running gateway with this configuration in front of the samples."""
     with samples() as ports:
-        text = text.replace("PYTHON", sys.executable).replace("PEERS", str(PEERS)).replace("EVIL", NAME)
+        text = text.replace("PYTHON", PYTHON).replace("PEERS", str(PEERS)).replace("EVIL", NAME)
         for name, port in ports.items():
             text = text.replace(name, str(port))
         pool = Pool(lambda: Path(tempfile.mkdtemp(prefix="gateway", dir=folder)))
-        found = pool.take(text, (workers, "{}", ""))
+        found = pool.take(text, (workers, "{}", settings))
         try:
             yield found
         finally:

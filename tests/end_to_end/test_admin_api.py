@@ -17,7 +17,7 @@ from tests.end_to_end.page_rig import ask_admin, call, gateway_of, traffic
 from tests.end_to_end.running import Gateway
 
 JSON = {"content-type": "application/json"}
-OWN = ("/api/relay", "/api/cel", "/cel")
+OWN = ("/api/relay", "/api/cel", "/cel", "/api/config/check")
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_runtime_has_the_keys_of_the_reference(running: Gateway) -> None:
     found = get(running, "/api/runtime")
     assert set(found) == {"build", "ui"}
     assert set(found["build"]) == {"version", "gitRevision", "rustVersion", "buildProfile", "buildTarget"}
-    assert found["ui"] == {"gatewayMode": "standalone", "configStoreMode": "readOnly"}
+    assert found["ui"] == {"gatewayMode": "standalone", "configStoreMode": "file"}
 
 
 def test_the_file_is_shown_without_secrets(running: Gateway) -> None:
@@ -57,11 +57,6 @@ def test_the_file_is_shown_without_secrets(running: Gateway) -> None:
     assert found["gateways"] == {"default": {"port": running.port}}
     assert found["llm"]["models"][0]["params"]["apiKey"] == "<redacted>"
     assert "never-shown" not in json.dumps(found)
-
-
-def test_the_configuration_cannot_be_written(running: Gateway) -> None:
-    status, fields, _ = ask_admin(running, "POST", "/api/config", b"{}", JSON)
-    assert (status, fields["allow"]) == (405, "GET")
 
 
 def test_the_state_counts_requests_of_all_workers(running: Gateway) -> None:

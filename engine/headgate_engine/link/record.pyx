@@ -4,6 +4,7 @@ from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.timers cimport wall_ns
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.log.access cimport AccessLogFormat
+from headgate_engine.log.records cimport RecordFormat, RecordSink
 from headgate_engine.plan.plans cimport BindPlan
 
 import logging
@@ -16,6 +17,8 @@ cdef int record_request(Worker worker, RequestContext ctx, BindPlan bind) except
     if bind.access_log is not None and worker.log_fd >= 0 and worker.access_log_on:
         (<AccessLogFormat>bind.access_log).write_line(worker.log, ctx, wall_ns())
         worker.log_written()
+    if bind.records is not None and worker.records is not None:
+        (<RecordSink>worker.records).put(ctx, <RecordFormat>bind.records)
     return 0
 
 

@@ -29,6 +29,7 @@ cdef class Worker:
     cdef public bint access_log_on   # the log level lets request lines through
     cdef ByteBuffer log
     cdef object log_handle
+    cdef public object records       # where records of requests go (log.records.RecordSink); None: nobody asked for them
     cdef object date_handle
     cdef public object spawn        # spawn(name, coroutine) -> task
     cdef public int64_t accepted, refused, requests

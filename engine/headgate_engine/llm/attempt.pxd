@@ -62,6 +62,10 @@ cdef class LlmCall:
     cdef Usage spent                     # by the providers' own counts, over all attempts; None: nothing was counted
     cdef Cost cost                       # the same; None: nothing had a price
     cdef bint charged                    # an attempt came to a 2xx answer
+    # -- for the request log -------------------------------------------------------------------------------------------
+    cdef bint keeps                      # prompts and answers are to be kept
+    cdef bytes prompt                    # behind guards, in the client's format; None: it was not sent
+    cdef bytes answer                    # as the client got it; None: nothing of it is known
 
     cdef int begin(self, RequestContext ctx) except -1
     cdef int note(self, str outcome) except -1

@@ -21,5 +21,5 @@ cdef class GuardTap(ResponseTap):
     cdef int _close(self, ByteBuffer out) except -1
     cdef bytes _body(self)
 
-# The tap around another one, or that one where no guard looks at answers.
+# The tap around another one that guards the answer and keeps it, or that one where neither is wanted.
 cdef ResponseTap guard_tap(LlmCall call, ResponseTap inner, Py_ssize_t limit)

@@ -5,6 +5,7 @@ import zlib
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, H_CONTENT_LENGTH, MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.llm.kept cimport kept_tap
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
 
@@ -14,8 +15,12 @@ TOO_LARGE = "the provider's answer is larger than the buffer"
 
 
 cdef ResponseTap guard_tap(LlmCall call, ResponseTap inner, Py_ssize_t limit):
+    return inner if call is None else kept_tap(call, guarded(call, inner, limit))
+
+
+cdef ResponseTap guarded(LlmCall call, ResponseTap inner, Py_ssize_t limit):
     cdef GuardTap tap
-    if call is None or call.guards is None or not call.guards.answers(call.format):
+    if call.guards is None or not call.guards.answers(call.format):
         return inner
     tap = GuardTap.__new__(GuardTap)
     tap.inner = inner

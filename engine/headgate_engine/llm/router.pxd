@@ -29,6 +29,7 @@ cdef class ModelRouter:
     cdef readonly RetryPlan failover     # other providers, where the route says nothing about retries; None: nowhere
     cdef readonly ModelEntry only        # whatever the model: an `ai` backend. None: models decide
     cdef public PriceList prices         # None: no catalog is configured
+    cdef public bint keeps               # the request log wants prompts and answers
     cdef bytes model_list                # what everybody sees; None: rules decide
     cdef readonly bint open_paths        # a model says what becomes of paths that no suffix names
     cdef int64_t created                 # Unix time

@@ -38,6 +38,7 @@ class ModelRouter:
         created: float | None = None,
     ) -> None: ...
     prices: PriceList | None
+    keeps: bool
     @property
     def models(self) -> tuple[PublicModel, ...]: ...
     @property

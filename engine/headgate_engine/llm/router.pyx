@@ -131,6 +131,7 @@ cdef class ModelRouter:
             call.tried = []
             call.body = ctx.body
             call.prices = self.prices
+            call.keeps = self.keeps
             ctx.llm = call
         else:
             ctx.body = call.body                     # the next attempt begins with what the client sent
@@ -389,6 +390,8 @@ cdef Reply render(RequestContext ctx):
     cdef LlmCall call = <LlmCall>ctx.llm
     cdef LlmLane lane = <LlmLane>call.lane
     cdef LlmEdits edits = (<LlmTarget>call.target).edits
+    if call.keeps:
+        call.prompt = ctx.body
     if lane.translation is not None:
         made = lane.translation.request(ctx.body, call, ctx.head)
         if isinstance(made, Reply):

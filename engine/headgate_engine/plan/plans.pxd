@@ -87,6 +87,7 @@ cdef class BindPlan:
     cdef public int64_t generation
     cdef public bint unwatched               # its requests are not traced: what they carry was seen at its front
     cdef public object access_log            # log.access.AccessLogFormat, None: off
+    cdef public object records               # log.records.RecordFormat, None: no request log
     cdef public tuple metric_labels          # (name, expr.program.Program) beside the fixed ones; None: none
 
 cdef class BindSlot:

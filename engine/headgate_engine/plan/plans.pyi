@@ -6,6 +6,7 @@ from headgate_engine.link.handler import HandlerBackend
 from headgate_engine.link.pool import Pool
 from headgate_engine.llm.router import ModelRouter
 from headgate_engine.log.access import AccessLogFormat
+from headgate_engine.log.records import RecordFormat
 from headgate_engine.plan.retry import RetryPlan
 from headgate_engine.plan.step import Step
 from headgate_engine.route.table import HostTable, RouteTable
@@ -115,6 +116,7 @@ class BindPlan:
     generation: int
     unwatched: bool
     access_log: AccessLogFormat | None
+    records: RecordFormat | None
     metric_labels: tuple[tuple[str, Program], ...] | None
     def __init__(self, key: str, limits: Limits) -> None: ...
     @property

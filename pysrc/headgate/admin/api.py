@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from typing import Any, Final
 
+from headgate.admin.answers import NO_STORE, as_json
+from headgate.admin.configuration import store_mode
 from headgate.admin.meters import Meters, endpoint_rows
 from headgate.admin.relay import MAX_AT_ONCE, TYPE, BadOrder, read_order, relay
 from headgate.admin.running import Running
 from headgate.admin.targets import targets, watched
 from headgate.admin.web import Answer, Request, Row, Stream
-from headgate.config.file_view import file_view
-from headgate.config.load import FileSource, Source, TextSource
-from headgate.errors import ConfigErrors
 from headgate.telemetry.build_info import build_info
 from headgate.telemetry.families import BUCKETS
 from headgate_engine.link.endpoints import Endpoint
 from headgate_engine.shared.histogram import snapshot
 
-JSON: Final = "application/json"
-NO_STORE: Final = (("cache-control", "no-store"),)
 # Several pages that look at once are shown the same.
 FRESH_SECONDS: Final = 0.5
 MCP_LABELS: Final = ("method", "server", "resource_type", "resource")
 GUARD_FAMILY: Final = "gw_guardrail_checks_total"
-
-
-def as_json(status: int, document: Any) -> Answer:
-    """Return an answer that nobody keeps."""
-    return Answer(status, json.dumps(document, separators=(",", ":")).encode(), JSON, NO_STORE)
 
 
 def api_rows(running: Running) -> tuple[Row, ...]:
@@ -42,10 +33,7 @@ def api_rows(running: Running) -> tuple[Row, ...]:
         return as_json(200, await view.state())
 
     async def runtime(_request: Request) -> Answer:
-        return as_json(200, runtime_view())
-
-    async def config(_request: Request) -> Answer:
-        return as_json(*await asyncio.to_thread(config_view, running.process.source))
+        return as_json(200, runtime_view(running))
 
     async def cel(request: Request) -> Answer:
         # Workers and signals are looked after in the meantime.
@@ -72,7 +60,6 @@ def api_rows(running: Running) -> tuple[Row, ...]:
     return (
         Row("GET", "/api/state", state),
         Row("GET", "/api/runtime", runtime),
-        Row("GET", "/api/config", config),
         Row("POST", "/api/cel", cel, own=True),
         Row("POST", "/cel", cel, own=True),
         Row("POST", "/api/relay", send, own=True),
@@ -87,33 +74,12 @@ def _cel(body: bytes, functions: str) -> tuple[int, dict[str, Any]]:
     return try_expression(body, parse_functions(functions))
 
 
-def runtime_view() -> dict[str, Any]:
-    """Return what `/api/runtime` says: this gateway reads its file and never writes it."""
+def runtime_view(running: Running) -> dict[str, Any]:
+    """Return what `/api/runtime` says."""
     camel = {"git_revision": "gitRevision", "rust_version": "rustVersion", "build_profile": "buildProfile",
              "build_target": "buildTarget"}  # fmt: skip
     build = {camel.get(key, key): value for key, value in build_info().items()}
-    return {"build": build, "ui": {"gatewayMode": "standalone", "configStoreMode": "readOnly"}}
-
-
-def config_view(source: Source) -> tuple[int, Any]:
-    """Return the status and the configuration as it was written, without its secrets. It is read anew: an edit that
-    does not load shows here, and not in `/config_dump`.
-    """
-    if isinstance(source, TextSource):
-        text, name = source.text, source.name
-    elif isinstance(source, FileSource) and not source.is_stream:
-        name = source.path
-        try:
-            with open(name, encoding="utf-8") as file:
-                text = file.read()
-        except (OSError, UnicodeDecodeError):
-            return 500, "the configuration file cannot be read"
-    else:
-        return 500, "local config not setup"
-    try:
-        return 200, file_view(text, name)
-    except ConfigErrors as error:
-        return 500, str(error)
+    return {"build": build, "ui": {"gatewayMode": "standalone", "configStoreMode": store_mode(running)}}
 
 
 class StateView:
@@ -162,6 +128,7 @@ class StateView:
             "mcp": meters.counts("gw_mcp_requests_total", MCP_LABELS),
             "guardrails": meters.counts(GUARD_FAMILY, ("phase", "action", "guard")),
             "targets": self._targets[1],
+            "requestLog": gateway.process.request_log is not None,
         }
 
 

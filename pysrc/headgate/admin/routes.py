@@ -8,8 +8,11 @@ import os
 from headgate import __version__
 from headgate.admin import memory
 from headgate.admin.api import api_rows
+from headgate.admin.configuration import configuration_rows
+from headgate.admin.costs import cost_rows
 from headgate.admin.debug import debug_rows
 from headgate.admin.page import page_rows
+from headgate.admin.requests import request_rows
 from headgate.admin.running import Running
 from headgate.admin.web import Answer, Request, Row
 from headgate.config.dump import Runtime, dump
@@ -56,6 +59,9 @@ def admin_rows(running: Running) -> tuple[Row, ...]:
     return (
         *page_rows(),
         *api_rows(running),
+        *configuration_rows(running),
+        *request_rows(running),
+        *cost_rows(running),
         Row("GET", "/config_dump", config_dump),
         Row("GET", "/logging", logging),
         Row("POST", "/logging", logging),

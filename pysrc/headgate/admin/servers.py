@@ -7,6 +7,7 @@ import logging
 import os
 import stat
 
+from headgate.admin.configuration import store_mode
 from headgate.admin.routes import admin_rows, readiness_rows, stats_rows
 from headgate.admin.running import Running
 from headgate.admin.web import WebServer
@@ -14,6 +15,9 @@ from headgate.ir.process import ListenAddress, ProcessSettings
 
 IPV6 = 6
 logger = logging.getLogger("headgate.admin")
+
+
+OPEN = "whoever reaches the admin server can write the configuration; config.storage.mode: readOnly forbids it"
 
 
 class AdminServers:
@@ -44,6 +48,8 @@ class AdminServers:
             self._servers.append(server)
             if name == "admin" and address.hosts:
                 logger.info("admin page", extra={"url": page_url(address)})
+        if not loopback and not settings.admin.off and store_mode(self._running) == "file":
+            logger.warning(OPEN, extra={"address": settings.admin.text})
         self._running.pending.clear()
 
     def _ports(self) -> frozenset[int]:

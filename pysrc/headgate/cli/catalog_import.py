@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
-import tempfile
 
 import click
 
 from headgate.dialect.llm import models_dev
+from headgate.document.replace import replace_file
 
 
 def _read(source: str) -> bytes:
@@ -26,18 +24,9 @@ def _read(source: str) -> bytes:
 
 def _write(path: str, text: str) -> None:
     """Replace the file at once: a gateway that watches it must not see half of it."""
-    folder = os.path.dirname(os.path.abspath(path))
-    name = None
     try:
-        with tempfile.NamedTemporaryFile("w", dir=folder, prefix=".catalog", delete=False, encoding="utf-8") as new:
-            name = new.name
-            new.write(text)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
+        replace_file(path, text.encode())
     except OSError as error:
-        if name is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
         raise click.ClickException(f"cannot write {path!r}: {error.strerror}") from None
 
 

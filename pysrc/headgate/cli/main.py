@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,9 @@ if TYPE_CHECKING:  # loading these costs time that --version need not take
 
 STARTER = """\
 # Made by headgate on its first start. https://json-schema.org: docs/schema/config.schema.json describes this file.
+config:
+  database:
+    url: {url}
 gateways:
   default:
     port: 4000
@@ -87,8 +91,6 @@ def _print_version(full: bool) -> int:
     from headgate.telemetry.build_info import build_info
 
     if full:
-        import json
-
         print(json.dumps(build_info(), indent=2))
     else:
         print(build_info()["version"])
@@ -127,7 +129,8 @@ def default_file() -> str:
         path = (Path(base) if base else Path(str(home)) / ".config") / "headgate" / "config.yaml"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(STARTER)
+        url = json.dumps(f"sqlite://{path.parent / 'data.db'}".replace("$", "$$"))
+        path.write_text(STARTER.replace("{url}", url))
         print(f"headgate: made {path}", file=sys.stderr)
     return str(path)
 

@@ -260,6 +260,8 @@ def _access_log(log: AccessLog) -> Json:
         found["add"] = dict(log.add)
     if log.filter is not None:
         found["filter"] = log.filter
+    if log.database_add or log.database_full:
+        found["database"] = {"llm": "full" if log.database_full else "metadata", "add": dict(log.database_add)}
     return found
 
 
@@ -339,6 +341,10 @@ def _process(process: ProcessSettings, runtime: Runtime, digest: str) -> Json:
         found["sensitiveHeaders"] = list(process.sensitive_headers)
     if process.metric_labels:
         found["metrics"]["fields"] = {"add": dict(process.metric_labels)}
+    if process.storage_mode != "file":
+        found["storage"] = {"mode": process.storage_mode}
+    if process.request_log is not None:
+        found["database"] = {"file": process.request_log}
     if process.prices is not None:
         found["modelCatalog"] = {"version": process.prices.version, "files": list(process.prices.files)}
     if process.session_key is not None:

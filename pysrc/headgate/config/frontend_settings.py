@@ -45,7 +45,18 @@ def _access_log(context: Context, record: Record, logging: Record | None) -> Acc
     add = check_map(context, chosen, "add", "log")
     for key, text in add:
         _no_body(context, chosen, f"add.{key}", text)
-    return AccessLog(remove=tuple(chosen.get("remove") or ()), add=add, filter=filter_)
+    database = chosen.get("database")
+    stored = check_map(context, database, "add", "log") if database is not None else ()
+    for key, text in stored:
+        assert database is not None
+        _no_body(context, database, f"add.{key}", text)
+    return AccessLog(
+        remove=tuple(chosen.get("remove") or ()),
+        add=add,
+        filter=filter_,
+        database_add=stored,
+        database_full=database is not None and database.get("llm") == "full",
+    )
 
 
 def _log_expression(context: Context, record: Record, key: str, text: str) -> None:

@@ -119,6 +119,13 @@ def load(source: Source, *, environ: Mapping[str, str] | None = None, stdin: Tex
         return _load(text, Context(Report(name), variables, folder), watched)
 
 
+def load_text(text: str, path: str) -> Loaded:
+    """Load a text as if it stood in the file at `path`; LoadErrors."""
+    watched = (os.path.abspath(path),)
+    with _collector_paused():
+        return _load(text, Context(Report(path), os.environ, Path(path).parent), watched)
+
+
 def _load(text: str, context: Context, watched: tuple[str, ...]) -> Loaded:
     report = context.report
     try:

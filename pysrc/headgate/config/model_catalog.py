@@ -29,6 +29,7 @@ class _Sources:
         self.context = context
         self.found: list[Catalog] = []
         self.files: list[str] = []
+        self.base: str | None = None
 
     def text(self, text: bytes | str, path: str, place: Any) -> None:
         """Take a document; faults are told at `path`."""
@@ -54,6 +55,7 @@ class _Sources:
             return
         full = str((folder / name).absolute())
         self.context.watched[full] = None
+        self.base = self.base or full
         try:
             with open(full, "rb") as stream:
                 text = stream.read(MAX_BYTES + 1)
@@ -101,9 +103,9 @@ def parse(context: Context, process: Record) -> PriceCatalog | None:
             else:
                 sources.value(_plain(inline), path, place)
     if not sources.found:
-        return PriceCatalog(document=None)
+        return PriceCatalog(document=None, base=sources.base)
     merged: Catalog = {}
     for one in sources.found:
         merged = catalog.merge(merged, one)
     text = catalog.compact(merged)
-    return PriceCatalog(document=text, version=catalog.version_of(text), files=tuple(sources.files))
+    return PriceCatalog(document=text, version=catalog.version_of(text), files=tuple(sources.files), base=sources.base)

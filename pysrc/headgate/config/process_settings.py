@@ -12,6 +12,7 @@ from headgate.config import model_catalog
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy.expression import check_map
+from headgate.config.request_log import request_log
 from headgate.config.shape.process import SESSION_KEY
 from headgate.document import fields
 from headgate.errors import Problem
@@ -20,6 +21,7 @@ from headgate.ir.process import (
     ForwardingHeaders,
     ListenAddress,
     ProcessSettings,
+    StorageMode,
     UpstreamSettings,
     WorkerCount,
 )
@@ -180,6 +182,12 @@ def _level(value: Any) -> str:
     return log_level(",".join(value) if isinstance(value, list) else value)
 
 
+def _storage_mode(reader: _Reader, record: Record) -> StorageMode:
+    storage = record.get("storage")
+    configured = storage is not None and storage.get("mode") == "readOnly"
+    return "readOnly" if configured or reader.variable("UI_READ_ONLY", _flag) else "file"
+
+
 def _session_key(reader: _Reader, record: Record) -> SecretRef | None:
     assert SESSION_KEY.parse is not None
     key = reader.variable("SESSION_KEY", SESSION_KEY.parse)
@@ -251,4 +259,6 @@ def process_settings(context: Context, record: Record) -> ProcessSettings:
         ),
         histograms=record.get("histograms") or "classic",
         prices=model_catalog.parse(context, record),
+        storage_mode=_storage_mode(reader, record),
+        request_log=request_log(context, record),
     )

@@ -69,6 +69,9 @@ class Standalone:
         process = self.section("config")
         settings = process_settings(self.context, process)
         client_side = frontend(self.context, self.section("frontendPolicies"), process.get("logging"))
+        log = client_side.access_log
+        if settings.request_log is None and (log.database_add or log.database_full):
+            self.context.warnings.append("frontendPolicies.accessLog.database: there is no config.database to write to")
         self.ports.open_gateways(self.root.get("gateways") or {})
         self._binds()
         self._routes()

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessLog:
     """`remove` are the keys left out of every record (at most 32), `add` pairs of key and expression. `filter`: an
-    expression that says which requests have a record.
+    expression that says which requests have a record. `database_add`: what the request log has beside that;
+    `database_full`: also prompts and answers of models.
     """
 
     remove: tuple[str, ...] = ()
     add: tuple[tuple[str, str], ...] = ()
     filter: str | None = None
+    database_add: tuple[tuple[str, str], ...] = ()
+    database_full: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

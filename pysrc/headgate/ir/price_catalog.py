@@ -11,8 +11,10 @@ class PriceCatalog:
 
     `document` is the text of headgate.dialect.llm.catalog.compact(), None when no source could be read. `version`
     identifies its prices. `files`: absolute paths of those that were read.
+    `base`: the first that is named, whether it is there or not; None: none is.
     """
 
     document: str | None
     version: str = ""
     files: tuple[str, ...] = ()
+    base: str | None = None

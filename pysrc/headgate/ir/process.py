@@ -10,6 +10,7 @@ from headgate.ir.price_catalog import PriceCatalog
 from headgate.ir.secret import SecretRef
 
 LogFormat = Literal["text", "json"]
+StorageMode = Literal["file", "readOnly"]
 PERCENT = 100
 DEFAULT_KEEPALIVES = Keepalives()
 
@@ -80,6 +81,8 @@ class ProcessSettings:
     A drain keeps accepting for `min_termination_ms` and closes what is left after `max_termination_ms`.
     `custom_functions` is the text with functions that expressions may call.
     `sensitive_headers`: names of fields whose values are credentials. `metric_labels`: label and expression.
+    `storage_mode`: whether the admin server may write the file. `request_log`: absolute path of the database with
+    a record of each request; None: there is none.
     `metrics_remove` are metric family names without prefix `gw_` and without suffix `_total`.
     """
 
@@ -103,3 +106,5 @@ class ProcessSettings:
     sensitive_headers: tuple[str, ...] = ()
     metric_labels: tuple[tuple[str, str], ...] = ()
     prices: PriceCatalog | None = None
+    storage_mode: StorageMode = "file"
+    request_log: str | None = None

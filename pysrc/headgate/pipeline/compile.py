@@ -45,6 +45,7 @@ from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
 from headgate_engine.log.access import AccessLogFormat
 from headgate_engine.log.fields import LogFields
+from headgate_engine.log.records import RecordFormat
 from headgate_engine.plan.plans import BackendPlan, BindPlan, ListenerPlan, RoutePlan
 from headgate_engine.route.table import HostTable, RouteRule, RouteTable
 from headgate_engine.shared.histogram import Histogram
@@ -262,7 +263,10 @@ class Compiler:
         plan.forwarded = int(forwarding.x_forwarded) | int(forwarding.forwarded) << 1
         plan.trusted_hops = forwarding.trusted_hops
         plan.generation = self._running.generation
-        plan.access_log = self._access_log()
+        plan.access_log = self._access_log(self._gateway.process.log_format)
+        if self._gateway.process.request_log is not None:
+            log = self._gateway.frontend.access_log
+            plan.records = RecordFormat(self._access_log("json", log.database_add), log.database_full)
         labels = self._gateway.process.metric_labels
         if labels:
             plan.metric_labels = tuple((name, self._environment.program(text, "log")) for name, text in labels)
@@ -272,15 +276,15 @@ class Compiler:
             plan.only = listeners[0][1]
         return plan
 
-    def _access_log(self) -> AccessLogFormat:
+    def _access_log(self, form: str, more: tuple[tuple[str, str], ...] = ()) -> AccessLogFormat:
         log, program = self._gateway.frontend.access_log, self._environment.program
         fields = None
-        if log.add or log.filter is not None:
+        if log.add or more or log.filter is not None:
             fields = LogFields(
                 None if log.filter is None else program(log.filter, "log"),
-                [(key, program(text, "log")) for key, text in log.add],
+                [(key, program(text, "log")) for key, text in (*log.add, *more)],
             )
-        return AccessLogFormat(format=self._gateway.process.log_format, remove=log.remove, fields=fields)
+        return AccessLogFormat(format=form, remove=log.remove, fields=fields)
 
     def listener(self, listener: Listener) -> ListenerPlan:
         """Return the plan of one listener with its route table."""
@@ -361,7 +365,8 @@ class Compiler:
         def member(owner: str, key: str, place: Endpoint) -> EndpointState:
             return running.endpoints.get(owner, key, place, running.pools.get(place), 1)
 
-        return LlmCompiler(running.pools.get, member, self._environment, self._prices)
+        keeps = self._gateway.process.request_log is not None and self._gateway.frontend.access_log.database_full
+        return LlmCompiler(running.pools.get, member, self._environment, self._prices, keeps=keeps)
 
     def backend(self, entry: RouteBackend, policies: RoutePolicies = NO_ROUTE_POLICIES) -> BackendPlan:
         """Return the plan of one weighted choice of a route with `policies`."""

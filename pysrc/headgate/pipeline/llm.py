@@ -52,8 +52,8 @@ Member = Callable[[str, str, Endpoint], EndpointState]
 class LlmCompiler:
     """Compiles the models of one configuration.
 
-    prices: of the cost catalog, None without one. pool_of: the pool of an endpoint. member: what is known of
-    the endpoint of a model, by owner and key, over reloads.
+    prices: of the cost catalog, None without one. keeps: the request log wants prompts and answers. pool_of: the
+    pool of an endpoint. member: what is known of the endpoint of a model, by owner and key, over reloads.
     """
 
     def __init__(
@@ -62,8 +62,11 @@ class LlmCompiler:
         member: Member,
         env: Environment,
         prices: PriceList | None = None,
+        *,
+        keeps: bool = False,
     ) -> None:
         self._prices = prices
+        self._keeps = keeps
         self._pool_of = pool_of
         self._member = member
         self._env = env
@@ -76,6 +79,7 @@ class LlmCompiler:
         routes = DEFAULT_ROUTES | dict(router.routes)
         found = ModelRouter(models, virtual, routes=routes, failover=self._failover())
         found.prices = self._prices
+        found.keeps = self._keeps
         return found
 
     def _public(self, model: LlmModel) -> PublicModel:
@@ -97,6 +101,7 @@ class LlmCompiler:
         entry = self._entry(backend.name, backend.groups, retry)
         found = ModelRouter(routes=DEFAULT_ROUTES | dict(backend.routes), only=entry, failover=self._failover())
         found.prices = self._prices
+        found.keeps = self._keeps
         return found
 
     def _failover(self) -> RetryPlan | None:

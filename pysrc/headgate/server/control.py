@@ -111,6 +111,13 @@ class SampleHeap:
 
 
 @dataclass(frozen=True, slots=True)
+class Gather:
+    """Write records of requests into the pipe that comes with the packet. Answered by Told."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Hello:
     """The worker's first word."""
 
@@ -135,7 +142,8 @@ class Told:
 
 
 Message = (
-    Prepare | Commit | Discard | Drain | SetLevels | Watch | Unwatch | Ask | Permit | SampleHeap | Hello | Done | Told
+    Prepare | Commit | Discard | Drain | SetLevels | Watch | Unwatch | Ask | Permit | SampleHeap | Gather
+    | Hello | Done | Told
 )
 
 

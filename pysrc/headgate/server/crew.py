@@ -18,6 +18,7 @@ from headgate.server.control import (
     Commit,
     Discard,
     Done,
+    Gather,
     Hello,
     Permit,
     Prepare,
@@ -208,8 +209,13 @@ class Member:
         self._asked += 1
         await self._order(SampleHeap(self._asked, rate), self._asked)
 
-    async def _order(self, message: control.Message, number: int) -> None:
-        self.send(message)
+    async def gather(self, descriptor: int) -> None:
+        """Have the worker write records of requests into a pipe."""
+        self._asked += 1
+        await self._order(Gather(self._asked), self._asked, descriptor)
+
+    async def _order(self, message: control.Message, number: int, descriptor: int | None = None) -> None:
+        self.send(message, None if descriptor is None else [descriptor])
         if self.ready:
             with contextlib.suppress(ConnectionError, TimeoutError):
                 await self._answer(("told", number), ASK_SECONDS)

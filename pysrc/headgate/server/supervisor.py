@@ -24,6 +24,7 @@ from headgate.server import control, heap, reports
 from headgate.server.control import Drain
 from headgate.server.crew import Member
 from headgate.server.profiling import CpuProfiler, Target, permit_here
+from headgate.server.request_log import RequestLog
 from headgate.server.traces import TraceHub, TraceWatch
 from headgate.server.watch import Fingerprint, changes, fingerprint
 from headgate.telemetry import logs
@@ -72,6 +73,7 @@ class Supervisor:
         self._stopped: asyncio.Event = asyncio.Event()
         self._traces = TraceHub(segment, self._living)
         self._profiler = CpuProfiler()
+        self._records = RequestLog(segment)
         self._heap_rate = heap.rate_of(os.environ.get(heap.VARIABLE))
         self._admin = AdminServers(Running(self))
 
@@ -135,6 +137,7 @@ class Supervisor:
             members = [member for member in self._members if member.alive()]
             for member in members:
                 await member.wait_ready()
+            await self._records.prepare(gateway, members)
             answers = await asyncio.gather(
                 *(member.prepare(generation, config_fd, self._session_key) for member in members)
             )
@@ -147,6 +150,8 @@ class Supervisor:
             for member in self._members:
                 member.discard(generation)
             self._close_sockets(opened)
+            # What goes on running keeps the request log that it had.
+            await self._records.prepare(self.gateway, [member for member in self._members if member.ready])
             raise ReloadFailed("; ".join(errors))
         await asyncio.gather(*(member.commit(generation) for member in members))
         self.generation = generation
@@ -240,6 +245,7 @@ class Supervisor:
                 await member.wait_ready()
                 if self._heap_rate:
                     await member.sample_heap(self._heap_rate)
+                await self._records.prepare(self.gateway, [member])
                 errors = await member.prepare(self.generation, config_fd, self._session_key)
                 if errors:
                     raise ConnectionError("; ".join(errors))
@@ -357,6 +363,7 @@ class Supervisor:
                 break
             await asyncio.sleep(0.02)
         self._dismiss()
+        await self._records.stop()
         logger.info("stopped")
         self._stopped.set()
 

@@ -27,6 +27,7 @@ from headgate.server.control import (
     Discard,
     Done,
     Drain,
+    Gather,
     Hello,
     Permit,
     Prepare,
@@ -86,6 +87,8 @@ class WorkerProcess:
         if self._running is not None:
             await self._running.aclose()
         await self._worker.aclose()
+        if self._worker.records is not None:
+            await self._worker.records.aclose()
 
     def _say(self, message: control.Message) -> None:
         with contextlib.suppress(OSError):
@@ -138,6 +141,9 @@ class WorkerProcess:
                     from headgate.server import heap
 
                     heap.switch(message.rate)
+                    self._say(Told(message.number))
+                case Gather():
+                    await self._gather(descriptors[0])
                     self._say(Told(message.number))
                 case Drain():
                     spawn("drain", self._drain(message))
@@ -205,6 +211,15 @@ class WorkerProcess:
 
     def _find_relayed(self, key: str) -> Callable[[Call], Awaitable[None]] | None:
         return None if self._running is None else self._running.mcp.relayed(key)
+
+    async def _gather(self, descriptor: int) -> None:
+        from headgate.server.request_log import records_counter
+        from headgate_engine.log.records import RecordSink
+
+        before, loop = self._worker.records, asyncio.get_running_loop()
+        self._worker.records = RecordSink(loop, descriptor, records_counter(self._segment, "dropped"))
+        if before is not None:
+            await before.aclose()
 
     def _tell(self, what: str, descriptors: list[int]) -> dict[str, object]:
         if what == "numbers":

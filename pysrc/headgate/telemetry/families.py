@@ -66,6 +66,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("gw_guardrail_checks_total", "counter", "Checks of guardrails, by phase and what came of them."),
     Family("gw_mcp_sessions", "gauge", "MCP sessions by backend, and by worker that knows them."),
     Family("gw_expression_failures_total", "counter", "Expressions that failed or had a value of a wrong type."),
+    Family("gw_request_log_records_total", "counter", "Records for the request log: written, or dropped."),
     Family("gw_process_resident_memory_bytes", "gauge", "Resident memory by process."),
 )
 

@@ -81,15 +81,13 @@ ACCESS_LOG: Final = Object(
         "add": optional(STRING_MAP),
         "remove": optional(LOG_KEYS),
         "otlp": later(maybe(OTLP_LOG)),
-        "database": later(
-            maybe(
-                Object(
-                    "LogDatabase",
-                    {
-                        "llm": maybe(Choice("LogDatabaseLlm", ("metadata", "full"))),
-                        "add": optional(STRING_MAP),
-                    },
-                )
+        "database": maybe(
+            Object(
+                "LogDatabase",
+                {
+                    "llm": maybe(Choice("LogDatabaseLlm", ("metadata", "full"))),
+                    "add": optional(STRING_MAP),
+                },
             )
         ),
     },

@@ -114,7 +114,7 @@ LOGGING: Final = Object(
         "fields": deprecated(maybe(LOG_FIELDS)),
         "level": maybe(Union("LogLevel", (STRING, STRINGS))),
         "format": maybe(Choice("LogFormat", ("text", "json"))),
-        "database": later(maybe(DATABASE)),
+        "database": deprecated(maybe(DATABASE)),
     },
 )
 TRACING: Final = Object(
@@ -181,13 +181,13 @@ PROCESS: Final = Object(
         ),
         "localXdsPath": later(maybe(STRING)),
         "modelCatalog": maybe(ListOf(CATALOG_SOURCE)),
-        "database": later(maybe(DATABASE)),
+        "database": maybe(DATABASE),
         "storage": maybe(
             Object(
                 "Storage",
                 {
                     "mode": optional(
-                        Choice("StorageMode", ("file", "hybrid", "readOnly"), ("hybrid", "readOnly"))
+                        Choice("StorageMode", ("file", "hybrid", "readOnly"), ("hybrid",))
                     )
                 },
             )

@@ -3,7 +3,9 @@
 import { h, setText } from "./dom.js";
 import { start, store, watch } from "./store.js";
 import { age } from "./format.js";
+import analytics from "./views/analytics.js";
 import configuration from "./views/configuration.js";
+import editor from "./views/editor.js";
 import endpoints from "./views/endpoints.js";
 import expressions from "./views/expressions.js";
 import logging from "./views/logging.js";
@@ -11,13 +13,15 @@ import mcp from "./views/mcp.js";
 import models from "./views/models.js";
 import overview from "./views/overview.js";
 import playground from "./views/playground.js";
+import requests from "./views/requests.js";
 import trace from "./views/trace.js";
 import traffic from "./views/traffic.js";
 
 const VIEWS = [
-  ["Observe", [["", "Overview", overview], ["traffic", "Traffic", traffic], ["endpoints", "Endpoints", endpoints], ["trace", "Trace", trace]]],
+  ["Observe", [["", "Overview", overview], ["traffic", "Traffic", traffic], ["endpoints", "Endpoints", endpoints], ["trace", "Trace", trace],
+    ["requests", "Requests", requests], ["analytics", "Analytics", analytics]]],
   ["Agents", [["models", "Models", models], ["playground", "Playground", playground], ["mcp", "MCP", mcp]]],
-  ["Gateway", [["configuration", "Configuration", configuration], ["expressions", "Expressions", expressions], ["logging", "Log levels", logging]]],
+  ["Gateway", [["configuration", "Configuration", configuration], ["editor", "Edit configuration", editor], ["expressions", "Expressions", expressions], ["logging", "Log levels", logging]]],
 ];
 const BY_PATH = new Map(VIEWS.flatMap(([, views]) => views.map((view) => [view[0], view])));
 

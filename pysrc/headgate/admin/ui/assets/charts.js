@@ -7,7 +7,8 @@ const LEFT = 44;
 const BOTTOM = 22;
 const TOP = 10;
 
-function nice(most) {
+/** A round number that is not below another. */
+export function nice(most) {
   if (most <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(most));
   return [1, 2, 5, 10].map((step) => step * power).find((one) => one >= most) ?? most;

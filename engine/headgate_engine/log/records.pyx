@@ -1,0 +1,218 @@
+"""Records of the request log: one JSON array per finished request, and the pipe they go into.
+
+A record is `[completed_us, duration_us, status, provider, requested model, response model, input tokens, output tokens,
+cost in picodollars, error, traceparent, prompt, answer, attributes]` and a line feed: texts or null, numbers or -1; the
+attributes are the JSON access-log line. The order is that of FIELDS, and headgate.telemetry.requests.records reads it.
+
+Whoever reads the pipe may be slow: what does not fit waits here, up to LIMIT bytes, and what comes then is dropped and
+counted. A request waits for nothing.
+"""
+
+from libc.errno cimport EAGAIN, EINTR, errno
+from libc.stdint cimport int64_t
+from libc.string cimport memcmp
+
+from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.request cimport RequestContext, Usage
+from headgate_engine.link.timers cimport wall_ns
+from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall
+from headgate_engine.llm.kept cimport kept_json
+from headgate_engine.log.access cimport AccessLogFormat
+from headgate_engine.log.text cimport append_json_value
+from headgate_engine.wire.buffer cimport ByteBuffer
+
+import asyncio
+import os
+
+cdef extern from "<unistd.h>" nogil:
+    ssize_t write(int fd, const void* data, size_t n)
+
+FIELDS = ("completed_us", "duration_us", "status", "provider", "request_model", "response_model", "input_tokens",
+          "output_tokens", "cost_picos", "error", "traceparent", "prompt", "completion",
+          "attributes")
+
+cdef enum:
+    # A pipe of the usual size takes this at once.
+    CHUNK = 65536
+    LIMIT = 4194304
+
+# Longest time a record waits for company, in seconds.
+DELAY = 0.05
+# At the end of a worker: between two tries, and how many.
+END_PAUSE = 0.01
+END_TRIES = 100
+
+
+cdef class RecordFormat:
+    def __init__(self, AccessLogFormat line not None, bint payload=False):
+        if not line.as_json:
+            raise ValueError("attributes are written as JSON")
+        self.line = line
+        self.payload = payload
+
+    cdef int write(self, ByteBuffer out, RequestContext ctx, int64_t now_ns) except -1:
+        cdef Py_ssize_t start = out.length
+        cdef Py_ssize_t head
+        try:
+            self._head(out, ctx, now_ns)
+            head = out.length
+            self.line.write_line(out, ctx, now_ns)
+            if out.length == head:
+                out.length = start          # the filter does not want it
+                return 0
+            # The line feed of the line is ours.
+            out.data[out.length - 1] = 93
+            return out.append_byte(10)
+        except BaseException:
+            out.length = start
+            raise
+
+    cdef int _head(self, ByteBuffer out, RequestContext ctx, int64_t now_ns) except -1:
+        cdef Usage usage = ctx.usage
+        cdef LlmCall call = <LlmCall>ctx.llm
+        cdef bytes model = None
+        cdef int64_t cost = -1
+        if call is not None:
+            if call.cost is not None:
+                cost = call.cost.total
+            if call.attempts is not None:
+                answered = (<LlmAttempt>call.attempts[len(call.attempts) - 1]).response_model
+                if answered is not None:
+                    model = answered.encode("utf-8", "replace")
+        out.append_byte(91)
+        _number(out, now_ns // 1000)
+        _number(out, max(ctx.finished_ns - ctx.started_ns, 0) // 1000)
+        _number(out, ctx.status)
+        _text(out, ctx.provider)
+        _text(out, ctx.requested_model)
+        _text(out, model)
+        _number(out, -1 if usage is None else usage.input_tokens)
+        _number(out, -1 if usage is None else usage.output_tokens)
+        _number(out, cost)
+        _text(out, None if ctx.error is None else ctx.error.encode("utf-8", "replace"))
+        _parent(out, ctx.head)
+        if call is None or not self.payload:
+            return out.append(b"null,null,", 10)
+        _kept(out, call.prompt)
+        return _kept(out, call.answer)
+
+    # -- Python face ---------------------------------------------------------------------------------------------------
+    def record(self, int64_t now_ns, RequestContext ctx not None):
+        cdef ByteBuffer out = ByteBuffer()
+        self.write(out, ctx, now_ns)
+        return out.take()
+
+
+cdef int _number(ByteBuffer out, int64_t value) except -1:
+    if value < 0:
+        return out.append(b"-1,", 3)
+    out.append_uint(<unsigned long long>value)
+    return out.append_byte(44)
+
+
+cdef int _text(ByteBuffer out, bytes value) except -1:
+    if value is None:
+        return out.append(b"null,", 5)
+    append_json_value(out, value, len(value))
+    return out.append_byte(44)
+
+
+cdef int _kept(ByteBuffer out, bytes value) except -1:
+    cdef bytes told = kept_json(value)
+    if told is None:
+        return out.append(b"null,", 5)
+    out.append(told, len(told))
+    return out.append_byte(44)
+
+
+cdef int _parent(ByteBuffer out, MessageHead head) except -1:
+    """The trace that the client says the request belongs to (W3C Trace Context)."""
+    cdef int i
+    for i in range(head.count):
+        if head.spans[i].name_len == 11 and memcmp(head.data + head.spans[i].name_off, b"traceparent", 11) == 0:
+            append_json_value(out, head.data + head.spans[i].value_off, min(head.spans[i].value_len, 128))
+            return out.append_byte(44)
+    return out.append(b"null,", 5)
+
+
+cdef class RecordSink:
+    """fd: the writing end of a pipe, which becomes non-blocking and is closed with the sink."""
+
+    def __init__(self, loop, int fd, dropped=None):
+        os.set_blocking(fd, False)
+        self.fd = fd
+        self.loop = loop
+        self.dropped = dropped
+        self.waiting = ByteBuffer()
+
+    cdef int put(self, RequestContext ctx, RecordFormat form) except -1:
+        cdef Py_ssize_t before = self.waiting.length
+        if self.fd < 0 or before >= LIMIT:
+            if form.line.fields is None or form.line.fields.wanted(ctx):
+                self._lost(1)
+            return 0
+        form.write(self.waiting, ctx, wall_ns())
+        if self.waiting.length == before:
+            return 0
+        if self.waiting.length >= CHUNK and before < CHUNK:
+            self.send()
+        if self.waiting.length and self.handle is None:
+            self.handle = self.loop.call_later(DELAY, self._due)
+        return 0
+
+    def _due(self):
+        self.handle = None
+        if not self.send() and self.fd >= 0:
+            self.handle = self.loop.call_later(DELAY, self._due)
+
+    cdef bint send(self) except -1:
+        cdef ssize_t sent
+        while self.waiting.length and self.fd >= 0:
+            sent = write(self.fd, self.waiting.data, min(self.waiting.length, CHUNK))
+            if sent >= 0:
+                self.waiting.consume(sent)
+            elif errno == EAGAIN:
+                return False
+            elif errno != EINTR:
+                # Nobody reads it any more.
+                self._lost(_lines(self.waiting))
+                self.waiting.release()
+                self._close()
+        return True
+
+    def _lost(self, Py_ssize_t n):
+        if self.dropped is not None and n:
+            self.dropped.add(n)
+
+    def _close(self):
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+    def pending(self):
+        return self.waiting.length
+
+    def add(self, RequestContext ctx not None, RecordFormat form not None):
+        """What the request path does at the end of a request; for tests."""
+        self.put(ctx, form)
+
+    async def aclose(self):
+        """Sends what waits, for a second at most, and closes the pipe."""
+        if self.handle is not None:
+            self.handle.cancel()
+            self.handle = None
+        for _ in range(END_TRIES):
+            if self.send():
+                break
+            await asyncio.sleep(END_PAUSE)
+        self._lost(_lines(self.waiting))
+        self.waiting.release()
+        self._close()
+
+
+cdef Py_ssize_t _lines(ByteBuffer text) noexcept:
+    cdef Py_ssize_t i, found = 0
+    for i in range(text.length):
+        if text.data[i] == 10:
+            found += 1
+    return found

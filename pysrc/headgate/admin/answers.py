@@ -1,0 +1,16 @@
+"""Answers in JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from headgate.admin.web import Answer
+
+JSON: Final = "application/json"
+NO_STORE: Final = (("cache-control", "no-store"),)
+
+
+def as_json(status: int, document: Any) -> Answer:
+    """Return an answer that nobody keeps."""
+    return Answer(status, json.dumps(document, separators=(",", ":")).encode(), JSON, NO_STORE)

@@ -1,0 +1,138 @@
+"""The endpoints below `/api/logs`: the request log (`admin.md` 8.1)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncGenerator, Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from headgate.admin.answers import NO_STORE, as_json
+from headgate.admin.running import Running
+from headgate.admin.web import Answer, Request, Row, Stream
+
+if TYPE_CHECKING:
+    from headgate.telemetry.requests.search import Tail
+
+MISSING: Final = "request log database is not configured"
+POLL_SECONDS: Final = 1.0
+HEARTBEAT_SECONDS: Final = 15.0
+MAX_TAILS: Final = 16
+# At once; others wait. Threads are needed elsewhere, too.
+MAX_QUESTIONS: Final = 3
+PREFIX: Final = "/api/logs"
+
+
+class _Refused(Exception):
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__()
+        self.answer = as_json(status, reason)
+
+
+class _Tails:
+    """Counts those that are open."""
+
+    def __init__(self) -> None:
+        self._open = 0
+
+    def stream(self, tail: Tail) -> Stream:
+        """Return the answer that a tail is; _Refused when there are too many."""
+        if self._open >= MAX_TAILS:
+            raise _Refused(503, f"{MAX_TAILS} tails are open")
+        fields = (*NO_STORE, ("x-content-type-options", "nosniff"))
+        return Stream(self._counted(tail), "text/event-stream", fields, b": \n\n")
+
+    async def _counted(self, tail: Tail) -> AsyncGenerator[bytes, None]:
+        self._open += 1
+        try:
+            async for piece in events(tail):
+                yield piece
+        finally:
+            self._open -= 1
+
+
+def request_rows(running: Running) -> tuple[Row, ...]:
+    """Return the rows of the admin server's table that are below `/api/logs`."""
+    tails = _Tails()
+    turns = asyncio.Semaphore(MAX_QUESTIONS)
+
+    def path() -> str:
+        found = running.gateway.process.request_log
+        if found is None:
+            raise _Refused(500, MISSING)
+        return found
+
+    def row(name: str, handle: Callable[[Request], Any]) -> Row:
+        async def handler(request: Request) -> Answer | Stream:
+            # Not at the top: a gateway without a request log does not need SQLite.
+            from headgate.telemetry.requests.question import BadQuestion
+
+            try:
+                async with turns:
+                    found: Answer | Stream = await handle(request)
+            except _Refused as refused:
+                return refused.answer
+            except BadQuestion as error:
+                return as_json(400, str(error))
+            except (sqlite3.Error, OSError) as error:
+                return as_json(500, unreadable(error))
+            return found
+
+        return Row("POST", f"{PREFIX}/{name}", handler, own=True)
+
+    async def search(request: Request) -> Answer:
+        from headgate.telemetry.requests import question, search
+
+        asked = question.document(request.body, search.SEARCH_KEYS)
+        return as_json(200, await asyncio.to_thread(search.search, path(), asked))
+
+    async def get(request: Request) -> Answer:
+        from headgate.telemetry.requests import question, search
+
+        found = await asyncio.to_thread(search.get, path(), question.document(request.body, ("id",)))
+        return as_json(404, "there is no such record") if found is None else as_json(200, {"log": found})
+
+    async def summary(request: Request) -> Answer:
+        from headgate.telemetry.requests import analytics, question
+
+        asked = question.document(request.body, analytics.KEYS)
+        return as_json(200, await asyncio.to_thread(analytics.summary, path(), asked))
+
+    async def tail(request: Request) -> Stream:
+        from headgate.telemetry.requests import question, search
+
+        return tails.stream(search.Tail(path(), question.document(request.body, search.TAIL_KEYS)))
+
+    return (row("search", search), row("get", get), row("tail", tail), row("analytics/summary", summary))
+
+
+def unreadable(error: Exception) -> str:
+    """Return what is wrong with the database, for the operator."""
+    if str(error) == "interrupted":
+        return "the request log took too long: ask for a shorter time range"
+    return f"request log database cannot be read: {error}"
+
+
+async def events(tail: Tail) -> AsyncGenerator[bytes, None]:
+    """Yield the events of a tail: `log`, `heartbeat` while there is none, and `error`, which is the last one."""
+    loop = asyncio.get_running_loop()
+    heard = loop.time()
+    try:
+        await asyncio.to_thread(tail.begin)
+        yield b": ready\n\n"
+        while True:
+            for cursor, entry in await asyncio.to_thread(tail.more):
+                yield event("log", {"entry": entry, "cursor": cursor})
+                heard = loop.time()
+            if loop.time() - heard >= HEARTBEAT_SECONDS:
+                yield event("heartbeat", {})
+                heard = loop.time()
+            await asyncio.sleep(POLL_SECONDS)
+    except (sqlite3.Error, OSError) as error:
+        yield event("error", {"message": unreadable(error)})
+
+
+def event(kind: str, data: Any) -> bytes:
+    """Return one server-sent event."""
+    return f"event: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()

@@ -1,0 +1,33 @@
+// Questions in JSON to the gateway's own endpoints.
+
+/** Ask; {status, found}: found is the JSON of the answer. Throws when nothing answers. */
+export async function ask(path, body, headers = {}) {
+  const options = body === undefined ? {} : { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json", ...headers } };
+  const answer = await fetch(path, { cache: "no-store", ...options });
+  return { status: answer.status, found: await answer.json() };
+}
+
+/** Ask and return what was found; an Error with the reason when it was refused. */
+export async function need(path, body) {
+  const { status, found } = await ask(path, body);
+  if (status !== 200) throw new Error(typeof found === "string" ? found : `status ${status}`);
+  return found;
+}
+
+/** Server-sent events of an answer, one after the other, as {event, data}. */
+export async function* events(path, body, signal) {
+  const answer = await fetch(path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" }, signal });
+  if (!answer.ok) throw new Error(await answer.json());
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const parts = (rest + value).split("\n\n");
+    rest = parts.pop();
+    for (const part of parts) {
+      const fields = new Map(part.split("\n").map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 2)]));
+      if (fields.has("data")) yield { event: fields.get("event"), data: JSON.parse(fields.get("data")) };
+    }
+  }
+}

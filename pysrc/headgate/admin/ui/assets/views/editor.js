@@ -1,0 +1,174 @@
+// The configuration file as text: checked while it is typed, compared with the file, and written.
+
+import { ask } from "../asking.js";
+import { diffLines, hunks } from "../diff.js";
+import { card, h, head, setText } from "../dom.js";
+import { store, watch } from "../store.js";
+
+const REST_MS = 400;
+// What was typed outlives a look at another view.
+let draft = null;
+
+export default function editor(root) {
+  let file = null;
+  let problems = [];
+  let asked = 0;
+  let timer = 0;
+  let waiting = null;
+  let gone = false;
+
+  const badge = h("span", { class: "badge" }, "…");
+  const text = h("textarea", { class: "code editor", "aria-label": "Text of the configuration", spellcheck: "false", autocomplete: "off", autocapitalize: "off", wrap: "off", rows: 24, on: { input: typed } });
+  const errors = h("ul", { class: "results" });
+  const status = h("p", { role: "status", class: "small muted" });
+  const changes = h("pre", { class: "diff", tabindex: "0", "aria-label": "Changes" });
+  const count = h("span", { class: "muted small" });
+  const write = h("button", { type: "button", class: "primary", disabled: true, on: { click: save } }, "Write the file");
+  const undo = h("button", { type: "button", disabled: true, on: { click: discard } }, "Discard changes");
+  const again = h("button", { type: "button", class: "quiet", on: { click: load } }, "Read the file again");
+
+  function say(words, bad = false) {
+    status.className = bad ? "small bad-text wrap" : "small muted";
+    setText(status, words);
+  }
+
+  function changed() {
+    return file !== null && text.value !== file.text;
+  }
+
+  async function load() {
+    try {
+      const { status: code, found } = await ask("/api/config/text");
+      if (gone) return;
+      if (code !== 200) throw new Error(found);
+      const kept = draft;
+      file = found;
+      text.value = kept ?? found.text;
+      text.readOnly = found.mode === "readOnly";
+      badge.className = text.readOnly ? "badge warn" : "badge good";
+      setText(badge, text.readOnly ? "Read-only" : "Can be written");
+      badge.title = found.file;
+      say(kept !== null && kept !== found.text ? "The file was read again; your changes are kept and compared with it." : found.file);
+    } catch (error) {
+      file = null;
+      text.value = "";
+      text.readOnly = true;
+      badge.className = "badge";
+      setText(badge, "No file");
+      say(error.message === "local config not setup" ? "The configuration does not come from a file: it was given on the command line or read from a stream." : error.message, true);
+    }
+    draw();
+    if (changed()) check();
+  }
+
+  function discard() {
+    draft = null;
+    text.value = file.text;
+    problems = [];
+    say("Back to what the file has.");
+    draw();
+  }
+
+  function typed() {
+    draft = changed() ? text.value : null;
+    clearTimeout(timer);
+    timer = setTimeout(check, REST_MS);
+    draw(true);
+  }
+
+  async function check() {
+    const number = (asked += 1);
+    if (!changed()) {
+      problems = [];
+      draw();
+      return;
+    }
+    try {
+      const { status: code, found } = await ask("/api/config/check", { text: text.value });
+      if (number !== asked || gone) return;
+      if (code !== 200) throw new Error(found);
+      problems = found.errors;
+      say(problems.length ? `${problems.length} ${problems.length === 1 ? "error" : "errors"}` : found.warnings.length ? `Loads, with a warning: ${found.warnings.join("; ")}` : "Loads without an error.", problems.length > 0);
+    } catch (error) {
+      if (number !== asked || gone) return;
+      problems = [];
+      say(`It could not be checked: ${error.message}`, true);
+    }
+    draw();
+  }
+
+  function show(line) {
+    const lines = text.value.split("\n");
+    const start = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
+    text.focus();
+    text.setSelectionRange(start, start + (lines[line - 1] ?? "").length);
+    text.scrollTop = (text.scrollHeight / lines.length) * Math.max(0, line - 6);
+  }
+
+  function draw(unchecked = false) {
+    const shown = changed() ? hunks(diffLines(file.text, text.value)) : [];
+    const added = shown.filter((one) => one?.[0] === "+").length;
+    const removed = shown.filter((one) => one?.[0] === "-").length;
+    setText(count, shown.length ? `${added} added, ${removed} removed` : "");
+    changes.replaceChildren(...(shown.length ? shown.map((one) => (one === null ? h("span", { class: "gap" }, "⋯\n")
+      : h("span", { class: one[0] === "+" ? "added" : one[0] === "-" ? "removed" : null }, `${one[0]} ${one[1]}\n`))) : [h("span", { class: "muted" }, "The text is the file's.")]));
+    errors.replaceChildren(...problems.map((one) => h("li", {}, h("button", { type: "button", class: "mono", on: { click: () => show(one.line) } },
+      one.line ? `Line ${one.line}: ` : "", one.path ? h("strong", {}, `${one.path}: `) : "", one.problem === "unsupported" ? `not supported yet ${one.message}` : one.message))));
+    errors.hidden = problems.length === 0;
+    const locked = file === null || text.readOnly;
+    write.disabled = locked || unchecked || !changed() || problems.length > 0;
+    undo.disabled = locked || !changed();
+  }
+
+  async function save() {
+    write.disabled = true;
+    const sent = text.value;
+    try {
+      const { status: code, found } = await ask("/api/config/text", { text: sent, revision: file.revision });
+      if (code === 200) {
+        waiting = store.state?.generation ?? null;
+        draft = null;
+        file = null;
+        await load();
+        say("Written. The gateway takes it up now.");
+        return;
+      }
+      if (code === 409) {
+        say("Somebody changed the file meanwhile, and nothing was written. Read the file again: your changes are kept, and compared with what it has now.", true);
+        again.focus();
+      } else if (code === 422) {
+        problems = found.errors;
+        say("It does not load, and nothing was written.", true);
+      } else {
+        say(`Nothing was written: ${found}`, true);
+      }
+    } catch (error) {
+      say(`The gateway does not answer: ${error.message}`, true);
+    }
+    draw();
+  }
+
+  function guard(event) {
+    if (changed()) event.preventDefault();
+  }
+
+  root.append(
+    head("Edit configuration", "Secrets are shown as <redacted> and stay what they are"),
+    card("Text", h("div", { class: "row middle" }, badge, again), text, status, errors),
+    card("Changes", count, changes, h("div", { class: "row" }, write, undo)),
+  );
+  window.addEventListener("beforeunload", guard);
+  load();
+  const end = watch(({ state }) => {
+    if (waiting !== null && state && state.generation !== waiting) {
+      waiting = null;
+      if (!changed()) say(`Generation ${state.generation} runs.`);
+    }
+  });
+  return () => {
+    gone = true;
+    clearTimeout(timer);
+    window.removeEventListener("beforeunload", guard);
+    end();
+  };
+}

@@ -1,0 +1,190 @@
+// Records of requests: search, what comes now, and everything that is known of one.
+
+import { events, need } from "../asking.js";
+import { card, facts, field, h, head, setText } from "../dom.js";
+import { count, money, seconds } from "../format.js";
+import { store } from "../store.js";
+import { table } from "../table.js";
+
+const KEPT = 500;
+const PAGE = 50;
+export const RANGES = [["15 minutes", 900], ["hour", 3600], ["24 hours", 86400], ["7 days", 604800]];
+export const ABSENT = "config:\n  database:\n    url: sqlite:data.db";
+
+/** What is shown where there is no database. */
+export function absent() {
+  return card("No request log", null,
+    h("p", {}, "This gateway keeps no records of requests. Name a database in the configuration, and each request from then on has one:"),
+    h("pre", { tabindex: "0", "aria-label": "Configuration of a request log" }, ABSENT));
+}
+
+function words(text) {
+  return text.split(",").map((one) => one.trim()).filter(Boolean);
+}
+
+function local(time) {
+  return new Intl.DateTimeFormat("en-GB", { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" }).format(new Date(time));
+}
+
+function target(row) {
+  const { attributes } = row;
+  return `${attributes["http.method"] ?? ""} ${attributes["http.path"] ?? ""}`.trim() || attributes["mcp.method.name"] || "–";
+}
+
+export default function requests(root) {
+  let rows = [];
+  let next = null;
+  let abort = null;
+  let asked = 0;
+
+  const status = h("input", { type: "text", inputmode: "numeric", placeholder: "500, 503", autocomplete: "off" });
+  const provider = h("input", { type: "text", list: "known-providers", autocomplete: "off" });
+  const model = h("input", { type: "text", list: "known-models", autocomplete: "off" });
+  const trace = h("input", { type: "text", class: "mono", autocomplete: "off", spellcheck: "false" });
+  const attribute = h("input", { type: "text", class: "mono", placeholder: "route=default/web", autocomplete: "off", spellcheck: "false" });
+  const range = h("select", {}, RANGES.map(([name, value]) => h("option", { value }, `Last ${name}`)), h("option", { value: "" }, "All"));
+  range.value = "86400";
+  const follow = h("button", { type: "button", "aria-pressed": "false", on: { click: () => (abort ? stop() : tail()) } }, "Follow");
+  const older = h("button", { type: "button", class: "quiet", hidden: true, on: { click: () => search(next) } }, "Older");
+  const told = h("p", { role: "status", class: "small muted" });
+  const detail = h("div", { class: "stack" }, h("p", { class: "muted" }, "Choose a request."));
+  const lists = ["known-providers", "known-models"].map((id) => h("datalist", { id }));
+  const list = table("Requests", [
+    { title: "Time", sort: true, number: false, value: (row) => row.completedAt, text: (row) => local(row.completedAt) },
+    { title: "Status", value: (row) => row.httpStatus, draw: badge },
+    { title: "Request", value: target },
+    { title: "Route", value: (row) => row.attributes.route ?? "–" },
+    { title: "Model", value: (row) => row.genAi?.requestModel ?? row.genAi?.responseModel ?? "–" },
+    { title: "Tokens", number: true, value: (row) => row.usage?.totalTokens ?? 0, text: (row) => (row.usage ? count(row.usage.totalTokens) : "–") },
+    { title: "Cost", number: true, value: (row) => row.cost ?? 0, text: (row) => money(row.cost) },
+    { title: "Time taken", number: true, value: (row) => row.durationMs, text: (row) => seconds(row.durationMs / 1000) },
+  ], { key: (row) => row.id, empty: "No request fits.", choose });
+
+  function badge(row, cell) {
+    const kind = row.httpStatus >= 500 || row.httpStatus === 0 ? "bad" : row.httpStatus >= 400 ? "warn" : "good";
+    const found = cell.firstElementChild ?? cell.appendChild(h("span"));
+    found.className = `badge ${kind}`;
+    setText(found, row.httpStatus ? String(row.httpStatus) : "none");
+  }
+
+  function filters() {
+    const found = {};
+    if (words(status.value).length) found.httpStatus = words(status.value).map(Number);
+    if (words(provider.value).length) found.provider = words(provider.value);
+    if (words(model.value).length) found.requestModel = words(model.value);
+    if (trace.value.trim()) found.traceId = trace.value.trim();
+    if (attribute.value.includes("=")) {
+      const at = attribute.value.indexOf("=");
+      found.attributes = { [attribute.value.slice(0, at).trim()]: attribute.value.slice(at + 1).trim() };
+    }
+    return found;
+  }
+
+  function say(text, bad = false) {
+    told.className = bad ? "small bad-text" : "small muted";
+    setText(told, text);
+  }
+
+  async function search(cursor = null) {
+    stop();
+    const number = (asked += 1);
+    const from = range.value && { from: new Date(Date.now() - range.value * 1000).toISOString() };
+    try {
+      const found = await need("/api/logs/search", { limit: PAGE, cursor, filters: filters(), includeAttributes: true, ...(from ? { timeRange: from } : {}) });
+      if (number !== asked) return;
+      rows = cursor ? [...rows, ...found.logs] : found.logs;
+      next = found.nextCursor;
+      say(`${rows.length}${next ? " and more" : ""} ${rows.length === 1 && !next ? "request" : "requests"}`);
+    } catch (error) {
+      if (number !== asked) return;
+      if (error.message.includes("not configured")) {
+        root.replaceChildren(head("Requests", ""), absent());
+        return;
+      }
+      say(error.message, true);
+    }
+    draw();
+  }
+
+  function draw() {
+    older.hidden = next === null || abort !== null;
+    list.update(rows);
+  }
+
+  async function tail() {
+    abort = new AbortController();
+    const mine = abort;
+    follow.setAttribute("aria-pressed", "true");
+    say("Requests appear as they end.");
+    draw();
+    try {
+      for await (const { event, data } of events("/api/logs/tail", { filters: filters(), includeAttributes: true }, mine.signal)) {
+        if (event === "error") throw new Error(data.message);
+        if (event === "log" && !rows.some((row) => row.id === data.entry.id)) {
+          rows = [data.entry, ...rows].slice(0, KEPT);
+          draw();
+        }
+      }
+      if (mine === abort) throw new Error("The gateway ended it.");
+    } catch (error) {
+      if (mine === abort && !mine.signal.aborted) {
+        stop();
+        say(error.message, true);
+      }
+    }
+  }
+
+  function stop() {
+    abort?.abort();
+    abort = null;
+    follow.setAttribute("aria-pressed", "false");
+  }
+
+  async function choose(row) {
+    try {
+      const { log } = await need("/api/logs/get", { id: row.id });
+      const { usage, genAi } = log;
+      detail.replaceChildren(
+        facts([["Began", local(log.startedAt)], ["Took", seconds(log.durationMs / 1000)], ["Status", String(log.httpStatus || "none")],
+          ...(log.error ? [["Error", log.error]] : []), ...(log.traceId ? [["Trace", h("span", { class: "mono" }, log.traceId)]] : []),
+          ...(genAi ? [["Provider", genAi.provider ?? "–"], ["Model", [genAi.requestModel, genAi.responseModel].filter(Boolean).join(" → ")]] : []),
+          ...(usage ? [["Tokens", `${count(usage.inputTokens ?? 0)} in, ${count(usage.outputTokens ?? 0)} out`]] : []),
+          ...(log.cost === null ? [] : [["Cost", money(log.cost)]])]),
+        ...(log.payload ? [h("h3", {}, "Prompt"), h("pre", { tabindex: "0", "aria-label": "Prompt" }, log.payload.requestPrompt ?? "–"),
+          h("h3", {}, "Completion"), h("pre", { tabindex: "0", "aria-label": "Completion" }, log.payload.responseCompletion ?? "–")] : []),
+        h("h3", {}, "Attributes"),
+        h("pre", { tabindex: "0", "aria-label": "Attributes" }, JSON.stringify(log.attributes, null, 2)),
+      );
+    } catch (error) {
+      detail.replaceChildren(h("p", { class: "bad-text" }, error.message));
+    }
+  }
+
+  async function learn() {
+    try {
+      const { filterOptions } = await need("/api/logs/analytics/summary", { bucketCount: 1 });
+      [filterOptions.provider, filterOptions.requestModel].forEach((names, at) => lists[at].replaceChildren(...names.map((value) => h("option", { value }))));
+    } catch {
+      // The search says what is wrong.
+    }
+  }
+
+  root.append(
+    head("Requests", "A record of each, kept in the database of the request log"),
+    card("Search", null, h("form", { on: { submit: (event) => {
+      event.preventDefault();
+      search();
+    } } },
+    h("div", { class: "row" }, field("Time", range), field("Status", status), field("Provider", provider), field("Model", model)),
+    h("div", { class: "row" }, field("Trace", trace), field("Attribute", attribute), h("button", { class: "primary" }, "Search"), follow)), lists),
+    card("Requests", told, h("div", { class: "tall" }, list.element), h("div", {}, older)),
+    card("Details", null, detail),
+  );
+  if (store.state && !store.state.requestLog) {
+    root.replaceChildren(head("Requests", ""), absent());
+    return null;
+  }
+  search();
+  learn();
+  return stop;
+}

@@ -1,0 +1,132 @@
+"""The configuration's text as it may be shown, and back: what `<redacted>` stands for is put in again.
+
+A mark gets the value of the file back only where it is certain which one that is. Maps are followed by their keys. An
+item of a list is found again when it is unchanged, when it has the `name` of exactly one item of the file, or when it
+is the only one of a list that was changed; otherwise a key could end up at another provider, so the text is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+from headgate.config.file_view import file_view
+from headgate.document.nodes import child, plain
+from headgate.document.read import read
+from headgate.document.secret import REDACTED
+from headgate.document.spans import Path, Span, Spans, edited
+from headgate.errors import ConfigError, ConfigErrors, Problem
+
+UNKNOWN: Final = f"what {REDACTED} stands for is not certain here: write the value, or name a variable (${{NAME}})"
+_CREDENTIAL: Final = re.compile(
+    r"(?i)authorization|bearer|basic |cookie|passw|secret|credential|key|token|[A-Za-z0-9+/_-]{32}"
+)
+# Kept as it is: a path is no credential, whatever it looks like.
+_SCHEMA: Final = "# yaml-language-server:"
+HIDDEN_COMMENT: Final = f"# {REDACTED}"
+
+
+def shown_text(text: str, name: str) -> str:
+    """Return the text without its secrets, comments that may hold one included. ConfigErrors: it cannot be read."""
+    spans = Spans(text)
+    changes = {spans.scalar(path): REDACTED for path in _hidden(file_view(text, name), plain(read(text, name)))}
+    changes |= dict.fromkeys(_hidden_comments(text, spans), HIDDEN_COMMENT)
+    return edited(text, changes)
+
+
+def restored_text(text: str, held: str, name: str) -> str:
+    """Return the text with every mark replaced by what it stands for in `held`, the file's text.
+
+    ConfigErrors: the text cannot be read, or a mark has no certain meaning.
+    """
+    document = plain(read(text, name))
+    found: dict[Path, Any] = {}
+    lost: list[Path] = []
+    if _marked(document):
+        _align(document, file_view(held, name), plain(read(held, name)), (), found, lost)
+    spans = Spans(text)
+    if lost:
+        raise ConfigErrors(_fault(text, spans, path, name) for path in lost)
+    changes = {spans.scalar(path): json.dumps(value, ensure_ascii=False) for path, value in found.items()}
+    return edited(text, changes | _comments_back(text, spans, held))
+
+
+def _fault(text: str, spans: Spans, path: Path, name: str) -> ConfigError:
+    place, _ = spans.scalar(path)
+    line = text.count("\n", 0, place) + 1
+    return ConfigError(Problem.VALUE, spelled(path), UNKNOWN, name, line, place - text.rfind("\n", 0, place))
+
+
+def spelled(path: Path) -> str:
+    """Return a path as messages have it: `llm.models[0].params`."""
+    found = ""
+    for step in path:
+        found = f"{found}[{step}]" if isinstance(step, int) else child(found, step)
+    return found
+
+
+def _hidden(view: Any, held: Any, path: Path = ()) -> list[Path]:
+    if isinstance(view, dict):
+        return [one for key in view for one in _hidden(view[key], held[key], (*path, key))]
+    if isinstance(view, list):
+        return [one for at, item in enumerate(view) for one in _hidden(item, held[at], (*path, at))]
+    return [path] if view == REDACTED and held != REDACTED else []
+
+
+def _marked(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_marked(one) for one in value.values())
+    return any(_marked(one) for one in value) if isinstance(value, list) else value == REDACTED
+
+
+def _align(new: Any, view: Any, held: Any, path: Path, found: dict[Path, Any], lost: list[Path]) -> None:
+    if new == REDACTED:
+        if view == REDACTED:
+            found[path] = held
+        else:
+            lost.append(path)
+    elif isinstance(new, dict):
+        known = view if isinstance(view, dict) else {}
+        for key, value in new.items():
+            _align(value, known.get(key), held[key] if key in known else None, (*path, key), found, lost)
+    elif isinstance(new, list):
+        for at, item in enumerate(new):
+            if _marked(item):
+                there = _counterpart(new, at, view if isinstance(view, list) else [], held)
+                seen, known_value = (None, None) if there is None else (view[there], held[there])
+                _align(item, seen, known_value, (*path, at), found, lost)
+
+
+def _counterpart(new: list[Any], at: int, view: list[Any], held: Any) -> int | None:
+    """Return which item of the file the item `at` of the new list is; None when that is not certain."""
+    item = new[at]
+    same = [index for index, one in enumerate(view) if one == item]
+    if same and all(held[index] == held[same[0]] for index in same):
+        return same[0]
+    others = len(new) == len(view) and all(new[index] == view[index] for index in range(len(new)) if index != at)
+    if others:
+        return at
+    if isinstance(item, dict) and isinstance(item.get("name"), str):
+        named = [index for index, one in enumerate(view) if isinstance(one, dict) and one.get("name") == item["name"]]
+        twins = [one for one in new if isinstance(one, dict) and one.get("name") == item["name"]]
+        if len(named) == 1 == len(twins):
+            return named[0]
+    return None
+
+
+def _hidden_comments(text: str, spans: Spans) -> list[Span]:
+    return [
+        (start, end)
+        for start, end in spans.comments()
+        if not text.startswith(_SCHEMA, start) and _CREDENTIAL.search(text, start, end)
+    ]
+
+
+def _comments_back(text: str, spans: Spans, held: str) -> dict[Span, str]:
+    """Return the hidden comments in their order; with some of them gone, nobody knows which, and the rest goes too."""
+    marks = [(start, end) for start, end in spans.comments() if text[start:end].rstrip() == HIDDEN_COMMENT]
+    if not marks:
+        return {}
+    before = [held[start:end] for start, end in _hidden_comments(held, Spans(held))]
+    return dict(zip(marks, before if len(before) == len(marks) else [""] * len(marks), strict=True))

@@ -1,0 +1,38 @@
+"""Plain values to YAML that `document.read` reads as the same values."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import yaml
+
+from headgate.document.read import resolve
+
+_TEXT: Final = "tag:yaml.org,2002:str"
+WIDTH: Final = 120
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+
+def _string(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    if "\n" in value.rstrip("\n") and value.isprintable() is False and "\t" not in value and "\r" not in value:
+        return dumper.represent_scalar(_TEXT, value, style="|")
+    # The emitter knows YAML 1.1: what only the 1.2 core schema takes for a number is quoted here.
+    quoted = not isinstance(resolve(value), str)
+    return dumper.represent_scalar(_TEXT, value, style="'" if quoted else None)
+
+
+_Dumper.add_representer(str, _string)
+
+
+def write(value: Any) -> str:
+    """Return the YAML of a value made of JSON types; keys keep their order."""
+    return yaml.dump(
+        value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH, default_flow_style=False
+    )

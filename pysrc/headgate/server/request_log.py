@@ -1,0 +1,77 @@
+"""The request log as the supervisor runs it: one gatherer, and a pipe from each worker to it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from headgate.ir.gateway import Gateway
+from headgate.server.crew import Member
+from headgate.telemetry.metrics import series_key
+from headgate_engine.shared.counters import Counter
+from headgate_engine.shared.segment import Segment
+
+if TYPE_CHECKING:  # SQLite costs memory that a gateway without a request log need not have
+    from headgate.telemetry.requests.writer import Gatherer
+
+FAMILY: Final = "gw_request_log_records_total"
+# What may lie in a pipe: some thousands of records.
+PIPE_BYTES: Final = 1 << 20
+
+
+def records_counter(segment: Segment, outcome: str) -> Counter:
+    """Return the counter of records that were `written` or `dropped`."""
+    try:
+        return Counter(segment, series_key(FAMILY, {"outcome": outcome}))
+    except MemoryError:
+        return Counter.overflow(segment)
+
+
+class RequestLog:
+    """Follows the configuration: `config.database`."""
+
+    def __init__(self, segment: Segment) -> None:
+        self._segment = segment
+        self._gatherer: Gatherer | None = None
+        # Who writes into it, by process id.
+        self._known: set[int] = set()
+
+    async def prepare(self, gateway: Gateway, members: Iterable[Member]) -> None:
+        """Have records of all workers gathered where the configuration wants that, before it is swapped in."""
+        path = gateway.process.request_log
+        if self._gatherer is not None and self._gatherer.path != path:
+            await self.stop()
+        if path is None:
+            return
+        if self._gatherer is None:
+            from headgate.telemetry.requests.writer import Gatherer
+
+            written, dropped = (records_counter(self._segment, outcome) for outcome in ("written", "dropped"))
+            self._gatherer = Gatherer(path, written.add, dropped.add)
+            self._gatherer.start()
+        for member in members:
+            await self._join(self._gatherer, member)
+
+    async def _join(self, gatherer: Gatherer, member: Member) -> None:
+        if member.process is None or member.process.pid in self._known:
+            return
+        reading, writing = os.pipe2(os.O_CLOEXEC)
+        try:
+            with contextlib.suppress(OSError):      # more than this user may have: the usual size does as well
+                fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+            await member.gather(writing)
+        finally:
+            os.close(writing)
+        gatherer.add_pipe(reading)
+        self._known.add(member.process.pid)
+
+    async def stop(self) -> None:
+        """Write what there is, and end; the workers have ended, or drop what comes."""
+        gatherer, self._gatherer = self._gatherer, None
+        self._known.clear()
+        if gatherer is not None:
+            await asyncio.to_thread(gatherer.stop)

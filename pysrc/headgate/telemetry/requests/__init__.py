@@ -1,0 +1,1 @@
+"""The request log: a record of each finished request in a SQLite database."""

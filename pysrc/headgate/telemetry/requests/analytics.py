@@ -1,0 +1,134 @@
+"""Requests, tokens and cost over time, by what the question groups them by. Reference: `admin.md` 8.1."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, Final
+
+from headgate.telemetry.requests.question import (
+    LISTS,
+    MAX_TEXT,
+    BadQuestion,
+    Conditions,
+    Span,
+    conditions,
+    number,
+    shown_time,
+    time_range,
+)
+from headgate.telemetry.requests.search import PICOS, Json, reading
+
+KEYS: Final = ("timeRange", "filters", "groupBy", "bucketCount", "bucketSeconds")
+DAY_US: Final = 86_400_000_000
+SECOND_US: Final = 1_000_000
+DEFAULT_BUCKETS: Final = 96
+MAX_BUCKETS: Final = 500
+MAX_SECONDS: Final = 366 * 86_400
+MAX_DIMENSIONS: Final = 3
+# Groups beyond these, by requests, are counted in the buckets' sums only.
+MAX_GROUPS: Final = 50
+MAX_OPTIONS: Final = 2_000
+ATTRIBUTE: Final = "attributes."
+
+_SUMS: Final = (
+    "count(*), total(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)), total(coalesce(cost_picos, 0)), "
+    "total(status >= 400 OR status = 0)"
+)
+
+
+def summary(path: str, question: Json) -> Json:
+    """Return `{timeRange, bucketSeconds, buckets, groups, filterOptions}`."""
+    span, seconds, count = _buckets(question)
+    names, texts, values = _dimensions(question.get("groupBy"))
+    wanted = conditions(span, question.get("filters"))
+    with reading(path) as connection:
+        run = connection.execute
+        over_time = run(
+            f"SELECT (completed_us - ?) / ?, {_SUMS} FROM requests WHERE {wanted.text} GROUP BY 1",  # noqa: S608 - our own words
+            (span.start, seconds * SECOND_US, *wanted.values),
+        ).fetchall()
+        groups: list[tuple[Any, ...]] = []
+        parts: list[tuple[Any, ...]] = []
+        if names:
+            groups = run(_grouped(texts, wanted, ""), (*values, *wanted.values)).fetchall()
+            bucket = ", (completed_us - ?) / ?"
+            grouped = _grouped(texts, wanted, bucket)
+            parts = run(grouped, (*values, span.start, seconds * SECOND_US, *wanted.values)).fetchall()
+        options = run(
+            f"SELECT DISTINCT {', '.join(LISTS.values())} FROM requests WHERE completed_us >= ? AND completed_us < ? "  # noqa: S608 - our own words
+            "LIMIT ?",
+            (span.start, span.end, MAX_OPTIONS),
+        ).fetchall()
+    assert span.start is not None
+    assert span.end is not None
+    shown = [dict(zip(names, row[: len(names)], strict=True)) for row in groups[:MAX_GROUPS]]
+    buckets = [_bucket(span.start + at * seconds * SECOND_US, seconds) for at in range(count)]
+    for at, *sums in over_time:
+        buckets[at] |= _sums(sums)
+    for row in parts:
+        key = dict(zip(names, row[: len(names)], strict=True))
+        if key in shown:
+            buckets[row[len(names)]].setdefault("groups", []).append({"key": key, **_sums(row[len(names) + 1 :])})
+    return {
+        "timeRange": {"from": shown_time(span.start), "to": shown_time(span.end)},
+        "bucketSeconds": seconds,
+        "buckets": buckets,
+        "groups": [{"key": key, **_sums(row[len(names) :])} for key, row in zip(shown, groups, strict=False)],
+        "filterOptions": {
+            name: sorted({row[at] for row in options if row[at] is not None}) for at, name in enumerate(LISTS)
+        },
+    }
+
+
+def _bucket(start: int, seconds: int) -> Json:
+    return {"start": shown_time(start), "end": shown_time(start + seconds * SECOND_US), **_sums((0, 0, 0, 0))}
+
+
+def _sums(row: Any) -> Json:
+    requests, tokens, picos, errors = row
+    return {"requests": requests, "errors": int(errors), "totalTokens": int(tokens), "cost": picos / PICOS}
+
+
+def _grouped(texts: list[str], wanted: Conditions, bucket: str) -> str:
+    keys = ", ".join(str(at + 1) for at in range(len(texts) + bool(bucket)))
+    limit = "" if bucket else f" ORDER BY count(*) DESC, {keys} LIMIT {MAX_GROUPS}"
+    return f"SELECT {', '.join(texts)}{bucket}, {_SUMS} FROM requests WHERE {wanted.text} GROUP BY {keys}{limit}"  # noqa: S608 - our own words
+
+
+def _buckets(question: Json) -> tuple[Span, int, int]:
+    """Return the time, the length of a bucket and their number."""
+    asked = time_range(question.get("timeRange"))
+    end = asked.end if asked.end is not None else max(time.time_ns() // 1000 + 1, (asked.start or 0) + SECOND_US)
+    start = asked.start if asked.start is not None else max(end - DAY_US, 0)
+    end = max(end, start + 1)
+    seconds = question.get("bucketSeconds")
+    if seconds is not None and question.get("bucketCount") is not None:
+        raise BadQuestion("bucketSeconds: not together with bucketCount")
+    length = (end - start) / SECOND_US
+    if seconds is None:
+        wanted = number(question.get("bucketCount"), "bucketCount", 1, MAX_BUCKETS, DEFAULT_BUCKETS)
+        seconds = max(1, math.ceil(length / wanted))
+    else:
+        seconds = number(seconds, "bucketSeconds", 1, MAX_SECONDS, 1)
+    count = max(1, math.ceil(length / seconds))
+    if count > MAX_BUCKETS:
+        raise BadQuestion(f"bucketSeconds: that makes {count} buckets, and {MAX_BUCKETS} are the most")
+    return Span(start, end), seconds, count
+
+
+def _dimensions(found: Any) -> tuple[list[str], list[str], list[Any]]:
+    """Return names, SQL and its parameters of what is grouped by."""
+    names = [] if found is None else found
+    if not isinstance(names, list) or len(names) > MAX_DIMENSIONS or len(set(map(str, names))) != len(names):
+        raise BadQuestion(f"groupBy: expected a list of at most {MAX_DIMENSIONS} different names")
+    texts, values = [], []
+    for name in names:
+        if isinstance(name, str) and name in LISTS:
+            texts.append(LISTS[name])
+        elif isinstance(name, str) and name > ATTRIBUTE and name.startswith(ATTRIBUTE) and len(name) <= MAX_TEXT:
+            texts.append("(SELECT value FROM json_each(attributes) WHERE key = ?)")
+            values.append(name.removeprefix(ATTRIBUTE))
+        else:
+            raise BadQuestion(f"groupBy: one of {', '.join(LISTS)}, {ATTRIBUTE}<name>")
+    return names, texts, values

@@ -1,0 +1,190 @@
+"""What is asked of the request log: JSON documents to conditions, closed at every level. Reference: `admin.md` 8.1."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+MAX_CHOICES: Final = 100
+MAX_TEXT: Final = 1024
+# SQLite's integers.
+MAX_ID: Final = 2**63 - 1
+# The year 2100: times before 1970 and behind it are as good as open ends.
+LATEST_US: Final = 4_102_444_800_000_000
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+# Filters that are lists: their columns.
+LISTS: Final = {
+    "httpStatus": "status", "provider": "provider", "requestModel": "request_model", "responseModel": "response_model",
+}  # fmt: skip
+FILTERS: Final = (*LISTS, "traceId", "hasPayload", "attributes")
+_TRACE: Final = re.compile(r"[0-9A-Fa-f]{1,64}")
+
+
+class BadQuestion(ValueError):
+    """The document is not one of the API; the argument says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The text behind WHERE, and its parameters."""
+
+    text: str
+    values: tuple[Any, ...]
+
+    def also(self, text: str, *values: Any) -> Conditions:
+        """Return these conditions and one more."""
+        return Conditions(f"{self.text} AND {text}", (*self.values, *values))
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Times of completion in microseconds since 1970: from `start` up to but without `end`; None is open."""
+
+    start: int | None = None
+    end: int | None = None
+
+
+def document(body: bytes, known: tuple[str, ...]) -> dict[str, Any]:
+    """Return the object of a body (nothing is an empty one); BadQuestion for a key that is not known."""
+    try:
+        found = json.loads(body) if body.strip() else {}
+        # Halves of surrogate pairs are JSON, and no text.
+        json.dumps(found, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        raise BadQuestion("the body is no JSON") from None
+    return closed(found, known, "")
+
+
+def closed(found: Any, known: tuple[str, ...], path: str) -> dict[str, Any]:
+    """Return a map whose keys are all known; None is an empty one."""
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise BadQuestion(f"{path or 'the body'}: expected an object")
+    for key in found:
+        if key not in known:
+            raise BadQuestion(f"{path + '.' if path else ''}{key}: unknown field; there are {', '.join(known)}")
+    return found
+
+
+def number(found: Any, path: str, least: int, most: int, default: int) -> int:
+    """Return a whole number in a range."""
+    if found is None:
+        return default
+    if type(found) is not int or not least <= found <= most:
+        raise BadQuestion(f"{path}: expected a whole number in {least}..{most}")
+    return found
+
+
+def flag(found: Any, path: str) -> bool:
+    """Return a bool; nothing is false."""
+    if found is not None and not isinstance(found, bool):
+        raise BadQuestion(f"{path}: expected true or false")
+    return bool(found)
+
+
+def text(found: Any, path: str) -> str:
+    """Return a text of a bearable length."""
+    if not isinstance(found, str) or not found or len(found) > MAX_TEXT:
+        raise BadQuestion(f"{path}: expected a text of 1..{MAX_TEXT} characters")
+    return found
+
+
+def moment(found: Any, path: str) -> int:
+    """Return an RFC 3339 time in microseconds since 1970."""
+    try:
+        value = datetime.fromisoformat(text(found, path))
+    except ValueError:
+        value = datetime.min
+    if value.tzinfo is None:
+        raise BadQuestion(f"{path}: expected an RFC 3339 time with its offset, such as 2026-01-31T12:00:00Z")
+    return min(max((value - _EPOCH) // _MICROSECOND, 0), LATEST_US)
+
+
+def shown_time(micros: int) -> str:
+    """Return the RFC 3339 form of a time."""
+    return (_EPOCH + timedelta(microseconds=micros)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def time_range(found: Any) -> Span:
+    """Return what `timeRange` says."""
+    fields = closed(found, ("from", "to"), "timeRange")
+    start, end = (
+        None if fields.get(key) is None else moment(fields[key], f"timeRange.{key}") for key in ("from", "to")
+    )
+    if start is not None and end is not None and start >= end:
+        raise BadQuestion("timeRange: from must be before to")
+    return Span(start, end)
+
+
+def cursor(found: Any) -> tuple[int, int]:
+    """Return time and id of a cursor, `<rfc3339>|<id>`."""
+    when, _, number_ = text(found, "cursor").partition("|")
+    return moment(when, "cursor"), identifier(number_, "cursor")
+
+
+def identifier(found: Any, path: str) -> int:
+    """Return the id of a record; BadQuestion for what cannot be one."""
+    if not isinstance(found, str) or not found.isascii() or not found.isdigit() or len(found) > 19:
+        raise BadQuestion(f"{path}: not the id of a record")
+    return min(int(found), MAX_ID)
+
+
+def conditions(span: Span, filters: Any) -> Conditions:
+    """Return what records must fulfil."""
+    found = Conditions("1", ())
+    if span.start is not None:
+        found = found.also("completed_us >= ?", span.start)
+    if span.end is not None:
+        found = found.also("completed_us < ?", span.end)
+    for key, value in closed(filters, FILTERS, "filters").items():
+        if value is not None:
+            found = _READERS[key](found, value, f"filters.{key}")
+    return found
+
+
+def _choices(found: Conditions, value: Any, path: str) -> Conditions:
+    wanted = int if path == "filters.httpStatus" else str
+    if not isinstance(value, list) or len(value) > MAX_CHOICES or any(type(one) is not wanted for one in value):
+        kind = "numbers" if wanted is int else "texts"
+        raise BadQuestion(f"{path}: expected a list of at most {MAX_CHOICES} {kind}")
+    if wanted is int and any(not 0 <= one < 1000 for one in value):
+        raise BadQuestion(f"{path}: expected HTTP statuses")
+    if not value:
+        return found
+    column = LISTS[path.removeprefix("filters.")]
+    return found.also(f"{column} IN ({', '.join('?' * len(value))})", *value)
+
+
+def _trace(found: Conditions, value: Any, path: str) -> Conditions:
+    if _TRACE.fullmatch(text(value, path)) is None:
+        raise BadQuestion(f"{path}: expected hexadecimal digits")
+    return found.also("trace_id = ?", value.lower())
+
+
+def _payload(found: Conditions, value: Any, path: str) -> Conditions:
+    has = "(prompt IS NOT NULL OR completion IS NOT NULL)"
+    return found.also(has if flag(value, path) else f"NOT {has}")
+
+
+def _attributes(found: Conditions, value: Any, path: str) -> Conditions:
+    if not isinstance(value, dict) or len(value) > MAX_CHOICES:
+        raise BadQuestion(f"{path}: expected an object with at most {MAX_CHOICES} attributes")
+    for key, wanted in value.items():
+        if not isinstance(wanted, str | int | float | bool):
+            raise BadQuestion(f"{path}.{key}: expected a text, a number, true or false")
+        shown = str(int(wanted)) if isinstance(wanted, bool) else str(wanted)
+        one = "EXISTS (SELECT 1 FROM json_each(attributes) WHERE key = ? AND CAST(value AS TEXT) = ?)"
+        found = found.also(one, key, shown)
+    return found
+
+
+_READERS: Final[dict[str, Callable[[Conditions, Any, str], Conditions]]] = {
+    **dict.fromkeys(LISTS, _choices), "traceId": _trace, "hasPayload": _payload, "attributes": _attributes,
+}  # fmt: skip

@@ -1,0 +1,46 @@
+"""Records as workers write them (headgate_engine.log.records) to rows of the database."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import orjson
+
+# Columns of `requests` behind its id, in the order of a row.
+COLUMNS: Final = (
+    "completed_us", "started_us", "status", "provider", "request_model", "response_model", "input_tokens",
+    "output_tokens", "cost_picos", "error", "trace_id", "span_id", "attributes", "prompt",
+    "completion",
+)  # fmt: skip
+Row = tuple[Any, ...]
+
+_FIELDS: Final = 14
+# What every line begins with, and columns say.
+_HEAD: Final = ("level", "time", "scope")
+_PARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}.*")
+
+
+def row(line: bytes) -> Row | None:
+    """Return the row of a record; None for a text that is none."""
+    try:
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(found, list) or len(found) != _FIELDS or not isinstance(found[-1], dict):
+        return None
+    completed, took, status, provider, asked, answered, sent, got, cost, error, parent = found[:11]
+    prompt, answer, attributes = found[11:]
+    for key in _HEAD:
+        attributes.pop(key, None)
+    trace = _PARENT.fullmatch(parent) if parent else None
+    return (
+        completed, completed - took, status, provider, asked, answered, _told(sent), _told(got), _told(cost), error,
+        attributes.get("trace.id") or (trace[1] if trace else None),
+        attributes.get("span.id") or (trace[2] if trace else None), orjson.dumps(attributes).decode(),
+        prompt, answer,
+    )  # fmt: skip
+
+
+def _told(number: int) -> int | None:
+    return number if number >= 0 else None

@@ -1,0 +1,233 @@
+"""The thread that gathers records from the workers' pipes and writes them to the database.
+
+A worker never waits for it: what its pipe does not take waits in the worker, and is dropped there when that is too
+much. While the database cannot be written, up to MAX_HELD records wait here and the pipes are left alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import selectors
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from headgate.telemetry.requests.database import MAX_BYTES, MAX_RECORDS, Database, Unusable
+from headgate.telemetry.requests.records import Row, row
+
+logger = logging.getLogger("headgate.requests")
+
+BATCH: Final = 500
+MAX_HELD: Final = 5_000
+READ_SIZE: Final = 262_144
+# Longest line: a head, fields and attributes of 8 KiB each.
+MAX_LINE: Final = 4 * 1024 * 1024
+# Longest time a record waits for others.
+DELAY_SECONDS: Final = 0.1
+FIRST_RETRY, LAST_RETRY = 0.5, 30.0
+TRIM_EVERY: Final = 1_000
+END_SECONDS: Final = 5.0
+
+Count = Callable[[int], None]
+
+
+class Gatherer:
+    """One database and the pipes of all workers. `written` and `dropped` count records."""
+
+    def __init__(
+        self, path: str, written: Count, dropped: Count, max_records: int = MAX_RECORDS, max_bytes: int = MAX_BYTES
+    ) -> None:
+        self.path = path
+        self._limits = (max_records, max_bytes)
+        self._written = written
+        self._dropped = dropped
+        self._database: Database | None = None
+        self._held: list[Row] = []
+        self._since = 0.0
+        self._retry_at = 0.0
+        self._delay = FIRST_RETRY
+        self._failing = False
+        self._until_trim = 0
+        self._partial: dict[int, bytes] = {}
+        self._new: list[int] = []
+        self._lock = threading.Lock()
+        self._stopping = False
+        self._wake_read, self._wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._wake_read, selectors.EVENT_READ)
+        self._thread = threading.Thread(target=self._run, name="request log", daemon=True)
+
+    def start(self) -> None:
+        """Begin; the database is opened in the thread, and a failure is logged there."""
+        self._thread.start()
+
+    def add_pipe(self, descriptor: int) -> None:
+        """Read records from a pipe, which is closed at its end."""
+        os.set_blocking(descriptor, False)
+        with self._lock:
+            self._new.append(descriptor)
+        self._wake()
+
+    def stop(self, seconds: float = END_SECONDS) -> None:
+        """Write what the pipes hold now, for so long at most, and end."""
+        self._stopping = True
+        self._wake()
+        self._thread.join(seconds)
+
+    def _wake(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._wake_write, b"\0")
+
+    # -- the thread ----------------------------------------------------------------------------------------------------
+    def _run(self) -> None:
+        try:
+            self._open()
+            while not self._stopping:
+                self._turn()
+            self._read_all()
+            self._flush()
+        except Exception:  # task boundary: without the request log the gateway goes on
+            logger.exception("the request log ended")
+        finally:
+            self._end()
+
+    def _turn(self) -> None:
+        now = time.monotonic()
+        if self._held and now >= self._due():
+            self._flush()
+            now = time.monotonic()
+        full = len(self._held) >= MAX_HELD
+        wait = max(0.0, self._due() - now) if self._held or self._failing else None
+        if full:
+            self._pause(wait or 0.0)
+            return
+        for key, _ in self._selector.select(wait):
+            if key.fd == self._wake_read:
+                self._woken()
+            else:
+                self._read(key.fd)
+        if self._failing and not self._held and time.monotonic() >= self._retry_at:
+            self._open()
+
+    def _due(self) -> float:
+        if self._failing:
+            return self._retry_at
+        return 0.0 if len(self._held) >= BATCH else self._since + DELAY_SECONDS
+
+    def _pause(self, seconds: float) -> None:
+        """Wait without reading: the workers keep their records."""
+        with selectors.DefaultSelector() as only:
+            only.register(self._wake_read, selectors.EVENT_READ)
+            if only.select(seconds):
+                self._woken()
+
+    def _woken(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self._wake_read, 64):
+                pass
+        with self._lock:
+            new, self._new = self._new, []
+        for descriptor in new:
+            self._selector.register(descriptor, selectors.EVENT_READ)
+
+    def _read(self, descriptor: int) -> bool:
+        """Take what a pipe holds; False when there is nothing now."""
+        try:
+            data = os.read(descriptor, READ_SIZE)
+        except BlockingIOError:
+            return False
+        if not data:
+            # Its worker has ended; half a record is none.
+            self._partial.pop(descriptor, None)
+            self._selector.unregister(descriptor)
+            os.close(descriptor)
+            return False
+        lines = (self._partial.pop(descriptor, b"") + data).split(b"\n")
+        rest = lines.pop()
+        if rest and len(rest) <= MAX_LINE:
+            self._partial[descriptor] = rest
+        if not self._held:
+            self._since = time.monotonic()
+        rows = [row(line) for line in lines]
+        found = [one for one in rows if one is not None]
+        self._held += found
+        if len(found) != len(rows):
+            self._dropped(len(rows) - len(found))
+        return True
+
+    def _read_all(self) -> None:
+        self._woken()
+        for key in list(self._selector.get_map().values()):
+            if key.fd != self._wake_read:
+                while len(self._held) < 2 * MAX_HELD and self._read(key.fd):
+                    if len(self._held) >= BATCH and not self._failing:
+                        self._flush()
+
+    # -- the database --------------------------------------------------------------------------------------------------
+    def _open(self) -> None:
+        try:
+            self._database = Database(self.path, *self._limits)
+        except (sqlite3.Error, Unusable, OSError) as error:
+            self._failed(error)
+            return
+        # A file that opens may still be one that cannot be written: what waits shows that.
+        if not self._held:
+            self._succeeded()
+
+    def _flush(self) -> None:
+        if not self._held:
+            return
+        if self._database is None:
+            self._open()
+        if self._database is None:
+            return
+        try:
+            self._database.add(self._held)
+        except (sqlite3.Error, Unusable, OSError) as error:
+            self._failed(error)
+            return
+        self._written(len(self._held))
+        self._until_trim -= len(self._held)
+        self._held = []
+        self._succeeded()
+        if self._until_trim <= 0:
+            self._until_trim = TRIM_EVERY
+            with contextlib.suppress(sqlite3.Error):
+                self._database.trim()
+
+    def _failed(self, error: Exception) -> None:
+        if self._database is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._database.close()
+            self._database = None
+        if not self._failing:
+            text = str(error) if not isinstance(error, OSError) else error.strerror or str(error)
+            logger.error(
+                "request log cannot be written; traffic goes on, and it is tried again",
+                extra={"file": self.path, "error": text},
+            )
+        self._failing = True
+        self._retry_at = time.monotonic() + self._delay
+        self._delay = min(self._delay * 2, LAST_RETRY)
+
+    def _succeeded(self) -> None:
+        if self._failing:
+            logger.info("request log is written again", extra={"file": self.path})
+        self._failing = False
+        self._delay = FIRST_RETRY
+
+    def _end(self) -> None:
+        if self._held:
+            self._dropped(len(self._held))
+            logger.error("records of requests are lost", extra={"file": self.path, "records": len(self._held)})
+        if self._database is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._database.close()
+        for key in list(self._selector.get_map().values()):
+            os.close(key.fd)
+        self._selector.close()
+        os.close(self._wake_write)

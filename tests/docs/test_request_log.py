@@ -1,0 +1,63 @@
+"""The page on the request log: its configuration loads, its commands answer, its numbers are those of the code."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import time
+from pathlib import Path
+
+from tests.end_to_end.asking import ask
+from tests.end_to_end.conftest import gateway, resting  # noqa: F401 - fixtures
+
+from headgate.admin.requests import HEARTBEAT_SECONDS, MAX_TAILS
+from headgate.config.load import TextSource, load
+from headgate.telemetry.requests.analytics import MAX_GROUPS
+from headgate.telemetry.requests.database import MAX_BYTES, MAX_RECORDS
+from headgate.telemetry.requests.question import FILTERS
+from headgate.telemetry.requests.search import SECONDS
+from headgate.telemetry.requests.writer import LAST_RETRY, MAX_HELD
+from headgate_engine.llm.kept import MAX_KEPT
+
+PAGE = (Path(__file__).parents[2] / "docs/request-log.md").read_text()
+CONFIG = "gateways: {default: {port: {port}}}\nroutes: [{name: ok, policies: {directResponse: {status: 200}}}]\n"
+
+
+def test_the_configuration_loads() -> None:
+    (text,) = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    found = load(TextSource(text), environ={})
+    assert found.gateway.process.request_log == str(Path.cwd() / "data.db")
+    assert found.gateway.frontend.access_log.database_add[0][0] == "agent"
+
+
+def test_the_commands_answer(gateway) -> None:  # noqa: F811
+    running = gateway(CONFIG, settings="database: {url: 'sqlite://data.db'}")
+    ask(running)
+    deadline = time.monotonic() + 20
+    while not running.metric('gw_request_log_records_total{outcome="written"}'):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    (block,) = re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    answers = []
+    for line in block.strip().splitlines():
+        text = line.replace("127.0.0.1:15000", f"127.0.0.1:{running.admin}")
+        done = subprocess.run(["/bin/sh", "-c", text], capture_output=True, text=True, check=True, timeout=60)
+        answers.append(json.loads(done.stdout))
+    search, get, summary = answers
+    assert search["logs"] == [get["log"]]
+    assert summary["groups"] == [{"key": {"requestModel": None}, "requests": 1, "errors": 0, "totalTokens": 0, "cost": 0.0}]
+    assert all(f"`{key}`" in PAGE for key in get["log"] if key not in ("genAi", "usage"))
+
+
+def test_numbers_and_names_are_those_of_the_code() -> None:
+    text = " ".join(PAGE.split())
+    assert f"newest {MAX_RECORDS:,} records" in text
+    assert (MAX_BYTES, MAX_KEPT) == (1 << 30, 65536)
+    assert f"{MAX_HELD} records wait in the supervisor" in text
+    assert f"at least every {LAST_RETRY:.0f} seconds" in text
+    assert f"longer than {SECONDS:.0f} seconds" in text
+    assert f"`heartbeat` every {HEARTBEAT_SECONDS:.0f} s" in text
+    assert f"{MAX_TAILS} at a time" in text
+    assert f"the {MAX_GROUPS} largest groups" in text
+    assert all(f"`{name}`" in text for name in FILTERS)

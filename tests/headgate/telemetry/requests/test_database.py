@@ -1,0 +1,109 @@
+"""The request log's file."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from headgate.telemetry.requests.database import Database, Unusable, open_to_read
+from headgate.telemetry.requests.records import COLUMNS, Row
+
+
+def some(count: int, text: str = "{}") -> list[Row]:
+    values = {"completed_us": 1, "started_us": 0, "status": 200, "attributes": text}
+    return [tuple(values.get(name) for name in COLUMNS)] * count
+
+
+def count(path: Path) -> int:
+    connection = open_to_read(str(path))
+    try:
+        return int(connection.execute("SELECT count(*) FROM requests").fetchone()[0])
+    finally:
+        connection.close()
+
+
+def test_rows_are_there_for_readers_at_once_and_only_for_the_owner(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "data.db"
+    database = Database(str(path))
+    database.add(some(3))
+    assert count(path) == 3
+    assert path.stat().st_mode & 0o077 == 0
+    database.close()
+    again = Database(str(path))
+    again.add(some(1))
+    again.close()
+    assert count(path) == 4
+
+
+def test_the_oldest_go_when_there_are_too_many(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "data.db"), max_records=50)
+    database.add(some(70))
+    assert database.trim() == 20
+    connection = open_to_read(database.path)
+    assert connection.execute("SELECT min(id), max(id) FROM requests").fetchone() == (21, 70)
+    connection.close()
+    database.close()
+
+
+def test_the_file_does_not_grow_beyond_its_bound(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "data.db"), max_bytes=2_000_000)
+    sizes = []
+    for _ in range(12):
+        database.add(some(1000, '{"k":"' + "x" * 500 + '"}'))
+        while database.trim():
+            pass
+        sizes.append(os.path.getsize(database.path))
+    assert max(sizes) < 3_500_000
+    assert 0 < count(tmp_path / "data.db") < 12_000
+    database.close()
+
+
+def test_a_batch_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "data.db"))
+    with pytest.raises(sqlite3.Error):
+        database.add([*some(2), (None,) * len(COLUMNS)])
+    assert count(tmp_path / "data.db") == 0
+    database.add(some(1))
+    database.close()
+
+
+def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "data.db"
+    path.write_bytes(b"this is somebody's letter" * 100)
+    with pytest.raises(sqlite3.DatabaseError):
+        Database(str(path))
+    assert path.read_bytes().startswith(b"this is somebody's letter")
+
+
+def test_tables_of_a_newer_version_are_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "data.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE requests (id)")
+        connection.execute("PRAGMA user_version=7")
+    with pytest.raises(Unusable, match="version 7"):
+        Database(str(path))
+
+
+def test_a_file_that_was_removed_is_noticed(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "data.db"))
+    (tmp_path / "data.db").unlink()
+    with pytest.raises(OSError, match="No such file"):
+        database.add(some(1))
+    (tmp_path / "data.db").write_bytes(b"")
+    with pytest.raises(Unusable, match="replaced"):
+        database.add(some(1))
+    database.close()
+
+
+def test_readers_do_not_make_a_file_and_cannot_write(tmp_path: Path) -> None:
+    with pytest.raises(sqlite3.OperationalError, match="no such file"):
+        open_to_read(str(tmp_path / "none.db"))
+    assert list(tmp_path.iterdir()) == []
+    Database(str(tmp_path / "data.db")).close()
+    connection = open_to_read(str(tmp_path / "data.db"))
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        connection.execute("DELETE FROM requests")
+    connection.close()
