@@ -4,7 +4,8 @@ Usage: python -m bench.macro.operating [--against CHECKOUT]
 
 One worker answers pipelined requests of one connection by itself. CPU time comes from the kernel's scheduler
 (/proc/<pid>/schedstat), so that other programs on the machine count little. `--against`: another checkout, built, whose
-gateway is measured in turn.
+gateway is measured in turn. A CPU profile is made on another core than the worker's, and stops the worker for each sample: what it
+costs is told by the throughput under wrk, with a profile and without one in turn.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import socket
 import statistics
 import subprocess
@@ -27,7 +29,10 @@ REQUEST = b"GET /a HTTP/1.1\r\nhost: a\r\n\r\n"
 BATCH = 50
 COUNT = 20_000
 ROUNDS = 7
-PROFILE_SECONDS = 4
+PROFILE_SECONDS = 5
+PROFILE_ROUNDS = 7
+# py-spy reads symbols first.
+START_SECONDS = 0.5
 CONFIG = """
 config:
   workerThreads: 1
@@ -124,15 +129,39 @@ class Gateway:
         over.set()
         thread.join()
 
-    @contextlib.contextmanager
-    def profile(self) -> Iterator[None]:
-        """A CPU profile that is under way."""
-        path = f"/debug/pprof/profile?seconds={PROFILE_SECONDS}"
-        thread = threading.Thread(target=self.call, args=("GET", path))
+    def profile(self) -> None:
+        """Make a CPU profile."""
+        self.call("GET", f"/debug/pprof/profile?seconds={PROFILE_SECONDS}")
+
+    def rate(self) -> float:
+        """Requests per second under wrk, which fills the worker for as long as a profile takes."""
+        told = subprocess.run(
+            ["wrk", "-t1", "-c32", f"-d{PROFILE_SECONDS}s", f"http://127.0.0.1:{self.port}/a"],
+            capture_output=True, check=True, text=True,
+        ).stdout  # fmt: skip
+        found = re.search(r"Requests/sec:\s+([\d.]+)", told)
+        assert found is not None, told
+        return float(found[1])
+
+    def profiled(self) -> float:
+        """As rate(), while a CPU profile is made."""
+        thread = threading.Thread(target=self.profile)
         thread.start()
-        time.sleep(PROFILE_SECONDS / 3)     # py-spy reads symbols first
-        yield
+        time.sleep(START_SECONDS)
+        found = self.rate()
         thread.join()
+        return found
+
+
+def profile_cost(gateway: Gateway) -> list[float]:
+    """Requests per second with a profile, as a share of those without, round by round."""
+    gateway.rate()
+    found = []
+    for _ in range(PROFILE_ROUNDS):
+        plain = gateway.rate()
+        profiled = gateway.profiled()
+        found.append(profiled / ((plain + gateway.rate()) / 2))
+    return sorted(found)
 
 
 def main() -> None:
@@ -158,13 +187,9 @@ def main() -> None:
         gateway.call("POST", "/debug/pprof/heap?rate=524288")
         print(f"heap sampled, 512 KiB        {gateway.cpu():7.0f}")
         gateway.call("POST", "/debug/pprof/heap?rate=0")
-        rates: dict[bool, list[float]] = {False: [], True: []}
-        for _ in range(ROUNDS):
-            rates[False].append(gateway.run(2 * COUNT)[1])
-            with gateway.profile():
-                rates[True].append(gateway.run(2 * COUNT)[1])
-        print(f"no CPU profile               {statistics.median(rates[False]):7.0f} requests per second")
-        print(f"CPU profile, 100 Hz          {statistics.median(rates[True]):7.0f}")
+        shares = profile_cost(gateway)
+        print(f"CPU profile, 100 Hz          {statistics.median(shares):7.3f} of the requests ({shares[0]:.3f} to "
+              f"{shares[-1]:.3f} in {len(shares)} rounds)")
     finally:
         for one in (gateway, other):
             if one is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -46,7 +47,9 @@ def shell(running, tmp_path: Path):
         """The output of each command of a section."""
         found = []
         for line in BLOCKS[title].strip().splitlines():
-            text = line.replace("127.0.0.1:15000", f"127.0.0.1:{running.admin}")
+            text = line
+            for port, own in ((15000, running.admin), (15020, running.stats), (15021, running.readiness)):
+                text = text.replace(f"127.0.0.1:{port}", f"127.0.0.1:{own}")
             done = subprocess.run(
                 ["/bin/sh", "-c", text], cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True,
                 timeout=550, check=False,
@@ -62,7 +65,7 @@ def test_every_section_with_commands_is_tested() -> None:
     names = Path(__file__).read_text()
     assert len(BLOCKS) == 9
     for title in BLOCKS:
-        assert f'shell("{title}")' in names, title
+        assert f'shell("{title}")' in names or f'BLOCKS["{title}"]' in names, title
 
 
 def test_log_levels(shell) -> None:
@@ -98,6 +101,12 @@ def test_tasks_and_memory(shell) -> None:
     tasks, memory = shell("Tasks and memory")
     assert set(json.loads(tasks)) == {"admin", "workload"}
     assert json.loads(memory)["pprof"] is None
+    for name in re.findall(r"^\| `(smaps\.rss|allocator[^`]*|python[^`]*)`", PAGE, re.MULTILINE):
+        for process in json.loads(memory)["processes"]:
+            value = process
+            for key in name.split(",")[0].split("."):
+                value = value[key]
+            assert value > 0, name
 
 
 @pytest.mark.timeout(600)
@@ -123,6 +132,28 @@ def test_writing(shell, running) -> None:
 def test_prices(shell) -> None:
     (found,) = shell("Prices")
     assert json.loads(found)["models"] == []
+
+
+def test_readiness_and_metrics(shell) -> None:
+    ready, metrics = shell("Readiness and metrics")
+    assert ready == "ready\n"
+    assert "# TYPE gw_workers gauge\ngw_workers 2\n" in metrics
+
+
+def test_a_gateway_for_one_command(tmp_path: Path) -> None:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port = str(sock.getsockname()[1])
+    (tmp_path / "config.yaml").write_text(
+        "config: {workerThreads: 1, adminAddr: 'off', statsAddr: 'off', readinessAddr: 'off'}\n" + CONFIG.replace("{port: {port}}", f"{{port: {port}}}")
+    )
+    command = [sys.executable, "-m", "headgate.cli.main"]
+    line = BLOCKS["A gateway for one command"].strip().replace("127.0.0.1:3000", f"127.0.0.1:{port}")
+    done = subprocess.run(
+        [*command, *line.split()[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "x"), done.stderr
+    wait_for(lambda: "stopped" in (tmp_path / "gateway.log").read_text())
 
 
 def test_stop(shell, running) -> None:

@@ -123,6 +123,9 @@ class Page:
         wanted = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
         self._call("Emulation.setEmulatedMedia", features=wanted)
 
+    def cookie(self, name: str, value: str, url: str) -> None:
+        self._call("Network.setCookie", name=name, value=value, url=url)
+
     def go(self, url: str) -> None:
         self._call("Page.navigate", url=url)
         self.wait("document.readyState === 'complete' && location.href !== 'about:blank'")

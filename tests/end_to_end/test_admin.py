@@ -11,6 +11,9 @@ import sys
 import urllib.request
 
 import pytest
+from tests.headgate.admin.test_metrics_protobuf import families
+
+from headgate.admin import metrics_protobuf
 
 CONFIG = """
 gateways:
@@ -91,6 +94,10 @@ def test_memory_covers_all_processes(running) -> None:
     document = json.loads(admin(running, "/memory")[1])
     assert [process["role"] for process in document["processes"]] == ["supervisor", "worker", "worker"]
     assert all(process["smaps"]["rss"] > 1_000_000 for process in document["processes"])
+    for process in document["processes"]:
+        assert process["allocator"]["comparable"]["allocated_bytes"] > 1_000_000
+        assert process["allocator"]["specific"]["glibc"]["system_max"] > 1_000_000
+        assert process["python"]["allocated_blocks"] > 10_000
 
 
 def test_a_foreign_host_name_is_refused(running) -> None:
@@ -115,6 +122,20 @@ def test_metrics_are_well_formed(running) -> None:
     assert running.metric("gw_workers") == 2
     assert running.metric("gw_build_info") == 1
     assert running.metric("gw_request_duration_seconds_count") == 1
+
+
+def test_metrics_are_protobuf_for_those_who_prefer_it(running) -> None:
+    url = f"http://127.0.0.1:{running.stats}/metrics"
+    for accept, kind in (("application/vnd.google.protobuf,text/plain;q=0.5", metrics_protobuf.CONTENT_TYPE),
+                         ("text/plain", "text/plain;charset=utf-8"), ("*/*", "text/plain;charset=utf-8")):  # fmt: skip
+        with urllib.request.urlopen(urllib.request.Request(url, headers={"accept": accept}), timeout=10) as answer:
+            assert answer.headers["content-type"] == kind
+            page = answer.read()
+        if kind == metrics_protobuf.CONTENT_TYPE:
+            found = {one.name: one for one in families(page)}
+            assert found["gw_workers"].metric[0].gauge.value == 2.0
+        else:
+            assert b"gw_workers 2\n" in page
 
 
 def test_the_tasks_of_all_processes_are_shown(running) -> None:

@@ -6,8 +6,10 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +111,9 @@ def test_log_levels_are_shown_and_changed_in_all_processes(running: Any) -> None
          "Invalid value for '--seconds': 301 is not in the range 1<=x<=300."),
         (("proxy", "profile", "heap"),
          "clusters are not supported by this version of gwctl; pass --local for a gateway on this machine"),
+        (("migrate", "--apply", "x", "--write"),
+         "clusters are not supported by this version of gwctl; there are no resources to migrate"),
+        (("migrate",), "Missing option '--apply'."),
         (("prox",), "No such command 'prox'."),
     ],
 )  # fmt: skip
@@ -129,6 +134,7 @@ def test_version_help_and_completion(tmp_path: Path) -> None:
         assert done.returncode == 0
         assert "Examples:" in done.stdout
     assert gwctl().stdout == gwctl("--help").stdout
+    assert "[default: 30;" in gwctl("proxy", "profile", "cpu", "--help").stdout
     for shell in ("bash", "zsh", "fish"):
         assert "_GWCTL_COMPLETE" in gwctl("completion", shell).stdout
     words = {"COMP_WORDS": "gwctl proxy ", "COMP_CWORD": "2", "_GWCTL_COMPLETE": "bash_complete"}
@@ -213,3 +219,32 @@ def test_profiles_are_fetched_into_files(running: Any, tmp_path: Path, kind: str
     assert path.stat().st_size > 0
     bad = gwctl("proxy", "profile", kind, "--local", "-p", str(running.admin), *more, "-o", "/nowhere/x", cwd=tmp_path)
     assert bad.stderr == "Error: cannot write /nowhere/x: No such file or directory\n"
+
+
+class Refusing(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        heap = self.path.startswith("/debug/pprof/heap")
+        body = b"it breaks off" if heap else b"not here"
+        self.send_response(200 if heap else 404)
+        self.send_header("content-length", str(len(body) + 100 * heap))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        return
+
+
+def test_a_profile_that_cannot_be_had_leaves_no_file(tmp_path: Path) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        port = str(server.server_address[1])
+        cpu = gwctl("proxy", "profile", "cpu", "--local", "-p", port, "--seconds", "1", cwd=tmp_path)
+        assert (cpu.returncode, cpu.stderr) == (1, "Error: cpu profile returned 404 Not Found: not here\n")
+        heap = gwctl("proxy", "profile", "heap", "--local", "-p", port, cwd=tmp_path)
+        assert heap.returncode == 1
+        assert heap.stderr.startswith("Error: ")
+        assert list(tmp_path.iterdir()) == []
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -252,3 +253,95 @@ def test_an_interrupt_drains_and_exits_cleanly(gateway) -> None:
     running = gateway(DIRECT.replace("BODY", "x"))
     running.process.send_signal(signal.SIGINT)
     assert running.process.wait(10) == 0
+
+
+def test_a_second_interrupt_ends_it_at_once(gateway) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        running = gateway(
+            PROXY.replace("BACKEND", str(silent.getsockname()[1])), settings="connectionTerminationDeadline: 300s"
+        )
+        with socket.create_connection(("127.0.0.1", running.port)) as client:
+            client.sendall(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+            silent.accept()[0].recv(100)
+            running.process.send_signal(signal.SIGINT)
+            running.wait_log("draining")
+            running.process.send_signal(signal.SIGINT)
+            assert running.process.wait(20) == 0
+
+
+def test_a_parent_is_told_when_it_is_ready() -> None:
+    off = "config: {adminAddr: 'off', statsAddr: 'off', readinessAddr: 'off', workerThreads: 1}"
+    reading, writing = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "headgate.cli.main", "-c", off],
+        env={**os.environ, "READY_FD": str(writing)},
+        pass_fds=(writing,),
+    )
+    os.close(writing)
+    with open(reading, "rb") as file:
+        assert file.read() == b"ready\n", "and it is closed"
+    process.terminate()
+    assert process.wait(20) == 0
+
+
+def refused(port: int) -> bool:
+    """Whether nobody listens there."""
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+def test_a_drain_accepts_for_its_least_time_and_finishes_what_runs(gateway) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as slow:
+        running = gateway(
+            PROXY.replace("BACKEND", str(slow.getsockname()[1])),
+            settings="connectionMinTerminationDeadline: 3s\nconnectionTerminationDeadline: 100s",
+        )
+        with socket.create_connection(("127.0.0.1", running.port)) as client:
+            client.sendall(b"GET /first HTTP/1.1\r\nhost: a\r\n\r\n")
+            backend = slow.accept()[0]
+            running.process.send_signal(signal.SIGTERM)
+            running.wait_log("draining")
+            while not (refused(running.admin) and refused(running.stats) and refused(running.readiness)):
+                time.sleep(0.02)
+            with socket.create_connection(("127.0.0.1", running.port)) as second:
+                second.sendall(b"GET /second HTTP/1.1\r\nhost: a\r\n\r\n")
+                other = slow.accept()[0]
+                assert b"/second" in other.recv(1000), "it is still accepted"
+                other.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n2")
+                assert second.recv(1000).endswith(b"2")
+            while not refused(running.port):
+                time.sleep(0.05)
+            backend.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n1")
+            assert client.recv(1000).endswith(b"1")
+        assert running.process.wait(20) == 0
+
+
+OFF = "config: {adminAddr: 'off', statsAddr: 'off', readinessAddr: 'off', workerThreads: 1}"
+
+
+def test_a_gateway_serves_for_as_long_as_a_command_runs(tmp_path) -> None:
+    log = tmp_path / "log"
+    done = headgate("-c", OFF, "oneshot", "--output", str(log), "--", "sh", "-c", "echo $PPID; exit 7")
+    assert done.returncode == 7, done.stderr
+    assert "gateway is ready" in log.read_text()
+    deadline = time.monotonic() + 20
+    while "stopped" not in log.read_text():
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.02)
+
+
+def test_oneshot_says_what_is_wrong(tmp_path) -> None:
+    assert headgate("oneshot").returncode == 2
+    assert headgate("oneshot", "--").stderr == "headgate: oneshot needs a command behind --\n"
+    assert "belong together" in headgate("-c", OFF, "--", "true").stderr
+    assert "belong together" in headgate("-c", OFF, "--output", "x").stderr
+    broken = headgate("-c", "nonsense: 1", "oneshot", "--", "true")
+    assert broken.returncode == 1
+    assert "unknown field 'nonsense'" in broken.stderr
+    missing = headgate("-c", OFF, "oneshot", "--", "no-such-command-here")
+    assert missing.returncode == 127
+    assert "headgate: cannot run no-such-command-here: No such file or directory" in missing.stderr
+    assert "cannot write /nowhere/x" in headgate("-c", OFF, "oneshot", "--output", "/nowhere/x", "--", "true").stderr

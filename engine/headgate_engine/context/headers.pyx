@@ -1,9 +1,9 @@
 # cython: boundscheck=False
 """Message heads as spans; see headers.pxd."""
 
+from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t
-from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy
 
 from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, IS_VALUE, all_of, same_lower
@@ -92,8 +92,8 @@ cdef int header_id_of(const char* name, Py_ssize_t n) noexcept nogil:
 
 cdef class MessageHead:
     def __cinit__(self):
-        self.data = <char*>malloc(FIRST_DATA)
-        self.spans = <HeaderSpan*>malloc(FIRST_SPANS * sizeof(HeaderSpan))
+        self.data = <char*>PyMem_Malloc(FIRST_DATA)
+        self.spans = <HeaderSpan*>PyMem_Malloc(FIRST_SPANS * sizeof(HeaderSpan))
         if self.data == NULL or self.spans == NULL:
             raise MemoryError()
         self.capacity = FIRST_DATA
@@ -101,8 +101,8 @@ cdef class MessageHead:
         self.clear()
 
     def __dealloc__(self):
-        free(self.data)
-        free(self.spans)
+        PyMem_Free(self.data)
+        PyMem_Free(self.spans)
 
     cdef void clear(self) noexcept:
         self.length = 0
@@ -126,7 +126,7 @@ cdef class MessageHead:
             raise ValueError("message head is too large")
         while capacity < wanted:
             capacity *= 2
-        data = <char*>realloc(self.data, capacity)
+        data = <char*>PyMem_Realloc(self.data, capacity)
         if data == NULL:
             raise MemoryError()
         self.data = data
@@ -136,7 +136,7 @@ cdef class MessageHead:
     cdef int push_span(self, HeaderSpan span) except -1:
         cdef HeaderSpan* spans
         if self.count == self.span_capacity:
-            spans = <HeaderSpan*>realloc(self.spans, 2 * self.span_capacity * sizeof(HeaderSpan))
+            spans = <HeaderSpan*>PyMem_Realloc(self.spans, 2 * self.span_capacity * sizeof(HeaderSpan))
             if spans == NULL:
                 raise MemoryError()
             self.spans = spans

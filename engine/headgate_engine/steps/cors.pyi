@@ -12,6 +12,8 @@ class OriginRule:
     """`*`, or scheme://host[:port] in which the host may hold stars. ValueError for anything else."""
 
     def __init__(self, text: str) -> None: ...
+    def admits(self, origin: bytes) -> bool:
+        """Tell whether the rule is for an origin as a browser sends it."""
 
 class CorsStep(Step):
     """origins: as for OriginRule. methods, headers, exposed: names; `*` allows what is asked for. max_age: seconds."""

@@ -42,6 +42,10 @@ cdef class OriginRule:
             return origin == self.exact
         return covers(self.parts, origin) and b"[" not in origin
 
+    def admits(self, bytes origin):
+        """Tell whether the rule is for an origin as a browser sends it."""
+        return bool(self.matches(normalised(origin)))
+
 
 cdef bint covers(tuple parts, bytes text) except -1:
     """A star stands for any characters, also none; `parts` is what is between them."""

@@ -2,7 +2,7 @@
 """A growable byte buffer in C memory; see buffer.pxd."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.stdlib cimport free, realloc
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from libc.string cimport memcpy, memmove
 
 cdef enum:
@@ -13,7 +13,7 @@ cdef enum:
 
 cdef class ByteBuffer:
     def __dealloc__(self):
-        free(self.data)
+        PyMem_Free(self.data)
 
     def __len__(self):
         return self.length
@@ -30,7 +30,7 @@ cdef class ByteBuffer:
         capacity = self.capacity * 2 if self.capacity else FIRST_CAPACITY
         if capacity < wanted:
             capacity = wanted
-        data = <char*>realloc(self.data, capacity)
+        data = <char*>PyMem_Realloc(self.data, capacity)
         if data == NULL:
             raise MemoryError()
         self.data = data
@@ -89,7 +89,7 @@ cdef class ByteBuffer:
             self.release()
 
     cdef void release(self) noexcept:
-        free(self.data)
+        PyMem_Free(self.data)
         self.data = NULL
         self.length = self.capacity = 0
 

@@ -21,16 +21,16 @@ from headgate_engine.shared.histogram import snapshot
 # Several pages that look at once are shown the same.
 FRESH_SECONDS: Final = 0.5
 MCP_LABELS: Final = ("method", "server", "resource_type", "resource")
+# What only the page asks for, where it is found behind listeners too.
+UI_API: Final = "/ui/api/"
+# What the page can do on the admin port: read the dump, change levels, send requests, ask the request log and write the
+# configuration, watch one request.
+OFFERS: Final = ("dump", "logging", "relay", "store", "trace")
 GUARD_FAMILY: Final = "gw_guardrail_checks_total"
 
 
 def api_rows(running: Running) -> tuple[Row, ...]:
     """Return the rows of the admin server's table that are below `/api`."""
-    view = StateView(running)
-    busy = [0]
-
-    async def state(_request: Request) -> Answer:
-        return as_json(200, await view.state())
 
     async def runtime(_request: Request) -> Answer:
         return as_json(200, runtime_view(running))
@@ -38,6 +38,24 @@ def api_rows(running: Running) -> tuple[Row, ...]:
     async def cel(request: Request) -> Answer:
         # Workers and signals are looked after in the meantime.
         return as_json(*await asyncio.to_thread(_cel, request.body, running.gateway.process.custom_functions))
+
+    page = ui_rows(running, OFFERS)
+    return (
+        *(row._replace(path=row.path.removeprefix("/ui")) for row in page),
+        *page,
+        Row("GET", "/api/runtime", runtime),
+        Row("POST", "/api/cel", cel, own=True),
+        Row("POST", "/cel", cel, own=True),
+    )
+
+
+def ui_rows(running: Running, offers: tuple[str, ...]) -> tuple[Row, ...]:
+    """Return the rows that the page lives on; `offers`: what it may do where it is served."""
+    view = StateView(running)
+    busy = [0]
+
+    async def state(_request: Request) -> Answer:
+        return as_json(200, await view.state() | {"offers": offers})
 
     async def send(request: Request) -> Answer | Stream:
         try:
@@ -57,13 +75,8 @@ def api_rows(running: Running) -> tuple[Row, ...]:
 
         return Stream(counted(), TYPE, (*NO_STORE, ("x-content-type-options", "nosniff")), b"\n")
 
-    return (
-        Row("GET", "/api/state", state),
-        Row("GET", "/api/runtime", runtime),
-        Row("POST", "/api/cel", cel, own=True),
-        Row("POST", "/cel", cel, own=True),
-        Row("POST", "/api/relay", send, own=True),
-    )
+    rows = (Row("GET", f"{UI_API}state", state), Row("POST", f"{UI_API}relay", send, own=True))
+    return rows if "relay" in offers else rows[:1]
 
 
 def _cel(body: bytes, functions: str) -> tuple[int, dict[str, Any]]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 
 class _Mallinfo(ctypes.Structure):
@@ -72,6 +74,37 @@ def cgroup() -> dict[str, int] | None:
     return found
 
 
+def _malloc_info(libc: ctypes.CDLL) -> str:
+    """Return glibc's own report of its heap as XML, empty where there is none (malloc_info(3))."""
+    try:
+        open_memstream, malloc_info, close, free = libc.open_memstream, libc.malloc_info, libc.fclose, libc.free
+    except AttributeError:
+        return ""
+    open_memstream.restype = ctypes.c_void_p
+    text, size = ctypes.c_void_p(), ctypes.c_size_t()
+    file = open_memstream(ctypes.byref(text), ctypes.byref(size))
+    if not file:
+        return ""
+    failed = malloc_info(0, ctypes.c_void_p(file))
+    close(ctypes.c_void_p(file))
+    found = "" if failed or not text.value else ctypes.string_at(text.value, size.value).decode(errors="replace")
+    free(text)
+    return found
+
+
+def c_heap() -> dict[str, int | None]:
+    """Return what is only in glibc's report: its heaps, and the most that it ever had from the system."""
+    text = _malloc_info(ctypes.CDLL(None))
+    # The last one is the sum over all heaps.
+    most = re.findall(r'<system type="max" size="(\d+)"/>', text)
+    return {"system_max": int(most[-1]) if most else None, "heaps": text.count("<heap ") or None}
+
+
+def of_process() -> dict[str, Any]:
+    """Return what a process can say of its own memory: C's heap, which is in no heap profile, and Python's objects."""
+    return {"allocator": allocator(), "python": {"allocated_blocks": sys.getallocatedblocks()}}
+
+
 def allocator() -> dict[str, object]:
     """Return what glibc says of its heap in this process."""
     try:
@@ -98,6 +131,7 @@ def allocator() -> dict[str, object]:
                 "free_bytes": info.fordblks,
                 "mmap_current": info.hblkhd,
                 "in_use_bytes": info.uordblks,
+                **c_heap(),
             }
         },
     }
@@ -112,9 +146,19 @@ def resident_self() -> int | None:
 
 
 def report(
-    pid: int, workers: list[int], numbers: list[dict[str, object]], heap: dict[str, int] | None = None
+    pid: int,
+    workers: list[int],
+    numbers: list[dict[str, object]],
+    heap: dict[str, int] | None = None,
+    told: list[dict[str, Any]] | None = None,
 ) -> dict[str, object]:
-    """Return the whole document for the supervisor `pid` and its workers. `heap`: sums of what is sampled."""
+    """Return the whole document for the supervisor `pid` and its workers. `heap`: sums of what is sampled; `told`: what
+    the workers say of their memory (of_process()), an empty one did not answer.
+    """
+    silent: dict[str, Any] = {"allocator": None, "python": None}
+    own = of_process()
+    answers = [silent | one for one in told or []]
+    answers += [silent] * (len(workers) - len(answers))
     return {
         "captured_at_unix_ms": int(time.time() * 1000),
         "capture_mode": "FramePointer",
@@ -125,14 +169,14 @@ def report(
             "frees": None,
         },
         "pprof": heap,
-        "allocator": allocator(),
+        "allocator": own["allocator"],
         "cgroup": cgroup(),
         "smaps": smaps(pid),
         "processes": [
-            {"role": "supervisor", "pid": pid, "smaps": smaps(pid)},
+            {"role": "supervisor", "pid": pid, "smaps": smaps(pid), **own},
             *(
-                {"role": "worker", "index": index, "pid": worker, "smaps": smaps(worker), "numbers": told}
-                for index, (worker, told) in enumerate(zip(workers, numbers, strict=False))
+                {"role": "worker", "index": index, "pid": worker, "smaps": smaps(worker), **answer, "numbers": number}
+                for index, (worker, answer, number) in enumerate(zip(workers, answers, numbers, strict=False))
             ),
         ],
     }

@@ -55,6 +55,20 @@ def is_foreign(
     return not (to_page and headers.get("sec-fetch-mode") == "navigate")
 
 
+def is_foreign_behind(headers: dict[str, str], host: str, to_page: bool) -> bool:
+    """As is_foreign(), behind a listener that may speak TLS, itself or with a proxy before it: the scheme is the
+    browser's business, which says in `sec-fetch-site` whether it is the same (it does so wherever a page is https).
+    """
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site not in ("none", "same-origin") and not (to_page and headers.get("sec-fetch-mode") == "navigate")
+    origin = headers.get("origin")
+    if origin is None:
+        return False
+    scheme, mark, name = origin.lower().partition("://")
+    return not (mark and scheme in ("http", "https") and name == host.lower())
+
+
 def _same(origin: str, host: str) -> bool:
     """Whether the origin is this server. The port speaks plain HTTP only."""
     try:

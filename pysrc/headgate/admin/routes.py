@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 
 from headgate import __version__
-from headgate.admin import memory
+from headgate.admin import memory, metrics_protobuf
 from headgate.admin.api import api_rows
 from headgate.admin.configuration import configuration_rows
 from headgate.admin.costs import cost_rows
@@ -23,6 +24,10 @@ from headgate_engine.link.endpoints import Endpoint
 from headgate_engine.shared.histogram import Sample, snapshot
 
 JSON = "application/json"
+# How loud it is to be asked for readiness before it is there, by the number of times.
+QUIET = ((5, logging.DEBUG), (30, logging.INFO))
+logger = logging.getLogger("headgate.admin")
+
 
 def admin_rows(running: Running) -> tuple[Row, ...]:
     """Return the admin server's table."""
@@ -33,7 +38,7 @@ def admin_rows(running: Running) -> tuple[Row, ...]:
         document["workers"] = numbers
         return Answer(200, json.dumps(document, indent=2).encode() + b"\n", JSON)
 
-    async def logging(request: Request) -> Answer:
+    async def levels(request: Request) -> Answer:
         changes = "level" in request.query or "reset" in request.query
         if request.method == "GET" and changes:
             return Answer(405, b"use POST to change the level\n", headers=(("allow", "POST"),))
@@ -49,7 +54,8 @@ def admin_rows(running: Running) -> tuple[Row, ...]:
     async def memory_report(_request: Request) -> Answer:
         numbers = await running.process.worker_numbers()
         heap = await running.process.heap_totals()
-        document = memory.report(os.getpid(), running.process.worker_pids(), numbers, heap)
+        told = await running.process.worker_memory()
+        document = memory.report(os.getpid(), running.process.worker_pids(), numbers, heap, told)
         return Answer(200, json.dumps(document, indent=2).encode() + b"\n", JSON)
 
     async def quit_(_request: Request) -> Answer:
@@ -63,8 +69,8 @@ def admin_rows(running: Running) -> tuple[Row, ...]:
         *request_rows(running),
         *cost_rows(running),
         Row("GET", "/config_dump", config_dump),
-        Row("GET", "/logging", logging),
-        Row("POST", "/logging", logging),
+        Row("GET", "/logging", levels),
+        Row("POST", "/logging", levels),
         *debug_rows(running),
         Row("GET", "/memory", memory_report),
         Row("POST", "/quitquitquit", quit_),
@@ -74,9 +80,12 @@ def admin_rows(running: Running) -> tuple[Row, ...]:
 def stats_rows(running: Running) -> tuple[Row, ...]:
     """Return the stats server's table."""
 
-    async def metrics(_request: Request) -> Answer:
+    async def metrics(request: Request) -> Answer:
         samples = snapshot(running.process.segment) + process_samples(running)
-        page = render(samples, running.gateway.process.metrics_remove)
+        remove = running.gateway.process.metrics_remove
+        if metrics_protobuf.prefers_protobuf(request.headers.get("accept", "")):
+            return Answer(200, metrics_protobuf.encode(samples, remove), metrics_protobuf.CONTENT_TYPE)
+        page = render(samples, remove)
         return Answer(200, page.encode(), CONTENT_TYPE)
 
     return (Row("GET", "/metrics", metrics), Row("GET", "/stats/prometheus", metrics))
@@ -85,10 +94,18 @@ def stats_rows(running: Running) -> tuple[Row, ...]:
 def readiness_rows(running: Running) -> tuple[Row, ...]:
     """Return the readiness server's table."""
 
+    failures = 0
+
     async def ready(_request: Request) -> Answer:
+        nonlocal failures
         if running.ready:
+            failures = 0
             return Answer(200, b"ready\n")
-        return Answer(500, f"not ready, pending: {', '.join(sorted(running.pending))}\n".encode())
+        failures += 1
+        pending = ", ".join(sorted(running.pending))
+        level = next((level for most, level in QUIET if failures <= most), logging.WARNING)
+        logger.log(level, "not ready", extra={"pending": pending, "attempt": failures})
+        return Answer(500, f"not ready, pending: {pending}\n".encode())
 
     return (Row("GET", "/healthz/ready", ready),)
 

@@ -8,9 +8,11 @@ import os
 import stat
 
 from headgate.admin.configuration import store_mode
+from headgate.admin.mount import Mounts, mount_url
 from headgate.admin.routes import admin_rows, readiness_rows, stats_rows
 from headgate.admin.running import Running
 from headgate.admin.web import WebServer
+from headgate.ir.gateway import Gateway
 from headgate.ir.process import ListenAddress, ProcessSettings
 
 IPV6 = 6
@@ -21,10 +23,13 @@ OPEN = "whoever reaches the admin server can write the configuration; config.sto
 
 
 class AdminServers:
-    """Starts and stops the three servers; `running` is what they show."""
+    """Starts and stops the three servers; `running` is what they show. `folder` is where only this user's processes
+    meet.
+    """
 
-    def __init__(self, running: Running) -> None:
+    def __init__(self, running: Running, folder: str) -> None:
         self._running = running
+        self._mounts = Mounts(running, folder)
         self._servers: list[WebServer] = []
 
     async def start(self, settings: ProcessSettings) -> None:
@@ -35,7 +40,7 @@ class AdminServers:
         servers = (
             ("admin", settings.admin, WebServer(admin_rows(self._running), self._ports, check_host=loopback)),
             ("stats", settings.stats, WebServer(stats_rows(self._running))),
-            ("readiness", settings.readiness, WebServer(readiness_rows(self._running))),
+            ("readiness", settings.readiness, WebServer(readiness_rows(self._running), preamble=True)),
         )
         for name, address, server in servers:
             if address.off:
@@ -46,11 +51,16 @@ class AdminServers:
             except OSError as error:
                 raise OSError(f"{name} server: cannot listen on {address.text}: {error.strerror or error}") from error
             self._servers.append(server)
-            if name == "admin" and address.hosts:
-                logger.info("admin page", extra={"url": page_url(address)})
         if not loopback and not settings.admin.off and store_mode(self._running) == "file":
             logger.warning(OPEN, extra={"address": settings.admin.text})
+        url = mount_url(self._running.gateway) or (page_url(settings.admin) if settings.admin.hosts else None)
+        if url is not None:
+            logger.info("admin page", extra={"url": url})
         self._running.pending.clear()
+
+    async def mount(self, gateway: Gateway) -> None:
+        """Open what a configuration's listeners need of the admin page; raises OSError."""
+        await self._mounts.open(gateway)
 
     def _ports(self) -> frozenset[int]:
         return frozenset(bind.port for bind in self._running.gateway.binds)
@@ -64,6 +74,7 @@ class AdminServers:
         """Stop accepting and end what is open."""
         for server in self._servers:
             await server.close()
+        await self._mounts.close()
 
 
 def page_url(address: ListenAddress) -> str:

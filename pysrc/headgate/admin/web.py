@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import h11
 
 from headgate.admin import origins
+from headgate.admin.preamble import pass_over
 from headgate.net.sockets import open_socket
 from headgate.net.tasks import spawn
 
@@ -89,14 +90,21 @@ class WebServer:
 
     `guarded`: foreign pages are kept out (admin/origins); it tells the gateway's own ports. `check_host`: so are names
     that DNS rebinding could point at this port; only for addresses of the machine itself, others may have any name.
+    `preamble`: one of the PROXY protocol may come first.
     """
 
     def __init__(
-        self, rows: tuple[Row, ...], guarded: Callable[[], Collection[int]] | None = None, check_host: bool = False
+        self,
+        rows: tuple[Row, ...],
+        guarded: Callable[[], Collection[int]] | None = None,
+        check_host: bool = False,
+        preamble: bool = False,
     ) -> None:
         self._rows = rows
+        self._preamble = preamble
         self._guarded = guarded
         self._check_host = check_host
+        self._head_seconds = HEAD_SECONDS
         self._servers: list[asyncio.Server] = []
         self._connections: set[asyncio.StreamWriter] = set()
 
@@ -136,7 +144,9 @@ class WebServer:
         connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
         try:
             first = True
-            while await self._turn(connection, reader, writer, HEAD_SECONDS if first else IDLE_SECONDS):
+            if self._preamble and (rest := await pass_over(reader)):
+                connection.receive_data(rest)
+            while await self._turn(connection, reader, writer, self._head_seconds if first else IDLE_SECONDS):
                 first = False
         except h11.RemoteProtocolError as error:
             if connection.our_state in (h11.IDLE, h11.SEND_RESPONSE):
@@ -202,14 +212,18 @@ class WebServer:
             logger.exception("admin endpoint failed", extra={"path": row.path})
             return Answer(500, f"{type(error).__name__}\n".encode())
 
+    def fitting(self, path: str) -> list[Row]:
+        """Return the rows for a path; those of a tree give way to those of the very path."""
+        return [row for row in self._rows if row.path == path] or [row for row in self._rows if row.fits(path)]
+
     async def _answer(self, request: Request) -> Answer | Stream:
-        rows = [row for row in self._rows if row.fits(request.path)]
+        rows = self.fitting(request.path)
         if self._check_host and not origins.is_local_name(request.host):
             return Answer(421, b"the admin server answers to localhost and addresses only\n")
         if self._guarded is None:
             return await self._dispatch(rows, request)
         if any(row.own for row in rows):
-            refused = _refused(request)
+            refused = _refused(rows, request)
             return await self._dispatch(rows, request) if refused is None else refused
         # Almost no request has an origin.
         allowed = origins.development(self._guarded()) if "origin" in request.headers else origins.ALLOWED
@@ -232,12 +246,17 @@ class WebServer:
         return Answer(405, content_type="", headers=(("allow", ", ".join(row.method for row in rows)),))
 
 
-def _refused(request: Request) -> Answer | None:
+def _refused(rows: list[Row], request: Request) -> Answer | None:
     """Return why a request for an `own` row gets no answer."""
     if origins.is_foreign(request.headers, request.host, to_page=False, allowed=frozenset()):
         return Answer(403, FOREIGN)
+    return refused_kind(rows, request)
+
+
+def refused_kind(rows: list[Row], request: Request) -> Answer | None:
+    """Return the refusal of a body that a form of another site could send to an `own` row."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if request.method == "POST" and kind != "application/json":
+    if request.method == "POST" and any(row.own for row in rows) and kind != "application/json":
         return Answer(415, b"the body must be application/json\n")
     return None
 

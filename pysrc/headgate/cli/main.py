@@ -46,17 +46,37 @@ def parser() -> argparse.ArgumentParser:
     )
     found.add_argument("-V", dest="short_version", action="store_true", help="print the version")
     found.add_argument("--version", action="store_true", help="print what this build is, as JSON")
+    found.add_argument(
+        "action",
+        nargs="?",
+        choices=("oneshot",),
+        help="oneshot: run the command behind -- once the gateway serves, and the gateway for as long as the command",
+    )
+    found.add_argument(
+        "--output", metavar="PATH", help="with oneshot: where the log of the gateway goes (default: standard error)"
+    )
     return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
-    options = parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    end = words.index("--") if "--" in words else len(words)
+    options = parser().parse_args(words[:end])
+    if (options.action is None) != (end == len(words)) or (options.output is not None and options.action is None):
+        print("headgate: oneshot, --output and a command behind -- belong together", file=sys.stderr)
+        return 2
     if options.short_version or options.version:
         return _print_version(options.version)
     if options.file is not None and options.config is not None:
         print("headgate: only one of --config or --file may be given", file=sys.stderr)
         return 2
+    if options.action is not None:
+        from headgate.cli import oneshot
+
+        given = (("-f", options.file), ("-c", options.config))
+        own = [word for flag, value in given if value is not None for word in (flag, value)]
+        return oneshot.run(own, words[end + 1 :], options.output)
     from headgate.config.load import FileSource, Source, TextSource
 
     source: Source

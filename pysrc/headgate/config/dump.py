@@ -11,7 +11,15 @@ from headgate.config import dump_llm as llm
 from headgate.config.dump_policies import backend_policies, endpoint, route_policies, target_policy
 from headgate.config.policy import authorization, document_source, mcp_guardrails
 from headgate.document.secret import REDACTED
-from headgate.ir.backend import Backend, HostBackend, MissingBackend, NamedBackend, RouteBackend, ServiceBackend
+from headgate.ir.backend import (
+    Backend,
+    HostBackend,
+    MissingBackend,
+    NamedBackend,
+    RouteBackend,
+    ServiceBackend,
+    UiBackend,
+)
 from headgate.ir.bind import Bind
 from headgate.ir.frontend import AccessLog, Frontend
 from headgate.ir.gateway import Gateway
@@ -76,7 +84,7 @@ def _reference(choice: RouteBackend) -> Json:
             found["service"] = {"name": name.removeprefix("service/").rpartition(":")[0], "port": port}
         case HostBackend(name=name) if not choice.named:
             found["inlineBackend"] = name
-        case HostBackend(name=name) | McpBackend(name=name) | LlmRouter(name=name):
+        case HostBackend(name=name) | McpBackend(name=name) | LlmRouter(name=name) | UiBackend(name=name):
             found["backend"] = name if name.startswith("/") else f"/{name}"
     policies = backend_policies(choice.policies)
     if isinstance(choice.backend, HostBackend):
@@ -182,6 +190,8 @@ def _backend(backend: Backend, namespace: str, name: str, runtime: Runtime) -> J
             return _providers(common, backend.groups, runtime)
         case MissingBackend():
             return {"invalid": common}
+        case UiBackend():
+            return {"internal": {**common, "target": "admin"}}
 
 
 def _providers(common: Json, groups: tuple[tuple[LlmModel, ...], ...], runtime: Runtime) -> Json:
@@ -368,7 +378,7 @@ def dump(gateway: Gateway, runtime: Runtime) -> Json:
         for listener in bind.listeners:
             for choice in (choice for route in listener.routes for choice in route.backends):
                 backend = choice.backend
-                if isinstance(backend, LlmRouter | AiBackend | McpBackend) and not choice.named:
+                if isinstance(backend, LlmRouter | AiBackend | McpBackend | UiBackend) and not choice.named:
                     backends[f"/{backend.name}"] = {
                         "backend": _backend(backend, "", backend.name, runtime),
                         "inlinePolicies": [],

@@ -15,8 +15,9 @@ from headgate.config.ports import DEFAULT, OpenListener, Ports
 from headgate.config.process_settings import process_settings
 from headgate.config.routes import Routes, RouteSpec
 from headgate.config.targeted import Layer, Place, TargetedPolicies, merge_gateway
+from headgate.config.ui_route import at_listener, is_unguarded, ui_matches
 from headgate.errors import Problem
-from headgate.ir.backend import RouteBackend
+from headgate.ir.backend import RouteBackend, UiBackend
 from headgate.ir.bind import Bind
 from headgate.ir.digest import digest
 from headgate.ir.frontend import Frontend
@@ -77,6 +78,7 @@ class Standalone:
         self._routes()
         self._llm(client_side)
         self._mcp()
+        self._ui()
         binds = self._finish(ANY_ADDRESS[settings.ipv6])
         backends = self.backends.for_dump()
         policies = tuple(self.targeted.dumped)
@@ -183,6 +185,23 @@ class Standalone:
         spec.factory = backends
         self._attach(spec, listeners)
 
+    def _ui(self) -> None:
+        record = self.root.get("ui")
+        if record is None:
+            return
+        listeners = self.ports.resolve(record)
+        if listeners is None:
+            # Without a gateway the page is on the admin port only, which has no policies.
+            if record.get("policies") is not None:
+                self.context.fault(
+                    Problem.MISSING, record, "policies", "there is no gateway that they could hold at: set ui.gateways"
+                )
+            return
+        spec = self.routes.make(record, ("ui", INTERNAL, None))
+        spec.matches = ui_matches(spec.inline.policies)
+        spec.factory = lambda _options: (RouteBackend(backend=UiBackend()),)
+        self._attach(spec, listeners)
+
     def _finish(self, host: str) -> tuple[Bind, ...]:
         binds = []
         for port, listeners in sorted(self.ports.listeners.items()):
@@ -194,6 +213,14 @@ class Standalone:
     def _listener(self, listener: OpenListener) -> Listener:
         place = Place(listener.gateway, listener.namespace, listener.name, listener.port)
         above: list[Layer] = self.targeted.for_listener(place)
+        policies = merge_gateway(above, self._gateway_phase(listener))
+        routes = tuple(self.routes.build(spec, place, above) for spec in listener.routes)
+        if self.root.get("ui") is not None:
+            fixed = listener.tls is not None or listener.hostname is not None
+            routes = tuple(at_listener(route, policies, fixed_name=fixed) for route in routes)
+            if is_unguarded(routes):
+                told = f"the admin page at {listener.key} asks for no credential"
+                self.context.warnings.append(f"ui: {told}: whoever reaches it reads what it shows")
         return Listener(
             key=listener.key,
             gateway_name=listener.gateway,
@@ -202,10 +229,9 @@ class Standalone:
             protocol=listener.protocol,
             hostname=listener.hostname,
             tls=listener.tls,
-            policies=merge_gateway(above, self._gateway_phase(listener)),
-            routes=tuple(self.routes.build(spec, place, above) for spec in listener.routes),
+            policies=policies,
+            routes=routes,
         )
-
 
     def _gateway_phase(self, listener: OpenListener) -> GatewayPolicies:
         """Return what is written on the listener itself: beside its name, or under `policies` in `binds`."""

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from headgate.dialect.protobuf_wire import message, number, packed
+
 CPU: Final = (("cpu", "count"),)
 HEAP: Final = (
     ("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"), ("inuse_space", "bytes"),
@@ -49,53 +51,30 @@ class Profile:
         """Return the message."""
         out = bytearray()
         for pair in self.sample_types:
-            out += _message(1, self._pair(pair))
+            out += message(1, self._pair(pair))
         for (ids, labels), values in self._samples.items():
-            sample = _packed(1, ids) + _packed(2, values)
+            sample = packed(1, ids) + packed(2, values)
             for key, text in labels:
-                sample += _message(3, _number(1, self._string(key)) + _number(2, self._string(text)))
-            out += _message(2, sample)
+                sample += message(3, number(1, self._string(key)) + number(2, self._string(text)))
+            out += message(2, sample)
         functions = bytearray()
-        for frame, number in self._frames.items():
-            line = _number(1, number) + _number(2, frame.line)
-            out += _message(4, _number(1, number) + _message(4, line))
+        for frame, place in self._frames.items():
+            line = number(1, place) + number(2, frame.line)
+            out += message(4, number(1, place) + message(4, line))
             name = self._string(frame.name)
-            functions += _message(
-                5, _number(1, number) + _number(2, name) + _number(3, name) + _number(4, self._string(frame.file))
+            functions += message(
+                5, number(1, place) + number(2, name) + number(3, name) + number(4, self._string(frame.file))
             )
         out += functions
         # Every string must be known before the table is written; the table's order is that of their numbers.
-        tail = _message(11, self._pair(self.period_type)) + _number(12, self.period)
-        tail += _number(14, self._string(self.sample_types[-1][0]))
+        tail = message(11, self._pair(self.period_type)) + number(12, self.period)
+        tail += number(14, self._string(self.sample_types[-1][0]))
         for text in self._strings:
-            out += _message(6, text.encode("utf-8", "replace"))
-        return bytes(out + _number(9, self.time_ns) + _number(10, self.duration_ns) + tail)
+            out += message(6, text.encode("utf-8", "replace"))
+        return bytes(out + number(9, self.time_ns) + number(10, self.duration_ns) + tail)
 
     def _string(self, text: str) -> int:
         return self._strings.setdefault(text, len(self._strings))
 
     def _pair(self, pair: tuple[str, str]) -> bytes:
-        return _number(1, self._string(pair[0])) + _number(2, self._string(pair[1]))
-
-
-def _varint(value: int) -> bytes:
-    value &= (1 << 64) - 1
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _number(tag: int, value: int) -> bytes:
-    """A field with a number; zero is the default and is left out."""
-    return _varint(tag << 3) + _varint(value) if value else b""
-
-
-def _message(tag: int, body: bytes) -> bytes:
-    return _varint(tag << 3 | 2) + _varint(len(body)) + body
-
-
-def _packed(tag: int, values: Iterable[int]) -> bytes:
-    return _message(tag, b"".join(_varint(value) for value in values))
+        return number(1, self._string(pair[0])) + number(2, self._string(pair[1]))

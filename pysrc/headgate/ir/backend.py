@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from typing import Literal
 
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.mcp import McpBackend
@@ -53,7 +55,25 @@ class MissingBackend:
     reason: str = "backend does not exist"
 
 
-Backend = HostBackend | ServiceBackend | McpBackend | LlmRouter | AiBackend | MissingBackend
+UiAccess = Literal["login", "named", "open"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UiBackend:
+    """The supervisor's admin page. `access`: who gets there: those who logged in; all, under a name that the listener
+    or its certificate fixes (`named`); all, under any name, so that names must be looked at (`open`).
+    """
+
+    key: str = "internal/ui"
+    name: str = "internal/ui"
+    access: UiAccess = "open"
+
+    def socket_path(self, folder: str) -> str:
+        """Return where the supervisor answers; `folder`: what only the gateway's own user may enter."""
+        return os.path.join(folder, f"ui-{self.access}.sock")
+
+
+Backend = HostBackend | ServiceBackend | McpBackend | LlmRouter | AiBackend | MissingBackend | UiBackend
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ import ssl
 from typing import TYPE_CHECKING
 
 from headgate.backend.mcp.relay import Relay
-from headgate.ir.backend import Backend, HostBackend, MissingBackend, RouteBackend, ServiceBackend
+from headgate.ir.backend import Backend, HostBackend, MissingBackend, RouteBackend, ServiceBackend, UiBackend
 from headgate.ir.bind import Bind
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
@@ -153,6 +153,7 @@ class Running:
         self.gateway = gateway
         self.generation = generation
         self._previous = previous
+        self.folder: str = relay.folder
         self.pools: Pools = Pools(worker, gateway, None if previous is None else previous.pools)
         self.mcp: McpHandlers = McpHandlers(
             worker, gateway, self.pools.get, relay, None if previous is None else previous.mcp
@@ -399,6 +400,10 @@ class Compiler:
                 plan = BackendPlan(backend.name, "mcp", HANDLER)
                 plan.handler = self._running.mcp.get(backend)
                 plan.max_body = self._gateway.frontend.max_buffer_bytes
+            case UiBackend():
+                plan = BackendPlan(backend.name, "http", HOST)
+                path = backend.socket_path(self._running.folder)
+                plan.pool = self._running.pools.get(Endpoint(key=f"ui/{backend.access}", unix_path=path))
             case MissingBackend():
                 plan = BackendPlan(backend.name, "http", INVALID)
                 plan.failure = reply_of(Row(500, backend.reason, "Internal"))

@@ -174,10 +174,10 @@ class Member:
         assert isinstance(answer, Done)
         return answer.errors
 
-    async def numbers(self) -> dict[str, object]:
+    async def numbers(self, what: str = "numbers") -> dict[str, object]:
         """Return what the worker reports of itself; empty when it does not answer in time."""
         try:
-            return await self.ask("numbers", ASK_SECONDS)
+            return await self.ask(what, ASK_SECONDS)
         except (ConnectionError, TimeoutError):
             return {}
 

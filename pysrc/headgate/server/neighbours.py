@@ -42,7 +42,7 @@ class Neighbours:
         self._folder = folder
         self._clients: dict[tuple[int, bool], HttpClient] = {}
         self._server: asyncio.Server | None = None
-        self.relay = Relay(worker.index, ids, self._client, self._others)
+        self.relay = Relay(worker.index, ids, self._client, self._others, folder)
         self._end = RelayEnd(find, self.relay)
 
     async def start(self) -> None:

@@ -21,6 +21,9 @@ from typing import Final, NamedTuple
 from headgate.admin.running import ProfileError
 from headgate.dialect.pprof import CPU, Frame, Profile
 
+# A process that serves nobody is sampled less often, and each of its samples counts for more: every look of py-spy
+# takes CPU time, whether there is something to see or not.
+SELDOM: Final = 10
 # Beyond the time of the capture: py-spy reads the symbols of all libraries first.
 START_SECONDS: Final = 60.0
 PR_SET_PTRACER: Final = 0x59616D61
@@ -36,11 +39,16 @@ HELP: Final = (
 
 
 class Target(NamedTuple):
-    """One process. `permit(pid)` lets that process trace it, 0 takes it back."""
+    """One process. `permit(pid)` lets that process trace it, 0 takes it back. `seldom`: a sample in SELDOM will do."""
 
     label: str
     pid: int
     permit: Callable[[int], Awaitable[None]]
+    seldom: bool = False
+
+    def rate(self, frequency: int) -> int:
+        """Return the samples per second of this process in a profile of that frequency."""
+        return max(1, round(frequency / SELDOM)) if self.seldom else frequency
 
 
 def permit(pid: int) -> None:
@@ -76,21 +84,24 @@ async def _profile(targets: list[Target], seconds: int, frequency: int) -> bytes
     found = Profile(CPU, ("cpu", "nanoseconds"), 1_000_000_000 // frequency, time.time_ns())
     began = time.monotonic_ns()
     with tempfile.TemporaryDirectory(prefix="headgate-profile-") as folder:
-        words = [program, "record", "--rate", str(frequency), "--duration", str(seconds), "--native"]
-        words += ["--format", "raw", "--full-filenames"]
+        words = [program, "record", "--duration", str(seconds), "--native", "--format", "raw", "--full-filenames"]
         jobs = [
-            _record([*words, "--output", f"{folder}/{index}", "--pid", str(target.pid)], target, seconds)
+            _record(
+                [*words, "--rate", str(target.rate(frequency)), "--output", f"{folder}/{index}",
+                 "--pid", str(target.pid)], target, seconds,
+            )
             for index, target in enumerate(targets)
-        ]
+        ]  # fmt: skip
         errors = [error for error in await asyncio.gather(*jobs) if error]
-        files = [(target.label, Path(folder, str(index))) for index, target in enumerate(targets)]
-        texts = [(label, file.read_text(errors="replace")) for label, file in files if file.exists()]
+        files = [(target, Path(folder, str(index))) for index, target in enumerate(targets)]
+        texts = [(target, file.read_text(errors="replace")) for target, file in files if file.exists()]
     denied = [error for error in errors if DENIED.search(error)]
     if denied or not texts:
         raise ProfileError(f"{HELP} ({denied[0]})" if denied else "; ".join(errors) or "py-spy wrote nothing")
-    for label, text in texts:
+    for target, text in texts:
         for stack, count in stacks(text):
-            found.add(stack, (count,), (("process", label),))
+            weight = round(count * frequency / target.rate(frequency))
+            found.add(stack, (weight,), (("process", target.label),))
     found.duration_ns = time.monotonic_ns() - began
     return found.encode()
 

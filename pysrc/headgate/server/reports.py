@@ -19,6 +19,13 @@ def long_report(what: str, index: int) -> bytes:
             raise ValueError(f"no report {what!r}")
 
 
+def memory() -> dict[str, object]:
+    """Return what this process says of its memory."""
+    from headgate.admin.memory import of_process
+
+    return of_process()
+
+
 def tasks(prefix: str = "") -> list[str]:
     """Return the live tasks of this process as texts that begin with `prefix`."""
     from headgate.net.task_tree import task_trees

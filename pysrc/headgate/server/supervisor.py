@@ -23,6 +23,7 @@ from headgate.net.tasks import spawn
 from headgate.server import control, heap, reports
 from headgate.server.control import Drain
 from headgate.server.crew import Member
+from headgate.server.lifeline import die_with_parent
 from headgate.server.profiling import CpuProfiler, Target, permit_here
 from headgate.server.request_log import RequestLog
 from headgate.server.traces import TraceHub, TraceWatch
@@ -75,7 +76,7 @@ class Supervisor:
         self._profiler = CpuProfiler()
         self._records = RequestLog(segment)
         self._heap_rate = heap.rate_of(os.environ.get(heap.VARIABLE))
-        self._admin = AdminServers(Running(self))
+        self._admin = AdminServers(Running(self), folder)
 
     # -- life ----------------------------------------------------------------------------------------------------------
     async def run(self) -> int:
@@ -103,6 +104,7 @@ class Supervisor:
             "gateway is ready",
             extra={"generation": self.generation, "workers": len(self._members), "ports": self._port_list()},
         )
+        tell_ready()
         watcher = spawn("watch", self._watch(before))
         await self._stopped.wait()
         watcher.cancel()
@@ -130,6 +132,10 @@ class Supervisor:
     async def _install(self, gateway: Gateway) -> None:
         """Bring a configuration into every worker, or into none."""
         generation = self.generation + 1
+        try:
+            await self._admin.mount(gateway)
+        except OSError as error:
+            raise ReloadFailed(f"admin page: {error}") from error
         opened = self._open_sockets(gateway)
         config_fd = control.store(gateway)
         errors: list[str] = []
@@ -274,6 +280,10 @@ class Supervisor:
         """Return what each worker reports, by index; an empty one did not answer."""
         return list(await asyncio.gather(*(member.numbers() for member in self._members)))
 
+    async def worker_memory(self) -> list[dict[str, object]]:
+        """Return what each worker says of its own memory, by index; an empty one did not answer."""
+        return list(await asyncio.gather(*(member.numbers("memory") for member in self._members)))
+
     async def sample_heap(self, rate: int) -> None:
         """Sample the allocations of all processes, one for each `rate` bytes on average; 0: no more."""
         self._heap_rate = rate
@@ -306,7 +316,7 @@ class Supervisor:
 
     async def cpu_profile(self, seconds: int, frequency: int) -> bytes:
         """Return a profile of all processes as a profile.proto message; ProfileError."""
-        targets = [Target("supervisor", os.getpid(), permit_here)]
+        targets = [Target("supervisor", os.getpid(), permit_here, seldom=True)]
         for member in self._living():
             assert member.process is not None
             targets.append(Target(f"worker {member.index}", member.process.pid, member.permit))
@@ -333,7 +343,7 @@ class Supervisor:
         if self._stop_count > 1 and sig == signal.SIGINT:
             logger.warning("stopped at once by a second interrupt")
             self._dismiss()
-            os._exit(130)
+            os._exit(0)
         self.stop(signal.Signals(sig).name)
 
     def stop(self, why: str) -> None:
@@ -377,6 +387,18 @@ async def member_tasks(member: Member) -> list[str]:
     return found
 
 
+def tell_ready() -> None:
+    """Write a line into the descriptor that the parent named in READY_FD, and close it."""
+    text = os.environ.pop("READY_FD", "")
+    if not text:
+        return
+    try:
+        with open(int(text), "wb", buffering=0) as file:
+            file.write(b"ready\n")
+    except (OSError, ValueError) as error:
+        logger.warning("READY_FD cannot be written to", extra={"value": text, "error": str(error)})
+
+
 def start_levels(gateway: Gateway) -> str:
     """Return the log directive at start: RUST_LOG, else `config.logging.level`."""
     return os.environ.get("RUST_LOG") or gateway.process.log_level
@@ -398,6 +420,9 @@ def warn(loaded: Loaded) -> None:
 
 def serve(source: Source) -> int:
     """Run the gateway in the foreground; return the exit status. Configuration errors go to standard error."""
+    parent = os.environ.pop("HEADGATE_PARENT", "")
+    if parent.isdigit():
+        die_with_parent(int(parent), signal.SIGTERM)
     segment = Segment.create()
     # Only this user may reach what the workers say to one another.
     folder = tempfile.mkdtemp(prefix="headgate-")

@@ -41,7 +41,7 @@ from headgate.server.drain import drain
 from headgate.server.lifeline import die_with_parent
 from headgate.server.listen import Acceptor
 from headgate.server.neighbours import Neighbours
-from headgate.server.reports import long_report
+from headgate.server.reports import long_report, memory
 from headgate.server.watching import Watching
 from headgate.telemetry import logs
 from headgate.telemetry.levels import Directives
@@ -224,6 +224,8 @@ class WorkerProcess:
     def _tell(self, what: str, descriptors: list[int]) -> dict[str, object]:
         if what == "numbers":
             return self._numbers()
+        if what == "memory":
+            return memory()
         with open(descriptors[0], "wb") as file:
             file.write(long_report(what, self._index))
         return {}

@@ -10,6 +10,7 @@ import threading
 
 import pytest
 
+from headgate_engine.context.headers import MessageHead
 from headgate_engine.profile import heap
 from headgate_engine.profile.heap import HeapSample
 
@@ -154,3 +155,15 @@ def test_starting_and_stopping_again_and_again_is_safe() -> None:
         heap.stop()
         kept.append([str(number) for number in range(1000)])
     kept.clear()
+
+
+def test_buffers_of_the_engine_are_sampled() -> None:
+    def heads() -> list[MessageHead]:
+        return [MessageHead() for _ in range(200)]
+
+    heap.start(1)
+    kept = heads()
+    live = sum(sample.live_bytes for sample in mine("heads"))
+    assert live >= 200 * 1024, "the text of each head, and where its fields stand"
+    kept.clear()
+    assert sum(sample.live_bytes for sample in mine("heads")) < live / 10

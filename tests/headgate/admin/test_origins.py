@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.admin.origins import cors, development, is_foreign, is_local_name, preflight
+from headgate.admin.origins import cors, development, is_foreign, is_foreign_behind, is_local_name, preflight
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,34 @@ def test_only_names_no_foreign_page_can_use_are_local(host: str, local: bool) ->
 )
 def test_requests_of_pages_that_are_not_ours_are_foreign(headers: dict[str, str], to_page: bool, foreign: bool) -> None:
     assert is_foreign(headers, "localhost:15000", to_page) is foreign
+
+
+@pytest.mark.parametrize(
+    ("headers", "to_page", "foreign"),
+    [
+        ({}, False, False),
+        ({"origin": "http://admin.test:8443"}, False, False),
+        ({"origin": "https://ADMIN.test:8443"}, False, False),
+        ({"origin": "https://admin.test:8443", "sec-fetch-site": "same-origin"}, False, False),
+        # A page of the same name and port on plain HTTP: the browser knows it for another site.
+        ({"origin": "http://admin.test:8443", "sec-fetch-site": "cross-site"}, False, True),
+        ({"origin": "http://admin.test:8443", "sec-fetch-site": ""}, False, True),
+        ({"origin": "https://admin.test"}, False, True),
+        ({"origin": "https://admin.test:8443.evil.test"}, False, True),
+        ({"origin": "ftp://admin.test:8443"}, False, True),
+        ({"origin": "admin.test:8443"}, False, True),
+        ({"origin": "null"}, False, True),
+        ({"origin": ""}, False, True),
+        ({"origin": "http://localhost:3000"}, False, True),
+        ({"sec-fetch-site": "none", "sec-fetch-mode": "navigate"}, False, False),
+        ({"sec-fetch-site": "same-site", "sec-fetch-mode": "cors"}, False, True),
+        ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}, True, False),
+        ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}, False, True),
+        ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}, True, True),
+    ],
+)
+def test_behind_a_listener_the_browser_tells_the_scheme(headers: dict[str, str], to_page: bool, foreign: bool) -> None:
+    assert is_foreign_behind(headers, "admin.test:8443", to_page) is foreign
 
 
 def test_a_development_page_may_read_what_it_gets() -> None:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
+from pathlib import Path
+
 import pytest
 
-from headgate.admin.servers import page_url
+from headgate.admin import web
+from headgate.admin.servers import _listen, page_url
+from headgate.admin.web import HEAD_SECONDS, WebServer
 from headgate.ir.process import ListenAddress
 
 
@@ -20,3 +26,41 @@ from headgate.ir.process import ListenAddress
 )
 def test_the_page_is_where_a_browser_reaches_it(host: str, url: str) -> None:
     assert page_url(ListenAddress(text=host, hosts=(host,), port=15000)) == url
+
+
+def test_a_socket_left_over_is_replaced_and_a_file_is_not_touched(tmp_path: Path) -> None:
+    async def main() -> None:
+        path = tmp_path / "admin.sock"
+        address = ListenAddress(text=f"unix:{path}", unix_path=str(path))
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(str(path))
+        server = WebServer(())
+        await _listen(server, address)
+        reader, writer = await asyncio.open_unix_connection(str(path))
+        writer.write(b"GET /none HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+        assert (await reader.read()).startswith(b"HTTP/1.1 404")
+        writer.close()
+        await server.close()
+        path.unlink(missing_ok=True)
+        path.write_text("somebody's")
+        with pytest.raises(FileExistsError, match="is no socket"):
+            await _listen(WebServer(()), address)
+        assert path.read_text() == "somebody's"
+
+    asyncio.run(main())
+
+
+def test_a_head_must_come_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "HEAD_SECONDS", 0.05)
+
+    async def main() -> None:
+        server = WebServer(())
+        await server.listen(("127.0.0.1",), 0)
+        reader, writer = await asyncio.open_connection(*server._servers[0].sockets[0].getsockname())
+        writer.write(b"GET /none HTTP/1.1\r\nhost:")
+        assert await reader.read() == b""
+        writer.close()
+        await server.close()
+
+    asyncio.run(main())
+    assert HEAD_SECONDS == 2.0

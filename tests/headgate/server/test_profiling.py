@@ -15,11 +15,21 @@ from headgate.dialect.pprof import Frame
 from headgate.server import profiling
 from headgate.server.profiling import DENIED, CpuProfiler, Target, frame, permit_here, stacks
 
+# Fields of profile.proto.
+SAMPLES, STRINGS = 2, 6
 SLEEPER = """
 import ctypes, sys
 ctypes.CDLL(None).prctl(4, int(sys.argv[1]), 0, 0, 0)      # PR_SET_DUMPABLE
 print("ready", flush=True)
 sys.stdin.read()
+"""
+
+# Whoever wants may trace it.
+SPINNER = """
+import ctypes, time
+ctypes.CDLL(None).prctl(0x59616D61, ctypes.c_ulong(-1), 0, 0, 0)
+print("ready", flush=True)
+while True: pass
 """
 
 
@@ -106,3 +116,98 @@ def test_one_profile_at_a_time() -> None:
             await profiler.profile([], 1, 100)
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(("frequency", "rate"), [(1, 1), (4, 1), (10, 1), (99, 10), (100, 10), (1000, 100)])
+def test_a_process_that_serves_nobody_is_sampled_seldom(frequency: int, rate: int) -> None:
+    assert Target("supervisor", 1, permit_here, seldom=True).rate(frequency) == rate
+    assert Target("worker 0", 1, permit_here).rate(frequency) == frequency
+
+
+def numbers(data: bytes) -> list[int]:
+    """The varints of a text."""
+    found, value, shift = [], 0, 0
+    for byte in data:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            found.append(value)
+            value = shift = 0
+    return found
+
+
+def fields(data: bytes) -> list[tuple[int, bytes | int]]:
+    """The fields of a message: those of a number, and those with a length."""
+    found: list[tuple[int, bytes | int]] = []
+    at = 0
+
+    def varint() -> int:
+        nonlocal at
+        begin = at
+        while data[at] >= 0x80:
+            at += 1
+        at += 1
+        return numbers(data[begin:at])[0]
+
+    while at < len(data):
+        key = varint()
+        value = varint()
+        if key & 7 == 2:
+            found.append((key >> 3, data[at : at + value]))
+            at += value
+        else:
+            found.append((key >> 3, value))
+    return found
+
+
+def values(data: bytes) -> dict[str, int]:
+    """Sums of the samples of a profile by process."""
+    strings = [value for tag, value in fields(data) if tag == STRINGS]
+    found: dict[str, int] = {}
+    for tag, sample in fields(data):
+        if tag == SAMPLES:
+            parts = dict(fields(sample))
+            label = strings[dict(fields(parts[3]))[2]].decode()
+            found[label] = found.get(label, 0) + numbers(parts[2])[0]
+    return found
+
+
+def test_a_sample_stands_for_the_time_between_two(tmp_path, monkeypatch) -> None:
+    # A sampler that misses nothing: 2 s at the rate it is told.
+    wrapper = tmp_path / "py-spy"
+    wrapper.write_text(
+        '#!/bin/sh\nwhile [ $# -gt 0 ]; do case "$1" in --rate) rate=$2;; --output) out=$2;; esac; shift; done\n'
+        'echo "main (m.py:1);call (c.py:2) $((rate * 2))" > "$out"\n'
+    )
+    wrapper.chmod(0o755)
+    monkeypatch.setattr(profiling, "sampler", lambda: str(wrapper))
+    targets = [Target("supervisor", 1, permit_here, seldom=True), Target("worker 0", 1, permit_here)]
+    for frequency in (4, 99, 100, 1000):
+        data = asyncio.run(CpuProfiler().profile(targets, 2, frequency))
+        assert values(data) == {"supervisor": 2 * frequency, "worker 0": 2 * frequency}
+
+
+def test_samples_are_cpu_time_however_often_a_process_is_looked_at() -> None:
+    texts = (SPINNER, SPINNER, SPINNER.replace("pass", "time.sleep(600)"))
+    children = [subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE) for text in texts]
+    try:
+        for child in children:
+            assert child.stdout is not None
+            child.stdout.readline()
+        targets = [
+            Target("often", children[0].pid, permit_here), Target("seldom", children[1].pid, permit_here, seldom=True),
+            Target("idle", children[2].pid, permit_here, seldom=True),
+        ]  # fmt: skip
+        for _ in range(5):      # a machine that is too busy for a single look
+            found = values(asyncio.run(CpuProfiler().profile(targets, 2, 100)))
+            if {"often", "seldom"} <= found.keys():
+                break
+    finally:
+        for child in children:
+            child.kill()
+            child.communicate()
+    # Two that never pause: 2 s each, of which a busy machine may hide a part from the samplers.
+    assert 0 < found["often"] <= 220
+    assert 0 < found["seldom"] <= 220
+    assert found["seldom"] % 10 == 0
+    assert found.get("idle", 0) == 0

@@ -80,7 +80,8 @@ def workers_in(folder: str) -> list[int]:
 
 class Relay:
     """`index` is this worker, `ids` tells whose a session is, `client_of` gives a client for another worker: one that
-    waits for it to be started again, or one that does not. `others` tells which workers there are.
+    waits for it to be started again, or one that does not. `others` tells which workers there are, `folder` holds the
+    sockets of all processes.
     """
 
     def __init__(
@@ -89,8 +90,10 @@ class Relay:
         ids: SessionIds,
         client_of: Callable[[int, bool], HttpClient],
         others: Callable[[], list[int]] = list,
+        folder: str = "",
     ) -> None:
         self.index = index
+        self.folder = folder
         self.ids = ids
         self._client_of = client_of
         self._others = others

@@ -1,7 +1,7 @@
 // Navigation, theme and connection; each view is a module of its own.
 
 import { h, setText } from "./dom.js";
-import { start, store, watch } from "./store.js";
+import { offered, start, store, watch } from "./store.js";
 import { age } from "./format.js";
 import analytics from "./views/analytics.js";
 import configuration from "./views/configuration.js";
@@ -23,19 +23,36 @@ const VIEWS = [
   ["Agents", [["models", "Models", models], ["playground", "Playground", playground], ["mcp", "MCP", mcp]]],
   ["Gateway", [["configuration", "Configuration", configuration], ["editor", "Edit configuration", editor], ["expressions", "Expressions", expressions], ["logging", "Log levels", logging]]],
 ];
+// What a view needs to be of use.
+const NEEDS = new Map([["trace", "trace"], ["playground", "relay"], ["logging", "logging"], ["requests", "store"], ["analytics", "store"],
+  ["editor", "store"]]);
 const BY_PATH = new Map(VIEWS.flatMap(([, views]) => views.map((view) => [view[0], view])));
 
 const nav = document.getElementById("nav");
 const view = document.getElementById("view");
 const main = document.getElementById("main");
 let leave = null;
+let waiting = false;
 
 function pathOf(location) {
   return location.pathname.replace(/^\/ui\/?/, "").replace(/\/$/, "");
 }
 
+/** Hide what is not offered here, once the first answer has said what is; a view that needs it waits for that. */
+function offers() {
+  for (const link of nav.querySelectorAll("a")) {
+    const needed = NEEDS.get(link.dataset.view);
+    link.hidden = Boolean(needed) && Boolean(store.state) && !offered(needed);
+  }
+  if (waiting && store.state) show(false);
+}
+
 function show(moved) {
-  const found = BY_PATH.get(pathOf(window.location)) ?? BY_PATH.get("");
+  const path = pathOf(window.location);
+  const needed = NEEDS.get(path);
+  waiting = Boolean(needed) && !store.state;
+  if (waiting) return;
+  const found = (needed && !offered(needed) ? null : BY_PATH.get(path)) ?? BY_PATH.get("");
   leave?.();
   view.replaceChildren();
   for (const link of nav.querySelectorAll("a")) {
@@ -100,4 +117,5 @@ window.addEventListener("popstate", () => show(true));
 themes();
 connection();
 show(false);
+watch(offers);
 start();

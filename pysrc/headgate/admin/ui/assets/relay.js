@@ -29,7 +29,7 @@ async function reason(answer) {
 
 /** Send an order ({bind, host, method, path, headers, body}); gives {status, headers, text()} or a stream of pieces. */
 export async function send(order, signal) {
-  const answer = await fetch("/api/relay", {
+  const answer = await fetch("/ui/api/relay", {
     method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(order), signal,
   });
   if (!answer.ok) throw new Error(await reason(answer));

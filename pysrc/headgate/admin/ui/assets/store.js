@@ -12,6 +12,11 @@ let asking = null;
 /** What views read: the newest state, what was before it, and whether the gateway answers. */
 export const store = { state: null, before: null, history, connected: null };
 
+/** Whether the page may do something where it is served: behind a listener less is offered than on the admin port. */
+export function offered(what) {
+  return Boolean(store.state?.offers.includes(what));
+}
+
 /** Call `listener` after every answer and every failure; returns a function that ends it. */
 export function watch(listener) {
   listeners.add(listener);
@@ -69,7 +74,7 @@ async function ask() {
   asking = new AbortController();
   const limit = setTimeout(() => asking.abort(), PATIENCE_MS);
   try {
-    const answer = await fetch("/api/state", { signal: asking.signal, cache: "no-store" });
+    const answer = await fetch("/ui/api/state", { signal: asking.signal, cache: "no-store" });
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     take(await answer.json());
     store.connected = true;

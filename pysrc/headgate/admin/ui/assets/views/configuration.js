@@ -1,7 +1,7 @@
 // The configuration that runs, and the file it comes from, as trees with search.
 
 import { card, h, head, setText } from "../dom.js";
-import { watch } from "../store.js";
+import { offered, watch } from "../store.js";
 import { find, marked, tree } from "../tree.js";
 
 const SOURCES = [["running", "Running state", "/config_dump"], ["file", "File", "/api/config"]];
@@ -62,6 +62,10 @@ export default function configuration(root) {
   return watch(({ state }) => {
     if (!state || generation === state.generation) return;
     generation = state.generation;
+    if (!offered("dump")) {
+      choices[0].hidden = true;
+      source = "file";
+    }
     load();
   });
 }

@@ -4,7 +4,7 @@ import { card, field, h, head, setText } from "../dom.js";
 import { count, seconds } from "../format.js";
 import { McpClient } from "../mcp-client.js";
 import { schemaForm } from "../schema-form.js";
-import { store, watch } from "../store.js";
+import { offered, store, watch } from "../store.js";
 import { table } from "../table.js";
 
 function shownResult(result) {
@@ -113,13 +113,15 @@ export default function mcp(root) {
 
   const nothing = h("p", { class: "empty", hidden: true }, "No route leads to an MCP backend.");
   const asking = h("form", { on: { submit: open } }, h("div", { class: "row" }, field("Endpoint", place), field("Credential", credential), connect));
+  const tools = card("Tools", null, nothing, asking, told);
   root.append(
     head("MCP", "Sessions, messages, and tools to try"),
     h("div", { class: "grid" }, card("Sessions", h("span", { class: "muted small" }, "of all workers"), sessions.element), card("Messages", null, calls.element)),
-    card("Tools", null, nothing, asking, told), explorer,
+    tools, explorer,
   );
   const end = watch(({ state }) => {
     if (!state) return;
+    tools.hidden = !offered("relay");
     sessions.update(state.sessions);
     calls.update(state.mcp.slice(0, 50));
     const titles = state.targets.mcp.map((one) => `:${one.port}${one.path}: ${one.targets.join(", ")} (${one.route})`);

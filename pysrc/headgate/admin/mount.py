@@ -1,0 +1,131 @@
+"""The admin page behind the gateway's own listeners (section `ui` of the configuration; `traffic.md` 2.3).
+
+Workers pass requests on over Unix sockets in a folder that nobody else may enter, one for each way to get there
+(`UiBackend.access`). What is served is a table of its own, so that whatever the admin port can do besides (levels,
+profiles, traces, the end of the process) does not exist here, however a path is written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from headgate.admin import origins
+from headgate.admin.answers import as_json
+from headgate.admin.api import UI_API, ui_rows
+from headgate.admin.routes import admin_rows
+from headgate.admin.running import Running
+from headgate.admin.web import FOREIGN, IDLE_SECONDS, Answer, Request, Row, Stream, WebServer, refused_kind
+from headgate.config.ui_route import PREFIXES
+from headgate.ir.backend import UiAccess, UiBackend
+from headgate.ir.bind import Bind
+from headgate.ir.gateway import Gateway
+from headgate.ir.listener import Listener
+from headgate.ir.route import Route
+from headgate_engine.steps.cors import OriginRule
+
+DEFAULT_PORTS: Final = {False: 80, True: 443}
+READ: Final = ("GET", "HEAD")
+# What changes nothing and tells nothing of other users: all that those without a login may send.
+HARMLESS: Final = "/api/cel"
+READ_ONLY: Final = "without a login the page is for reading: give the section ui a policy that asks for a credential"
+WRONG_NAME: Final = (
+    b"without a login the page answers to localhost and addresses only: give the listener a hostname, or the section "
+    b"ui a policy that asks for a credential\n"
+)
+
+
+def mounts(gateway: Gateway) -> Iterator[tuple[Bind, Listener, Route, UiBackend]]:
+    """Yield every place of the page behind a listener."""
+    for bind in gateway.binds:
+        for listener in bind.listeners:
+            for route in listener.routes:
+                for choice in route.backends:
+                    if isinstance(choice.backend, UiBackend):
+                        yield bind, listener, route, choice.backend
+
+
+def mount_url(gateway: Gateway) -> str | None:
+    """Return where a browser finds the page behind a listener; None: nowhere."""
+    for bind, listener, _, _ in mounts(gateway):
+        name = listener.hostname or "localhost"
+        host = f"any{name[1:]}" if name.startswith("*.") else name
+        port = "" if bind.port == DEFAULT_PORTS[bind.tls] else f":{bind.port}"
+        return f"{'https' if bind.tls else 'http'}://{host}{port}/ui"
+    return None
+
+
+def mount_rows(running: Running, access: UiAccess) -> tuple[Row, ...]:
+    """Return the table: the page and the paths that the section claims."""
+    claimed = [row for row in admin_rows(running) if _claimed(row.path)]
+    # What acts through the gateway, from its own address, is not for everybody.
+    return (*ui_rows(running, ("relay", "store") if access == "login" else ()), *claimed)
+
+
+def _claimed(path: str) -> bool:
+    if path.startswith(UI_API):
+        return False
+    return path == "/" or any(path == one or path.startswith(f"{one}/") for one in PREFIXES)
+
+
+class MountServer(WebServer):
+    """Serves the table to those who come by one way. `rules`: origins that `cors` of the section lets in."""
+
+    def __init__(self, rows: tuple[Row, ...], access: UiAccess, rules: Callable[[], tuple[OriginRule, ...]]) -> None:
+        super().__init__(rows)
+        self._access = access
+        self._rules = rules
+        # A worker passes a body on as it comes in.
+        self._head_seconds = IDLE_SECONDS
+
+    async def _answer(self, request: Request) -> Answer | Stream:
+        if self._access == "open" and not origins.is_local_name(request.host):
+            return Answer(421, WRONG_NAME)
+        rows = self.fitting(request.path)
+        to_page = request.method in READ and any(row.page for row in rows)
+        if origins.is_foreign_behind(request.headers, request.host, to_page):
+            origin = request.headers.get("origin", "").encode("latin-1")
+            if not origin or not any(rule.admits(origin) for rule in self._rules()):
+                return Answer(403, FOREIGN)
+        if rows and self._access != "login" and request.method not in READ and request.path != HARMLESS:
+            return as_json(403, READ_ONLY)
+        return refused_kind(rows, request) or await self._dispatch(rows, request)
+
+
+class Mounts:
+    """The servers of all ways, each opened with the first configuration that needs it."""
+
+    def __init__(self, running: Running, folder: str) -> None:
+        self._running = running
+        self._folder = folder
+        self._servers: dict[UiAccess, MountServer] = {}
+        self._known: tuple[str, tuple[OriginRule, ...]] = ("", ())
+
+    async def open(self, gateway: Gateway) -> None:
+        """Open what a configuration needs, before workers use it; raises OSError."""
+        for *_, backend in mounts(gateway):
+            if backend.access not in self._servers:
+                server = MountServer(mount_rows(self._running, backend.access), backend.access, self._rules)
+                path = backend.socket_path(self._folder)
+                await server.listen_unix(path)
+                os.chmod(path, 0o600)
+                self._servers[backend.access] = server
+
+    def _rules(self) -> tuple[OriginRule, ...]:
+        gateway = self._running.gateway
+        if self._known[0] != gateway.digest:
+            found = {
+                origin
+                for _, listener, route, _ in mounts(gateway)
+                for cors in (route.policies.cors, listener.policies.cors)
+                if cors is not None
+                for origin in cors.origins
+            }
+            self._known = (gateway.digest, tuple(OriginRule(one) for one in sorted(found)))
+        return self._known[1]
+
+    async def close(self) -> None:
+        """End what is open."""
+        for server in self._servers.values():
+            await server.close()

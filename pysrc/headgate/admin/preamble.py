@@ -1,0 +1,56 @@
+"""The PROXY protocol's preamble in front of a request: load balancers send it with their health checks too.
+
+Who the client was is of no interest here, so it is passed over. Format: haproxy.org, The PROXY protocol, versions 1
+and 2.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+SECONDS: Final = 5.0
+SIGNATURE: Final = b"\r\n\r\n\x00\r\nQUIT\n"
+TEXT: Final = b"PROXY "
+MAX_TEXT: Final = 107
+HEAD: Final = 16
+READ_SIZE: Final = 8192
+VERSION: Final = 2
+
+
+def preamble_length(data: bytes) -> int | None:
+    """Return how many bytes at the beginning are a preamble; None: more must be seen. ValueError: a broken one."""
+    if len(data) < len(SIGNATURE) and SIGNATURE.startswith(data):
+        return None
+    if data.startswith(SIGNATURE):
+        if len(data) < HEAD:
+            return None
+        if data[12] >> 4 != VERSION:
+            raise ValueError("a preamble of another version")
+        whole = HEAD + int.from_bytes(data[14:HEAD], "big")
+        return whole if len(data) >= whole else None
+    if len(data) < len(TEXT) and TEXT.startswith(data):
+        return None
+    if not data.startswith(TEXT):
+        return 0
+    end = data.find(b"\r\n", 0, MAX_TEXT)
+    if end < 0 and len(data) >= MAX_TEXT:
+        raise ValueError("a preamble without an end")
+    return None if end < 0 else end + 2
+
+
+async def pass_over(reader: asyncio.StreamReader) -> bytes:
+    """Return what comes behind a preamble, or from the start where there is none; ConnectionError for a broken one,
+    TimeoutError.
+    """
+    data = b""
+    async with asyncio.timeout(SECONDS):
+        while True:
+            chunk = await reader.read(READ_SIZE)
+            data += chunk
+            try:
+                length = preamble_length(data) if data else 0
+            except ValueError as error:
+                raise ConnectionAbortedError(str(error)) from None
+            if length is not None or not chunk:
+                return data[length or 0 :]

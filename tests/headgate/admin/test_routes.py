@@ -1,0 +1,36 @@
+"""Endpoints of the three servers that need no running gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from headgate.admin.routes import readiness_rows
+from headgate.admin.running import Running
+from headgate.admin.web import Answer, Request
+
+ASKED = Request("GET", "/healthz/ready", {}, "localhost", {})
+
+
+def test_being_asked_too_early_grows_louder(caplog: pytest.LogCaptureFixture) -> None:
+    running = Running(None)  # type: ignore[arg-type]
+    (row,) = readiness_rows(running)
+
+    def ask() -> Answer:
+        answer = asyncio.run(row.handler(ASKED))  # type: ignore[arg-type]
+        assert isinstance(answer, Answer)
+        return answer
+
+    with caplog.at_level(logging.DEBUG, "headgate.admin"):
+        for _ in range(32):
+            assert ask() == Answer(500, b"not ready, pending: proxy, state manager\n")
+    assert [record.levelno for record in caplog.records] == [logging.DEBUG] * 5 + [logging.INFO] * 25 + [logging.WARNING] * 2
+    running.pending.clear()
+    assert ask() == Answer(200, b"ready\n")
+    running.pending.add("proxy")
+    caplog.clear()
+    with caplog.at_level(logging.DEBUG, "headgate.admin"):
+        ask()
+    assert [record.levelno for record in caplog.records] == [logging.DEBUG]
