@@ -3,7 +3,7 @@
 Usage: python bench/macro/backend.py PORT [--chunks 50]
 
 Chat completions are answered whole or, when the body asks for a stream, as `--chunks` events, each written on its own
-as one HTTP chunk. Between two events the loop gets one turn, or, when the body has `"user":"gap-<milliseconds>"`,
+as one HTTP chunk; `/v1/messages` streams the same text as the Messages API does. Between two events the loop gets one turn, or, when the body has `"user":"gap-<milliseconds>"`,
 waits that long.
 """
 
@@ -63,9 +63,10 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
-def event(document: object) -> bytes:
+def event(document: object, name: str = "") -> bytes:
     """One server-sent event as one chunk."""
-    return chunk(b"data: " + json.dumps(document, separators=(",", ":")).encode() + b"\n\n")
+    head = f"event: {name}\n".encode() if name else b""
+    return chunk(head + b"data: " + json.dumps(document, separators=(",", ":")).encode() + b"\n\n")
 
 
 def chat_answer() -> bytes:
@@ -84,6 +85,29 @@ def chat_events(count: int) -> list[bytes]:
         document = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
         found.append(event({**document, "choices": [choice]}))
     return found
+
+
+def message_event(kind: str, **members: object) -> bytes:
+    """One event of the Messages API."""
+    return event({"type": kind, **members}, kind)
+
+
+def message_events(count: int) -> list[bytes]:
+    """The events of a streamed message, all of them."""
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None,
+               "stop_sequence": None, "usage": {"input_tokens": 200, "output_tokens": 1}}  # fmt: skip
+    deltas = [
+        message_event("content_block_delta", index=0, delta={"type": "text_delta", "text": f"token {number} "})
+        for number in range(count)
+    ]
+    return [
+        message_event("message_start", message=message),
+        message_event("content_block_start", index=0, content_block={"type": "text", "text": ""}),
+        *deltas,
+        message_event("content_block_stop", index=0),
+        message_event("message_delta", delta={"stop_reason": "end_turn", "stop_sequence": None}, usage={"output_tokens": count}),
+        message_event("message_stop"),
+    ]
 
 
 CHAT = chat_answer()
@@ -137,8 +161,8 @@ def mcp_answer(method: bytes, target: bytes, body: bytes) -> bytes:
 class Backend(asyncio.Protocol):
     """One connection; requests come one after the other, bodies with their length."""
 
-    def __init__(self, events: list[bytes]) -> None:
-        self.events = events
+    def __init__(self, events: list[bytes], message: list[bytes]) -> None:
+        self.events, self.message = events, message
         self.loop = asyncio.get_running_loop()
         self.data = b""
 
@@ -168,30 +192,34 @@ class Backend(asyncio.Protocol):
         elif STREAM.search(body):
             self.transport.write(SSE_HEAD)
             gap = GAP.search(body)
-            self.stream(iter(self.events), USAGE_WANTED.search(body) is not None, int(gap[1]) / 1000 if gap else 0.0)
+            gap_s = int(gap[1]) / 1000 if gap else 0.0
+            if target.endswith(b"/messages"):
+                self.stream(iter(self.message), b"", gap_s)
+            else:
+                self.stream(iter(self.events), (USAGE if USAGE_WANTED.search(body) else b"") + DONE, gap_s)
         else:
             self.transport.write(CHAT)
 
-    def stream(self, events: Iterator[bytes], usage: bool, gap_s: float) -> None:
-        """Write the next event and come back for the one after it."""
+    def stream(self, events: Iterator[bytes], last: bytes, gap_s: float) -> None:
+        """Write the next event and come back for the one after it. last: what goes out behind all of them."""
         if self.transport.is_closing():
             return
         piece = next(events, None)
         if piece is None:
-            self.transport.write((USAGE if usage else b"") + DONE + LAST_CHUNK)
+            self.transport.write(last + LAST_CHUNK)
             return
         self.transport.write(piece)
         if gap_s:
-            self.loop.call_later(gap_s, self.stream, events, usage, gap_s)
+            self.loop.call_later(gap_s, self.stream, events, last, gap_s)
         else:
-            self.loop.call_soon(self.stream, events, usage, gap_s)
+            self.loop.call_soon(self.stream, events, last, gap_s)
 
 
 async def serve(port: int, chunks: int) -> None:
     """Serve on 127.0.0.1 until killed."""
-    events = chat_events(chunks)
+    events, message = chat_events(chunks), message_events(chunks)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Backend(events), "127.0.0.1", port, backlog=4096)
+    server = await loop.create_server(lambda: Backend(events, message), "127.0.0.1", port, backlog=4096)
     await server.serve_forever()
 
 

@@ -49,7 +49,10 @@ def chat(stream: bool, gap_ms: int = 0) -> bytes:
     return head + b"x" * (1024 - len(head) - len(tail)) + tail
 
 
-MESSAGES = chat(stream=False).replace(b'"user":"gap-0","stream":false,', b'"max_tokens":320,"stream":false,')
+def message(stream: bool, gap_ms: int = 0) -> bytes:
+    """What chat() asks, as a Messages client asks it."""
+    user = b'"user":"gap-%d",' % gap_ms
+    return chat(stream, gap_ms).replace(user, b'"max_tokens":320,"metadata":{"user_id":"gap-%d"},' % gap_ms)
 
 
 def route(number: int) -> str:
@@ -78,13 +81,22 @@ CASES = (
          (FEW,), ("nginx", "headgate"), b"hello\n", headers=(("authorization", f"Bearer {token()}"),)),
     Case("llm-chat-1k", "LLM chat, 1 KiB", "llm", ("/v1/chat/completions",), chat(stream=False), (FEW,), GATEWAY,
          parts=((b'"total_tokens": 320', 1), (b"word ", 170)), headers=JSON),
-    Case("llm-translated-1k", "LLM chat, 1 KiB, Messages client at an OpenAI provider", "llm", ("/v1/messages",), MESSAGES,
-         (FEW,), ("headgate", "headgate-quiet"), parts=((b'"output_tokens":', 1), (b"word ", 170)), headers=JSON),
+    Case("llm-translated-1k", "LLM chat, 1 KiB, Messages client at an OpenAI provider", "llm", ("/v1/messages",), message(stream=False),
+         (FEW,), OURS, parts=((b'"output_tokens":', 1), (b"word ", 170)), headers=JSON),
     Case("sse-50", "LLM stream of 50 events", "llm", ("/v1/chat/completions",), chat(stream=True), (FEW,), GATEWAY,
          parts=((b'"content":"token ', CHUNKS), (b"data: [DONE]\n\n", 1)), headers=JSON),
     Case("sse-50-paced", "LLM stream of 50 events, 2 ms apart", "llm", ("/v1/chat/completions",),
          chat(stream=True, gap_ms=2), (SLOW,), GATEWAY,
          parts=((b'"content":"token ', CHUNKS), (b"data: [DONE]\n\n", 1)), headers=JSON),
+    Case("sse-to-messages-50", "LLM stream of 50 events, Messages client at an OpenAI provider", "llm", ("/v1/messages",),
+         message(stream=True), (FEW,), OURS,
+         parts=((b'"text_delta","text":"token ', CHUNKS), (b'"type":"message_stop"', 1)), headers=JSON),
+    Case("sse-to-chat-50", "LLM stream of 50 events, chat client at an Anthropic provider", "llm-anthropic",
+         ("/v1/chat/completions",), chat(stream=True), (FEW,), OURS,
+         parts=((b'"content":"token ', CHUNKS), (b"data: [DONE]\n\n", 1)), headers=JSON),
+    Case("sse-to-messages-50-paced", "LLM stream of 50 events, 2 ms apart, Messages client at an OpenAI provider", "llm",
+         ("/v1/messages",), message(stream=True, gap_ms=2), (SLOW,), OURS,
+         parts=((b'"text_delta","text":"token ', CHUNKS), (b'"type":"message_stop"', 1)), headers=JSON),
     Case("mcp-call", "MCP tools/call", "mcp", ("/mcp",), TOOL_CALL, (FEW,), GATEWAY,
          parts=((b'"id":7', 1), (b'"pong"', 1)), headers=MCP, session=True),
     Case("mcp-call-federated", "MCP tools/call of one of two targets", "mcp-2", ("/mcp",), named(TOOL_CALL, "t1_ping"), (FEW,),

@@ -67,6 +67,9 @@ static_resources:
       - lb_endpoints: [{{endpoint: {{address: {{socket_address: {{address: 127.0.0.1, port_value: {backend}}}}}}}}}]
 """
 
+# Of the models of an LLM setting.
+PROVIDERS = {"llm": "openai", "llm-anthropic": "anthropic"}
+
 HEADGATE = """\
 config:
   workerThreads: 1
@@ -154,11 +157,11 @@ def guarded(backend: int) -> str:
 def headgate(folder: Path, setting: str, port: int, backend: int, level: str = "info") -> Path:
     """Our gateway. level: of its log; access lines are of level info."""
     text = HEADGATE.format(port=port, level=level, log="json" if setting == "policies" else "text")
-    if setting == "llm":
+    if setting in PROVIDERS:
         text += f"""llm:
   models:
   - name: "*"
-    provider: openai
+    provider: {PROVIDERS[setting]}
     params: {{baseUrl: "http://127.0.0.1:{backend}/v1", apiKey: bench}}
 """
     elif setting == "policies":

@@ -6,6 +6,8 @@ import statistics
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from bench.macro.cases import CHUNKS
+
 Sample = dict[str, Any]
 Key = tuple[str, int, str]
 MEASURES = ("cpu_us", "rps", "p50_us", "p99_us", "busy")
@@ -19,6 +21,14 @@ class Target(NamedTuple):
     case: str
     base: str
     base_case: str
+    limit: float
+
+
+class PerEvent(NamedTuple):
+    """What is to be reached: CPU microseconds of a streamed answer of `case` at 32 connections over its events."""
+
+    title: str
+    case: str
     limit: float
 
 
@@ -38,8 +48,14 @@ TARGETS = (
     Target("GET 6 B / Envoy", "get-small", "envoy", "get-small", 0.7),
     Target("POST 16 KiB / nginx", "post-16k", "nginx", "post-16k", 1.4),
     Target("LLM chat 1 KiB / nginx's POST 1 KiB", "llm-chat-1k", "nginx", "post-1k", 3.5),
+    Target("LLM chat 1 KiB translated / nginx's POST 1 KiB", "llm-translated-1k", "nginx", "post-1k", 7.0),
     Target("LLM stream / nginx", "sse-50", "nginx", "sse-50", 2.0),
     Target("route with policies / nginx without", "policies", "nginx", "policies", 3.75),
+)
+PER_EVENT = (
+    PerEvent("streamed event, native", "sse-50", 6.0),
+    PerEvent("streamed event, chat to Messages", "sse-to-messages-50", 25.0),
+    PerEvent("streamed event, Messages to chat", "sse-to-chat-50", 25.0),
 )
 FOOTPRINTS = (
     Footprint("start to first response", "start_s", 1.5, "s"),
@@ -108,10 +124,14 @@ def targets(document: dict[str, Any], peer: str = "headgate") -> list[dict[str, 
         value = ratio(mine, base) if mine and base else None
         if value is not None:
             found.append({"title": target.title, "unit": "x", "limit": target.limit, "value": value})
+    for each in PER_EVENT:
+        value = spread(sample["cpu_us"] / CHUNKS for sample in valid.get((each.case, peer), []))
+        if value is not None:
+            found.append({"title": each.title, "unit": "us", "limit": each.limit, "value": value})
     measured = document.get("footprint", {}).get(peer, {})
-    for each in FOOTPRINTS:
-        if measured.get(each.field):
-            found.append({"title": each.title, "unit": each.unit, "limit": each.limit, "value": measured[each.field]})
+    for one in FOOTPRINTS:
+        if measured.get(one.field):
+            found.append({"title": one.title, "unit": one.unit, "limit": one.limit, "value": measured[one.field]})
     for entry in found:
         entry["reached"] = entry["value"]["median"] <= entry["limit"]
     return found

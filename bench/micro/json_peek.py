@@ -42,7 +42,7 @@ def full_rpc(text: bytes) -> tuple[str, bool]:
 
 def peek_rpc(peek: RpcPeek, text: bytes) -> tuple[str | None, bool]:
     peek.peek(text)
-    return peek.method_of(text), peek.has_id
+    return peek.string("method"), peek.has_id
 
 
 def rows() -> Iterator[Row]:

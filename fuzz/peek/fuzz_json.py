@@ -56,8 +56,8 @@ def check(data: bytes, _: random.Random) -> None:
     assert usage.duplicate is parsed.duplicate(USAGE_FIELDS.values())
     assert rpc.duplicate is parsed.duplicate(RPC_FIELDS.values())
     assert chat.peek(data)[0] == usage.model == string_at(parsed, "model")
-    assert rpc.method == string_at(parsed, "method")
-    assert rpc.name == string_at(parsed, "params", "name")
+    assert rpc.string("method") == string_at(parsed, "method")
+    assert rpc.string("params", "name") == string_at(parsed, "params", "name")
     assert chat.stream is any(value is True for value in parsed.at(("stream",)))
     assert chat.include_usage is any(value is True for value in parsed.at(("stream_options", "include_usage")))
 

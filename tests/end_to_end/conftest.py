@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 from tests.end_to_end.asking import BASE, Echo, indented
+from tests.end_to_end.llm_rig import starter
+from tests.end_to_end.provider_stand_in import StandIn
 from tests.end_to_end.running import Gateway, Key, Pool, free_port
 
 __all__ = ["Gateway", "free_port"]
@@ -95,6 +97,12 @@ def upstream() -> Iterator[Callable[[Callable[[socket.socket], None]], int]]:
         with contextlib.suppress(OSError):
             listener.shutdown(socket.SHUT_RDWR)
         listener.close()
+
+
+@pytest.fixture
+def stand_in() -> Iterator[Callable[..., StandIn]]:
+    """`stand_in(*answers)` starts an LLM provider."""
+    yield from starter()
 
 
 @pytest.fixture

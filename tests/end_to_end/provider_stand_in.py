@@ -190,3 +190,13 @@ def message_events(*texts: str) -> list[bytes]:
                "usage": {"output_tokens": 7}}, "message_delta"),
         event({"type": "message_stop"}, "message_stop"),
     ]  # fmt: skip
+
+
+def response(text: str = "hello") -> dict[str, Any]:
+    """An object of the Responses API."""
+    return {
+        "id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "model": "real",
+        "output": [{"type": "message", "id": "m", "role": "assistant", "status": "completed",
+                    "content": [{"type": "output_text", "text": text, "annotations": []}]}],
+        "usage": {"input_tokens": 3, "output_tokens": 5, "total_tokens": 8},
+    }  # fmt: skip

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import anthropic
-import openai
 import pytest
+from tests.end_to_end.llm_rig import anthropic_client, openai_client
 from tests.end_to_end.provider_stand_in import (
     DONE,
     Answer,
-    StandIn,
     chat,
     chunk,
     event,
@@ -37,20 +35,6 @@ routes:
 
 
 @pytest.fixture
-def stand_in() -> Iterator[Callable[..., StandIn]]:
-    """`stand_in(*answers)` starts a provider."""
-    started: list[StandIn] = []
-
-    def start(*answers: Answer) -> StandIn:
-        started.append(StandIn(*answers))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.close()
-
-
-@pytest.fixture
 def serve(gateway, stand_in):
     """`serve(lines, *answers)`: a gateway with one `ai` backend of these lines, and its provider."""
 
@@ -60,14 +44,6 @@ def serve(gateway, stand_in):
         return gateway(text.replace("BACKEND", str(provider.port))), provider
 
     return start
-
-
-def openai_client(running: Any) -> openai.OpenAI:
-    return openai.OpenAI(base_url=f"{running.url}/v1", api_key="the client's own", max_retries=0)
-
-
-def anthropic_client(running: Any) -> anthropic.Anthropic:
-    return anthropic.Anthropic(base_url=running.url, api_key="the client's own", max_retries=0)
 
 
 OPENAI = """

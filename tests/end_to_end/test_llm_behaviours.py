@@ -10,8 +10,9 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.end_to_end.conftest import Gateway
-from tests.end_to_end.provider_stand_in import Answer, Asked, StandIn, chat, message, stream, whole
+from tests.end_to_end import llm_rig
+from tests.end_to_end.llm_rig import rigged
+from tests.end_to_end.provider_stand_in import Asked, chat, message, response, stream, whole
 
 CONFIG = """
 gateways:
@@ -83,27 +84,11 @@ CONVERSE = {
     "stopReason": "end_turn",
     "usage": {"inputTokens": 3, "outputTokens": 5, "totalTokens": 8},
 }
-RESPONSE = {
-    "id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "model": "real",
-    "output": [{"type": "message", "id": "m", "role": "assistant", "status": "completed",
-                "content": [{"type": "output_text", "text": "hello", "annotations": []}]}],
-    "usage": {"input_tokens": 3, "output_tokens": 5, "total_tokens": 8},
-}  # fmt: skip
 
 
-class Rig:
-    def __init__(self, running: Gateway, provider: StandIn) -> None:
-        self.running = running
-        self.provider = provider
-
-    def answers(self, answer: Answer) -> None:
-        self.provider.answers[:] = [answer]
-
+class Rig(llm_rig.Rig):
     def send(self, path: str, body: Any, host: str = "a", **headers: str) -> httpx.Response:
-        """Send a JSON body, or bytes; `_` in names of headers is `-`."""
-        given = {"host": host} | {name.replace("_", "-"): value for name, value in headers.items()}
-        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return httpx.post(self.running.url + path, content=raw, headers=given, timeout=30)
+        return self.post(body, path, host=host, **headers)
 
     def seen(self, path: str, body: Any, host: str = "a", **headers: str) -> Asked:
         """What the provider was asked; the answer must be good."""
@@ -116,15 +101,8 @@ class Rig:
 
 @pytest.fixture(scope="module")
 def module_rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
-    provider = StandIn(whole(chat()))
-    running = Gateway(tmp_path_factory.mktemp("behaviours"), CONFIG.replace("BACKEND", str(provider.port)), 1, {})
-    try:
-        running.wait_ready()
+    with rigged(tmp_path_factory.mktemp("behaviours"), CONFIG) as (running, provider):
         yield Rig(running, provider)
-    finally:
-        running.stop()
-        provider.close()
-    assert "Traceback" not in running.log()
 
 
 @pytest.fixture
@@ -247,7 +225,7 @@ def test_a_prefix_takes_the_place_of_v1(rig: Rig) -> None:
 
 
 def test_a_custom_provider_is_asked_in_what_it_declares(rig: Rig) -> None:
-    rig.answers(whole(RESPONSE))
+    rig.answers(whole(response()))
     told = {"model": "m", "max_tokens": 9, "messages": TURNS, "system": [
         {"type": "text", "text": "long", "cache_control": {"type": "ephemeral"}}]}  # fmt: skip
     seen = rig.seen("/v1/messages", told, "custom.test")

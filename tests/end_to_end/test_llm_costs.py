@@ -7,13 +7,12 @@ import json
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.end_to_end.conftest import Gateway
-from tests.end_to_end.provider_stand_in import DONE, Answer, StandIn, chat, chunk, event, stream, whole
+from tests.end_to_end.provider_stand_in import DONE, StandIn, chat, chunk, event, stream, whole
 from tests.end_to_end.tracing import Watch, one, wait_for
 from tests.engine.llm.test_realtime import DELTA, done, frame
 
@@ -53,19 +52,6 @@ HEADERS = """
 PRICES = {"providers": {"openai": {"models": {"real": {"rates": {"input": "2", "output": "8", "cacheRead": "0.5"}}}}}}
 ASK = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 USAGE = event({"choices": [], "model": "real", "usage": chat()["usage"]})
-
-
-@pytest.fixture
-def stand_in() -> Iterator[Callable[..., StandIn]]:
-    started: list[StandIn] = []
-
-    def start(*answers: Answer) -> StandIn:
-        started.append(StandIn(*answers))
-        return started[-1]
-
-    yield start
-    for found in started:
-        found.close()
 
 
 def config(provider: StandIn, policies: str = HEADERS, member: str = MEMBER) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import anthropic
@@ -13,7 +12,6 @@ from tests.end_to_end.conftest import free_port
 from tests.end_to_end.provider_stand_in import (
     DONE,
     Answer,
-    StandIn,
     chat,
     chunk,
     event,
@@ -28,19 +26,6 @@ MESSAGES: list[Any] = [{"role": "user", "content": "hi"}]
 ERROR = {"error": {"message": "no", "type": "server_error", "param": None, "code": None}}
 GOOD = whole(chat("from the second"))
 GOOD_STREAM = stream(chunk("from "), chunk("the second"), chunk(finish="stop"), DONE)
-
-
-@pytest.fixture
-def stand_in() -> Iterator[Callable[..., StandIn]]:
-    started: list[StandIn] = []
-
-    def start(*answers: Answer) -> StandIn:
-        started.append(StandIn(*answers))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.close()
 
 
 GROUPS = """

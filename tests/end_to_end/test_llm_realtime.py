@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.end_to_end.conftest import Gateway
+from tests.end_to_end.llm_rig import served
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 from websockets.sync.server import ServerConnection, serve
@@ -47,6 +48,22 @@ routes:
           request: [{webhook: {target: {host: "127.0.0.1:WEBHOOK"}}}]
           response: [{webhook: {target: {host: "127.0.0.1:WEBHOOK"}}}]
           streaming: {mode: Enabled, windowBytes: 20, overlapBytes: 16}
+- name: masked
+  gateways: [default]
+  matches: [{path: {pathPrefix: /masked}}]
+  policies: {urlRewrite: {path: {prefix: /}}}
+  backends:
+  - ai: {name: masked, provider: {openAI: {}}, hostOverride: "127.0.0.1:BACKEND"}
+    policies:
+      ai:
+        promptGuard:
+          request:
+          - regex: {builtins: [Email], rules: [{pattern: ^word}]}
+          - regex: {action: reject, rules: [{pattern: forbidden}]}
+          response:
+          - regex: {action: mask, rules: [{pattern: "secret [a-z]+"}]}
+          - regex: {action: reject, rules: [{pattern: bomb}]}
+          streaming: {mode: Enabled, masks: Apply, windowBytes: 20, overlapBytes: 16}
 - name: off
   gateways: [default]
   backends:
@@ -80,6 +97,8 @@ class Peer:
             self.seen.append(told)
             for event in told.get("say", [{"type": "heard"}]):
                 connection.send(json.dumps(event, ensure_ascii=False))
+            if told.get("then") == "close":
+                return
 
 
 class Judge:
@@ -125,15 +144,12 @@ class Rig:
 def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     peer, judge = Peer(), Judge()
     text = CONFIG.replace("BACKEND", str(peer.port)).replace("WEBHOOK", str(judge.port))
-    running = Gateway(tmp_path_factory.mktemp("realtime"), text, 1, {})
     try:
-        running.wait_ready()
-        yield Rig(running, peer, judge)
+        with served(tmp_path_factory.mktemp("realtime"), text) as running:
+            yield Rig(running, peer, judge)
     finally:
-        running.stop()
         peer.server.shutdown()
         judge.server.shutdown()
-    assert "Traceback" not in running.log()
 
 
 def said(*texts: str) -> str:
@@ -218,6 +234,82 @@ def test_a_refused_answer_is_cancelled_and_the_next_one_passes(rig: Rig, prefix:
         good = deltas("all is well")
         call.send(json.dumps({"say": good}))
         assert [hear(call) for _ in good] == good
+
+
+def test_masks_that_apply_change_what_a_user_says_and_nothing_else(rig: Rig) -> None:
+    masks = 'gw_guardrail_checks_total{phase="Request",action="Mask"'
+    before = rig.running.metric(masks)
+    event = (
+        '{"event_id":"e1", "type":"conversation.item.create","item":{"role":"user","type":"message","content":['
+        '{"type":"input_text","text":" word \\u00e9 a@b"},{"type":"input_audio","audio":"AAAA"},'
+        '{"x":1.50,"type":"input_text","text":"c@d.example \\ud83d\\ude00"}]}}'
+    )
+    with rig.call("/masked") as call:
+        call.send(said("nothing to mask"))
+        assert hear(call) == {"type": "heard"}
+        # In three frames: the message is one.
+        call.send([event[:40], event[40:150], event[150:]])
+        assert hear(call) == {"type": "heard"}
+        call.send(said("a@b.example is forbidden"))
+        assert hear(call)["type"] == "error"
+    [plain, masked] = rig.peer.seen
+    assert plain["item"]["content"][0]["text"] == "nothing to mask"
+    assert masked["event_id"] == "e1"
+    assert [part.get("text") for part in masked["item"]["content"]] == [
+        "<masked> é a@b", None, "<EMAIL_ADDRESS> \U0001f600",
+    ]  # fmt: skip
+    assert masked["item"]["content"][2]["x"] == 1.5
+    assert rig.running.metric(masks) == before + 2
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 11, 64])
+def test_masks_that_apply_find_what_a_model_says_however_it_is_cut(rig: Rig, size: int) -> None:
+    whole = "The secret plan is \u2013 to say no secret word to anybody."
+    events = deltas(*(whole[at : at + size] for at in range(0, len(whole), size)))
+    with rig.call("/masked") as call:
+        call.send(json.dumps({"say": [*events, *deltas("all is well")]}))
+        heard = [hear(call) for _ in range(len(events) + len(deltas("x")))]
+    told = [event for event in heard if event["type"] == "response.output_text.delta"]
+    masked = "The <masked> is \u2013 to say no <masked> to anybody."
+    assert "".join(event["delta"] for event in told) == masked + "all is well"
+    # What repeats the text has lost it as well.
+    end = heard[len(events) - 4 : len(events)]
+    item = {"id": "i", "content": [{"type": "output_text", "text": masked}]}
+    assert [event["type"] for event in end] == [event["type"] for event in events[-4:]]
+    assert (end[0]["text"], end[1]["part"]["text"], end[2]["item"]) == (masked, masked, item)
+    assert (end[3]["response"]["output"], end[3]["response"]["usage"]) == ([item], {"input_tokens": 3})
+
+
+def test_audio_waits_for_no_mask_and_a_refusal_drops_what_does(rig: Rig) -> None:
+    masks = 'gw_guardrail_checks_total{phase="Response",action="Mask"'
+    before = rig.running.metric(masks)
+    audio = {"type": "response.output_audio.delta", "delta": "AAAA"}
+    with rig.call("/masked") as call:
+        call.send(json.dumps({"say": [*deltas("one secret plan, and a long story; then a se", last=False), audio]}))
+        assert hear(call) == audio
+        call.send(json.dumps({"say": deltas("cret bomb that goes off", last=True)}))
+        assert hear(call)["error"]["code"] == "guardrail_intervention"
+        assert hear(call)["response"]["output"] == []
+        while hear(call) != {"type": "heard"}:      # the server's answer to response.cancel
+            pass
+        good = deltas("no secret plan")
+        call.send(json.dumps({"say": good}))
+        assert hear(call)["delta"] == "no <masked>"
+    assert rig.running.metric(masks) == before + 1
+
+
+def test_what_waits_for_a_mask_goes_out_in_front_of_the_end(rig: Rig) -> None:
+    with rig.call("/masked") as call:
+        call.send(json.dumps({"say": deltas("a text that is long enough to be judged", last=False), "then": "close"}))
+        assert hear(call)["delta"] == "a text that is long enough to be judged"
+
+
+def test_json_that_only_some_can_read_is_not_said(rig: Rig) -> None:
+    with rig.call() as call:
+        call.send(f'{{"type":"{ITEM}","x":{"[" * 600}{"]" * 600}}}')
+        with pytest.raises(ConnectionClosed):
+            call.recv(timeout=20)
+    rig.running.wait_log("cannot be read")
 
 
 def test_a_text_without_its_end_is_judged_with_the_response(rig: Rig) -> None:

@@ -7,15 +7,14 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import anthropic
 import boto3
 import httpx
-import openai
 import pytest
 from botocore.config import Config
 from google import genai
 from google.genai import types
 from tests.end_to_end.conftest import Gateway
+from tests.end_to_end.llm_rig import anthropic_client, openai_client, served, stand_ins
 from tests.end_to_end.provider_stand_in import (
     DONE,
     StandIn,
@@ -70,8 +69,7 @@ class Rig:
     def __init__(self, running: Gateway, providers: dict[str, StandIn]) -> None:
         self.running = running
         self.providers = providers
-        self.openai = openai.OpenAI(base_url=f"{running.url}/v1", api_key="own", max_retries=0, timeout=30)
-        self.anthropic = anthropic.Anthropic(base_url=running.url, api_key="own", max_retries=0, timeout=30)
+        self.openai, self.anthropic = openai_client(running), anthropic_client(running)
         self.google = genai.Client(api_key="own", http_options={"base_url": running.url})
 
     def answers(self, vendor: str, *pieces: bytes, end: str = "whole", form: str = "") -> StandIn:
@@ -84,19 +82,12 @@ class Rig:
 
 @pytest.fixture(scope="module")
 def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
-    providers = {vendor: StandIn(whole(WHOLE[vendor])) for vendor in VENDORS}
-    text = CONFIG
-    for vendor, provider in providers.items():
-        text = text.replace(vendor.upper(), str(provider.port))
-    running = Gateway(tmp_path_factory.mktemp("sdks"), text, 1, {})
-    try:
-        running.wait_ready()
-        yield Rig(running, providers)
-    finally:
-        running.stop()
-        for provider in providers.values():
-            provider.close()
-    assert "Traceback" not in running.log()
+    with stand_ins(*(whole(WHOLE[vendor]) for vendor in VENDORS)) as found:
+        text = CONFIG
+        for vendor, provider in zip(VENDORS, found, strict=True):
+            text = text.replace(vendor.upper(), str(provider.port))
+        with served(tmp_path_factory.mktemp("sdks"), text) as running:
+            yield Rig(running, dict(zip(VENDORS, found, strict=True)))
 
 
 # -- images ------------------------------------------------------------------------------------------------------------

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
-from tests.end_to_end.conftest import Gateway
-from tests.end_to_end.provider_stand_in import StandIn, chat, whole
+from tests.end_to_end import llm_rig
+from tests.end_to_end.llm_rig import rigged
 
 CONFIG = """
 gateways:
@@ -80,19 +79,7 @@ policies:
 MESSAGES: list[Any] = [{"role": "user", "content": "hi"}]
 
 
-class Rig:
-    """The gateway with its provider."""
-
-    def __init__(self, running: Gateway, provider: StandIn) -> None:
-        self.running = running
-        self.provider = provider
-
-    def post(self, body: Any, path: str = "/v1/chat/completions", **headers: str) -> httpx.Response:
-        """Send a JSON body; `_` in names of headers is `-`."""
-        given = {name.replace("_", "-"): value for name, value in headers.items()}
-        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return httpx.post(self.running.url + path, content=raw, headers=given, timeout=30)
-
+class Rig(llm_rig.Rig):
     def model_for(self, model: str, messages: list[Any] = MESSAGES, **headers: str) -> str:
         """The model that the provider is asked for, or the code of the refusal."""
         answer = self.post({"model": model, "messages": messages}, **headers)
@@ -106,16 +93,8 @@ class Rig:
 
 @pytest.fixture(scope="module")
 def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
-    provider = StandIn(whole(chat()))
-    text = CONFIG.replace("BACKEND", str(provider.port))
-    running = Gateway(tmp_path_factory.mktemp("selection"), text, 1, {})
-    try:
-        running.wait_ready()
+    with rigged(tmp_path_factory.mktemp("selection"), CONFIG) as (running, provider):
         yield Rig(running, provider)
-    finally:
-        running.stop()
-        provider.close()
-    assert "Traceback" not in running.log()
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import anthropic
 import openai
 import pytest
+from tests.end_to_end.llm_formats import frame
+from tests.end_to_end.llm_rig import anthropic_client, openai_client
 from tests.end_to_end.provider_stand_in import (
     DONE,
     Answer,
@@ -43,26 +45,14 @@ llm:
 
 
 @pytest.fixture
-def serve(gateway) -> Iterator[Callable[..., Any]]:
+def serve(gateway, stand_in) -> Callable[..., Any]:
     """`serve(first, second)`: a gateway with an OpenAI provider, and one that is Anthropic and Gemini."""
-    started: list[StandIn] = []
 
     def start(first: Answer = NOTHING, second: Answer = NOTHING):
-        one, two = StandIn(first), StandIn(second)
-        started.extend((one, two))
+        one, two = stand_in(first), stand_in(second)
         return gateway(CONFIG.replace("FIRST", str(one.port)).replace("SECOND", str(two.port))), one, two
 
-    yield start
-    for one in started:
-        one.close()
-
-
-def openai_client(running: Any) -> openai.OpenAI:
-    return openai.OpenAI(base_url=f"{running.url}/v1", api_key="own", max_retries=0)
-
-
-def anthropic_client(running: Any) -> anthropic.Anthropic:
-    return anthropic.Anthropic(base_url=running.url, api_key="own", max_retries=0)
+    return start
 
 
 def test_messages_at_openai(serve) -> None:
@@ -294,20 +284,6 @@ CONVERSE = {
     "stopReason": "end_turn",
     "usage": {"inputTokens": 3, "outputTokens": 5, "totalTokens": 8},
 }
-
-
-def frame(kind: str, body: dict[str, Any]) -> bytes:
-    """A message of Amazon's event stream."""
-    import struct
-    import zlib
-
-    payload = json.dumps(body).encode()
-    headers = b""
-    for name, value in ((":message-type", "event"), (":event-type", kind), (":content-type", "application/json")):
-        headers += bytes((len(name),)) + name.encode() + b"\7" + struct.pack(">H", len(value)) + value.encode()
-    head = struct.pack(">II", 16 + len(headers) + len(payload), len(headers))
-    text = head + struct.pack(">I", zlib.crc32(head)) + headers + payload
-    return text + struct.pack(">I", zlib.crc32(text))
 
 
 def test_messages_at_bedrock(serve) -> None:

@@ -90,3 +90,43 @@ def cards(text: bytes) -> list[Span]:
             found.append((start.start(), best))
             at = best
     return found
+
+
+FINDERS = {"email": emails, "ssn": ssns, "caSin": sins, "creditCard": cards}
+TOKENS = {"email": b"<EMAIL_ADDRESS>", "ssn": b"<SSN>", "caSin": b"<CA_SIN>", "creditCard": b"<CREDIT_CARD>"}
+Rule = tuple[str, str]
+
+
+def _replaced(text: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
+    for start, stop, token in sorted(edits, reverse=True):
+        text = text[:start] + token + text[stop:]
+    return text
+
+
+def masked(rules: list[Rule], text: bytes) -> bytes:
+    """What rules, each ("builtin", name) or ("pattern", text), make of a text.
+
+    They run in their order, each on what the ones before have left; but built-ins that stand side by side look at the
+    same text, and where what two of them find overlaps, the one that stands first has it. A built-in counts once.
+    """
+    seen: set[Rule] = set()
+    position = 0
+    while position < len(rules):
+        sort, what = rules[position]
+        edits: list[tuple[int, int, bytes]] = []
+        if sort == "pattern":
+            edits = [(*match.span(), b"<masked>") for match in re.finditer(what.encode(), text) if match.group()]
+            position += 1
+        while position < len(rules) and sort == "builtin" == rules[position][0]:
+            if rules[position] not in seen:
+                seen.add(rules[position])
+                name = rules[position][1]
+                free = [
+                    (start, stop, TOKENS[name])
+                    for start, stop in FINDERS[name](text)
+                    if all(stop <= low or start >= high for low, high, _ in edits)
+                ]
+                edits += free
+            position += 1
+        text = _replaced(text, edits)
+    return text

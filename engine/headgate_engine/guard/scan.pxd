@@ -32,6 +32,7 @@ cdef class Scanner:
     cdef int wanted            # bits of Builtin
     cdef int rule_of[BUILTINS]  # Builtin -> index of the first rule that names it, -1
     cdef tuple patterns        # per rule: compiled pattern or None
+    cdef bint follows          # a pattern stands behind a built-in
     cdef tuple pattern_rules   # indexes of rules that are patterns, in the order of the set
     cdef object pattern_set    # re2.Set over all patterns, None: fewer than two
     cdef int _pass(self, bytes text, Hits out, int wanted) except -1

@@ -38,7 +38,8 @@ class Scanner:
     def edits(self, text: bytes, budget: Budget | None = None) -> list[tuple[int, int, bytes, int]]:
         """Return what masking replaces: (start, stop, replacement, rule) in ascending order, offsets in UTF-8 bytes.
 
-        Rules run in their order, each on what the ones before have left; the offsets are those of `text`. Past the
+        Rules run in their order, each on what the ones before have left; built-ins that stand side by side look at the
+        same text, and where what two of them find overlaps, the first has it. The offsets are those of `text`. Past the
         budget, and past MAX_MATCHES of one pattern, all the rest is masked.
         """
     def mask(self, text: bytes) -> bytes:

@@ -108,6 +108,8 @@ cdef class Scanner:
             self.wanted |= 1 << kind
         self.patterns = tuple(patterns)
         self.pattern_rules = tuple(index for index, one in enumerate(patterns) if one is not None)
+        sorts = [sort for sort, _text in self.rules]
+        self.follows = "builtin" in sorts and "pattern" in sorts[sorts.index("builtin"):]
         if len(self.pattern_rules) > 1:
             self.pattern_set = _set_of([self.rules[index][1] for index in self.pattern_rules])
 
@@ -266,17 +268,21 @@ cdef class Scanner:
 
     def edits(self, bytes text not None, Budget budget=None):
         cdef int index = 0
-        cdef int last
+        cdef int last, tries
         budget = budget or Budget()
         suspects = self._suspects(text) if self.pattern_rules else []
         if not suspects:
-            return self._builtin_edits(text, self._order(0, len(self.rules)), budget)
+            tries = budget.phone_tries
+            done = self._builtin_edits(text, self._order(0, len(self.rules)), budget)
+            if not done or not self.follows:
+                return done
+            # A pattern may match what the masks have left: rule by rule, then.
+            budget.phone_tries = tries
         done = []
         working = text
         while index < len(self.rules):
             if self.patterns[index] is not None:
                 last = index + 1
-                # Once something was masked, a pattern may match what the mask has left.
                 found = self._pattern_edits(working, index, budget) if done or index in suspects else []
             else:
                 last = index

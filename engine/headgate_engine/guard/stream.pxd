@@ -2,13 +2,15 @@
 # Sans-IO: bytes in, bytes out; whoever drives it asks the judges.
 
 cdef class Frame:
-    # One block of the stream. Offsets are those of `data`, which lies in `raw` at `data_at` (-1: in several lines).
+    # One block of the stream. Offsets are those of `data`, which lies in `raw` at `data_at` (-1: in several lines,
+    # -2: a message of a WebSocket).
     cdef bytes raw, data
     cdef Py_ssize_t data_at
     cdef list pieces           # (Said, low, high, start, stop): that part of what a choice says, in the string at start..stop
     cdef list wholes           # (start, stop): strings that repeat what was said
     cdef list marks            # (start, stop, raw JSON): goes with a change
     cdef list ends             # Said that are complete behind this frame
+    cdef bint over             # behind it a new reply begins
 
 cdef class Said:
     # What one choice says. Offsets count bytes of all of it.

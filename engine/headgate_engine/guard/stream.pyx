@@ -6,8 +6,11 @@ from headgate_engine.peek.json cimport ObjectPeek
 from headgate_engine.guard.spans import splice
 from headgate_engine.peek.json import PeekError
 from headgate_engine.sse.decode import SseDecoder
+from headgate_engine.websocket.frames import frame as websocket_frame
 
 STREAMED = frozenset(("completions", "messages", "responses", "gemini"))
+# Its events are messages of a WebSocket: message() instead of feed().
+REALTIME = "realtime"
 WINDOW = 1024
 OVERLAP = 256
 # Bytes of events that wait at most.
@@ -18,6 +21,18 @@ cdef enum:
     MAX_CHOICES = 128
     # A match that goes on may keep this many bytes waiting, then what there is of it is masked.
     LONG_MATCH = 4096
+    # Where the data lies in a frame: nowhere as one piece.
+    IN_LINES = -1
+    IN_A_MESSAGE = -2
+
+
+# Events and parts of a conversation, by their older names as well.
+cdef frozenset TEXT_DELTAS = frozenset(("response.output_text.delta", "response.text.delta"))
+cdef frozenset TEXT_ENDS = frozenset(("response.output_text.done", "response.text.done"))
+cdef frozenset ITEM_EVENTS = frozenset(("response.output_item.done", "conversation.item.done",
+                                        "conversation.item.created", "conversation.item.added",
+                                        "conversation.item.retrieved"))
+cdef frozenset OUTPUT_TEXTS = frozenset(("output_text", "text"))
 
 
 cdef class Frame:
@@ -61,7 +76,7 @@ cdef Py_ssize_t char_start(bytes text, Py_ssize_t at):
 cdef class StreamGuard:
     def __init__(self, str format, *, bint judged=False, scanner=None, Py_ssize_t window=WINDOW,
                  Py_ssize_t overlap=OVERLAP, Py_ssize_t limit=LIMIT):
-        if format not in STREAMED:
+        if format not in STREAMED and format != REALTIME:
             raise ValueError(f"no streams of format {format!r} are guarded")
         self.format = format
         self.judged = judged
@@ -79,6 +94,19 @@ cdef class StreamGuard:
         for raw, event in self.decoder.split(data):
             self._event(raw, event)
         self._settle(False)
+
+    def message(self, bytes raw not None, bytes data not None):
+        """One event of a conversation; what says nothing that is guarded waits for nothing."""
+        cdef Frame frame = Frame.__new__(Frame)
+        frame.raw, frame.data, frame.data_at = raw, data, IN_A_MESSAGE
+        self._read(frame)
+        if frame.pieces is None and frame.wholes is None and frame.ends is None:
+            self.out.append(raw)
+            return
+        self._pass(frame)
+        self._settle(False)
+        if frame.over and not self.held:
+            self.choices.clear()
 
     cdef int _event(self, bytes raw, object event) except -1:
         cdef Frame frame = Frame.__new__(Frame)
@@ -276,7 +304,7 @@ cdef class StreamGuard:
         data = b"".join(parts)
         if frame.data_at >= 0:
             return frame.raw[:frame.data_at] + data + frame.raw[frame.data_at + len(frame.data):]
-        return several_lines(frame.raw, data)
+        return websocket_frame(data) if frame.data_at == IN_A_MESSAGE else several_lines(frame.raw, data)
 
     # -- what events say -----------------------------------------------------------------------------------------------
     cdef int _read(self, Frame frame) except -1:
@@ -298,6 +326,8 @@ cdef class StreamGuard:
             self._read_messages(frame, top)
         elif self.format == "responses":
             self._read_responses(frame, top)
+        elif self.format == "realtime":
+            self._read_realtime(frame, top)
         else:
             self._read_gemini(frame, top)
         return 0
@@ -395,15 +425,40 @@ cdef class StreamGuard:
                 self._whole_item(frame, start)
             frame.ends = list(self.choices.values())
 
+    def _read_realtime(self, Frame frame, dict top):
+        """As responses, with names of their own for the text of a conversation; the other events say nothing."""
+        data = frame.data
+        kind = word(data, top.get("type"))
+        if kind in TEXT_DELTAS or kind in TEXT_ENDS:
+            key = (word(data, top.get("item_id")), number(data, top.get("content_index")))
+            span = top.get("delta" if kind in TEXT_DELTAS else "text")
+            if is_string(data, span):
+                if kind in TEXT_DELTAS or key not in self.choices:
+                    self._says(frame, key, span[0], span[1])
+                else:
+                    frame.wholes = [span]
+            if kind in TEXT_ENDS:
+                self._ends(frame, key)
+        elif kind == "response.content_part.done":
+            self._whole_part(frame, top.get("part", (-1, -1))[0])
+        elif kind in ITEM_EVENTS:
+            self._whole_item(frame, top.get("item", (-1, -1))[0])
+        elif kind == "response.done":
+            inner = fields(data, top.get("response", (-1, -1))[0])
+            for start, _ in items_at(data, inner.get("output", (-1, -1))[0]):
+                self._whole_item(frame, start)
+            frame.ends = list(self.choices.values())
+            frame.over = True
+
     def _whole_item(self, Frame frame, Py_ssize_t at):
         item = fields(frame.data, at)
-        if word(frame.data, item.get("type")) == "message":
+        if word(frame.data, item.get("type")) in ("message", ""):
             for start, _ in items_at(frame.data, item.get("content", (-1, -1))[0]):
                 self._whole_part(frame, start)
 
     def _whole_part(self, Frame frame, Py_ssize_t at):
         part = fields(frame.data, at)
-        if is_string(frame.data, part.get("text")) and word(frame.data, part.get("type")) == "output_text":
+        if is_string(frame.data, part.get("text")) and word(frame.data, part.get("type")) in OUTPUT_TEXTS:
             frame.wholes = [*(frame.wholes or ()), part["text"]]
             self._marks(frame, part, ("annotations", b"[]"), ("logprobs", b"[]"))
 

@@ -4,8 +4,8 @@ cdef class RouteMap:
     cdef readonly tuple suffixes         # (bytes, str), longest first
     cdef readonly str rest               # format of everything else
     cdef str find(self, const char* path, Py_ssize_t n)
-    # Whether a suffix, and not `*`, gives the path its format.
-    cdef bint names(self, const char* path, Py_ssize_t n) except -1
+    # The format of the longest suffix; None where none fits.
+    cdef str named(self, const char* path, Py_ssize_t n)
 
 # The raw model of a path such as /v1beta/models/{m}:verb or /model/{m}/converse; None without one.
 cdef tuple model_span(bytes path)

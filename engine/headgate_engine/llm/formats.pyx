@@ -45,6 +45,10 @@ cdef class RouteMap:
         self.rest = rest
 
     cdef str find(self, const char* path, Py_ssize_t n):
+        cdef str found = self.named(path, n)
+        return self.rest if found is None else found
+
+    cdef str named(self, const char* path, Py_ssize_t n):
         cdef bytes suffix
         cdef Py_ssize_t length
         for entry in self.suffixes:
@@ -52,17 +56,7 @@ cdef class RouteMap:
             length = len(suffix)
             if length <= n and memcmp(path + n - length, <const char*>suffix, length) == 0:
                 return <str>(<tuple>entry)[1]
-        return self.rest
-
-    cdef bint names(self, const char* path, Py_ssize_t n) except -1:
-        cdef bytes suffix
-        cdef Py_ssize_t length
-        for entry in self.suffixes:
-            suffix = <bytes>(<tuple>entry)[0]
-            length = len(suffix)
-            if length <= n and memcmp(path + n - length, <const char*>suffix, length) == 0:
-                return True
-        return False
+        return None
 
     def format_of(self, str path):
         raw = path.encode("utf-8", "surrogateescape")

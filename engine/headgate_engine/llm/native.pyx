@@ -60,6 +60,7 @@ cdef NativeTap native_tap(LlmCall call, LlmLane lane):
     tap.ending = ENDINGS.get(call.format, END_UNKNOWN) if call.streaming and lane.stream_error is not None else 0
     tap.stream_error = lane.stream_error
     _usage_of(tap, call.format, call.streaming)
+    tap.exclusive = tap.exclusive or lane.exclusive
     return tap
 
 

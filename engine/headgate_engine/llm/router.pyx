@@ -121,7 +121,7 @@ cdef class ModelRouter:
                 return choice
             call = LlmCall.__new__(LlmCall)
             call.format = self.routes.find(path, len(path))
-            call.open_path = self.open_paths and not self.routes.names(path, len(path))
+            call.open_path = self.open_paths and self.routes.named(path, len(path)) is None
             if call.format == "models":
                 choice.reply = self._models(ctx)
                 return choice

@@ -16,6 +16,7 @@ cdef class LlmLane:
     cdef readonly object adapt           # adapt(body, streaming) -> body: a provider's dialect of a format
     cdef readonly object spell           # spell(model) -> model as the provider's paths have it; None: as it is
     cdef readonly object stream_error    # stream_error(message) -> bytes, in the client's format
+    cdef public bint exclusive           # its input counts no cache, whatever the format does elsewhere
     cdef bytes head                      # of the path; None: the client's path behind `prefix`
     cdef bytes tail, stream_tail         # behind the model; head alone when tail is None
     cdef bytes prefix, strip

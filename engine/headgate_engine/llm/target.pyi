@@ -37,7 +37,8 @@ class LlmLane:
 
     adapt(body, streaming) makes a provider's dialect of a format; stream_error(message) is the event that tells the
     client that a stream broke; spell(model) is the model as paths have it. pool and
-    authority: of another host than the provider's.
+    authority: of another host than the provider's. exclusive: its input counts no cache, whatever the format does
+    elsewhere.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class LlmLane:
     ) -> None: ...
     pool: object | None
     authority: bytes | None
+    exclusive: bool
     @property
     def client(self) -> str: ...
     @property

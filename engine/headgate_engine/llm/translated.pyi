@@ -1,6 +1,5 @@
 from headgate_engine.plan.tap import ResponseTap
 
-EVENTS: tuple[str, ...]
 MAX_DECODED: int
 TOO_LARGE: str
 

@@ -8,6 +8,7 @@ import logging
 import zlib
 
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, H_CONTENT_LENGTH, H_CONTENT_TYPE, MessageHead
+from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport RequestContext, Usage
 from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.llm.attempt cimport LlmCall
@@ -17,7 +18,6 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 
 logger = logging.getLogger("headgate.llm")
 
-EVENTS = ("text/event-stream", "application/vnd.amazon.eventstream")
 MAX_DECODED = 8 * 1024 * 1024
 TOO_LARGE = "the provider's answer is larger than the buffer"
 
@@ -32,18 +32,20 @@ cdef TranslatedTap translated_tap(LlmCall call, LlmLane lane):
 
 cdef class TranslatedTap(ResponseTap):
     cdef bint begin(self, RequestContext ctx, MessageHead head) except -1:
-        kind = (head.get("content-type") or "").split(";")[0].strip().lower()
-        coding = (head.get("content-encoding") or "identity").strip().lower()
+        cdef bint events = (media_type_is(head, b"text/event-stream", 17)
+                            or media_type_is(head, b"application/vnd.amazon.eventstream", 34))
         self.ctx = ctx
         self.head = head
-        self.coding = None if coding in ("", "identity") else coding
+        if head.find_id(H_CONTENT_ENCODING, 0) >= 0:
+            coding = head.get("content-encoding").strip().lower()
+            self.coding = None if coding in ("", "identity") else coding
         self.rewrites = True
         head.drop_id(H_CONTENT_ENCODING)
         head.drop_id(H_CONTENT_TYPE)
         head.drop_id(H_CONTENT_LENGTH)
-        if 200 <= head.status < 300 and kind in EVENTS:
+        if 200 <= head.status < 300 and events:
             self.streaming = True
-            self.stream = self.work.stream(self.call.asked, dict(head.items()))
+            self.stream = self.work.stream(self.call.asked, head)
             head.add_field(b"content-type", 12, b"text/event-stream", 17)
             if self.coding is not None:
                 self.fault = f"the provider's stream is encoded: {self.coding}"
@@ -129,7 +131,7 @@ cdef class TranslatedTap(ResponseTap):
         if not 200 <= self.head.status < 300:
             return self.work.error(self.head.status, body, self.call.asked)
         try:
-            status, told, usage, model = self.work.reply(body, self.call.asked, dict(self.head.items()))
+            status, told, usage, model = self.work.reply(body, self.call.asked, self.head)
         except Exception as error:
             logger.exception("an answer cannot be translated")
             return self.work.broken(f"the answer cannot be translated: {type(error).__name__}")

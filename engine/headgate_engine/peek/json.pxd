@@ -87,7 +87,5 @@ cdef enum:
 cdef class RpcPeek(ObjectPeek):
     # JSON-RPC 2.0 envelope.
     cdef readonly bint has_id, has_method, method_is_string, has_result, has_error, has_params
-    cdef readonly bint has_client_capabilities
     cdef readonly int id_kind
     cdef Py_ssize_t id_start, id_stop, method_start, method_stop, params_start, params_stop
-    cdef bytes method_bytes(self)

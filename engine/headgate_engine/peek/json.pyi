@@ -138,7 +138,7 @@ class UsagePeek(ObjectPeek):
         """
 
 class RpcPeek(ObjectPeek):
-    """The envelope of a JSON-RPC 2.0 message. Texts are None when the member is missing or no string."""
+    """The envelope of a JSON-RPC 2.0 message, as far as it must be known to tell what it is (rpc.pyi)."""
 
     @property
     def has_id(self) -> bool: ...
@@ -155,32 +155,10 @@ class RpcPeek(ObjectPeek):
     @property
     def id_kind(self) -> int:
         """As `kind`: 1 string, 2 number, 5 null, 0 not there."""
-    @property
-    def jsonrpc(self) -> str | None: ...
-    @property
-    def method(self) -> str | None: ...
-    @property
-    def name(self) -> str | None:
-        """`params.name`."""
-    @property
-    def uri(self) -> str | None:
-        """`params.uri`."""
-    @property
-    def protocol_version(self) -> str | None:
-        """`params.protocolVersion`."""
-    @property
-    def task_id(self) -> str | None:
-        """`params.taskId`."""
-    @property
-    def meta_version(self) -> str | None:
-        """`params._meta["io.modelcontextprotocol/protocolVersion"]`."""
-    @property
-    def has_client_capabilities(self) -> bool:
-        """Whether `params._meta["io.modelcontextprotocol/clientCapabilities"]` is an object."""
+    def string(self, *path: str) -> str | None:
+        """Return the string at a path of RPC_FIELDS, None when it is missing or no string; KeyError for other paths."""
     def peek(self, text: bytes) -> None:
         """Scan `text`; PeekError when it is not JSON."""
-    def method_of(self, text: bytes) -> str | None:
-        """Return the method; None unless `text` is the object that peek() got last."""
     def id_span(self) -> tuple[int, int]:
         """Return where the raw id lies, (0, 0) when there is none."""
     def params_span(self) -> tuple[int, int]:

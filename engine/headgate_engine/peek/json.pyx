@@ -174,6 +174,7 @@ _fill(GEMINI_COUNTS, counts_of[1], COUNT_FIELDS)
 if len(COUNTS) != T_ALL - 1:
     raise AssertionError("the positions of counts are those of their table")
 _fill(RPC_FIELDS, rpc_fields)
+cdef dict rpc_places = {path: index for index, path in RPC_FIELDS.items()}
 
 
 class PeekError(ValueError):
@@ -447,48 +448,14 @@ cdef class RpcPeek(ObjectPeek):
         self.params_start, self.params_stop = found[R_PARAMS].start, found[R_PARAMS].stop
         self.has_result = found[R_RESULT].seen > 0
         self.has_error = found[R_ERROR].seen > 0
-        self.has_client_capabilities = found[R_META_CAPABILITIES].kind == J_OBJECT
 
-    cdef bytes method_bytes(self):
-        """The decoded method, None when it is no string."""
-        return self.string_at(self.method_start, self.method_stop) if self.method_is_string else None
-
-    @property
-    def jsonrpc(self):
-        return self._text_of(R_JSONRPC)
-
-    @property
-    def method(self):
-        return self._text_of(R_METHOD)
-
-    @property
-    def name(self):
-        return self._text_of(R_NAME)
-
-    @property
-    def uri(self):
-        return self._text_of(R_URI)
-
-    @property
-    def protocol_version(self):
-        return self._text_of(R_VERSION)
-
-    @property
-    def task_id(self):
-        return self._text_of(R_TASK)
-
-    @property
-    def meta_version(self):
-        return self._text_of(R_META_VERSION)
+    def string(self, *path):
+        return self._text_of(rpc_places[path])
 
     def peek(self, bytes text not None):
         """Scans `text`. PeekError when it is not JSON."""
         self.scan(text, len(text))
         self.kept = text
-
-    def method_of(self, bytes text not None):
-        """The method of `text`, which was peeked at last, or None."""
-        return self._text_of(R_METHOD) if text is self.kept else None
 
     def id_span(self):
         """(start, stop) of the raw id."""

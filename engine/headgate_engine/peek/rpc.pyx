@@ -6,8 +6,8 @@ import enum
 import json
 
 from headgate_engine.peek.json cimport (
-    R_ERROR, R_JSONRPC, R_METHOD, R_NAME, R_RESULT, R_RESULT_CURSOR, R_RESULT_TASK_ID,
-    R_RESULT_TASK_OWN_ID, R_TASK, R_URI, RpcPeek)
+    R_ERROR, R_JSONRPC, R_META_CAPABILITIES, R_META_VERSION, R_METHOD, R_NAME, R_RESULT, R_RESULT_CURSOR,
+    R_RESULT_TASK_ID, R_RESULT_TASK_OWN_ID, R_TASK, R_URI, R_VERSION, RpcPeek)
 from headgate_engine.peek.scan cimport J_ARRAY, J_NULL, J_NUMBER, J_OBJECT, J_STRING
 
 from headgate_engine.peek.json import PeekError
@@ -98,15 +98,15 @@ cdef class Message:
 
     @property
     def protocol_version(self):
-        return self.found.protocol_version
+        return self.found._text_of(R_VERSION)
 
     @property
     def meta_version(self):
-        return self.found.meta_version
+        return self.found._text_of(R_META_VERSION)
 
     @property
     def has_client_capabilities(self):
-        return self.found.has_client_capabilities
+        return self.found.found[R_META_CAPABILITIES].kind == J_OBJECT
 
     @property
     def has_result_object(self):

@@ -20,6 +20,7 @@ cdef class SseDecoder:
     cdef Py_ssize_t line       # where the line being read begins
     cdef Py_ssize_t searched   # neither CR nor LF in line..searched
     cdef Py_ssize_t lf         # the first LF at or behind `line`; the buffer's length: none; below `line`: not known
+    cdef readonly int64_t looked_at      # bytes that were searched for the ends of lines, each as often as that was done
     cdef bint first_line, after_cr, in_event, complete, failed
     cdef int data_lines
     cdef Span event_span, id_span, data_span

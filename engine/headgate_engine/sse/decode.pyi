@@ -25,6 +25,9 @@ class SseDecoder:
     @property
     def max_event(self) -> int: ...
     @property
+    def looked_at(self) -> int:
+        """Bytes that were searched for the ends of lines, each as often as that was done."""
+    @property
     def last_event_id(self) -> str:
         """What a client that lost the stream now would send as Last-Event-ID; empty when no id was set."""
     def decode(self, chunk: bytes) -> list[Event]:

@@ -124,9 +124,12 @@ cdef class SseDecoder:
         if self.lf < self.line:
             found = <const char*>memchr(p + self.searched, 10, n - self.searched)
             self.lf = n if found == NULL else found - p
+            self.looked_at += self.lf - self.searched + (found != NULL)
         found = <const char*>memchr(p + self.searched, 13, self.lf - self.searched)
         if found != NULL:
+            self.looked_at += found - p - self.searched + 1
             return found - p
+        self.looked_at += self.lf - self.searched
         self.searched = self.lf
         return self.lf if self.lf < n else -1
 

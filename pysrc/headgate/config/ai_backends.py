@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from headgate.config import llm_edits, llm_providers
@@ -12,13 +13,13 @@ from headgate.config.check import Record
 from headgate.config.llm_providers import Vendor
 from headgate.config.policy_values import BackendOptions, backend_options
 from headgate.errors import Problem
-from headgate.ir.model import NO_EDITS, AiBackend, LlmModel, LlmProvider
+from headgate.ir.model import NO_EDITS, AiBackend, LlmModel
 
 if TYPE_CHECKING:
     from headgate.config.backends import Backends
 
 # The provider kinds of routes with the name of the one they mean in `llm.models`.
-HOSTED: Final = {"openAI": "openai", "anthropic": "anthropic", "gemini": "gemini"}
+HOSTED: Final = {"openAI": "openai", "anthropic": "anthropic", "gemini": "gemini", "copilot": "copilot"}
 MODERATION_MODEL: Final = "omni-moderation-latest"
 AZURE_KEYS: Final = ("resourceName", "resourceType", "apiVersion", "projectName")
 VERTEX_KEYS: Final = ("projectId", "region")
@@ -61,21 +62,8 @@ def _members(
             backends.context.fault(Problem.UNSUPPORTED, record, "policies", " (sessionAffinity of an AI backend)")
         own = replace(own, auth=llm_providers.with_default_auth(vendor, own.auth))
         edits = own.ai or NO_EDITS
-        elsewhere = llm_providers.rerank_target(vendor, place)
-        provider = LlmProvider(
-            kind=vendor.kind,
-            family=vendor.family,
-            endpoint=backends.endpoint(place.target, own),
-            path_prefix=place.prefix,
-            path_override=place.override,
-            addressed=place.addressed,
-            formats=vendor.formats,
-            azure=vendor.azure,
-            bedrock=vendor.bedrock,
-            vertex=vendor.vertex,
-            rerank=None if elsewhere is None else backends.endpoint(elsewhere, own),
-            moderation=_moderation(record.get("provider")),
-        )
+        provider = llm_providers.provider(vendor, place, partial(backends.endpoint, options=own))
+        provider = replace(provider, moderation=_moderation(record.get("provider")))
         yield LlmModel(
             key=f"ai/{name}/{record['name']}",
             pattern="*",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from headgate.config import llm_edits, llm_providers, virtual_models
@@ -19,7 +20,7 @@ from headgate.config.policy_values import (
 from headgate.config.routes import values
 from headgate.config.tls_material import backend_tls
 from headgate.errors import Problem
-from headgate.ir.model import BodyEdits, LlmModel, LlmProvider, LlmRouter
+from headgate.ir.model import BodyEdits, LlmModel, LlmRouter
 from headgate.ir.policy.authorization import Authorization
 from headgate.ir.policy.backend_auth import BackendAuth
 from headgate.ir.policy.prompt_guard import PromptGuard, combined
@@ -156,20 +157,7 @@ class Models:
             return None
         options = self._options(record, found.params, found.defaults)
         options = replace(options, auth=llm_providers.with_default_auth(vendor, options.auth))
-        elsewhere = llm_providers.rerank_target(vendor, place)
-        provider = LlmProvider(
-            kind=vendor.kind,
-            family=vendor.family,
-            endpoint=self.backends.endpoint(place.target, options),
-            path_prefix=place.prefix,
-            path_override=place.override,
-            addressed=place.addressed,
-            formats=vendor.formats,
-            azure=vendor.azure,
-            bedrock=vendor.bedrock,
-            vertex=vendor.vertex,
-            rerank=None if elsewhere is None else self.backends.endpoint(elsewhere, options),
-        )
+        provider = llm_providers.provider(vendor, place, partial(self.backends.endpoint, options=options))
         handle = record.get("id")
         edits, limits = llm_edits.of_model(self.context, record), llm_edits.DEFAULT_TIMEOUTS
         if found.defaults is not None:

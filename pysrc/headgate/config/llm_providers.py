@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
@@ -11,7 +12,8 @@ from headgate.config.context import Context
 from headgate.document import fields
 from headgate.document.fields import Target
 from headgate.errors import Problem
-from headgate.ir.model import AzureResource, BedrockPlace, Family, ProviderFormat, VertexPlace
+from headgate.ir.endpoint import Endpoint
+from headgate.ir.model import AzureResource, BedrockPlace, Family, LlmProvider, ProviderFormat, VertexPlace
 from headgate.ir.policy.backend_auth import BackendAuth
 from headgate.ir.policy.cloud_auth import AwsAuth, AzureAuth, GcpAuth
 from headgate.policy.cloud.azure import FOUNDRY_SCOPE
@@ -24,6 +26,11 @@ PROVIDERS: Final[dict[str, tuple[str, tuple[ProviderFormat, ...]]]] = {
     for name, url, formats in (
         ("openai", "https://api.openai.com/v1", dict.fromkeys((*OPENAI_FORMATS, "rerank", "realtime"))),
         ("anthropic", "https://api.anthropic.com/v1", dict.fromkeys(("messages", "anthropicTokenCount"))),
+        (
+            "copilot",
+            "https://api.githubcopilot.com",
+            {"completions": None, "messages": "/v1/messages", "responses": None, "embeddings": None, "rerank": None},
+        ),
         (
             "gemini",
             "https://generativelanguage.googleapis.com",
@@ -75,10 +82,10 @@ PROVIDERS: Final[dict[str, tuple[str, tuple[ProviderFormat, ...]]]] = {
 }
 # Names in logs, where they are not those of the file.
 TELEMETRY_NAMES: Final = {"gemini": "gcp.gemini"}
-FAMILIES: Final = ("openai", "anthropic", "gemini", "azure")
+FAMILIES: Final = ("openai", "anthropic", "gemini", "azure", "copilot")
 AZURE_HOSTS: Final = {"openAI": "openai.azure.com", "foundry": "services.ai.azure.com"}
 # Providers whose paths have nothing between the host and the format's own path.
-NO_PREFIX: Final = ("gemini", "azure", "bedrock", "vertex")
+NO_PREFIX: Final = ("gemini", "azure", "bedrock", "vertex", "copilot")
 REGION: Final = re.compile(r"[a-z0-9-]{1,63}")
 DEFAULT_REGION: Final = "us-east-1"
 PROJECT: Final = re.compile(r"[a-z0-9:.-]{1,128}")
@@ -190,6 +197,24 @@ def with_default_auth(vendor: Vendor, auth: BackendAuth | None) -> BackendAuth |
         scope = FOUNDRY_SCOPE if vendor.azure.kind == "foundry" else None
         return replace(own, main=replace(token, scope=scope))
     return auth
+
+
+def provider(vendor: Vendor, place: Place, endpoint: Callable[[Target], Endpoint]) -> LlmProvider:
+    """Return what the file says of a provider. endpoint: makes one of an address, with the provider's TLS."""
+    elsewhere = rerank_target(vendor, place)
+    return LlmProvider(
+        kind=vendor.kind,
+        family=vendor.family,
+        endpoint=endpoint(place.target),
+        path_prefix=place.prefix,
+        path_override=place.override,
+        addressed=place.addressed,
+        formats=vendor.formats,
+        azure=vendor.azure,
+        bedrock=vendor.bedrock,
+        vertex=vendor.vertex,
+        rerank=None if elsewhere is None else endpoint(elsewhere),
+    )
 
 
 def rerank_target(vendor: Vendor, place: Place) -> Target | None:

@@ -11,7 +11,7 @@ from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
 from headgate.ir.policy.authorization import Authorization
 from headgate.ir.policy.prompt_guard import PromptEnrichment, PromptGuard
 
-Family = Literal["openai", "anthropic", "gemini", "azure", "bedrock", "vertex", "custom"]
+Family = Literal["openai", "anthropic", "gemini", "azure", "bedrock", "vertex", "copilot", "custom"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

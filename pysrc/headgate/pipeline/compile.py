@@ -9,6 +9,7 @@ from __future__ import annotations
 import ssl
 from typing import TYPE_CHECKING
 
+from headgate.backend.llm import copilot
 from headgate.backend.mcp.relay import Relay
 from headgate.ir.backend import Backend, HostBackend, MissingBackend, RouteBackend, ServiceBackend, UiBackend
 from headgate.ir.bind import Bind
@@ -28,7 +29,7 @@ from headgate.pipeline import steps
 from headgate.pipeline.channels import Channels
 from headgate.pipeline.keys import KeyStores
 from headgate.pipeline.mcp import McpHandlers
-from headgate.pipeline.prices import price_list
+from headgate.pipeline.prices import price_list, tags_of
 from headgate.pipeline.replies import Row, engine_replies, reply_of
 from headgate.policy.cloud.store import CredentialStore
 from headgate.policy.environment import Environment
@@ -248,7 +249,9 @@ class Compiler:
         running.credentials.calls.client = self._client
 
         running.mcp.environment = self._environment
-        self._prices = price_list(running.gateway.process.prices, worker.segment)
+        catalog = running.gateway.process.prices
+        self._prices = price_list(catalog, worker.segment)
+        self._tags = tags_of(catalog, copilot.PROVIDER)
 
     def _client(self, endpoint: Endpoint) -> HttpClient:
         return HttpClient(self._running.pools.get(endpoint), own_authority(endpoint))
@@ -367,7 +370,7 @@ class Compiler:
             return running.endpoints.get(owner, key, place, running.pools.get(place), 1)
 
         keeps = self._gateway.process.request_log is not None and self._gateway.frontend.access_log.database_full
-        return LlmCompiler(running.pools.get, member, self._environment, self._prices, keeps=keeps)
+        return LlmCompiler(running.pools.get, member, self._environment, self._prices, self._tags, keeps=keeps)
 
     def backend(self, entry: RouteBackend, policies: RoutePolicies = NO_ROUTE_POLICIES) -> BackendPlan:
         """Return the plan of one weighted choice of a route with `policies`."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from types import MappingProxyType
 from typing import Final
 
+from headgate.backend.llm import copilot
 from headgate.backend.llm.credentials import after_auth, before_auth, brings_key
 from headgate.backend.llm.guards.step import guard_steps
 from headgate.backend.llm.lanes import lanes_of
@@ -52,8 +54,9 @@ Member = Callable[[str, str, Endpoint], EndpointState]
 class LlmCompiler:
     """Compiles the models of one configuration.
 
-    prices: of the cost catalog, None without one. keeps: the request log wants prompts and answers. pool_of: the
-    pool of an endpoint. member: what is known of the endpoint of a model, by owner and key, over reloads.
+    prices: of the cost catalog, None without one; tags: those of Copilot's models there. keeps: the request log wants
+    prompts and answers. pool_of: the pool of an endpoint. member: what is known of the endpoint of a model, by owner
+    and key, over reloads.
     """
 
     def __init__(
@@ -62,10 +65,12 @@ class LlmCompiler:
         member: Member,
         env: Environment,
         prices: PriceList | None = None,
+        tags: copilot.Tags = MappingProxyType({}),
         *,
         keeps: bool = False,
     ) -> None:
         self._prices = prices
+        self._tags = tags
         self._keeps = keeps
         self._pool_of = pool_of
         self._member = member
@@ -137,7 +142,7 @@ class LlmCompiler:
         return tuple(self._public(model) for model in (first, *target.others))
 
     def _target(self, model: LlmModel, several: bool, retry: Retry | None) -> LlmTarget:
-        families, family = lanes_of(model.provider, model.edits.caching)
+        families, family = lanes_of(model.provider, model.edits.caching, self._tags)
         elsewhere = model.provider.rerank
         if elsewhere is not None:
             for lane in (lanes["rerank"] for lanes in families.values() if "rerank" in lanes):
@@ -150,7 +155,7 @@ class LlmCompiler:
             family=family,
             pinned=model.pinned_model,
             edits=self._edits(model.edits),
-            short_limit=model.provider.family in ("openai", "azure"),
+            short_limit=model.provider.family in ("openai", "azure", "copilot"),
         )
         target.own_key = brings_key(model.policies.auth)
         target.rest = model.rest

@@ -26,6 +26,14 @@ def _counter(segment: Segment, status: str) -> Counter:
         return Counter.overflow(segment)
 
 
+def tags_of(catalog: PriceCatalog | None, provider: str) -> dict[str, list[str]]:
+    """Return the tags of a provider's models that have any."""
+    if catalog is None or catalog.document is None:
+        return {}
+    models = json.loads(catalog.document).get(provider, {})
+    return {name: model["tags"] for name, model in models.items() if model["tags"]}
+
+
 def price_list(catalog: PriceCatalog | None, segment: Segment) -> PriceList | None:
     """Return the prices, None when no catalog is configured; look-ups are counted in `segment`."""
     if catalog is None:

@@ -7,7 +7,7 @@ import time
 
 from headgate.crypto.signing import sign, signing_key
 from headgate.ir.policy.backend_auth import BackendAuth, JwtSign, Passthrough
-from headgate.ir.policy.cloud_auth import AwsAuth, AzureAuth, GcpAuth
+from headgate.ir.policy.cloud_auth import AwsAuth, CloudAuth
 from headgate.ir.policy.key_auth import KeyAuth
 from headgate.ir.policy.token_exchange import CrossAppAccess, TokenExchange
 from headgate.policy.cloud.steps import compile_cloud, compile_signature
@@ -36,7 +36,7 @@ def compile_backend_auth(auth: BackendAuth, env: Environment) -> list[Step]:
         found.append(PassthroughStep(compile_location(main.location, env)))
     elif isinstance(main, JwtSign):
         found.append(_signed(main, env))
-    elif isinstance(main, AwsAuth | GcpAuth | AzureAuth):
+    elif isinstance(main, CloudAuth):
         found.append(compile_cloud(main, env))
     elif isinstance(main, TokenExchange):
         found.append(compile_exchange(main, env))

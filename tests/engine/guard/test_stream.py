@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate_engine.guard.scan import Scanner
-from headgate_engine.guard.stream import LIMIT, OVERLAP, STREAMED, StreamGuard
+from headgate_engine.guard.stream import LIMIT, OVERLAP, REALTIME, STREAMED, StreamGuard
 from headgate_engine.sse.decode import SseDecoder, SseError
+from headgate_engine.websocket.frames import FrameReader, frame
 
 MASKS = [("builtin", "email"), ("builtin", "creditCard"), ("pattern", r"(?i)blue heron"), ("pattern", r"\btok_[a-z0-9]{4,}\b")]
 
@@ -301,3 +302,43 @@ def test_an_event_that_is_too_long_to_be_read_is_an_error() -> None:
 def test_other_formats_are_refused() -> None:
     with pytest.raises(ValueError, match="rerank"):
         StreamGuard("rerank")
+
+
+# -- conversations -----------------------------------------------------------------------------------------------------
+def conversation(*events: dict[str, object]) -> list[dict[str, object]]:
+    """What goes on of a server's events, whose frames the guard does not look into."""
+    guard = StreamGuard(REALTIME, scanner=Scanner([("pattern", "secret [a-z]+")]), overlap=16)
+    reader, out = FrameReader(False, 1 << 20), []
+    for event in events:
+        data = json.dumps(event).encode()
+        guard.message(frame(data), data)
+        out += [json.loads(payload) for _, payload, _ in reader.feed(guard.take())]
+    guard.end()
+    return out + [json.loads(payload) for _, payload, _ in reader.feed(guard.take())]
+
+
+def delta(text: str, item: str = "i") -> dict[str, object]:
+    return {"type": "response.output_text.delta", "item_id": item, "content_index": 0, "delta": text}
+
+
+def test_texts_of_a_conversation_are_masked_apart() -> None:
+    heard = conversation(delta("a sec"), delta("no sec", "j"), delta("ret plan"), delta("onds left", "j"))
+    said = {item: "".join(str(one["delta"]) for one in heard if one["item_id"] == item) for item in ("i", "j")}
+    assert said == {"i": "a <masked>", "j": "no seconds left"}
+
+
+def test_an_answer_of_the_same_name_behind_the_end_of_another_is_a_new_text() -> None:
+    over = {"type": "response.done", "response": {"output": []}}
+    heard = conversation(delta("a sec"), over, delta("ret plan"), over)
+    assert heard == [delta("a sec"), over, delta("ret plan"), over]
+
+
+def test_other_events_wait_for_nothing() -> None:
+    audio = {"type": "response.output_audio.delta", "delta": "AAAA"}
+    assert conversation(delta("a sec"), audio, delta("ret plan"))[0] == audio
+
+
+@pytest.mark.parametrize("kind", ["response.text.done", "response.output_text.done"])
+def test_a_text_that_comes_whole_is_masked(kind: str) -> None:
+    whole = {"type": kind, "item_id": "i", "content_index": 0, "text": "the secret plan"}
+    assert conversation(whole) == [whole | {"text": "the <masked>"}]

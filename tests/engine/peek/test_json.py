@@ -21,6 +21,7 @@ from headgate_engine.peek.json import (
     UsagePeek,
 )
 
+TOOL, URI, VERSION = ("params", "name"), ("params", "uri"), ("params", "protocolVersion")
 STRING, NUMBER, TRUE, FALSE, NULL, OBJECT, ARRAY = range(1, 8)
 
 
@@ -170,11 +171,13 @@ def test_a_json_rpc_request_tells_its_envelope() -> None:
     peek.peek(text)
     start, stop = peek.id_span()
     assert text[start:stop] == b'"a\\u0031"'
-    assert (peek.jsonrpc, peek.method, peek.method_of(text), peek.name) == ("2.0", "tools/call", "tools/call", "écho")
+    assert [peek.string(*path) for path in (("jsonrpc",), ("method",), TOOL)] == ["2.0", "tools/call", "écho"]
     assert (peek.id_kind, peek.has_result, peek.has_error, peek.duplicate) == (STRING, False, False, False)
     start, stop = peek.params_span()
     assert json.loads(text[start:stop]) == {"name": "écho", "arguments": {}}
-    assert (peek.uri, peek.protocol_version) == (None, None)
+    assert (peek.string(*URI), peek.string(*VERSION)) == (None, None)
+    with pytest.raises(KeyError):
+        peek.string("params", "arguments")
 
 
 @pytest.mark.parametrize(
@@ -190,9 +193,9 @@ def test_an_id_tells_its_kind(member: bytes, kind: int) -> None:
 def test_names_and_addresses_are_read_from_the_params_only() -> None:
     peek = RpcPeek()
     peek.peek(b'{"name":"no","params":{"arguments":{"name":"no"},"uri":"file:///x","protocolVersion":"2025-06-18"}}')
-    assert (peek.name, peek.uri, peek.protocol_version) == (None, "file:///x", "2025-06-18")
+    assert (peek.string(*TOOL), peek.string(*URI), peek.string(*VERSION)) == (None, "file:///x", "2025-06-18")
     peek.peek(b'{"params":[{"name":"no"}]}')
-    assert (peek.name, peek.has_params) == (None, True)
+    assert (peek.string(*TOOL), peek.has_params) == (None, True)
 
 
 def test_a_batch_is_an_array_and_tells_nothing_of_its_messages() -> None:
@@ -218,13 +221,13 @@ def test_after_a_refusal_nothing_of_the_text_or_the_one_before_is_left() -> None
         with pytest.raises(PeekError):
             peek.peek(good[:-1] + b",}")
         assert (peek.kind, peek.object_end, peek.empty, peek.duplicate) == (0, -1, False, False)
-    assert (rpc.has_id, rpc.method, rpc.id_span()) == (False, None, (0, 0))
+    assert (rpc.has_id, rpc.string("method"), rpc.id_span()) == (False, None, (0, 0))
     assert (chat.has_model, chat.model_is_string, chat.stream, chat.model_stop) == (False, False, False, 0)
     assert (usage.has_usage, usage.input_tokens, usage.model) == (False, -1, None)
 
 
 def test_a_fresh_peek_has_found_nothing() -> None:
-    assert (UsagePeek().input_tokens, UsagePeek().model, RpcPeek().method, ChatPeek().object_end) == (
+    assert (UsagePeek().input_tokens, UsagePeek().model, RpcPeek().string("method"), ChatPeek().object_end) == (
         -1,
         None,
         None,
@@ -322,38 +325,11 @@ def test_an_rpc_peek_says_what_a_full_parse_says(text: str) -> None:
     parsed, peek = full(raw), RpcPeek()
     assert parsed is not None
     peek.peek(raw)
-    assert peek.jsonrpc == string_at(parsed, "jsonrpc")
-    assert peek.method == peek.method_of(raw) == string_at(parsed, "method")
-    assert peek.name == string_at(parsed, "params", "name")
-    assert peek.uri == string_at(parsed, "params", "uri")
-    assert peek.protocol_version == string_at(parsed, "params", "protocolVersion")
+    for path in RPC_FIELDS.values():
+        assert peek.string(*path) == string_at(parsed, *path)
     for has, name in ((peek.has_result, "result"), (peek.has_error, "error"), (peek.has_method, "method")):
         assert has is bool(parsed.at((name,)))
     for (start, stop), name in ((peek.id_span(), "id"), (peek.params_span(), "params")):
         again = full(raw[start:stop])
         assert ([again.value] if again else []) == parsed.at((name,))
     assert peek.duplicate is parsed.duplicate(RPC_FIELDS.values())
-
-
-@pytest.mark.parametrize(
-    ("params", "version", "capabilities"),
-    [
-        ('{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}',
-         "2026-07-28", True),
-        ('{"_meta":{"io.modelcontextprotocol/protocolVersion":5,"io.modelcontextprotocol/clientCapabilities":[]}}', None, False),
-        ('{"_meta":{"io.modelcontextprotocol\\/protocolVersion":"v"}}', "v", False),
-        ('{"_meta":5}', None, False),
-        ('{"io.modelcontextprotocol/protocolVersion":"v"}', None, False),
-        ("{}", None, False),
-    ],
-)  # fmt: skip
-def test_a_request_says_its_revision(params: str, version: str | None, capabilities: bool) -> None:
-    peek = RpcPeek()
-    peek.peek(f'{{"jsonrpc":"2.0","id":1,"method":"x","params":{params}}}'.encode())
-    assert (peek.meta_version, peek.has_client_capabilities) == (version, capabilities)
-
-
-def test_a_task_is_told_by_its_id() -> None:
-    peek = RpcPeek()
-    peek.peek(b'{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"taskId":"a\\u0062"}}')
-    assert peek.task_id == "ab"

@@ -82,3 +82,25 @@ def test_law_a_name_there_and_back_is_the_same_text(old: str, new: str, more: di
     there = parse(asked.with_name(new))
     assert there.name == new
     assert json.loads(there.with_name(old)) == json.loads(asked.text)
+
+
+@pytest.mark.parametrize(
+    ("params", "version", "capabilities"),
+    [
+        ('{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}',
+         "2026-07-28", True),
+        ('{"_meta":{"io.modelcontextprotocol/protocolVersion":5,"io.modelcontextprotocol/clientCapabilities":[]}}', None, False),
+        ('{"_meta":{"io.modelcontextprotocol\\/protocolVersion":"v"}}', "v", False),
+        ('{"_meta":5}', None, False),
+        ('{"io.modelcontextprotocol/protocolVersion":"v"}', None, False),
+        ("{}", None, False),
+    ],
+)  # fmt: skip
+def test_a_request_says_its_revision(params: str, version: str | None, capabilities: bool) -> None:
+    asked = parse(f'{{"jsonrpc":"2.0","id":1,"method":"x","params":{params}}}'.encode())
+    assert (asked.meta_version, asked.has_client_capabilities) == (version, capabilities)
+
+
+def test_a_task_is_told_by_its_id() -> None:
+    asked = parse(b'{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"taskId":"a\\u0062"}}')
+    assert asked.name == "ab"

@@ -61,7 +61,7 @@ REFUSED = [
     ("groups: []", "", "groups"),
     ("groups: [" + ", ".join(TWICE.replace("name: a", f"name: p{n}") for n in range(9)) + "]", "", "groups"),
     ("name: a, provider: {custom: {formats: [{type: completions}]}}", "", "needs 'hostOverride'"),
-    ("name: a, provider: {copilot: {}}", "", "not supported yet"),
+    ("name: a, provider: {copilot: {token: t}}", "", "token"),
     ("name: a, provider: {bedrock: {region: EU}}, policies: {backendAuth: {key: k}}", "", "a region has"),
     ("name: a, provider: {vertex: {projectId: P_}}", "", "a project has"),
     ("name: a, provider: {vertex: {projectId: p, region: /x}}", "", "a region has"),

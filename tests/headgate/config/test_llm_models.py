@@ -24,7 +24,7 @@ def model(gateway: Gateway) -> LlmModel:
 
 
 def test_every_preset_has_a_row_and_takes_completions() -> None:
-    assert set(PROVIDERS) == {"openai", "anthropic", "gemini", *PRESETS}
+    assert set(PROVIDERS) == {"openai", "anthropic", "gemini", "copilot", *PRESETS}
     assert all(PROVIDERS[name][1][0].type == "completions" for name in PRESETS)
 
 
@@ -149,7 +149,7 @@ REFUSED = [
         "id 'a' is used twice",
     ),
     ("models: [{name: m, provider: openai, id: ''}]", "a model id cannot be empty"),
-    ("models: [{name: m, provider: copilot}]", "not supported yet: llm.models[0].provider = copilot"),
+    ("models: [{name: m, provider: copilot, auth: Copilots}]", "llm.models[0].auth"),
     ("models: [{name: m, provider: vertex}]", "'vertexProject' is required for vertex"),
     ("models: [{name: m, provider: openai, params: {vertexRegion: x}}]", "vertexRegion: is for vertex only"),
     ("models: [{name: m, provider: opena}]", "did you mean"),

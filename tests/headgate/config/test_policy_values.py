@@ -102,11 +102,10 @@ REFUSED = [
     ("responseHeaderModifier: {set: {':authority': c}}", "a response has no ':authority'"),
     ("backendAuth: {key: k, passthrough: {}}", "only one of key"),
     ("backendAuth: {key: {value: k, location: {expression: request.path}}}", "cannot be where one is put"),
-    ("backendAuth: copilot", "not supported yet"),
+    ("backendAuth: pilot", "backendAuth"),
     ("backendAuth: {jwtSign: {signingKey: nonsense}}", "not an unencrypted PEM private key"),
     ("backendAuth: {jwtSign: {signingKey: x, claims: {exp: 1}}}", "'exp' is set by the gateway"),
     ("backendAuth: {jwtSign: {signingKey: x, ttl: 500ms}}", "at least 1s"),
-    ("backendAuth: copilot", "not supported yet"),
     ("backendAuth: {}", "is required"),
 ]
 

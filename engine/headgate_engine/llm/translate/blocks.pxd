@@ -1,27 +1,32 @@
 # The clients' halves of stream translation whose replies are lists of blocks.
 
-from headgate_engine.llm.translate.writers cimport Tool, Writer
+from headgate_engine.llm.translate.writers cimport Said, Tool, Writer
 
 cdef class BlockWriter(Writer):
     # Formats whose replies are a list of blocks, of which text and thinking are written one after the other.
     cdef Py_ssize_t count                # blocks opened
-    cdef str kind                        # of the block being written, "" for none
-    cdef int _open(self, str kind) except -1
-    cdef int _close(self) except -1
-    cdef int _close_tool(self, Tool tool) except -1
-    cdef int _close_all(self) except -1
+    cdef bint writing                    # a block of text is open
+    cdef Said kind                       # its kind, and where it is
+    cdef Py_ssize_t index
+    cdef int _open_block(self, Said kind) except -1
+    cdef Py_ssize_t _next(self) except -1
+    # What a format fills in besides.
+    cdef int _block_opened(self) except -1
+    cdef int _block_closed(self) except -1
+    cdef int _tool_opened(self, Tool tool) except -1
 
 cdef class MessagesWriter(BlockWriter):
-    cdef Py_ssize_t index                # of the block being written
-    cdef int _block_delta(self, Py_ssize_t index, bytes kind, bytes member, str delta) except -1
+    cdef int _block_delta(self, Py_ssize_t index, bytes member, str delta) except -1
+    cdef int _stop_block(self, Py_ssize_t index) except -1
     cdef dict _counted(self)
 
 cdef class ResponsesWriter(BlockWriter):
     cdef long long sequence_number
     cdef dict echo                       # what the reply repeats of the request
-    cdef list items, parts               # finished output items; deltas of the block being written
-    cdef Py_ssize_t index
+    cdef dict items                      # finished output items by their index
+    cdef list parts                      # deltas of the block being written
     cdef str item
-    cdef int _event(self, str kind, dict members) except -1
-    cdef int _delta(self, bytes kind, str delta) except -1
+    cdef dict _part(self, str text)
+    cdef int _item_done(self, Py_ssize_t index, dict item) except -1
     cdef dict _response(self, str status)
+    cdef list _output(self)

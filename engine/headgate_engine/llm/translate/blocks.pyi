@@ -1,7 +1,6 @@
 from headgate_engine.llm.translate.writers import Writer
 
 ERROR_TYPES: frozenset[str]
-LATE: str
 
 class BlockWriter(Writer):
     """C face only: formats whose replies are a list of blocks."""

@@ -2,7 +2,8 @@
 
 from headgate_engine.llm.translate.counts cimport Usage
 from headgate_engine.llm.translate.stops cimport write_stop
-from headgate_engine.llm.translate.writers cimport Tool, Writer, dumps
+from headgate_engine.llm.translate.writers cimport (
+    SAID_REFUSAL, SAID_SIGNATURE, SAID_TEXT, SAID_THINKING, Said, Tool, Writer, dumps)
 
 from headgate_engine.llm.translate.writers import messages_usage_of, responses_usage_of
 
@@ -15,363 +16,245 @@ ERROR_TYPES = frozenset((
 cdef dict error_types = {"rate_limit_exceeded": "rate_limit_error", "insufficient_quota": "rate_limit_error",
                          "invalid_api_key": "authentication_error", "model_not_found": "not_found_error",
                          "context_length_exceeded": "invalid_request_error"}
-LATE = "arguments of a tool call that had ended"
 
 
 cdef class BlockWriter(Writer):
     """One block at a time: what begins another one ends it."""
 
-    cdef int _open(self, str kind) except -1:
+    cdef int _open_block(self, Said kind) except -1:
+        self._ensure_started()
+        if self.writing and self.kind == kind:
+            return 0
+        self._close_all()
+        self.writing = True
+        self.kind = kind
+        self.index = self._next()
+        return self._block_opened()
+
+    cdef Py_ssize_t _next(self) except -1:
+        self.count += 1
+        return self.count - 1
+
+    cdef int _close_block(self) except -1:
+        if not self.writing:
+            return 0
+        self.writing = False
+        return self._block_closed()
+
+    cdef int _open_tool(self, Tool tool) except -1:
+        self._close_all()
+        tool.index = self._next()
+        return self._tool_opened(tool)
+
+    cdef int _block_opened(self) except -1:
         raise NotImplementedError
 
-    cdef int _close(self) except -1:
+    cdef int _block_closed(self) except -1:
         raise NotImplementedError
 
-    cdef int _close_tool(self, Tool tool) except -1:
+    cdef int _tool_opened(self, Tool tool) except -1:
         raise NotImplementedError
 
-    cdef int close(self, object key) except -1:
-        cdef Tool tool = None if key is None else self.tools.get(key)
-        if tool is None:
-            return self._close()
-        if not tool.closed:
-            if not tool.any:
-                self.arguments(key, "{}")
-            tool.closed = True
-            self._close_tool(tool)
-        return 0
 
-    cdef int _close_all(self) except -1:
-        self._close()
-        for key in list(self.tools):
-            self.close(key)
-        return 0
+# Of a Messages reply, by what is said: the block it stands in and the delta.
+cdef Said[4] message_blocks
+message_blocks[:] = [SAID_TEXT, SAID_TEXT, SAID_THINKING, SAID_THINKING]
+cdef tuple message_deltas = (b'text_delta","text":', b'text_delta","text":', b'thinking_delta","thinking":',
+                             b'signature_delta","signature":')
 
 
 cdef class MessagesWriter(BlockWriter):
     """Events of the Messages API."""
 
-    cdef int start(self, str id, str model) except -1:
-        if self.started:
-            return 0
-        self.started = True
-        self.answered = model or None
-        self.kind = ""
+    cdef int _begin(self, str id, str model) except -1:
         self.id = id if id else "msg_" + self.ident
-        message = {
-            "id": self.id, "type": "message", "role": "assistant", "model": model if model else self.model,
-            "content": [], "stop_reason": None, "stop_sequence": None, "usage": self._counted(),
-        }
-        self.out.append(b'event: message_start\ndata: {"type":"message_start","message":' + dumps(message) + b"}\n\n")
-        return 0
+        return self._event("message_start", {"message": {
+            "id": self.id, "type": "message", "role": "assistant", "model": model, "content": [], "stop_reason": None,
+            "stop_sequence": None, "usage": self._counted()}})
 
     cdef dict _counted(self):
         return messages_usage_of(Usage() if self.usage is None else self.usage)
 
-    cdef int _open(self, str kind) except -1:
-        if not self.started:
-            self.start("", "")
-        if self.kind == kind:
-            return 0
-        self._close_all()
-        self.kind = kind
-        self.index = self.count
-        self.count += 1
-        self.out.append(b'event: content_block_start\ndata: {"type":"content_block_start","index":%d,"content_block":'
-                        % self.index)
-        self.out.append(b'{"type":"text","text":""}}\n\n' if kind == "text" else
-                        b'{"type":"thinking","thinking":"","signature":""}}\n\n')
-        return 0
+    cdef int _block_opened(self) except -1:
+        return self._event("content_block_start", {"index": self.index, "content_block": (
+            {"type": "text", "text": ""} if self.kind == SAID_TEXT else
+            {"type": "thinking", "thinking": "", "signature": ""})})
 
-    cdef int _close(self) except -1:
-        if self.started and self.kind:
-            self.kind = ""
-            self.out.append(b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n'
-                            % self.index)
-        return 0
+    cdef int _block_closed(self) except -1:
+        return self._stop_block(self.index)
 
-    cdef int _block_delta(self, Py_ssize_t index, bytes kind, bytes member, str delta) except -1:
+    cdef int _stop_block(self, Py_ssize_t index) except -1:
+        return self._event("content_block_stop", {"index": index})
+
+    cdef int _block_delta(self, Py_ssize_t index, bytes member, str delta) except -1:
         self.out.append(b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{"type":"'
                         % index)
-        self.out.append(kind)
         self.out.append(member)
         self.out.append(dumps(delta))
         self.out.append(b"}}\n\n")
         return 0
 
-    cdef int text(self, str delta) except -1:
-        if delta:
-            self._open("text")
-            self._block_delta(self.index, b"text_delta", b'","text":', delta)
-        return 0
+    cdef int _say(self, Said kind, str delta) except -1:
+        self._open_block(message_blocks[<int>kind])
+        return self._block_delta(self.index, <bytes>message_deltas[<int>kind], delta)
 
-    cdef int refusal(self, str delta) except -1:
-        self.refused = self.refused or bool(delta)
-        return self.text(delta)
-
-    cdef int thinking(self, str delta) except -1:
-        if delta:
-            self._open("thinking")
-            self._block_delta(self.index, b"thinking_delta", b'","thinking":', delta)
-        return 0
-
-    cdef int signature(self, str delta) except -1:
-        if delta:
-            self._open("thinking")
-            self._block_delta(self.index, b"signature_delta", b'","signature":', delta)
-        return 0
-
-    cdef int redacted(self, str data) except -1:
-        if not self.started:
-            self.start("", "")
+    cdef int _redact(self, str data) except -1:
         self._close_all()
-        block = {"type": "content_block_start", "index": self.count,
-                 "content_block": {"type": "redacted_thinking", "data": data}}
-        self.out.append(b"event: content_block_start\ndata: " + dumps(block) + b"\n\n")
-        self.out.append(b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n' % self.count)
-        self.count += 1
-        return 0
+        index = self._next()
+        self._event("content_block_start", {"index": index, "content_block": {
+            "type": "redacted_thinking", "data": data}})
+        return self._stop_block(index)
 
-    cdef bint tool(self, object key, str id, str name) except -1:
-        cdef Tool tool
-        if not self.started:
-            self.start("", "")
-        if key in self.tools:
-            return False
-        self._close_all()
-        tool = self._new_tool(key, id, name)
-        tool.index = self.count
-        self.count += 1
-        block = {"type": "content_block_start", "index": tool.index,
-                 "content_block": {"type": "tool_use", "id": tool.id, "name": tool.name, "input": {}}}
-        self.out.append(b"event: content_block_start\ndata: " + dumps(block) + b"\n\n")
-        return True
+    cdef int _tool_opened(self, Tool tool) except -1:
+        return self._event("content_block_start", {"index": tool.index, "content_block": {
+            "type": "tool_use", "id": tool.id, "name": tool.name, "input": {}}})
 
-    cdef int arguments(self, object key, str delta) except -1:
-        cdef Tool tool = self.tools.get(key)
-        if tool is not None and delta:
-            if tool.closed:
-                raise ValueError(LATE)
-            tool.any = True
-            self._block_delta(tool.index, b"input_json_delta", b'","partial_json":', delta)
-        return 0
+    cdef int _add_arguments(self, Tool tool, str delta) except -1:
+        return self._block_delta(tool.index, b'input_json_delta","partial_json":', delta)
 
     cdef int _close_tool(self, Tool tool) except -1:
-        self.out.append(b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n' % tool.index)
-        return 0
+        return self._stop_block(tool.index)
 
-    cdef int finish(self) except -1:
-        if self.finished:
-            return 0
-        if not self.started:
-            self.start("", "")
-        self._close_all()
-        ended = self._ended()
-        if ended == "end" and self.refused:
-            ended = "filter"
-        end = {"type": "message_delta",
-               "delta": {"stop_reason": write_stop("messages", ended), "stop_sequence": self.sequence},
-               "usage": self._counted()}
-        self.out.append(b"event: message_delta\ndata: " + dumps(end) + b"\n\n")
-        self.out.append(b'event: message_stop\ndata: {"type":"message_stop"}\n\n')
-        self.finished = True
-        return 0
+    cdef int _end(self, str stop) except -1:
+        if stop == "end" and self.refused:
+            stop = "filter"
+        self._event("message_delta", {
+            "delta": {"stop_reason": write_stop("messages", stop), "stop_sequence": self.sequence},
+            "usage": self._counted()})
+        return self._event("message_stop", {})
 
-    cdef int fault(self, str kind, str message) except -1:
-        if self.finished:
-            return 0
-        self.finished = True
-        self.fault_message = message
+    cdef int _tell_fault(self, str kind, str message) except -1:
         known = kind if kind in ERROR_TYPES else error_types.get(kind, "api_error")
-        error = {"type": "error", "error": {"type": known, "message": message}}
-        self.out.append(b"event: error\ndata: " + dumps(error) + b"\n\n")
-        return 0
+        return self._event("error", {"error": {"type": known, "message": message}})
+
+
+# Of a Responses reply, by what is said: the event of a delta, and the members in front of it. Signatures are not told.
+cdef tuple response_deltas = (
+    (b"response.output_text.delta", b'"content_index":0,"logprobs":[],"delta":'),
+    (b"response.refusal.delta", b'"content_index":0,"delta":'),
+    (b"response.reasoning_summary_text.delta", b'"summary_index":0,"delta":'),
+)
 
 
 cdef class ResponsesWriter(BlockWriter):
     """Events of the Responses API."""
 
     def __cinit__(self):
-        self.items = []
+        self.items = {}
         self.parts = []
 
     cdef int configure(self, dict extra) except -1:
         self.echo = extra
         return 0
 
-    cdef int _event(self, str kind, dict members) except -1:
-        event = {"type": kind, **members, "sequence_number": self.sequence_number}
+    cdef int _event(self, str name, dict members) except -1:
+        members = {**members, "sequence_number": self.sequence_number}
         self.sequence_number += 1
-        self.out.append(b"event: " + kind.encode() + b"\ndata: " + dumps(event) + b"\n\n")
-        return 0
+        return Writer._event(self, name, members)
 
     cdef dict _response(self, str status):
         return {**self.echo, "id": self.id, "object": "response", "created_at": self.created, "status": status,
-                "error": None, "incomplete_details": None, "output": [], "usage": None}
+                "error": None, "incomplete_details": None, "output": self._output(), "usage": None}
 
-    cdef int start(self, str id, str model) except -1:
-        if self.started:
-            return 0
-        self.started = True
-        self.answered = model or None
-        self.kind = ""
+    cdef list _output(self):
+        return [self.items[index] for index in sorted(self.items)]
+
+    cdef int _begin(self, str id, str model) except -1:
         self.id = id if id.startswith("resp_") else "resp_" + self.ident
         self._event("response.created", {"response": self._response("in_progress")})
-        self._event("response.in_progress", {"response": self._response("in_progress")})
-        return 0
+        return self._event("response.in_progress", {"response": self._response("in_progress")})
 
-    cdef int _open(self, str kind) except -1:
-        if not self.started:
-            self.start("", "")
-        if self.kind == kind:
-            return 0
-        self._close_all()
-        self.kind = kind
-        self.index = self.count
-        self.count += 1
-        self.items.append(None)
-        if kind == "thinking":
+    cdef dict _part(self, str text):
+        """The block being written, as a part with this text."""
+        if self.kind == SAID_THINKING:
+            return {"type": "summary_text", "text": text}
+        if self.kind == SAID_REFUSAL:
+            return {"type": "refusal", "refusal": text}
+        return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+    cdef int _block_opened(self) except -1:
+        place = {"output_index": self.index}
+        if self.kind == SAID_THINKING:
             self.item = f"rs_{self.ident}_{self.index}"
             item = {"id": self.item, "type": "reasoning", "summary": []}
-            self._event("response.output_item.added", {"output_index": self.index, "item": item})
-            self._event("response.reasoning_summary_part.added",
-                        {"item_id": self.item, "output_index": self.index, "summary_index": 0,
-                         "part": {"type": "summary_text", "text": ""}})
-            return 0
+            self._event("response.output_item.added", {**place, "item": item})
+            return self._event("response.reasoning_summary_part.added", {
+                "item_id": self.item, **place, "summary_index": 0, "part": self._part("")})
         self.item = f"msg_{self.ident}_{self.index}"
         item = {"id": self.item, "type": "message", "status": "in_progress", "role": "assistant", "content": []}
-        self._event("response.output_item.added", {"output_index": self.index, "item": item})
-        part = {"type": "refusal", "refusal": ""} if kind == "refusal" else {
-            "type": "output_text", "text": "", "annotations": [], "logprobs": []}
-        self._event("response.content_part.added",
-                    {"item_id": self.item, "output_index": self.index, "content_index": 0, "part": part})
-        return 0
+        self._event("response.output_item.added", {**place, "item": item})
+        return self._event("response.content_part.added", {
+            "item_id": self.item, **place, "content_index": 0, "part": self._part("")})
 
-    cdef int _delta(self, bytes kind, str delta) except -1:
-        """One delta of the block being written."""
+    cdef int _say(self, Said kind, str delta) except -1:
+        if kind == SAID_SIGNATURE:
+            return 0
+        self._open_block(kind)
         self.parts.append(delta)
-        self.out.append(b"event: " + kind + b'\ndata: {"type":"' + kind + b'","item_id":"' + self.item.encode())
+        name, member = response_deltas[<int>kind]
+        self.out.append(b"event: " + name + b'\ndata: {"type":"' + name + b'","item_id":"' + self.item.encode())
         self.out.append(b'","output_index":%d,' % self.index)
-        self.out.append(b'"summary_index":0,"delta":' if self.kind == "thinking" else
-                        b'"content_index":0,"logprobs":[],"delta":' if self.kind == "text" else
-                        b'"content_index":0,"delta":')
+        self.out.append(member)
         self.out.append(dumps(delta))
         self.out.append(b',"sequence_number":%d}\n\n' % self.sequence_number)
         self.sequence_number += 1
         return 0
 
-    cdef int text(self, str delta) except -1:
-        if delta:
-            self._open("text")
-            self._delta(b"response.output_text.delta", delta)
-        return 0
-
-    cdef int refusal(self, str delta) except -1:
-        if delta:
-            self._open("refusal")
-            self._delta(b"response.refusal.delta", delta)
-        return 0
-
-    cdef int thinking(self, str delta) except -1:
-        if delta:
-            self._open("thinking")
-            self._delta(b"response.reasoning_summary_text.delta", delta)
-        return 0
-
-    cdef int _close(self) except -1:
-        if not self.started or not self.kind:
-            return 0
-        kind, self.kind = self.kind, ""
+    cdef int _block_closed(self) except -1:
         text = "".join(self.parts)
         self.parts.clear()
+        part = self._part(text)
         place = {"item_id": self.item, "output_index": self.index}
-        if kind == "thinking":
+        if self.kind == SAID_THINKING:
             place["summary_index"] = 0
-            part = {"type": "summary_text", "text": text}
             self._event("response.reasoning_summary_text.done", {**place, "text": text})
             self._event("response.reasoning_summary_part.done", {**place, "part": part})
-            item = {"id": self.item, "type": "reasoning", "summary": [part]}
+            return self._item_done(self.index, {"id": self.item, "type": "reasoning", "summary": [part]})
+        place["content_index"] = 0
+        if self.kind == SAID_REFUSAL:
+            self._event("response.refusal.done", {**place, "refusal": text})
         else:
-            place["content_index"] = 0
-            if kind == "refusal":
-                part = {"type": "refusal", "refusal": text}
-                self._event("response.refusal.done", {**place, "refusal": text})
-            else:
-                part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-                self._event("response.output_text.done", {**place, "text": text, "logprobs": []})
-            self._event("response.content_part.done", {**place, "part": part})
-            item = {"id": self.item, "type": "message", "status": "completed", "role": "assistant", "content": [part]}
-        self.items[self.index] = item
-        self._event("response.output_item.done", {"output_index": self.index, "item": item})
-        return 0
+            self._event("response.output_text.done", {**place, "text": text, "logprobs": []})
+        self._event("response.content_part.done", {**place, "part": part})
+        return self._item_done(self.index, {"id": self.item, "type": "message", "status": "completed",
+                                            "role": "assistant", "content": [part]})
 
-    cdef bint tool(self, object key, str id, str name) except -1:
-        cdef Tool tool
-        if not self.started:
-            self.start("", "")
-        if key in self.tools:
-            return False
-        self._close_all()
-        tool = self._new_tool(key, id, name)
-        tool.index = self.count
-        self.count += 1
-        self.items.append(None)
+    cdef int _item_done(self, Py_ssize_t index, dict item) except -1:
+        self.items[index] = item
+        return self._event("response.output_item.done", {"output_index": index, "item": item})
+
+    cdef int _tool_opened(self, Tool tool) except -1:
         tool.item = f"fc_{self.ident}_{tool.index}"
-        self._event("response.output_item.added", {"output_index": tool.index, "item": {
+        return self._event("response.output_item.added", {"output_index": tool.index, "item": {
             "id": tool.item, "type": "function_call", "status": "in_progress", "call_id": tool.id,
             "name": tool.name, "arguments": ""}})
-        return True
 
-    cdef int arguments(self, object key, str delta) except -1:
-        cdef Tool tool = self.tools.get(key)
-        if tool is not None and delta:
-            if tool.closed:
-                raise ValueError(LATE)
-            tool.any = True
-            tool.parts.append(delta)
-            self._event("response.function_call_arguments.delta",
-                        {"item_id": tool.item, "output_index": tool.index, "delta": delta})
-        return 0
+    cdef int _add_arguments(self, Tool tool, str delta) except -1:
+        tool.parts.append(delta)
+        return self._event("response.function_call_arguments.delta",
+                           {"item_id": tool.item, "output_index": tool.index, "delta": delta})
 
     cdef int _close_tool(self, Tool tool) except -1:
         arguments = "".join(tool.parts)
         self._event("response.function_call_arguments.done",
                     {"item_id": tool.item, "output_index": tool.index, "name": tool.name, "arguments": arguments})
-        item = {"id": tool.item, "type": "function_call", "status": "completed", "call_id": tool.id,
-                "name": tool.name, "arguments": arguments}
-        self.items[tool.index] = item
-        self._event("response.output_item.done", {"output_index": tool.index, "item": item})
-        return 0
+        return self._item_done(tool.index, {
+            "id": tool.item, "type": "function_call", "status": "completed", "call_id": tool.id, "name": tool.name,
+            "arguments": arguments})
 
-    cdef int finish(self) except -1:
-        if self.finished:
-            return 0
-        if not self.started:
-            self.start("", "")
-        self._close_all()
-        ended = self._ended()
-        status = write_stop("responses", ended)
+    cdef int _end(self, str stop) except -1:
+        status = write_stop("responses", stop)
         response = self._response(status)
-        response["output"] = [item for item in self.items if item is not None]
         if status == "incomplete":
-            response["incomplete_details"] = {"reason": "content_filter" if ended == "filter" else "max_output_tokens"}
+            response["incomplete_details"] = {"reason": "content_filter" if stop == "filter" else "max_output_tokens"}
         if self.usage is not None:
             response["usage"] = responses_usage_of(self.usage)
-        self._event("response." + status, {"response": response})
-        self.finished = True
-        return 0
+        return self._event("response." + status, {"response": response})
 
-    cdef int fault(self, str kind, str message) except -1:
-        if self.finished:
-            return 0
-        self.finished = True
-        self.fault_message = message
+    cdef int _tell_fault(self, str kind, str message) except -1:
         if not self.started:
-            self._event("error", {"code": kind, "message": message, "param": None})
-            return 0
+            return self._event("error", {"code": kind, "message": message, "param": None})
         response = self._response("failed")
-        response["output"] = [item for item in self.items if item is not None]
         response["error"] = {"code": "rate_limit_exceeded" if kind == "rate_limit_error" else "server_error",
                              "message": message}
-        self._event("response.failed", {"response": response})
-        return 0
+        return self._event("response.failed", {"response": response})

@@ -7,6 +7,13 @@ from headgate_engine.llm.translate.counts cimport Usage
 
 cdef bytes dumps(object value)
 
+# What a reply says piece by piece.
+cdef enum Said:
+    SAID_TEXT
+    SAID_REFUSAL
+    SAID_THINKING
+    SAID_SIGNATURE
+
 cdef class Tool:
     # One tool call of the reply.
     cdef Py_ssize_t index
@@ -26,7 +33,7 @@ cdef class Writer:
     cdef str stopped, sequence           # the stop; None until the provider gave one
     cdef bint refused                    # a refusal was written
 
-    cdef int configure(self, dict extra) except -1
+    # What readers call.
     cdef int start(self, str id, str model) except -1
     cdef int text(self, str delta) except -1
     cdef int refusal(self, str delta) except -1
@@ -40,7 +47,22 @@ cdef class Writer:
     cdef int stop(self, str stop, str sequence) except -1
     cdef int finish(self) except -1
     cdef int fault(self, str kind, str message) except -1
-    cdef Tool _new_tool(self, object key, str id, str name)
+
+    # What a format fills in. Each is called once the stream has begun, and never behind its end.
+    cdef int configure(self, dict extra) except -1
+    cdef int _begin(self, str id, str model) except -1
+    cdef int _say(self, Said kind, str delta) except -1            # delta: not empty
+    cdef int _redact(self, str data) except -1
+    cdef int _close_block(self) except -1                          # the one being written, if any
+    cdef int _open_tool(self, Tool tool) except -1
+    cdef int _add_arguments(self, Tool tool, str delta) except -1  # delta: not empty
+    cdef int _close_tool(self, Tool tool) except -1
+    cdef int _end(self, str stop) except -1
+    cdef int _tell_fault(self, str kind, str message) except -1    # the stream need not have begun
+
+    cdef int _ensure_started(self) except -1
+    cdef int _close_all(self) except -1
+    cdef int _event(self, str name, dict members) except -1
     cdef str _ended(self)
 
 cdef class CompletionsWriter(Writer):

@@ -9,6 +9,7 @@ from headgate_engine.llm.translate.stops cimport write_stop
 
 cdef object fast_dumps = orjson.dumps
 cdef object slow_dumps = json.dumps
+cdef str LATE = "arguments of a tool call that had ended"
 
 
 cdef bytes dumps(object value):
@@ -65,7 +66,7 @@ cdef class Tool:
 
 
 cdef class Writer:
-    """What a reader calls."""
+    """What a reader calls: the order of things is here, the words of each format are in the classes below."""
 
     def __init__(self, str ident not None, str model not None, long long created, dict names not None,
                  dict extra not None):
@@ -95,31 +96,73 @@ cdef class Writer:
         return found
 
     cdef int start(self, str id, str model) except -1:
-        raise NotImplementedError
+        if self.started:
+            return 0
+        self.started = True
+        self.answered = model or None
+        return self._begin(id, model if model else self.model)
+
+    cdef int _ensure_started(self) except -1:
+        return 0 if self.started else self.start("", "")
 
     cdef int text(self, str delta) except -1:
-        raise NotImplementedError
+        return self._say(SAID_TEXT, delta) if delta else 0
 
     cdef int refusal(self, str delta) except -1:
-        return self.text(delta)
+        if not delta:
+            return 0
+        self.refused = True
+        return self._say(SAID_REFUSAL, delta)
 
     cdef int thinking(self, str delta) except -1:
-        raise NotImplementedError
+        return self._say(SAID_THINKING, delta) if delta else 0
 
     cdef int signature(self, str delta) except -1:
-        return 0
+        return self._say(SAID_SIGNATURE, delta) if delta else 0
 
     cdef int redacted(self, str data) except -1:
-        return 0
+        self._ensure_started()
+        return self._redact(data)
 
     cdef bint tool(self, object key, str id, str name) except -1:
-        raise NotImplementedError
+        cdef Tool tool
+        self._ensure_started()
+        if key in self.tools:
+            return False
+        tool = Tool.__new__(Tool)
+        tool.index = len(self.tools)
+        tool.id = id if id else f"call_{self.ident}_{tool.index}"
+        tool.name = self.names.get(name, name)
+        tool.parts = []
+        self._open_tool(tool)
+        self.tools[key] = tool
+        return True
 
     cdef int arguments(self, object key, str delta) except -1:
-        raise NotImplementedError
+        cdef Tool tool = self.tools.get(key)
+        if tool is None or not delta:
+            return 0
+        if tool.closed:
+            raise ValueError(LATE)
+        tool.any = True
+        return self._add_arguments(tool, delta)
 
     cdef int close(self, object key) except -1:
-        raise NotImplementedError
+        cdef Tool tool = None if key is None else self.tools.get(key)
+        if tool is None:
+            return self._close_block()
+        if tool.closed:
+            return 0
+        if not tool.any:
+            self.arguments(key, "{}")
+        tool.closed = True
+        return self._close_tool(tool)
+
+    cdef int _close_all(self) except -1:
+        self._close_block()
+        for key in list(self.tools):
+            self.close(key)
+        return 0
 
     cdef int stop(self, str stop, str sequence) except -1:
         self.stopped = stop
@@ -127,28 +170,62 @@ cdef class Writer:
         return 0
 
     cdef int finish(self) except -1:
-        raise NotImplementedError
+        if self.finished:
+            return 0
+        self._ensure_started()
+        self._close_all()
+        self._end(self._ended())
+        self.finished = True
+        return 0
 
     cdef int fault(self, str kind, str message) except -1:
-        raise NotImplementedError
-
-    cdef Tool _new_tool(self, object key, str id, str name):
-        cdef Tool tool
-        if key in self.tools:
-            return None
-        tool = Tool.__new__(Tool)
-        tool.index = len(self.tools)
-        tool.id = id if id else f"call_{self.ident}_{tool.index}"
-        tool.name = self.names.get(name, name)
-        tool.parts = []
-        self.tools[key] = tool
-        return tool
+        if self.finished:
+            return 0
+        self.finished = True
+        self.fault_message = message
+        return self._tell_fault(kind, message)
 
     cdef str _ended(self):
         """The stop. A reply with tool calls wants them answered, whatever word its provider used."""
         if self.stopped is None or self.stopped == "end":
             return "tools" if self.tools else "end"
         return self.stopped
+
+    cdef int _event(self, str name, dict members) except -1:
+        """An event with a name, which its data repeats."""
+        self.out.append(b"event: " + name.encode() + b"\ndata: " + dumps({"type": name, **members}) + b"\n\n")
+        return 0
+
+    cdef int _begin(self, str id, str model) except -1:
+        raise NotImplementedError
+
+    cdef int _say(self, Said kind, str delta) except -1:
+        raise NotImplementedError
+
+    cdef int _redact(self, str data) except -1:
+        return 0
+
+    cdef int _close_block(self) except -1:
+        return 0
+
+    cdef int _open_tool(self, Tool tool) except -1:
+        raise NotImplementedError
+
+    cdef int _add_arguments(self, Tool tool, str delta) except -1:
+        raise NotImplementedError
+
+    cdef int _close_tool(self, Tool tool) except -1:
+        return 0
+
+    cdef int _end(self, str stop) except -1:
+        raise NotImplementedError
+
+    cdef int _tell_fault(self, str kind, str message) except -1:
+        raise NotImplementedError
+
+
+# Member of a delta by what it says.
+cdef tuple members = (b'"content":', b'"refusal":', b'"reasoning_content":', b'"reasoning_signature":')
 
 
 cdef class CompletionsWriter(Writer):
@@ -158,21 +235,14 @@ cdef class CompletionsWriter(Writer):
         self.include_usage = bool(extra.get("include_usage"))
         return 0
 
-    cdef int start(self, str id, str model) except -1:
-        if self.started:
-            return 0
-        self.started = self.first = True
-        self.answered = model or None
+    cdef int _begin(self, str id, str model) except -1:
+        self.first = True
         self.id = id if id else "chatcmpl-" + self.ident
-        head = {"id": self.id, "object": "chat.completion.chunk", "created": self.created,
-                "model": model if model else self.model}
-        encoded = dumps(head)
+        encoded = dumps({"id": self.id, "object": "chat.completion.chunk", "created": self.created, "model": model})
         self.head = b"data: " + encoded[:len(encoded) - 1] + b',"choices":['
         return 0
 
     cdef int _delta(self, bytes member) except -1:
-        if not self.started:
-            self.start("", "")
         self.out.append(self.head)
         if self.first:
             self.first = False
@@ -183,76 +253,32 @@ cdef class CompletionsWriter(Writer):
         self.out.append(b'},"finish_reason":null}]}\n\n')
         return 0
 
-    cdef int text(self, str delta) except -1:
-        if delta:
-            self._delta(b'"content":' + dumps(delta))
-        return 0
+    cdef int _say(self, Said kind, str delta) except -1:
+        self._ensure_started()
+        return self._delta(<bytes>members[<int>kind] + dumps(delta))
 
-    cdef int refusal(self, str delta) except -1:
-        if delta:
-            self._delta(b'"refusal":' + dumps(delta))
-        return 0
-
-    cdef int thinking(self, str delta) except -1:
-        if delta:
-            self._delta(b'"reasoning_content":' + dumps(delta))
-        return 0
-
-    cdef int signature(self, str delta) except -1:
-        if delta:
-            self._delta(b'"reasoning_signature":' + dumps(delta))
-        return 0
-
-    cdef int redacted(self, str data) except -1:
+    cdef int _redact(self, str data) except -1:
         return self._delta(b'"reasoning_content":"[REDACTED]"')
 
-    cdef bint tool(self, object key, str id, str name) except -1:
-        cdef Tool tool = self._new_tool(key, id, name)
-        if tool is None:
-            return False
-        self._delta(b'"tool_calls":' + dumps([{"index": tool.index, "id": tool.id, "type": "function",
-                                               "function": {"name": tool.name, "arguments": ""}}]))
-        return True
+    cdef int _open_tool(self, Tool tool) except -1:
+        return self._delta(b'"tool_calls":' + dumps([{"index": tool.index, "id": tool.id, "type": "function",
+                                                      "function": {"name": tool.name, "arguments": ""}}]))
 
-    cdef int arguments(self, object key, str delta) except -1:
-        cdef Tool tool = self.tools.get(key)
-        if tool is None or not delta:
-            return 0
-        tool.any = True
-        self._delta(b'"tool_calls":[{"index":%d,"function":{"arguments":' % tool.index + dumps(delta) + b"}}]")
-        return 0
+    cdef int _add_arguments(self, Tool tool, str delta) except -1:
+        return self._delta(b'"tool_calls":[{"index":%d,"function":{"arguments":' % tool.index + dumps(delta) + b"}}]")
 
-    cdef int close(self, object key) except -1:
-        cdef Tool tool = self.tools.get(key)
-        if tool is not None and not tool.closed:
-            tool.closed = True
-            if not tool.any:
-                self.arguments(key, "{}")
-        return 0
-
-    cdef int finish(self) except -1:
-        if self.finished:
-            return 0
-        if not self.started:
-            self.start("", "")
-        for key in list(self.tools):
-            self.close(key)
+    cdef int _end(self, str stop) except -1:
         self.out.append(self.head)
         self.out.append(b'{"index":0,"delta":{"role":"assistant","content":""}' if self.first else
                         b'{"index":0,"delta":{}')
-        self.out.append(b',"finish_reason":"' + write_stop("completions", self._ended()).encode() + b'"}]}\n\n')
+        self.out.append(b',"finish_reason":"' + write_stop("completions", stop).encode() + b'"}]}\n\n')
         if self.include_usage and self.usage is not None:
             self.out.append(self.head)
             self.out.append(b'],"usage":' + dumps(completions_usage_of(self.usage)) + b"}\n\n")
         self.out.append(b"data: [DONE]\n\n")
-        self.finished = True
         return 0
 
-    cdef int fault(self, str kind, str message) except -1:
-        if self.finished:
-            return 0
-        self.finished = True
-        self.fault_message = message
+    cdef int _tell_fault(self, str kind, str message) except -1:
         error = {"error": {"message": message, "type": kind, "param": None, "code": None}}
         self.out.append(b"data: " + dumps(error) + b"\n\n")
         return 0

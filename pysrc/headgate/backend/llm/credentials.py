@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from headgate import __version__
 from headgate.ir.model import LlmProvider
 from headgate.ir.policy.backend_auth import BackendAuth, Passthrough
 from headgate.ir.policy.token_exchange import CrossAppAccess, TokenExchange
@@ -14,6 +15,11 @@ from headgate_engine.steps.provider import ProviderStep
 # Where clients of any vendor put their keys. They are the gateway's business, not the provider's, once it has its own.
 CLIENT_KEYS: Final = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 ANTHROPIC_VERSION: Final = (("anthropic-version", "2023-06-01"),)
+# Of the vendor's own clients. Copilot refuses requests of unknown editors.
+COPILOT_FIELDS: Final = (
+    ("editor-version", f"headgate/{__version__}"), ("x-github-api-version", "2025-10-01"), ("x-initiator", "agent"),
+    ("x-interaction-type", "conversation-agent"), ("openai-intent", "conversation-agent"),
+)  # fmt: skip
 # What a browser adds makes Anthropic refuse.
 BROWSER_FIELDS: Final = (
     "origin", "access-control-request-method", "access-control-request-headers",
@@ -45,6 +51,8 @@ def after_auth(provider: LlmProvider) -> list[Step]:
         ]
     if provider.family == "gemini":
         return [ProviderStep("x-goog-api-key", starting="AIza", formats=("gemini", "gemini_count_tokens"))]
+    if provider.family == "copilot":
+        return [ProviderStep(missing=COPILOT_FIELDS)]
     if provider.azure is not None and provider.azure.kind == "foundry":
         return [ProviderStep(missing=ANTHROPIC_VERSION)]      # its Claude models want it, the others do not mind
     if any(one.type == "messages" for one in provider.formats):

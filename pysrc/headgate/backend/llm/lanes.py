@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 
-from headgate.backend.llm import vertex
+from headgate.backend.llm import copilot, vertex
 from headgate.backend.llm.caching import CLIENTS as CACHING_CLIENTS
 from headgate.backend.llm.translation import Translation
 from headgate.dialect.llm import pairs
@@ -142,9 +143,12 @@ def _add_translated(
 
 
 def lanes_of(
-    provider: LlmProvider, caching: PromptCaching | None = None
+    provider: LlmProvider, caching: PromptCaching | None = None, tags: copilot.Tags = MappingProxyType({})
 ) -> tuple[dict[str, Lanes], Callable[[str], str] | None]:
-    """Return the lanes by family of the model, and what tells the family; None when there is only one, `""`."""
+    """Return the lanes by family of the model, and what tells the family; None when there is only one, `""`.
+
+    tags: of Copilot's models in the catalog.
+    """
     if provider.azure is not None:
         return _azure(provider, provider.azure)
     if provider.bedrock is not None:
@@ -156,11 +160,41 @@ def lanes_of(
         client, suffix = FORMATS[one.type]
         lanes[client] = native(client, _path(provider, client, suffix, one.path), _moderated(provider, client))
     own = {FORMATS[one.type][0]: one.path for one in provider.formats}
-    _add_translated(provider, lanes, lambda upstream: _translated_path(provider, upstream, own[upstream]))
     opaque = _below_prefix(provider) if provider.path_override is None else _fixed(provider.path_override)
     for client in OPAQUE:
         lanes[client] = native(client, opaque)
+
+    def path_of(upstream: str) -> LanePath:
+        return _translated_path(provider, upstream, own[upstream])
+
+    if provider.family == "copilot":
+        return _copilot(provider, lanes, path_of, tags)
+    _add_translated(provider, lanes, path_of)
     return {"": lanes}, None
+
+
+def _copilot(
+    provider: LlmProvider, spoken: Lanes, path_of: Callable[[str], LanePath], tags: copilot.Tags
+) -> tuple[dict[str, Lanes], Callable[[str], str]]:
+    """Return the lanes by what a model is asked in. spoken: those of all formats."""
+    known, family = copilot.families(tags)
+    found: dict[str, Lanes] = {}
+    for one in known:
+        formats, claude = one
+        lanes = {client: lane for client, lane in spoken.items() if client not in CANDIDATES or client in formats}
+        if claude and "completions" in lanes:
+            lanes["completions"] = native("completions", _path(provider, "completions", SUFFIXES["completions"], None))
+            lanes["completions"].exclusive = True
+        # Its replies lack members that clients of the format rely on.
+        embeddings = _path(provider, "embeddings", SUFFIXES["embeddings"], None)
+        completed = translated(provider, "embeddings", "copilot_embeddings", embeddings)
+        assert completed is not None
+        lanes["embeddings"] = completed
+        # What Claude is asked in for others is its own format.
+        less = {client: lane for client, lane in lanes.items() if "messages" not in formats or client != "completions"}
+        _add_translated(provider, less, path_of)
+        found[copilot.name_of(one)] = {**less, **lanes}
+    return found, family
 
 
 def _fixed(path: str) -> LanePath:

@@ -9,7 +9,7 @@ from typing import Any
 
 from headgate.backend.llm.caching import add_cache_points
 from headgate.dialect.llm import pairs
-from headgate.dialect.llm.contract import Asked, Options, Untranslatable, UpstreamGarbage
+from headgate.dialect.llm.contract import Asked, Headers, Options, Untranslatable, UpstreamGarbage
 from headgate.dialect.llm.pairs import Converter, StreamConverter
 from headgate.ir.model import PromptCaching
 from headgate_engine.context.headers import MessageHead
@@ -56,7 +56,9 @@ class Translation:
             told: Any = load_json(body)
         except Garbage as error:
             return self._refused(f"the body is {error}")
-        betas = ",".join(value for name, value in head.items() if name == "anthropic-beta")
+        betas = ""
+        if head.get("anthropic-beta") is not None:
+            betas = ",".join(value for name, value in head.items() if name == "anthropic-beta")
         options = Options(
             model=call.model if self.spell is None else self.spell(call.model),
             vendor=self.vendor,
@@ -91,7 +93,7 @@ class Translation:
         return Reply(400, refused, JSON_HEAD, "InvalidRequest")
 
     def reply(
-        self, body: bytes, asked: Asked, headers: dict[str, str]
+        self, body: bytes, asked: Asked, headers: Headers
     ) -> tuple[int, bytes, Counts | None, str | None]:
         """Return status and body of a whole 2xx reply for the client, the tokens, and the model that answered."""
         asked.response_headers = headers
@@ -116,7 +118,7 @@ class Translation:
         text = f"failed to process LLM response: {message}"
         return 502, pairs.gateway_error(self.pair.client, 502, "upstream_error", text)
 
-    def stream(self, asked: Asked, headers: dict[str, str]) -> StreamConverter:
+    def stream(self, asked: Asked, headers: Headers) -> StreamConverter:
         """Return what translates the reply's stream."""
         asked.response_headers = headers
         return self.pair.stream(asked)

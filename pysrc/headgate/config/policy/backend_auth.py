@@ -13,6 +13,7 @@ from headgate.crypto.signing import signing_key
 from headgate.document.secret import REDACTED
 from headgate.errors import Problem
 from headgate.ir.policy.backend_auth import BackendAuth, JwtSign, MainAuth, Passthrough
+from headgate.ir.policy.cloud_auth import CopilotAuth
 from headgate.ir.policy.key_auth import BEARER, KeyAuth
 from headgate.ir.policy.location import Location
 from headgate.ir.policy.token_exchange import CrossAppAccess, TokenExchange
@@ -30,10 +31,12 @@ def bearer(key: SecretRef) -> KeyAuth:
     return KeyAuth(key=key, location=BARE if _SCHEME.match(key.secret.reveal()) else BEARER)
 
 
-def parse(context: Context, record: Record | None) -> BackendAuth | None:
+def parse(context: Context, record: Record | str | None) -> BackendAuth | None:
     """Return the credentials of `backendAuth`, None when there are none."""
     if record is None:
         return None
+    if not isinstance(record, Record):
+        return BackendAuth(main=CopilotAuth())        # the only kind that is a word
     main: MainAuth | None = None
     if record.get("key") is not None:
         main = _key(context, record)
@@ -100,10 +103,12 @@ def _sign(context: Context, record: Record) -> JwtSign | None:
     )
 
 
-def dump(auth: BackendAuth) -> dict[str, Any]:
+def dump(auth: BackendAuth) -> dict[str, Any] | str:
     """Return the form of the configuration dump."""
     found: dict[str, Any] = {}
     main = auth.main
+    if isinstance(main, CopilotAuth):
+        return "copilot"        # as a word, it stands alone
     if isinstance(main, KeyAuth):
         found["key"] = {"value": REDACTED, "location": location.dump(main.location)}
     elif isinstance(main, Passthrough):

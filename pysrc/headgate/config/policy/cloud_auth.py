@@ -148,6 +148,7 @@ def dump(auth: CloudAuth) -> dict[str, Any]:
         if auth.credential is not None:
             found["credential"] = REDACTED
         return {"gcp": found}
+    assert isinstance(auth, AzureAuth)        # the other one is a word, and told above
     return {"azure": _shown_azure(auth)}
 
 

@@ -274,7 +274,7 @@ def _content_safety(context: Context, record: Record, phase: Phase) -> ContentSa
     service = _with_cloud(context, record, service, AzureAuth())
     policies = record.get("policies")
     auth = policies.get("backendAuth") if policies is not None else None
-    key = auth.get("key") if auth is not None else None
+    key = auth.get("key") if isinstance(auth, Record) else None
     if key is not None and service.keys and not (isinstance(key, Record) and key.get("location") is not None):
         # A key that says nothing about its place goes where Azure looks for one. The main key is the last.
         service = replace(service, keys=(*service.keys[:-1], replace(service.keys[-1], location=AZURE_KEY)))

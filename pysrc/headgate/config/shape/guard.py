@@ -29,7 +29,6 @@ from headgate.config.shape.vocabulary import (
     Object,
     Scalar,
     Union,
-    later,
     maybe,
     optional,
     required,
@@ -326,7 +325,7 @@ PROVIDER_KINDS: Final = {
             },
         )
     ),
-    "copilot": later(optional(_model("CopilotProvider"))),
+    "copilot": optional(_model("CopilotProvider")),
     "custom": optional(CUSTOM_PROVIDER),
 }
 AI_PROVIDER: Final = Object("AiProvider", PROVIDER_KINDS, tuple(PROVIDER_KINDS))

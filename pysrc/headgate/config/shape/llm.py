@@ -51,11 +51,10 @@ PRESETS: Final = (
     "openrouter", "togetherai", "xai", "fireworks",
 )  # fmt: skip
 HOSTED: Final = ("gemini", "vertex", "anthropic", "bedrock", "azure", "copilot")
-LATER_HOSTED: Final = ("copilot",)
 PROVIDER: Final = Union(
     "ModelProvider",
     (
-        Choice("ProviderName", ("openai", *HOSTED, *PRESETS), LATER_HOSTED, {"openAI": "openai"}),
+        Choice("ProviderName", ("openai", *HOSTED, *PRESETS), (), {"openAI": "openai"}),
         Object(
             "ProviderObject",
             {"reference": optional(STRING), "custom": optional(CUSTOM_PROVIDER)},

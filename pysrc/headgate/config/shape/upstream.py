@@ -342,7 +342,7 @@ AUTH_KINDS: Final = (
 BACKEND_AUTH: Final = Union(
     "BackendAuth",
     (
-        Choice("CopilotAuth", ("copilot",), later=("copilot",)),
+        Choice("CopilotAuth", ("copilot",)),
         Object(
             "BackendAuthKinds",
             {

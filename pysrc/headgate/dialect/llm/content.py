@@ -7,7 +7,8 @@ import re
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from headgate.dialect.llm.contract import Json, Untranslatable
+from headgate.dialect.llm import fields
+from headgate.dialect.llm.contract import Asked, Json, Untranslatable
 from headgate_engine.llm.translate.readers import Garbage, load_json
 from headgate_engine.llm.translate.writers import dump_json
 
@@ -84,6 +85,16 @@ def model_of(body: Json, model: str | None) -> str:
     if not isinstance(found, str) or not found:
         raise Untranslatable("model", "not specified")
     return found
+
+
+def asked_of_completions(body: Json, out: Json, model: str, dropped: list[str]) -> Asked:
+    """Return the request `out` for a provider of chat completions; it streams, with its usage, if the client's does."""
+    stream = bool(fields.flag(body, "stream"))
+    if stream:
+        out["stream"] = True
+        out["stream_options"] = {"include_usage": True}
+    requested = str(body.get("model") or model)
+    return Asked(body=out, stream=stream, model=model, requested=requested, dropped=tuple(dropped))
 
 
 def model_segment(model: str) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
+import random
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from headgate.errors import GatewayError, Source
 
@@ -32,6 +31,7 @@ class Format(StrEnum):
 
     CONVERSE = "converse"
     BEDROCK_EMBEDDINGS = "bedrock_embeddings"
+    COPILOT_EMBEDDINGS = "copilot_embeddings"
     VERTEX_EMBEDDINGS = "vertex_embeddings"
     BEDROCK_RERANK = "bedrock_rerank"
     VERTEX_RERANK = "vertex_rerank"
@@ -87,6 +87,19 @@ class Options:
     anthropic_version: str | None = None
 
 
+class Headers(Protocol):
+    """Header fields by name: a dict with names in lower case, or a head."""
+
+    def get(self, name: str, /) -> str | None: ...
+
+
+def new_ident() -> str:
+    """Return 24 hex digits. They name what a provider left without a name, and keep nothing secret: no call of the
+    system's generator (7 us) is due for them.
+    """
+    return f"{random.getrandbits(96):024x}"
+
+
 @dataclass(slots=True, kw_only=True)
 class Asked:
     """A translated request, and what its reply must be told with.
@@ -96,7 +109,7 @@ class Asked:
     model's path) and with `/` for Bedrock (the whole path); empty otherwise. dropped: fields of this request that were
     left out. names: tool names as the provider knows them to those of the client. include_usage: the client of a
     completions stream asked for the usage chunk. response_headers: set by the caller before reply() when the reply's
-    head has something to say (`x-amzn-bedrock-input-token-count`); names in lower case. echo: what a reply repeats of
+    head has something to say (`x-amzn-bedrock-input-token-count`). echo: what a reply repeats of
     the request. created: Unix time, ident: hex digits, for replies that the provider gives neither.
     """
 
@@ -110,5 +123,5 @@ class Asked:
     include_usage: bool = False
     echo: Json = field(default_factory=dict)
     created: int = field(default_factory=lambda: int(time.time()))
-    ident: str = field(default_factory=lambda: secrets.token_hex(12))
-    response_headers: Mapping[str, str] = field(default_factory=dict)
+    ident: str = field(default_factory=new_ident)
+    response_headers: Headers = field(default_factory=dict[str, str])

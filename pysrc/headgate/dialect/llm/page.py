@@ -19,6 +19,7 @@ NAMES = {
     "converse": "Bedrock Converse",
     "bedrock_embeddings": "Bedrock embedding models",
     "vertex_embeddings": "Vertex AI embeddings",
+    "copilot_embeddings": "Copilot embeddings",
     "bedrock_rerank": "Bedrock rerank",
     "vertex_rerank": "Vertex AI ranking",
     "bedrock_count_tokens": "Bedrock token counting",

@@ -114,6 +114,8 @@ _ALL = (
           chains.MESSAGES_TO_GEMINI_DROPS),
     Converter("embeddings", "bedrock_embeddings", embeddings.BEDROCK_DROPS, Framing.SSE, embeddings.bedrock_request,
               embeddings.bedrock_reply, embeddings.BEDROCK_CARRIED),
+    Converter("embeddings", "copilot_embeddings", embeddings.COPILOT_DROPS, Framing.SSE, embeddings.copilot_request,
+              embeddings.copilot_reply),
     Converter("embeddings", "vertex_embeddings", embeddings.VERTEX_DROPS, Framing.SSE, embeddings.vertex_request,
               embeddings.vertex_reply, embeddings.VERTEX_CARRIED),
     Converter("rerank", "bedrock_rerank", rerank.BEDROCK_DROPS, Framing.SSE, rerank.bedrock_request,

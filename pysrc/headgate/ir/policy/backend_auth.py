@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headgate.ir.policy.cloud_auth import AwsAuth, AzureAuth, GcpAuth
+from headgate.ir.policy.cloud_auth import CloudAuth
 from headgate.ir.policy.key_auth import BEARER, KeyAuth
 from headgate.ir.policy.location import Location
 from headgate.ir.policy.token_exchange import CrossAppAccess, TokenExchange
@@ -30,7 +30,7 @@ class JwtSign:
     location: Location = BEARER
 
 
-MainAuth = KeyAuth | Passthrough | JwtSign | AwsAuth | GcpAuth | AzureAuth | TokenExchange | CrossAppAccess
+MainAuth = KeyAuth | Passthrough | JwtSign | CloudAuth | TokenExchange | CrossAppAccess
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,6 +85,11 @@ class AzureAuth:
     scope: str | None = None
 
 
-CloudAuth = AwsAuth | GcpAuth | AzureAuth
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopilotAuth:
+    """A token that GitHub gives for that of the developer whom the environment names."""
+
+
+CloudAuth = AwsAuth | GcpAuth | AzureAuth | CopilotAuth
 # Where tokens of clouds go.
 BEARER = Location()

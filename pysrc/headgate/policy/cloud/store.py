@@ -7,10 +7,11 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Final
 
-from headgate.ir.policy.cloud_auth import AwsAuth, AwsRole, AzureAuth, CloudAuth, GcpAuth
+from headgate.ir.policy.cloud_auth import AwsAuth, AwsRole, AzureAuth, CloudAuth, CopilotAuth, GcpAuth
 from headgate.policy.cloud.aws import Ambient, Given, Role, role_form
 from headgate.policy.cloud.azure import Entra
 from headgate.policy.cloud.calls import Calls
+from headgate.policy.cloud.copilot import Copilot
 from headgate.policy.cloud.gcp import Google
 from headgate.policy.cloud.keeper import Fetch, Keeper
 
@@ -47,6 +48,8 @@ class CredentialStore:
                 return self._get(auth, "Google", lambda: Google(auth, self.calls))
             case AzureAuth():
                 return self._get(auth, "Azure", lambda: Entra(auth, self.calls))
+            case CopilotAuth():
+                return self._get(auth, "Copilot", lambda: Copilot(self.calls))
 
     def _aws(self, auth: AwsAuth) -> Keeper:
         role = auth.role

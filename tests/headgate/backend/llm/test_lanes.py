@@ -36,8 +36,37 @@ def test_what_each_client_s_format_becomes(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROVIDERS)
 def test_every_provider_passes_what_nobody_reads(name: str) -> None:
-    lanes, _ = lanes_of(provider(name))
-    assert {"detect", "passthrough"} <= lanes[""].keys()
+    families, _ = lanes_of(provider(name))
+    assert all({"detect", "passthrough"} <= lanes.keys() for lanes in families.values())
+
+
+# Client format -> what Copilot is asked in, by model (`llm.md` 2.4).
+COPILOT = {
+    "claude-opus-4.5": {"completions": "completions", "messages": "messages", "responses": "messages"},
+    "grok-4": {"messages": "responses", "responses": "responses"},
+    "mai-1": {"messages": "responses", "responses": "responses"},
+    "gemini-3-pro": {"completions": "completions", "messages": "completions", "responses": "completions"},
+    "gpt-4.1": {"completions": "completions", "messages": "completions", "responses": "completions"},
+    "gpt-5.4": {"completions": "completions", "messages": "completions", "responses": "responses"},
+    "gpt-5-mini": {"completions": "completions", "messages": "completions", "responses": "responses"},
+    "gpt-5.1-codex": {"messages": "responses", "responses": "responses"},
+    "o9": {"completions": "completions", "messages": "completions", "responses": "completions"},
+    "tagged": {"completions": "messages", "messages": "messages", "responses": "responses"},
+}
+CHATS = ("completions", "messages", "responses")
+
+
+@pytest.mark.parametrize("model", COPILOT)
+def test_what_copilot_is_asked_in_depends_on_the_model(model: str) -> None:
+    tags = {"tagged": ["anthropic_messages", "openai_responses", "unknown"]}
+    families, family = lanes_of(provider("copilot"), tags=tags)
+    assert family is not None
+    lanes = families[family(model)]
+    assert {client: lanes[client].upstream for client in CHATS if client in lanes} == COPILOT[model]
+    assert (lanes["embeddings"].upstream, lanes["rerank"].upstream) == ("copilot_embeddings", "rerank")
+    assert "count_tokens" not in lanes
+    # Claude's input counts no cache, whatever it is asked in.
+    assert lanes["completions"].exclusive is model.startswith("claude-") if "completions" in lanes else True
 
 
 def test_a_custom_provider_takes_what_it_declares() -> None:

@@ -1,4 +1,4 @@
-"""`backendAuth.aws`, `.gcp` and `.azure` from the file to the IR and the dump."""
+"""`backendAuth.aws`, `.gcp`, `.azure` and `copilot` from the file to the IR and the dump."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headgate.ir.policy.cloud_auth import AwsAuth, AzureAuth, GcpAuth
 
 HEAD = "gateways: {default: {port: 1}}\nroutes:\n- backends: [{host: 'h:1', policies: {backendAuth: "
 ROLE = "arn:aws:iam::123456789012:role/a/b"
-SHOWN: tuple[tuple[str, dict[str, Any]], ...] = (
+SHOWN: tuple[tuple[str, dict[str, Any] | str], ...] = (
     ("{aws: {accessKeyId: CANARY, secretAccessKey: CANARY, sessionToken: CANARY, region: eu-west-1, serviceName: s3}}",
      {"aws": {"accessKeyId": "<redacted>", "secretAccessKey": "<redacted>", "region": "eu-west-1", "serviceName": "s3"}}),
     ("{aws: {}}", {"aws": {}}),
@@ -23,6 +23,8 @@ SHOWN: tuple[tuple[str, dict[str, Any]], ...] = (
                              "tags": [{"key": "a", "value": "b"}, {"key": "c", "expression": "request.path"}]}}}),
     (f"{{aws: {{assumeRole: {{roleArn: '{ROLE}', sessionName: {{expression: request.path}}}}}}}}",
      {"aws": {"assumeRole": {"roleArn": ROLE, "sessionName": {"expression": "request.path"}}}}),
+    ("copilot", "copilot"),
+    ("Copilot", "copilot"),
     ("{gcp: {}}", {"gcp": {"type": "accessToken"}}),
     ("{gcp: {type: idToken, audience: x, credential: '{\"type\": \"service_account\", \"private_key\": \"CANARY\"}'}}",
      {"gcp": {"type": "idToken", "audience": "x", "credential": "<redacted>"}}),

@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Awaitable, Coroutine, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeVar, assert_never
 
 import re2
@@ -50,6 +51,7 @@ from headgate.policy.environment import Environment
 from headgate.telemetry.metrics import series_key
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.expr.program import Program
+from headgate_engine.guard.stream import REALTIME
 from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.segment import SegmentFull
 
@@ -192,13 +194,15 @@ class GuardCall:
     def tunnel(self, tunnel: Tunnel) -> GuardedTunnel | None:
         """Return what reads a realtime conversation, None when it passes as it is."""
         guards = self.guards
-        if not guards.source.streaming or not (guards.entries["request"] or guards.stream_judges):
+        masks = guards.stream_scanner
+        if not guards.source.streaming or not (guards.entries["request"] or guards.stream_judges or masks):
             return None
 
-        def said(text: str) -> Refused | Awaitable[Refused | None] | None:
-            body = json.dumps({"messages": [{"role": "user", "content": text}]}, ensure_ascii=False).encode()
-            work = self._said(body)
+        def said(event: bytes) -> Refused | bytes | Awaitable[Refused | bytes | None] | None:
+            work = self._said(event)
             return work if guards.asks["request"] else finished(work)
+
+        sizes = (guards.source.window, guards.source.overlap)
 
         def window(texts: list[bytes]) -> Refused | Awaitable[Refused | None] | None:
             work = self._window(texts, [])
@@ -213,16 +217,20 @@ class GuardCall:
                 spawn=guards.spawn,
                 size=guards.source.window,
                 overlap=guards.source.overlap,
+                masker=None if masks is None else partial(machine, REALTIME, False, masks, sizes),
+                masked=self._masked_stream,
             ),
         )
 
-    async def _said(self, body: bytes) -> Refused | None:
-        """Judge what a user says in a conversation; masks let it pass."""
+    async def _said(self, event: bytes) -> Refused | bytes | None:
+        """Judge what a user says in a conversation; bytes: the event with its masks, where those apply."""
         self.verdicts = Verdicts()        # each thing said is another question
-        found = await self._run("request", body, "completions", [])
+        found = await self._run("request", event, REALTIME, [])
         if found is CANNOT_TELL:
             return Refused(Reply(503, FAILED.encode(), (), REASON))
-        return Refused(found) if isinstance(found, Reply) else None
+        if isinstance(found, Reply):
+            return Refused(found)
+        return found if self.guards.source.stream_masks and found is not event else None
 
     # -- the loop ------------------------------------------------------------------------------------------------------
     async def _run(self, phase: Phase, body: bytes, form: str, forwarded: Pairs) -> Outcome:

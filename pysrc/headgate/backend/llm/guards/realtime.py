@@ -1,7 +1,7 @@
 """Realtime conversations through guards. Reference: `llm.md` 4.9.
 
-Text that a user sends is judged before it goes on; text that a model says waits in windows, as on streams. Audio,
-transcripts and everything else pass at once.
+Text that a user sends is judged before it goes on; text that a model says waits in windows, as on streams. Masks let
+pass what they match, or, with `masks: Apply`, take its place. Audio, transcripts and everything else pass at once.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from headgate.backend.llm.guards.contract import Refused
-from headgate_engine.websocket.frames import TEXT, FrameError, FrameReader, frame
+from headgate.dialect.llm.transcript.edit import Changes
+from headgate.dialect.llm.transcript.table import request_texts
+from headgate_engine.guard.stream import StreamGuard
+from headgate_engine.websocket.frames import CLOSE, TEXT, FrameError, FrameReader, frame
 
 LIMIT: Final = 2 * 1024 * 1024
-ITEM: Final = "conversation.item.create"
 DELTAS: Final = ("response.output_text.delta", "response.text.delta")
 ENDS: Final = ("response.output_text.done", "response.text.done")
 # What repeats a refused text whole.
@@ -25,11 +27,14 @@ REPEATS: Final = (
     *DELTAS, *ENDS, "response.content_part.done", "response.output_item.done", "conversation.item.done",
     "conversation.item.created", "conversation.item.added",
 )  # fmt: skip
+ITEM: Final = "conversation.item.create"
 OVER: Final = "response.done"
 CANCEL: Final = b'{"type":"response.cancel"}'
 UNREADABLE: Final = "the frames of a guarded conversation cannot be read"
 Json = dict[str, Any]
 Verdict = Refused | None
+# What becomes of an event of a user: it may go on, it may go on like this, or it may not.
+Said = Refused | bytes | None
 
 
 class Tunnel(Protocol):
@@ -47,26 +52,29 @@ class Tunnel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Judges:
-    """Who judges. `said(text)`: what a user says, None without such guards; `window(texts)`: what a model says.
+    """Who judges. `said(event)`: what a user says, None without such guards; `window(texts)`: what a model says.
 
     `message`: what the client is told; `spawn(name, coroutine)`: runs what has to wait. Windows in bytes of text.
+    `masker`: makes what masks the texts of a model, None: nothing does; `masked()` is called when it first did.
     """
 
-    said: Callable[[str], Verdict | Awaitable[Verdict]] | None
+    said: Callable[[bytes], Said | Awaitable[Said]] | None
     window: Callable[[list[bytes]], Verdict | Awaitable[Verdict]] | None
     message: Callable[[Refused], str]
     spawn: Callable[[str, Coroutine[Any, Any, None]], Any]
     size: int
     overlap: int
+    masker: Callable[[], StreamGuard] | None = None
+    masked: Callable[[], None] = lambda: None
 
 
 @dataclass(slots=True)
 class _Text:
-    """A text that the model is saying: what was let go of it, and the frames that wait with what they add."""
+    """A text that the model is saying: what was let go of it, and the events that wait, each behind its frames."""
 
     tail: bytes = b""
     new: bytearray = field(default_factory=bytearray)
-    frames: list[bytes] = field(default_factory=list)
+    events: list[tuple[bytes, bytes]] = field(default_factory=list)
 
 
 class GuardedTunnel:
@@ -80,6 +88,8 @@ class GuardedTunnel:
         self._tasks: dict[bool, Any] = {}
         self._texts: dict[tuple[str, int], _Text] = {}
         self._blocked = False
+        self._told = False        # that something was masked
+        self._masker = judges.masker and judges.masker()
 
     def from_client(self, data: bytes) -> None:
         """Take bytes of the client."""
@@ -109,6 +119,9 @@ class GuardedTunnel:
         while queue:
             opcode, said, raw = queue.popleft()
             if opcode != TEXT:
+                if opcode == CLOSE and not client and self._masker is not None:
+                    self._masker.end()
+                    self._take_masked(self._masker)
                 self._send(client, raw)
                 continue
             found = self._event(client, said, raw)
@@ -144,28 +157,38 @@ class GuardedTunnel:
         if not isinstance(told, dict):
             self._send(client, raw)
             return None
-        return self._from_user(told, raw) if client else self._from_model(told, raw)
-
-    # -- what a user says ----------------------------------------------------------------------------------------------
-    def _from_user(self, told: Json, raw: bytes) -> Awaitable[None] | None:
-        text = user_text(told)
-        if self._judges.said is None or not text:
+        if not client:
+            return self._from_model(told, said, raw)
+        if self._judges.said is None or told.get("type") != ITEM:
             self._send(True, raw)
             return None
-        found = self._judges.said(text)
+        try:
+            return self._from_user(said, raw)
+        except ValueError as error:
+            # Python reads JSON that is none to others, or is nested past all measure.
+            self._tunnel.tunnel_end(f"{UNREADABLE}: {error}")
+            return None
+
+    # -- what a user says ----------------------------------------------------------------------------------------------
+    def _from_user(self, said: bytes, raw: bytes) -> Awaitable[None] | None:
+        event = user_event(said)
+        if event is None or self._judges.said is None:
+            self._send(True, raw)
+            return None
+        found = self._judges.said(event)
         if isinstance(found, Awaitable):
             return self._user_later(found, raw)
         self._user_judged(found, raw)
         return None
 
-    async def _user_later(self, found: Awaitable[Verdict], raw: bytes) -> None:
+    async def _user_later(self, found: Awaitable[Said], raw: bytes) -> None:
         self._user_judged(await found, raw)
 
-    def _user_judged(self, found: Verdict, raw: bytes) -> None:
-        if found is None:
-            self._send(True, raw)
-        else:
+    def _user_judged(self, found: Said, raw: bytes) -> None:
+        if isinstance(found, Refused):
             self._tunnel.tunnel_send(b"", self._error(found))
+        else:
+            self._send(True, raw if found is None else frame(found, mask=os.urandom(4)))
 
     def _error(self, refused: Refused) -> bytes:
         message = self._judges.message(refused)
@@ -173,19 +196,19 @@ class GuardedTunnel:
         return _told({"type": "error", "error": error})
 
     # -- what a model says ---------------------------------------------------------------------------------------------
-    def _from_model(self, told: Json, raw: bytes) -> Awaitable[None] | None:
+    def _from_model(self, told: Json, said: bytes, raw: bytes) -> Awaitable[None] | None:
         kind = told.get("type")
         if self._blocked:
             self._after_block(kind, told, raw)
             return None
         if self._judges.window is not None and kind == OVER:
-            return self._close(raw)
+            return self._close((raw, said))
         if self._judges.window is None or (kind not in DELTAS and kind not in ENDS):
-            self._send(False, raw)
+            self._let_go([(raw, said)])
             return None
         key = (str(told.get("item_id")), told.get("content_index") or 0)
         text = self._texts.setdefault(key, _Text())
-        text.frames.append(raw)
+        text.events.append((raw, said))
         if kind in ENDS:
             # A model that says all at once sends no delta before.
             if not text.tail and not text.new:
@@ -195,15 +218,15 @@ class GuardedTunnel:
         text.new += str(told.get("delta") or "").encode()
         return self._judge(text) if len(text.new) >= self._judges.size else None
 
-    def _close(self, raw: bytes) -> Awaitable[None] | None:
+    def _close(self, event: tuple[bytes, bytes]) -> Awaitable[None] | None:
         """The response is over: what still waits is judged as one text, in front of its last event."""
-        texts = [text for text in self._texts.values() if text.frames]
+        texts = [text for text in self._texts.values() if text.events]
         self._texts.clear()
         last = _Text()
         for text in texts:
             last.new += text.tail + text.new
-            last.frames += text.frames
-        last.frames.append(raw)
+            last.events += text.events
+        last.events.append(event)
         return self._judge(last)
 
     def _judge(self, text: _Text) -> Awaitable[None] | None:
@@ -222,14 +245,32 @@ class GuardedTunnel:
 
     def _judged(self, found: Verdict, text: _Text) -> None:
         if found is None:
-            self._send(False, b"".join(text.frames))
+            self._let_go(text.events)
             text.tail = whole_letters((text.tail + bytes(text.new))[-self._judges.overlap :])
             text.new.clear()
-            text.frames.clear()
+            text.events.clear()
             return
         self._blocked = True
         self._texts.clear()
+        self._masker = self._judges.masker and self._judges.masker()        # what waits in it is of the refused text
         self._tunnel.tunnel_send(frame(CANCEL, mask=os.urandom(4)), self._error(found))
+
+    def _let_go(self, events: list[tuple[bytes, bytes]]) -> None:
+        """Hand events to the masks, or to the client."""
+        if self._masker is None:
+            self._send(False, b"".join(raw for raw, _ in events))
+            return
+        for raw, said in events:
+            self._masker.message(raw, said)
+        self._take_masked(self._masker)
+
+    def _take_masked(self, masker: StreamGuard) -> None:
+        if masker.masks and not self._told:
+            self._told = True
+            self._judges.masked()
+        found = masker.take()
+        if found:
+            self._send(False, found)
 
     def _after_block(self, kind: Any, told: Json, raw: bytes) -> None:
         """Nothing of a refused response's text passes; with its end the next response is a new one."""
@@ -248,16 +289,24 @@ def _told(event: Json) -> bytes:
     return frame(json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def user_text(told: Json) -> str:
-    """Return what a client's event has a user say; empty for all others."""
-    item = told.get("item")
-    if told.get("type") != ITEM or not isinstance(item, dict):
-        return ""
-    content = item.get("content")
-    if item.get("type", "message") != "message" or item.get("role") != "user" or not isinstance(content, list):
-        return ""
-    texts = (part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "input_text")
-    return " ".join(text for text in texts if isinstance(text, str)).strip()
+def user_event(event: bytes) -> bytes | None:
+    """Return a client's event with what it has a user say trimmed (reference); None when that is nothing.
+
+    ValueError when the event is no JSON object.
+    """
+    runs = request_texts(event, "realtime").runs
+    changes = Changes(event)
+    said = False
+    for run in runs:
+        text = run.text(event)
+        start, stop = len(text) - len(text.lstrip()), len(text.rstrip())
+        said = said or stop > start
+        edits = [edit for edit in ((0, start, b""), (max(start, stop), len(text), b"")) if edit[0] < edit[1]]
+        if edits and stop > start:
+            changes.text(run.pieces, run.joiner, edits)
+    if not said:
+        return None
+    return changes.done() if changes else event
 
 
 def whole_letters(text: bytes) -> bytes:

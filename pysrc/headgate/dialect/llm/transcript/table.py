@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from headgate.dialect.llm.transcript import completions, gemini, messages, plain, responses
+from headgate.dialect.llm.transcript import completions, gemini, messages, plain, realtime, responses
 from headgate.dialect.llm.transcript.contract import Builder, Transcript
 from headgate_engine.guard.spans import check
 
@@ -30,6 +30,8 @@ FORMATS: Final = {
     "gemini_count_tokens": Readers(gemini.request, plain.nothing),
     "embeddings": Readers(plain.embeddings, plain.nothing),
     "rerank": Readers(plain.rerank, plain.nothing),
+    # One event at a time, of those that clients send.
+    "realtime": Readers(realtime.request, plain.nothing),
 }
 GUARDED: Final = frozenset(name for name, row in FORMATS.items() if row.guarded)
 

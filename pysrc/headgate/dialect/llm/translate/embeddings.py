@@ -22,6 +22,7 @@ BEDROCK_DROPS = (
     "Titan and Nova: more than one input is refused; Cohere: `normalize`",
     "inputs of token numbers are refused",
 )
+COPILOT_DROPS = ("nothing: all fields go on, a text alone as an array of one, and replies get the members they lack",)
 VERTEX_DROPS = ("`user` and every other field that is not carried", "inputs of token numbers are refused")
 
 
@@ -109,7 +110,7 @@ def bedrock_reply(body: Json, asked: Asked) -> Json:
 
 
 def _header_count(asked: Asked) -> int:
-    told = asked.response_headers.get(TOKENS_HEADER, "")
+    told = asked.response_headers.get(TOKENS_HEADER) or ""
     return int(told) if told.isascii() and told.isdigit() and len(told) < 16 else 0
 
 
@@ -164,3 +165,22 @@ def vertex_reply(body: Json, asked: Asked) -> Json:
         if isinstance(count, int | float) and 0 <= count < 1 << 50:
             tokens += int(count)
     return _listed(vectors, tokens, asked)
+
+
+def copilot_request(body: Json, options: Options) -> Asked:
+    """Return the request as it is, but that the provider takes no text alone."""
+    model = content.model_of(body, options.model)
+    given = body.get("input")
+    out: Json = {**body, "model": model, "input": [given] if isinstance(given, str) else given}
+    if given is None:
+        raise Untranslatable("input", "is missing")
+    return Asked(body=out, stream=False, model=model, requested=str(body.get("model") or model))
+
+
+def copilot_reply(body: Json, asked: Asked) -> Json:
+    """Return the reply with the members that are missing; what is there stays."""
+    data = [
+        {"object": "embedding", "index": position, **a_dict(item, "an embedding")}
+        for position, item in enumerate(a_list(body.get("data"), "data"))
+    ]
+    return {"object": "list", "model": asked.model, **body, "data": data}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from headgate.dialect.llm import content, fields
@@ -30,6 +32,7 @@ CACHE_BREAKPOINTS = (5, 6)
 BREAKPOINT = {"mode": "explicit"}
 
 
+@functools.lru_cache(maxsize=256)
 def gpt_version(model: str) -> tuple[int, int] | None:
     """Return the version of a `gpt-*` model, None for any other."""
     found = GPT.match(model.rpartition("/")[2])
@@ -61,12 +64,7 @@ def request(body: Json, options: Options) -> Asked:
     form = _output_format(body)
     if form is not None:
         out["response_format"] = form
-    stream = bool(fields.flag(body, "stream"))
-    if stream:
-        out["stream"] = True
-        out["stream_options"] = {"include_usage": True}
-    requested = str(body.get("model") or model)
-    return Asked(body=out, stream=stream, model=model, requested=requested, dropped=tuple(dropped))
+    return content.asked_of_completions(body, out, model, dropped)
 
 
 def _messages(body: Json, breakpoints: bool, dropped: list[str]) -> list[Json]:
@@ -116,15 +114,20 @@ def blocks_of(message: Json, at: str) -> list[Json]:
     return fields.objects(message, "content", at)
 
 
+def _kinds(message: Json, at: str) -> Iterator[tuple[str, str | None, Json]]:
+    """Yield the blocks of a message, each with its place and its type."""
+    for position, block in enumerate(blocks_of(message, at)):
+        here = f"{at}.content[{position}]"
+        yield here, fields.text(block, "type", here), block
+
+
 def _user(message: Json, at: str, breakpoints: bool, dropped: list[str]) -> list[Json]:
     """Return tool messages, which must follow their calls, and then the user's."""
     if isinstance(message.get("content"), str):
         return [{"role": "user", "content": message["content"]}]
     out: list[Json] = []
     parts: list[Json] = []
-    for position, block in enumerate(blocks_of(message, at)):
-        here = f"{at}.content[{position}]"
-        kind = fields.text(block, "type", here)
+    for here, kind, block in _kinds(message, at):
         if kind == "text":
             parts.append(_text_part(block, here, breakpoints))
         elif kind == "tool_result":
@@ -196,9 +199,7 @@ def _assistant(message: Json, at: str, breakpoints: bool, dropped: list[str]) ->
         return [{"role": "assistant", "content": message["content"]}]
     parts: list[Json] = []
     calls: list[Json] = []
-    for position, block in enumerate(blocks_of(message, at)):
-        here = f"{at}.content[{position}]"
-        kind = fields.text(block, "type", here)
+    for here, kind, block in _kinds(message, at):
         if kind == "text":
             parts.append(_text_part(block, here, breakpoints))
         elif kind == "tool_use":

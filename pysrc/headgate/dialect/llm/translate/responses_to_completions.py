@@ -54,14 +54,9 @@ def request(body: Json, options: Options) -> Asked:
     form = _format(body)
     if form is not None:
         out["response_format"] = form
-    stream = bool(fields.flag(body, "stream"))
-    if stream:
-        out["stream"] = True
-        out["stream_options"] = {"include_usage": True}
-    requested = str(body.get("model") or model)
-    return Asked(
-        body=out, stream=stream, model=model, requested=requested, dropped=tuple(dropped), echo=echo(body, requested)
-    )
+    asked = content.asked_of_completions(body, out, model, dropped)
+    asked.echo = echo(body, asked.requested)
+    return asked
 
 
 def echo(body: Json, model: str) -> Json:

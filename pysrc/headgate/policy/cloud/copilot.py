@@ -1,0 +1,96 @@
+"""Tokens of Copilot: what a developer's token is exchanged for at GitHub.
+
+The exchange is the one that the vendor's editors make: the answer is a JSON object with `token`, its end as Unix time
+(`expires_at`) and after how many seconds another one is due (`refresh_in`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from headgate import __version__
+from headgate.policy.cloud.calls import Calls
+from headgate.policy.cloud.keeper import CredentialError, Fetched
+
+URL: Final = "https://api.github.com/copilot_internal/v2/token"
+# Another place of the exchange: that of an enterprise's own host.
+URL_VARIABLE: Final = "COPILOT_TOKEN_URL"
+# Where a developer's token may be, in the order of the vendor's command-line client.
+VARIABLES: Final = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
+# Where editors keep it, below the folder of settings.
+FILES: Final = ("github-copilot/apps.json", "github-copilot/hosts.json")
+MAX_FILE: Final = 64 * 1024
+EDITOR: Final = f"headgate/{__version__}"
+# Without an end the token is taken to be good for as long as they usually are.
+USUAL_LIFE_S: Final = 1500.0
+
+
+class Copilot:
+    """Tokens of the developer whom the environment names. `now`: Unix time."""
+
+    def __init__(
+        self, calls: Calls, environ: Mapping[str, str] = os.environ, now: Callable[[], float] = time.time
+    ) -> None:
+        self._calls = calls
+        self._environ = environ
+        self._now = now
+
+    async def __call__(self) -> Fetched:
+        """Return a new token."""
+        token = await asyncio.to_thread(self._developer)
+        headers = [
+            ("authorization", f"token {token}"), ("accept", "application/json"), ("user-agent", EDITOR),
+            ("editor-version", EDITOR),
+        ]  # fmt: skip
+        answer = await self._calls.call("GET", self._environ.get(URL_VARIABLE) or URL, headers)
+        return self._read(answer.json("GitHub"))
+
+    def _developer(self) -> str:
+        for name in VARIABLES:
+            if token := (self._environ.get(name) or "").strip():
+                return _checked(token)
+        given, home = (self._environ.get(name) for name in ("XDG_CONFIG_HOME", "HOME"))
+        folder = Path(given) if given else Path(home or "/") / ".config"
+        for name in FILES:
+            kept = _kept(folder / name)
+            if kept is not None:
+                return _checked(kept)
+        raise CredentialError(f"no developer's token: neither {', '.join(VARIABLES)} nor what editors keep")
+
+    def _read(self, answer: dict[str, Any]) -> Fetched:
+        token = answer.get("token")
+        if not isinstance(token, str):
+            raise CredentialError("GitHub answered with no token")
+        until, renew = (_number(answer.get(name)) for name in ("expires_at", "refresh_in"))
+        return Fetched(_checked(token).encode(), USUAL_LIFE_S if until is None else until - self._now(), renew)
+
+
+def _checked(token: str) -> str:
+    """Return a token that can stand in a header."""
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise CredentialError("a token that is none")
+    return token
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
+
+
+def _kept(path: Path) -> str | None:
+    """Return the token that an editor keeps for github.com; None when there is no such file, or none in it."""
+    try:
+        with path.open("rb") as stream:
+            told = json.loads(stream.read(MAX_FILE))
+    except (OSError, ValueError, RecursionError):
+        return None
+    for name, entry in told.items() if isinstance(told, dict) else ():
+        token = entry.get("oauth_token") if isinstance(entry, dict) else None
+        if name.partition(":")[0] == "github.com" and isinstance(token, str):
+            return token
+    return None
