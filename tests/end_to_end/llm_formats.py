@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import struct
 import zlib
@@ -131,6 +132,17 @@ CONVERSE = {
     "usage": {"inputTokens": 20, "outputTokens": 5, "totalTokens": 36, "cacheReadInputTokens": 8,
               "cacheWriteInputTokens": 3},
 }  # fmt: skip
+METRICS = {"inputTokenCount": 10, "outputTokenCount": 7, "cacheReadInputTokenCount": 90, "cacheWriteInputTokenCount": 5,
+           "invocationLatency": 12, "firstByteLatency": 3}  # fmt: skip
+
+
+def chunks(*events: dict[str, Any]) -> tuple[bytes, ...]:
+    """Events of a model's vendor as Bedrock streams them; the last one has its own count."""
+    told = [*events[:-1], {**events[-1], "amazon-bedrock-invocationMetrics": METRICS}]
+    return tuple(frame("chunk", {"bytes": base64.b64encode(json.dumps(one).encode()).decode()}) for one in told)
+
+
+INVOKE_FRAMES = chunks(*(json.loads(one.partition(b"data: ")[2]) for one in MESSAGE_EVENTS))
 CONVERSE_FRAMES = (
     frame("messageStart", {"role": "assistant"}),
     frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "hel"}}),
@@ -168,6 +180,16 @@ WAYS: dict[str, Spoken] = {
     "completions at gemini": Spoken(
         "/v1/chat/completions", TALK, "g", _gemini("hello", GEMINI_USAGE, "STOP"), Tokens(12, 35, 4), GEMINI_EVENTS, 1,
         Tokens(12, 0),
+    ),
+    "converse": Spoken(
+        "/model/{model}/converse", {"messages": [{"role": "user", "content": [{"text": "hi"}]}]}, "b", CONVERSE,
+        Tokens(31, 5, 8, 3), CONVERSE_FRAMES, 2, stream_path="/model/{model}/converse-stream", stream={},
+        kind="application/vnd.amazon.eventstream",
+    ),
+    "invoke": Spoken(
+        "/model/{model}/invoke", {"anthropic_version": "bedrock-2023-05-31", **TALK}, "b", message(), MESSAGE_BILLED,
+        INVOKE_FRAMES, 4, MESSAGE_KNOWN, told=INVOKE_FRAMES[2][-60:-20],
+        stream_path="/model/{model}/invoke-with-response-stream", stream={}, kind="application/vnd.amazon.eventstream",
     ),
     "completions at bedrock": Spoken(
         "/v1/chat/completions", TALK, "b", CONVERSE, Tokens(31, 5, 8, 3), CONVERSE_FRAMES, 2,

@@ -332,3 +332,35 @@ def test_realtime_is_a_tunnel_with_the_model_replaced(gateway, upstream) -> None
         assert client.recv(10) == b"FRAMES"
     assert seen[0].startswith(b"GET /v1/realtime?model=other&x=1 HTTP/1.1\r\n")
     assert b"authorization: Bearer sk-gateway" in seen[0]
+
+
+STICKY = """
+groups:
+- providers:
+  - {name: a, provider: {openAI: {model: a}}, hostOverride: "127.0.0.1:BACKEND"}
+  - {name: b, provider: {openAI: {model: b}}, hostOverride: "127.0.0.1:BACKEND"}
+  - {name: c, provider: {openAI: {model: c}}, hostOverride: "127.0.0.1:BACKEND"}
+"""
+
+
+@pytest.mark.parametrize("source", ['request.headers["x-user"]', "llmRequest.user", "llm.prompt[0].content"])
+def test_a_conversation_stays_at_one_provider(gateway, stand_in, source: str) -> None:
+    provider = stand_in(whole(chat()))
+    head = CONFIG.split("      name: it")[0]
+    lines = "".join(f"      {line}\n" for line in STICKY.strip("\n").split("\n"))
+    text = f"{head}{lines}    policies:\n      sessionAffinity: {{source: '{source}'}}\n"
+    running = gateway(text.replace("BACKEND", str(provider.port)))
+
+    def asked(user: str) -> str:
+        client = openai_client(running).with_options(default_headers={"x-user": user})
+        client.chat.completions.create(model="m", user=user, messages=[{"role": "user", "content": user}])
+        return str(provider.last.json["model"])
+
+    homes = {user: asked(user) for user in map(str, range(12))}
+    assert len(set(homes.values())) > 1
+    assert {user: asked(user) for user in homes} == homes
+    # When its provider fails, another one answers; the next request begins at home again.
+    provider.answers[:] = [whole({}, 500), whole(chat())]
+    assert asked("3") != homes["3"]
+    assert provider.seen[-2].json["model"] == homes["3"]
+    assert asked("3") == homes["3"]

@@ -7,6 +7,7 @@ import json
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,40 @@ def test_an_answer_tells_its_cost_in_headers_logs_and_traces(gateway, stand_in) 
     assert len(record["priceVersion"]) == 12
     _, dump = running.fetch(f"http://127.0.0.1:{running.admin}/config_dump")
     assert json.loads(dump)["config"]["modelCatalog"]["version"] == record["priceVersion"]
+
+
+SOUND = {"promptTokenCount": 30, "candidatesTokenCount": 10, "promptTokensDetails": [
+    {"modality": "TEXT", "tokenCount": 10}, {"modality": "AUDIO", "tokenCount": 20}],
+    "candidatesTokensDetails": [{"modality": "AUDIO", "tokenCount": 4}, {"modality": "IMAGE", "tokenCount": 6}]}  # fmt: skip
+HEARD = {"candidates": [{"content": {"role": "model", "parts": [{"text": "hm"}]}, "finishReason": "STOP", "index": 0}],
+         "usageMetadata": SOUND, "modelVersion": "real"}  # fmt: skip
+GEMINI = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
+
+
+def test_sound_has_its_price_translated_or_not(gateway, stand_in) -> None:
+    rates = {"input": "1", "output": "2", "inputAudio": "3", "outputAudio": "5"}
+    catalog = {"providers": {"gcp.gemini": {"models": {"real": {"rates": rates}}}}}
+    provider = stand_in(whole(HEARD), stream(event(HEARD)), whole(HEARD), stream(event(HEARD)))
+    running = gateway(config(provider, member="      provider: {gemini: {}}"), settings=settings(inline(catalog)))
+    # 10 texts and 20 sounds in, 6 and 4 out.
+    price = (10 * 1 + 20 * 3 + 6 * 2 + 4 * 5) / 1e6
+    status, headers, body = ask(running)
+    assert (status, float(headers["x-gw-cost"])) == (200, pytest.approx(price))
+    told = json.loads(body)["usage"]
+    assert told["prompt_tokens_details"] == {"cached_tokens": 0, "text_tokens": 10, "audio_tokens": 20}
+    assert told["completion_tokens_details"] == {"reasoning_tokens": 0, "image_tokens": 6, "audio_tokens": 4}
+    ask(running, stream=True)
+    ask(running, "/v1beta/models/m:generateContent", **GEMINI)
+    ask(running, "/v1beta/models/m:streamGenerateContent?alt=sse", **GEMINI)
+    deadline = time.monotonic() + 15
+    while running.log().count("gw.ai.usage.cost.total") < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    lines = [line for line in running.log().splitlines() if "gen_ai.request.model=m" in line]
+    assert len(lines) == 4
+    for line in lines:
+        for name, tokens in (("input_audio", 20), ("output_audio", 4), ("output_image", 6)):
+            assert f"gen_ai.usage.{name}_tokens={tokens}" in line
+        assert float(line.split("gw.ai.usage.cost.total=")[1].split()[0]) == pytest.approx(price)
 
 
 def test_streams_are_not_held_back_for_their_cost(gateway, stand_in) -> None:

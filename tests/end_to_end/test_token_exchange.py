@@ -71,6 +71,7 @@ def routes(server: Server, backend: StandIn, recorder: Recorder) -> dict[str, An
                                           "authorizationLocation": {"header": {"name": "x-out"}}}},
         "actor": {"oauthTokenExchange": {**place, "actorToken": {"source": {"header": {"name": "x-actor"}}},
                                          "clientAuth": {"method": "clientSecretPost", "clientId": "me", "clientSecret": "CANARY"}}},
+        "named": {"oauthTokenExchange": {**end, "actorToken": {"source": {"header": {"name": "x-actor"}}, "enforceMayAct": True}}},
         "uncached": {"oauthTokenExchange": {**end, "cache": {"maxEntries": 0}}},
         "param": {"oauthTokenExchange": {**end, "additionalParams": {"x": 'request.headers["x-missing"]'}}},
         "dead": {"oauthTokenExchange": {"host": "127.0.0.1:1", "clientAuth": BASIC}},
@@ -183,6 +184,44 @@ def test_an_actor(scene: Scene) -> None:
     assert (form["client_id"], form["client_secret"]) == ("me", "CANARY")
     assert "x-actor" not in scene.backend.last.headers
     assert scene.ask("/actor", authorization="Bearer s") == (400, "invalid request")
+
+
+def signed(**claims: Any) -> str:
+    return jwt.encode({"iss": "https://idp", **claims}, KEY, algorithm="RS256")
+
+
+NAMED = {"sub": "agent-7", "iss": "https://idp"}
+
+
+@pytest.mark.parametrize(
+    ("subject", "actor", "status"),
+    [
+        (signed(sub="ann", may_act={"sub": "agent-7"}), signed(sub="agent-7"), 200),
+        (signed(sub="ann", may_act=NAMED), signed(sub="agent-7"), 200),
+        (signed(sub="ann", may_act=NAMED), signed(sub="agent-7", iss="https://other"), 403),
+        (signed(sub="ann", may_act=NAMED | {"client_id": "c"}), signed(sub="agent-7"), 403),
+        (signed(sub="ann", may_act={"sub": "agent-8"}), signed(sub="agent-7"), 403),
+        (signed(sub="ann"), signed(sub="agent-7"), 403),
+        (signed(sub="ann", may_act={}), signed(sub="agent-7"), 403),
+        (signed(sub="ann", may_act={"iss": "https://idp"}), signed(sub="agent-7"), 403),
+        (signed(sub="ann", may_act="agent-7"), signed(sub="agent-7"), 403),
+        (signed(sub="ann", may_act=[NAMED]), signed(sub="agent-7"), 403),
+        (signed(sub="ann", may_act={"sub": "agent-7"}), "opaque", 403),
+        ("opaque", signed(sub="agent-7"), 403),
+        ("a.b.c", "a.b.c", 403),
+    ],
+)  # fmt: skip
+def test_the_subject_must_name_its_actor(scene: Scene, subject: str, actor: str, status: int) -> None:
+    asked, reached = len(scene.server.forms), len(scene.backend.seen)
+    # Twice: what is kept is not handed to another actor either.
+    for _ in range(2):
+        found, text = scene.ask("/named", authorization=f"Bearer {subject}", x_actor=actor)
+        assert found == status, text
+    assert len(scene.server.forms) - asked == (status == 200)
+    assert len(scene.backend.seen) - reached == (2 if status == 200 else 0)
+    if status == 403:
+        assert text == "the actor may not act for the subject of the token"
+        scene.running.wait_log("reason=Authorization")
 
 
 def test_a_token_that_jwt_auth_took_is_found(scene: Scene) -> None:

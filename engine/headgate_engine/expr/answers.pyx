@@ -4,6 +4,7 @@ from headgate_engine.context.request cimport RequestContext, Usage
 from headgate_engine.expr.values cimport Duration
 from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall, cost_until_now, per_token_ns
 from headgate_engine.llm.prices cimport Cost
+from headgate_engine.llm.spoken cimport Answer, prompt_now
 
 from headgate_engine.expr.values import NoSuchKey
 
@@ -11,7 +12,10 @@ from headgate_engine.expr.values import NoSuchKey
 AT_THE_END = frozenset(f"llm.{name}" for name in (
     "inputTokens", "outputTokens", "totalTokens", "reasoningTokens", "cachedInputTokens", "cacheCreationInputTokens",
     "providerInputTokens", "providerTotalTokens", "inputTextTokens", "inputImageTokens", "inputAudioTokens",
-    "outputTextTokens", "outputImageTokens", "outputAudioTokens", "responseModel", "serviceTier", "cost", "costRates"))
+    "outputTextTokens", "outputImageTokens", "outputAudioTokens", "responseModel", "serviceTier", "cost", "costRates",
+    "countTokens", "completion", "toolCalls"))
+# What is read only where an expression asks for it by name: not a part of `llm` as a whole.
+BY_NAME = frozenset(("llm.prompt", "llm.completion", "llm.toolCalls"))
 
 
 cdef object _missing(str name):
@@ -103,7 +107,40 @@ def _rates(RequestContext ctx):
     return _missing("costRates") if cost is None else cost.rates.told()
 
 
+def _prompt(RequestContext ctx):
+    found = prompt_now(ctx)
+    return _missing("prompt") if found is None else found
+
+
+cdef Answer whole_answer(RequestContext ctx):
+    """What was said when it is over; None before."""
+    cdef LlmCall call = <LlmCall>ctx.llm
+    if call is None or call.answer is None:
+        return None
+    return <Answer>call.answer if call.attempt is None or (<Answer>call.answer).ended else None
+
+
+def _completion(RequestContext ctx):
+    answer = whole_answer(ctx)
+    return _missing("completion") if answer is None else answer.completion()
+
+
+def _tool_calls(RequestContext ctx):
+    answer = whole_answer(ctx)
+    return _missing("toolCalls") if answer is None else answer.tool_calls()
+
+
+def _count_tokens(RequestContext ctx):
+    if ctx.llm is None or (<LlmCall>ctx.llm).counted < 0:
+        return _missing("countTokens")
+    return (<LlmCall>ctx.llm).counted
+
+
 READERS = {
+    "llm.prompt": _prompt,
+    "llm.completion": _completion,
+    "llm.toolCalls": _tool_calls,
+    "llm.countTokens": _count_tokens,
     "llm.requestModel": _requested_model,
     "llm.provider": _provider,
     "llm.inputTokens": _input,

@@ -526,7 +526,6 @@ READERS = {
     "extproc": dynamic("extproc"),
     "mcpGuardrails": dynamic("mcpGuardrails"),
     "llmRequest": dynamic("llmRequest"),
-    **{f"llm.{field}": told("llm", field) for field in ("countTokens", "prompt", "completion", "toolCalls")},
     **LLM_READERS,
     **{f"mcp.{field}": told("mcp", field) for field in (
         "methodName", "sessionId", "tool", "prompt", "resource", "task")},

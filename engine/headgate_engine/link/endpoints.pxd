@@ -46,6 +46,13 @@ cdef class HealthPlan:
     cdef readonly double threshold           # < 0: none
     cdef readonly double restore             # < 0: health stays as it was
 
+# Rendezvous hashing: the hash of what an expression says of a request (0: nothing, or it fails), and what it weighs for
+# a choice with this hash of its own and this capacity. The heaviest gets the request, so a choice that goes moves only
+# what was its own.
+cdef uint64_t hash_of(bytes text) except? 0
+cdef uint64_t affinity_of(object program, RequestContext ctx) except? 0
+cdef double weight_for(uint64_t source, uint64_t own, uint32_t capacity) noexcept nogil
+
 cdef class EndpointSet:
     cdef readonly tuple endpoints
     cdef readonly HealthPlan health          # None: only scores

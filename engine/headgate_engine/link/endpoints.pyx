@@ -40,6 +40,20 @@ cdef uint64_t hash_of(bytes text) except? 0:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
 
 
+cdef uint64_t affinity_of(object program, RequestContext ctx) except? 0:
+    try:
+        value = (<Program>program).evaluate(ctx)
+    except EvaluationError:
+        return 0
+    raw = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
+    return hash_of(raw) if isinstance(raw, bytes) and raw else 0
+
+
+cdef double weight_for(uint64_t source, uint64_t own, uint32_t capacity) noexcept nogil:
+    cdef double unit = (<double>(mix(source ^ own) >> 11) + 0.5) / 9007199254740992.0
+    return -(<double>(capacity or 1)) / log(unit)
+
+
 cdef class Endpoint:
     """One endpoint of the backend `owner` (its identity across reloads). worker: index of the worker that calls."""
 
@@ -242,24 +256,17 @@ cdef class EndpointSet:
         release(&slot.lock)
 
     cdef Endpoint affine(self, RequestContext ctx, int64_t now_ns, Endpoint avoid):
-        """Rendezvous hashing, weighted by capacity: an endpoint that goes moves only what was its own."""
-        cdef uint64_t source
+        """The endpoint that what the expression says belongs to; None: it says nothing."""
+        cdef uint64_t source = affinity_of(self.affinity, ctx)
         cdef double best = -1.0
-        cdef double weight, unit
+        cdef double weight
         cdef Endpoint one, found = None
-        try:
-            value = (<Program>self.affinity).evaluate(ctx)
-        except EvaluationError:
+        if source == 0:
             return None
-        raw = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
-        if not isinstance(raw, bytes) or not raw:
-            return None
-        source = hash_of(raw)
         for one in self.endpoints:
             if one is avoid or one.ejected(now_ns):
                 continue
-            unit = (<double>(mix(source ^ one.mixed) >> 11) + 0.5) / 9007199254740992.0
-            weight = -(<double>(one.capacity or 1)) / log(unit)
+            weight = weight_for(source, one.mixed, one.capacity)
             if weight > best:
                 best = weight
                 found = one

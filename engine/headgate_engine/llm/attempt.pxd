@@ -32,8 +32,9 @@ cdef class LlmCall:
     cdef readonly bytes requested        # model as the client named it, None: it named none
     cdef int place                       # ModelPlace
     cdef Py_ssize_t model_start, model_stop    # raw model in the body (quotes included), path or target
-    cdef bytes body                      # as the client sent it, decoded
-    cdef bint decoded
+    cdef bytes body                      # as the client sent it, without its content coding
+    cdef bytes coded                     # the same as it came, in a content coding; None: it had none
+    cdef bytes coding                    # its content-encoding
     cdef Py_ssize_t object_end           # of the body, -1: it is no JSON object
     cdef bint has_stream_options
     cdef bytes max_tokens                # its raw value in the body, None: not there
@@ -52,6 +53,13 @@ cdef class LlmCall:
     cdef LlmAttempt attempt
     cdef public object verdicts          # headgate.backend.llm.guards.contract.Verdicts: of guards, over all attempts
     cdef object heard                    # llm.realtime.FrameTap of a tunnel, None: nothing is read
+    cdef bytes sent                      # the request as its guards left it, in the client's format; None: nobody asks
+    # -- for expressions (llm.spoken); all of it None where no expression asks ------------------------------------------
+    cdef object wanted                   # llm.spoken.Wanted
+    cdef bytes prompt_body               # what `prompt` was read from
+    cdef list prompt
+    cdef object answer                   # llm.spoken.Answer of the attempt under way, or of the last one
+    cdef int64_t counted                 # tokens that a counting request was told, -1: none
     cdef readonly list attempts          # those that have ended
     # -- what it comes to ----------------------------------------------------------------------------------------------
     cdef PriceList prices                # None: no catalog is configured
@@ -64,8 +72,7 @@ cdef class LlmCall:
     cdef bint charged                    # an attempt came to a 2xx answer
     # -- for the request log -------------------------------------------------------------------------------------------
     cdef bint keeps                      # prompts and answers are to be kept
-    cdef bytes prompt                    # behind guards, in the client's format; None: it was not sent
-    cdef bytes answer                    # as the client got it; None: nothing of it is known
+    cdef bytes kept                      # the answer as the client got it; None: nothing of it is known
 
     cdef int begin(self, RequestContext ctx) except -1
     cdef int note(self, str outcome) except -1

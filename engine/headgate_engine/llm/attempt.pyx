@@ -35,7 +35,7 @@ cdef class LlmAttempt:
 
 cdef class LlmCall:
     def __cinit__(self):
-        self.estimated = -1
+        self.estimated = self.counted = -1
 
     cdef int begin(self, RequestContext ctx) except -1:
         """An attempt starts; target, lane and model are set."""
@@ -50,6 +50,7 @@ cdef class LlmCall:
         self.attempt = attempt
         self.asked = None
         self.response_model = self.service_tier = None
+        self.sent = self.answer = None
         ctx.usage = None
         return 0
 

@@ -21,5 +21,6 @@ cdef class GuardTap(ResponseTap):
     cdef int _close(self, ByteBuffer out) except -1
     cdef bytes _body(self)
 
-# The tap around another one that guards the answer and keeps it, or that one where neither is wanted.
+# The tap around another one that guards the answer, keeps it, or reads what expressions ask for; that one where none of it
+# is wanted.
 cdef ResponseTap guard_tap(LlmCall call, ResponseTap inner, Py_ssize_t limit)

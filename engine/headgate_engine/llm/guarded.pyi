@@ -1,7 +1,6 @@
 from headgate_engine.plan.tap import ResponseTap
 
 ENCODED: str
-MAX_DECODED: int
 TOO_LARGE: str
 
 class GuardTap(ResponseTap):

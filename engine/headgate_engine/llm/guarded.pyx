@@ -1,15 +1,16 @@
 """Guarded answers; see guarded.pxd. What cannot be read is not passed on: 503, or the end of the stream."""
 
-import zlib
-
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, H_CONTENT_LENGTH, MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.llm.captured cimport capture_tap
 from headgate_engine.llm.kept cimport kept_tap
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
+from headgate_engine.wire.coding cimport coding_of, decoded
 
-MAX_DECODED = 8 * 1024 * 1024
+from headgate_engine.wire.coding import CodingError
+
 ENCODED = "the provider's answer is encoded in a way that guards cannot read"
 TOO_LARGE = "the provider's answer is larger than the buffer"
 
@@ -21,7 +22,7 @@ cdef ResponseTap guard_tap(LlmCall call, ResponseTap inner, Py_ssize_t limit):
 cdef ResponseTap guarded(LlmCall call, ResponseTap inner, Py_ssize_t limit):
     cdef GuardTap tap
     if call.guards is None or not call.guards.answers(call.format):
-        return inner
+        return capture_tap(call, inner, limit)
     tap = GuardTap.__new__(GuardTap)
     tap.inner = inner
     tap.call = call.guards
@@ -29,7 +30,7 @@ cdef ResponseTap guarded(LlmCall call, ResponseTap inner, Py_ssize_t limit):
     tap.limit = limit
     tap.piece = ByteBuffer()
     tap.kept = ByteBuffer()
-    return tap
+    return capture_tap(call, tap, limit)
 
 
 cdef class GuardTap(ResponseTap):
@@ -174,17 +175,14 @@ cdef class GuardTap(ResponseTap):
     cdef bytes _body(self):
         """The provider's body as it is read, None when it cannot be."""
         body = self.kept.take()
-        coding = (self.head.get("content-encoding") or "identity").strip().lower()
-        if coding in ("", "identity"):
+        coding = coding_of(self.head.get("content-encoding"))
+        if coding is None:
             return body
-        if coding not in ("gzip", "deflate"):
-            return None
-        decoder = zlib.decompressobj(wbits=47)           # gzip or zlib, told by the bytes
         try:
-            body = decoder.decompress(body, MAX_DECODED)
-        except zlib.error:
+            body = decoded(coding, body, self.limit) if coding else None
+        except CodingError:
             return None
-        if decoder.unconsumed_tail or not decoder.eof:
+        if body is None:
             return None
         self.head.drop_id(H_CONTENT_ENCODING)
         return body

@@ -52,13 +52,13 @@ cdef class KeptTap(ResponseTap):
 
     cdef int _told(self) except -1:
         if self.kept.length and (self.head.get("content-encoding") or "identity").lower() == "identity":
-            self.call.answer = self.kept.data[:self.kept.length]
+            self.call.kept = self.kept.data[:self.kept.length]
         return 0
 
     cdef bint begin(self, RequestContext ctx, MessageHead head) except -1:
         cdef bint wanted = self.inner.begin(ctx, head)
         self.head = head
-        self.call.answer = None
+        self.call.kept = None
         self._mirror()
         return wanted
 

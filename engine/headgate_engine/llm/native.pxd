@@ -6,6 +6,7 @@ from headgate_engine.llm.target cimport LlmLane
 from headgate_engine.peek.json cimport UsagePeek
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
+from headgate_engine.wire.coding cimport Decoder
 
 cdef enum:
     # Longest answer or event kept for reading; what is longer passes unread.
@@ -25,10 +26,9 @@ cdef class NativeTap(ResponseTap):
     cdef int ending           # Ending
     cdef object stream_error  # stream_error(message) -> bytes
     cdef ByteBuffer kept      # whole answer, or the event that is not complete yet
-    cdef ByteBuffer plain     # what a coded answer says, while it is decoded; None: it is not coded
-    cdef object decoder       # zlib's; None: not coded, or all of it is decoded
+    cdef bint coded           # the answer has a content coding
+    cdef Decoder decoder      # None: not coded, or no more of it is decoded
     cdef Py_ssize_t decoded
-    cdef bint coded           # its bytes go on as they are: only a copy is decoded
     cdef bint skips           # an event that is too long to be kept goes on unread
     cdef bytes skipped        # its name
     cdef bytearray tail       # the end of what is too long
@@ -38,6 +38,7 @@ cdef class NativeTap(ResponseTap):
     cdef int place            # UsagePlace of events and answers without a name of their own
     cdef RequestContext ctx
     cdef int _events(self, ByteBuffer out) except -1
+    cdef int _decode(self, bytes data, ByteBuffer out) except -1
     cdef bint _feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1
     cdef int _too_long(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1
     cdef int _skip(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1
@@ -48,3 +49,7 @@ cdef class NativeTap(ResponseTap):
     cdef int _read_parts(self, Usage usage) except -1
 
 cdef NativeTap native_tap(LlmCall call, LlmLane lane)
+# Sets what native_tap() sets, on a tap that is one.
+cdef int prepare_tap(NativeTap tap, LlmCall call, LlmLane lane) except -1
+# `{"usage": ...}` with the last complete object of that name (with its quotes) in a part of a JSON text; None without one.
+cdef bytes last_usage(bytes text, bytes name)

@@ -6,13 +6,14 @@ from headgate_engine.plan.tap import ResponseTap
 ENDINGS: dict[str, int]
 FORGOTTEN: dict[int, bytes]
 PLACES: dict[str, int]
-CODINGS: tuple[str, ...]
 MAX_DECODED: int
 DECODED_STEP: int
+MAX_STEPS: int
 TAIL: int
 CUT: str
 BROKEN: str
 UNDECODED: str
+SWELLS: str
 
 class NativeTap(ResponseTap):
     """A ResponseTap that passes a provider's answer on, reads its usage, and tells broken streams from whole ones."""

@@ -4,11 +4,9 @@ A stream's events are handed on as they are, each when it is complete: an event 
 the client as one. Exactly one terminal event does: the provider's own, ours where it forgot that, or an error in the
 client's format. Only when the gateway itself asked for usage is the event that carries nothing else taken out.
 
-Usage is read from all of it: from coded answers (gzip, deflate) by way of a copy, from what is too long to be kept by
+Usage is read from all of it: from coded answers (wire.coding) by way of a copy, from what is too long to be kept by
 its end, and from whole answers that the client does not wait for as far as they have come.
 """
-
-import zlib
 
 from libc.stdint cimport int64_t
 from libc.string cimport memchr, memcmp
@@ -18,13 +16,16 @@ from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport RequestContext, Usage
 from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.llm.modalities cimport take_gemini_parts
 from headgate_engine.llm.target cimport LlmLane
 from headgate_engine.peek.json cimport (
     USAGE_ANYWHERE, USAGE_AT_TOP, USAGE_IN_MESSAGE, USAGE_IN_RESPONSE, USAGE_OF_GEMINI, USAGE_OF_RERANK, UsagePeek)
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
+from headgate_engine.wire.coding cimport Decoder, coding_of
 
 from headgate_engine.peek.json import PeekError
+from headgate_engine.wire.coding import CodingError
 
 cdef extern from "<string.h>" nogil:
     void* memmem(const void* haystack, size_t n, const void* needle, size_t m)
@@ -40,28 +41,33 @@ ENDINGS = {"completions": END_DONE, "messages": END_STOP, "responses": END_RESPO
 # What a provider may forget to say behind a complete answer.
 FORGOTTEN = {END_DONE: b"data: [DONE]\n\n", END_STOP: b'event: message_stop\ndata: {"type":"message_stop"}\n\n'}
 PLACES = {"gemini": USAGE_OF_GEMINI, "rerank": USAGE_OF_RERANK, "detect": USAGE_ANYWHERE}
-# Codings that usage can be read through.
-CODINGS = ("gzip", "x-gzip", "deflate")
 # Bytes of a coded answer that are decoded for counting, at most.
 MAX_DECODED = 64 * 1024 * 1024
-# Decoded at a time.
+# Decoded at a time, and of one piece of a stream at most: a few bytes can stand for gigabytes.
 DECODED_STEP = 65536
+MAX_STEPS = 128
 # Bytes kept of the end of what is too long: usage and what stands behind it.
 TAIL = 16384
 CUT = "the provider's stream ended before the answer was complete"
 BROKEN = "the provider sent an event that is not JSON"
 UNDECODED = "the provider's stream cannot be decoded"
+SWELLS = "the provider's stream decodes to more than can be kept"
 
 
 cdef NativeTap native_tap(LlmCall call, LlmLane lane):
     cdef NativeTap tap = NativeTap.__new__(NativeTap)
+    prepare_tap(tap, call, lane)
+    return tap
+
+
+cdef int prepare_tap(NativeTap tap, LlmCall call, LlmLane lane) except -1:
     tap.strip = (call.streaming and call.format == "completions" and not call.has_stream_options
                  and call.object_end >= 0)
     tap.ending = ENDINGS.get(call.format, END_UNKNOWN) if call.streaming and lane.stream_error is not None else 0
     tap.stream_error = lane.stream_error
     _usage_of(tap, call.format, call.streaming)
     tap.exclusive = tap.exclusive or lane.exclusive
-    return tap
+    return 0
 
 
 cdef int _usage_of(NativeTap tap, str format, bint streaming) except -1:
@@ -79,17 +85,15 @@ cdef class NativeTap(ResponseTap):
             self.streaming = True
         elif not media_type_is(head, b"application/json", 16):
             return False
-        coding = "identity"
         if head.find_id(H_CONTENT_ENCODING, 0) >= 0:
-            coding = (head.get("content-encoding") or coding).strip().lower()
-        if coding != "identity":
-            if coding not in CODINGS:
+            coding = coding_of(head.get("content-encoding"))
+            if coding == "":
                 self.streaming = False
                 return False
-            self.decoder = zlib.decompressobj(wbits=47)      # gzip or zlib, told by the bytes
-            self.plain = ByteBuffer()
+            if coding is not None:
+                self.coded = True
+                self.decoder = Decoder(coding)
             # A stream goes on decoded, since events may be added to it; a whole answer as it came.
-            self.coded = not self.streaming
             if self.streaming:
                 head.drop_id(H_CONTENT_ENCODING)
         self.rewrites = self.streaming
@@ -99,26 +103,32 @@ cdef class NativeTap(ResponseTap):
         return True
 
     cdef bint feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
-        cdef bytes more
-        cdef bytes data
-        if self.plain is None:
+        if not self.coded:
             return self._feed(p, n, out)
-        if self.decoder is None:
-            return self.rewrites         # what is behind the coded answer, or cannot be decoded
-        more = p[:n]
+        if self.decoder is not None:
+            self._decode(p[:n], out)
+        return self.rewrites             # without a decoder it cannot be decoded, or has been enough
+
+    cdef int _decode(self, bytes data, ByteBuffer out) except -1:
+        cdef int steps = 0
         try:
-            while more and self.decoder is not None:
-                data = self.decoder.decompress(more, DECODED_STEP)
-                more = self.decoder.unconsumed_tail
+            self.decoder.feed(data)
+            while self.fault is None:
+                data = self.decoder.next(DECODED_STEP)
+                if not data:
+                    return 0
                 self.decoded += len(data)
                 self._feed(data, len(data), out)
-                if self.decoder.eof or self.decoded > MAX_DECODED:
-                    self.decoder = None
-        except zlib.error:
-            self.decoder = None
+                steps += 1
+                if steps > MAX_STEPS if self.streaming else self.decoded > MAX_DECODED:
+                    break
+            if self.streaming and self.fault is None:
+                self._break(SWELLS, out)
+        except CodingError:
             if self.streaming:
                 self._break(UNDECODED, out)
-        return self.rewrites
+        self.decoder = None
+        return 0
 
     cdef bint _feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
         if self.skips:
@@ -205,7 +215,7 @@ cdef class NativeTap(ResponseTap):
             except PeekError:
                 pass         # not ours to judge: the client gets what the provider said
         if self.streaming:
-            if self.decoder is not None and self.fault is None and not self.done:
+            if self.decoder is not None and not self.decoder.done and self.fault is None and not self.done:
                 self._break(UNDECODED, out)         # the coding itself has no end
             if self.kept.length and self.fault is None and not self.done:
                 if self.ending == END_UNKNOWN:
@@ -381,6 +391,8 @@ cdef class NativeTap(ResponseTap):
     cdef int _read_parts(self, Usage usage) except -1:
         """What input and output are made of, where the provider tells that."""
         cdef UsagePeek peek = self.peek
+        if peek.of_gemini:
+            return take_gemini_parts(usage, peek)
         if peek.input_text_tokens >= 0:
             usage.input_text_tokens = peek.input_text_tokens
         if peek.input_image_tokens >= 0:

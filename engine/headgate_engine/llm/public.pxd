@@ -1,7 +1,7 @@
 # Models that clients may name: by pattern, by fields of the head, by rules; and the list of them.
 
 from headgate_engine.context.request cimport RequestContext
-from headgate_engine.llm.target cimport ModelEntry
+from headgate_engine.llm.target cimport LlmTarget, ModelEntry
 from headgate_engine.route.conditions cimport Condition, ConditionTable
 from headgate_engine.steps.authorization cimport AuthorizationStep
 
@@ -23,6 +23,9 @@ cdef class PublicModel:
     cdef readonly AuthorizationStep rules    # None: everybody
     cdef readonly bint reads_body        # its rules ask what the body says
 
+# The entry without the targets that the request does not fit or may not use; None when that are all, and then `denied[0]`
+# says whether rules stood in the way.
+cdef ModelEntry permitted(ModelEntry entry, RequestContext ctx, bint* denied)
 # Whether the key's patterns (llm.pattern.ModelPattern) let it use the model.
 cdef bint allowed(patterns, bytes model) except -1
 # The document of the model list that a request may see.

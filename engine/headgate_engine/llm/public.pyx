@@ -9,7 +9,7 @@ import json
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.program cimport Program
 from headgate_engine.llm.pattern cimport ModelPattern
-from headgate_engine.llm.target cimport ModelEntry
+from headgate_engine.llm.target cimport LlmGroup, LlmTarget, ModelEntry
 from headgate_engine.route.conditions cimport Condition, ConditionTable, Facts, ValuePredicate, forget
 from headgate_engine.steps.authorization cimport AuthorizationStep
 
@@ -85,6 +85,30 @@ cdef bint reads_request(AuthorizationStep rules) except -1:
             if (<str>name).split(".")[0] == "llmRequest":
                 return True
     return False
+
+
+cdef ModelEntry permitted(ModelEntry entry, RequestContext ctx, bint* denied):
+    cdef LlmTarget target
+    cdef list groups = []
+    cdef set taken = set()
+    denied[0] = False
+    for group in entry.groups:
+        kept = []
+        for one in (<LlmGroup>group).targets:
+            target = <LlmTarget>one
+            if target.slot in taken:
+                continue
+            if target.matches is not None and not (<HeaderMatches>target.matches).fits(ctx):
+                continue
+            if target.rules is not None and not target.rules.permits(ctx):
+                denied[0] = True
+                continue
+            kept.append(target)
+            if target.slot:
+                taken.add(target.slot)
+        if kept:
+            groups.append(LlmGroup(kept))
+    return ModelEntry(entry.name, groups, entry.affinity) if groups else None
 
 
 cdef bint allowed(patterns, bytes model) except -1:

@@ -30,6 +30,8 @@ cdef class ModelRouter:
     cdef readonly ModelEntry only        # whatever the model: an `ai` backend. None: models decide
     cdef public PriceList prices         # None: no catalog is configured
     cdef public bint keeps               # the request log wants prompts and answers
+    cdef public object wanted            # llm.spoken.Wanted: what expressions want to know; None: nothing
+    cdef public Py_ssize_t max_body      # bytes that a coded body may have when it is read
     cdef bytes model_list                # what everybody sees; None: rules decide
     cdef readonly bint open_paths        # a model says what becomes of paths that no suffix names
     cdef int64_t created                 # Unix time

@@ -5,10 +5,12 @@ from headgate_engine.llm.formats import DEFAULT_ROUTES as DEFAULT_ROUTES
 from headgate_engine.llm.formats import RouteMap
 from headgate_engine.llm.prices import PriceList
 from headgate_engine.llm.public import PublicModel
+from headgate_engine.llm.spoken import Wanted
 from headgate_engine.llm.target import ModelEntry, VirtualModel
 from headgate_engine.plan.retry import RetryPlan
 
 MAX_DECODED: int
+BEDROCK: bytes
 INJECTED: bytes
 STREAM_IN_BODY: frozenset[str]
 LOOSE: frozenset[str]
@@ -39,6 +41,8 @@ class ModelRouter:
     ) -> None: ...
     prices: PriceList | None
     keeps: bool
+    wanted: Wanted | None
+    max_body: int
     @property
     def models(self) -> tuple[PublicModel, ...]: ...
     @property

@@ -3,7 +3,6 @@
 import json
 import re
 import time
-import zlib
 from urllib.parse import parse_qsl, unquote, unquote_to_bytes
 
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, HEAD_UPGRADE, MessageHead
@@ -15,19 +14,24 @@ from headgate_engine.llm.bodies cimport edited, finally_edited, short_limits, te
 from headgate_engine.llm.edit cimport edit_object
 from headgate_engine.llm.estimate cimport estimate_of
 from headgate_engine.llm.formats cimport RouteMap, model_span
+from headgate_engine.llm.framed cimport bedrock_tap
 from headgate_engine.llm.native cimport native_tap
 from headgate_engine.llm.pattern cimport ModelPattern
-from headgate_engine.llm.public cimport PublicModel, allowed, is_model_list, model_listing
+from headgate_engine.llm.public cimport PublicModel, allowed, is_model_list, model_listing, permitted
+from headgate_engine.llm.spoken cimport Wanted, count_of
 from headgate_engine.llm.target cimport LlmEdits, LlmLane, LlmTarget, ModelEntry, VirtualModel
 from headgate_engine.llm.translated cimport translated_tap
 from headgate_engine.peek.json cimport ChatPeek
 from headgate_engine.plan.retry cimport RetryPlan
+from headgate_engine.wire.coding cimport coding_of, decoded
 
 from headgate_engine.llm.formats import DEFAULT_ROUTES
 from headgate_engine.peek.json import PeekError
+from headgate_engine.wire.coding import CodingError, DecodedTooLong
 
-# A compressed body may grow to this many bytes when it is read.
-MAX_DECODED = 8 * 1024 * 1024
+# A compressed body may grow to this many bytes when it is read, unless the configuration says otherwise.
+MAX_DECODED = 2 * 1024 * 1024
+BEDROCK = b"aws.bedrock"
 INJECTED = b',"stream_options":{"include_usage":true}'
 # Formats whose bodies tell whether a stream is wanted; for the others the path does.
 STREAM_IN_BODY = frozenset(("completions", "messages", "responses", "detect", "passthrough"))
@@ -50,13 +54,15 @@ cdef Reply NO_MODEL = refusal(400, "missing_model", "the request names no model"
 cdef Reply BAD_MODEL = refusal(400, "invalid_model", "the model must be a non-empty string")
 cdef Reply BAD_ENCODING = refusal(400, "request_body_decode_failed", "the request body cannot be decoded")
 cdef Reply UNKNOWN_ENCODING = refusal(415, "unsupported_content_encoding",
-                                      "the request body has a content-encoding other than gzip and deflate")
+                                      "the request body has a content-encoding other than one of gzip, deflate, br, zstd")
+cdef Reply TOO_LONG = refusal(413, "request_body_too_large", "the decoded request body is larger than the buffer")
 cdef Reply NO_LIST = Reply(501, b'{"error":"Route \'Models\' not implemented"}', ((b"content-type", b"application/json"),),
                            "NotImplemented")
 cdef Reply NOT_ALLOWED = refusal(403, "model_not_allowed", "the API key may not use this model")
 cdef Reply TWO_MODELS = refusal(400, "invalid_request_body", "the request names the model twice")
 cdef Reply DENIED = refusal(403, "model_authorization_denied", "no rule lets this request use the model")
 cdef Reply NO_TARGET = refusal(400, "virtual_model_no_matching_target", "no condition of the virtual model holds")
+cdef Reply NOT_RESOLVED = refusal(404, "virtual_model_not_resolved", "the request fits no target of the virtual model")
 cdef Reply NO_ARRAYS = refusal(400, "invalid_request_body", "streams of this format are events: add ?alt=sse")
 
 
@@ -89,6 +95,7 @@ cdef class ModelRouter:
         self.only = only
         self.failover = failover
         self.peek = ChatPeek()
+        self.max_body = MAX_DECODED
         self.created = int(created or time.time())
         entries = [model.entry for model in self.models]
         for one in self.virtual.values():
@@ -125,19 +132,24 @@ cdef class ModelRouter:
             if call.format == "models":
                 choice.reply = self._models(ctx)
                 return choice
-            choice.reply = self._read(ctx, call, path) or self._select(ctx, call)
+            call.wanted = self.wanted
+            choice.reply = self._read(ctx, call, path)
+            if choice.reply is None:
+                ctx.llm = call                       # conditions and rules may ask what the request says
+                choice.reply = self._select(ctx, call)
             if choice.reply is not None:
                 return choice
             call.tried = []
             call.body = ctx.body
             call.prices = self.prices
             call.keeps = self.keeps
-            ctx.llm = call
         else:
             ctx.body = call.body                     # the next attempt begins with what the client sent
-            if call.decoded:
+            if call.coded is not None:
                 head.drop_id(H_CONTENT_ENCODING)
-        target = (<ModelEntry>call.entry).pick(call.tried)
+        if (<ModelEntry>call.entry).affinity_reads:
+            tell_request(ctx, call)
+        target = (<ModelEntry>call.entry).pick(call.tried, ctx)
         call.target = target
         call.known = call.known or target.pinned is not None
         call.tried.append(target)
@@ -155,6 +167,8 @@ cdef class ModelRouter:
         lane = <LlmLane>call.lane
         if lane.translation is not None:
             choice.tap = translated_tap(call, lane)
+        elif target.provider == BEDROCK and not call.opaque:
+            choice.tap = bedrock_tap(call, lane)
         elif not call.opaque:
             choice.tap = native_tap(call, lane)
         self._point(ctx, call, target)
@@ -249,26 +263,27 @@ cdef class ModelRouter:
         return NO_MODEL if call.place == MODEL_NOWHERE and self.only is None else None
 
     def _decode(self, RequestContext ctx, LlmCall call):
-        encoding = ctx.head.get("content-encoding").strip().lower()
-        if encoding in ("", "identity"):
+        given = ctx.head.get("content-encoding")
+        coding = coding_of(given)
+        if coding is None:
             return None
-        if encoding not in ("gzip", "deflate"):
+        if not coding:
             return UNKNOWN_ENCODING
-        decoder = zlib.decompressobj(wbits=31 if encoding == "gzip" else 15)
         try:
-            body = decoder.decompress(ctx.body, MAX_DECODED)
-        except zlib.error:
+            body = decoded(coding, ctx.body, self.max_body)
+        except DecodedTooLong:
+            return TOO_LONG
+        except CodingError:
             return BAD_ENCODING
-        if decoder.unconsumed_tail or not decoder.eof:
-            return BAD_ENCODING
+        call.coded, call.coding = ctx.body, given.encode("latin-1")
         ctx.body = body
-        call.decoded = True
         ctx.head.drop_id(H_CONTENT_ENCODING)
         return None
 
     cdef Reply _select(self, RequestContext ctx, LlmCall call):
         """Finds the entry that serves the model."""
         cdef VirtualModel virtual
+        cdef bint denied = False
         ctx.requested_model = call.requested
         if ctx.allowed_models is not None and not allowed(ctx.allowed_models, call.requested or b""):
             return NOT_ALLOWED
@@ -288,8 +303,8 @@ cdef class ModelRouter:
             call.entry = found
             if (<ModelEntry>found).guarded:
                 tell_request(ctx, call)
-                call.entry = (<ModelEntry>found).permitted(ctx)
-            return None if call.entry is not None else DENIED
+                call.entry = permitted(<ModelEntry>found, ctx, &denied)
+            return None if call.entry is not None else DENIED if denied else NOT_RESOLVED
         return self._first(ctx, call, self.models)
 
     cdef Reply _first(self, RequestContext ctx, LlmCall call, tuple models):
@@ -331,7 +346,7 @@ cdef class ModelRouter:
         call.model = model or ""
         call.lane = target.lane_of(call.format, call.model)
         if call.lane is None:
-            return estimate_of(body) if call.format == "count_tokens" else unsupported(call, target)
+            return estimated(call, body) if call.format == "count_tokens" else unsupported(call, target)
         if call.object_end < 0 or call.opaque:
             return None
         inject = (call.streaming and not call.has_stream_options and (<LlmLane>call.lane).upstream == "completions"
@@ -386,12 +401,18 @@ cdef class ModelRouter:
         return 0
 
 
+cdef Reply estimated(LlmCall call, bytes body):
+    cdef Reply reply = estimate_of(body)
+    call.counted = count_of(reply.body)
+    return reply
+
+
 cdef Reply render(RequestContext ctx):
     cdef LlmCall call = <LlmCall>ctx.llm
     cdef LlmLane lane = <LlmLane>call.lane
     cdef LlmEdits edits = (<LlmTarget>call.target).edits
-    if call.keeps:
-        call.prompt = ctx.body
+    if call.keeps or call.wanted is not None and (<Wanted>call.wanted).prompt:
+        call.sent = ctx.body
     if lane.translation is not None:
         made = lane.translation.request(ctx.body, call, ctx.head)
         if isinstance(made, Reply):
@@ -407,6 +428,10 @@ cdef Reply render(RequestContext ctx):
         ctx.replace_body(lane.adapt(ctx.body, call.streaming))
     if edits is not None and edits.final and call.object_end >= 0 and not call.opaque:
         ctx.replace_body(finally_edited(ctx, edits))
+    if call.coded is not None and ctx.body is call.body:
+        # Nobody has edited it: it goes on as it came.
+        ctx.replace_body(call.coded)
+        ctx.head.add_field(b"content-encoding", 16, <bytes>call.coding, len(call.coding))
     return None
 
 

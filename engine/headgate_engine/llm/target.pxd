@@ -1,13 +1,14 @@
 # Model entries as the router sees them: where each leads, in which format, with which edits.
 
 from headgate_engine.context.request cimport RequestContext
+from headgate_engine.expr.program cimport Program
 from headgate_engine.link.endpoints cimport Endpoint
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.plan.plans cimport BackendPlan
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.steps.authorization cimport AuthorizationStep
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 cdef class LlmLane:
     # One client format at one provider.
@@ -45,6 +46,9 @@ cdef class LlmTarget:
     cdef readonly bint short_limit       # `gpt-*` models want max_completion_tokens
     cdef public str rest                 # format of paths that no suffix names: `detect`, `opaque`; None: the usual one
     cdef public AuthorizationStep rules  # who may use it as one of several; None: everybody
+    cdef public object matches           # llm.public.HeaderMatches: what it wants of the head then; None: nothing
+    cdef uint64_t mixed                  # hash of its name, for affinity
+    cdef public int slot                 # of those with one number only the first that may be used is; 0: it has none
     cdef LlmLane lane_of(self, str format, str model)
 
 cdef class LlmGroup:
@@ -55,10 +59,10 @@ cdef class ModelEntry:
     cdef readonly str name
     cdef readonly tuple groups           # LlmGroup, first choice first
     cdef readonly int size               # targets in all of them
-    cdef readonly bint guarded           # a target has rules
-    cdef LlmTarget pick(self, list tried)
-    # The entry without the targets that the request may not use; None when that are all.
-    cdef ModelEntry permitted(self, RequestContext ctx)
+    cdef readonly bint guarded           # a target has rules or matches
+    cdef readonly Program affinity       # equal values stay at one target of a group; None: none
+    cdef readonly bint affinity_reads    # it asks what the body says
+    cdef LlmTarget pick(self, list tried, RequestContext ctx)
 
 cdef class VirtualModel:
     # A name that stands for others: by weight, by condition, or one entry with several groups.

@@ -4,7 +4,7 @@ from typing import Any, Protocol
 from headgate_engine.context.request import RequestContext
 from headgate_engine.expr.program import Program
 from headgate_engine.link.endpoints import Endpoint
-from headgate_engine.llm.public import PublicModel
+from headgate_engine.llm.public import HeaderMatches, PublicModel
 from headgate_engine.plan.plans import BackendPlan
 from headgate_engine.steps.authorization import AuthorizationStep
 
@@ -99,12 +99,15 @@ class LlmTarget:
 
     plan.endpoints, if set, has the one endpoint whose health is watched. own_key: a `key` in the client's query (where
     Gemini's clients may put theirs) does not reach the provider. rest: the format of paths that no suffix names. rules:
-    who may use it as one of several.
+    who may use it as one of several; matches: what it wants of the head then. slot: of the targets of an entry with one
+    number only the first that may be used is; 0: it has none.
     """
 
     own_key: bool
     rest: str | None
     rules: AuthorizationStep | None
+    matches: HeaderMatches | None
+    slot: int
 
     def __init__(
         self,
@@ -144,17 +147,23 @@ class LlmGroup:
 class ModelEntry:
     """A model with its providers; ValueError without any."""
 
-    def __init__(self, name: str, groups: Iterable[LlmGroup]) -> None: ...
+    def __init__(self, name: str, groups: Iterable[LlmGroup], affinity: Program | None = None) -> None: ...
     @property
     def name(self) -> str: ...
     @property
     def groups(self) -> tuple[LlmGroup, ...]: ...
     @property
+    def affinity(self) -> Program | None:
+        """Equal values of it stay at one target of a group."""
+    @property
+    def affinity_reads(self) -> bool:
+        """Whether it asks what the body says."""
+    @property
     def size(self) -> int: ...
     @property
     def guarded(self) -> bool:
-        """Whether a target has rules."""
-    def choose(self, tried: Iterable[LlmTarget] = ...) -> LlmTarget: ...
+        """Whether a target has rules or matches."""
+    def choose(self, tried: Iterable[LlmTarget] = ..., ctx: RequestContext | None = None) -> LlmTarget: ...
 
 class VirtualModel:
     """A name that stands for others: by `weights`, or the first whose condition holds (None always does)."""

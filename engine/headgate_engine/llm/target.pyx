@@ -6,14 +6,13 @@ from urllib.parse import quote
 
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.program cimport Program
-from headgate_engine.link.endpoints cimport Endpoint, EndpointSet
+from headgate_engine.link.endpoints cimport Endpoint, EndpointSet, affinity_of, hash_of, weight_for
 from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.plan.plans cimport BackendPlan
-from headgate_engine.steps.authorization cimport AuthorizationStep
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 # Of a model name inside a path: everything else is escaped, `/` and `%` above all, so that it is one segment.
 SAFE = "@"
@@ -88,6 +87,7 @@ cdef class LlmTarget:
         # Its health, where somebody looks at that.
         self.endpoint = None if plan.endpoints is None else <Endpoint>(<EndpointSet>plan.endpoints).endpoints[0]
         self.short_limit = short_limit
+        self.mixed = hash_of(plan.name.encode())
 
     cdef LlmLane lane_of(self, str format, str model):
         """None when the provider can be asked in no format that this one translates to."""
@@ -101,49 +101,43 @@ cdef class LlmGroup:
 
 
 cdef class ModelEntry:
-    def __init__(self, str name, groups):
+    def __init__(self, str name, groups, Program affinity=None):
         self.name = name
+        self.affinity = affinity
+        self.affinity_reads = affinity is not None and "llmRequest" in affinity.variables
         self.groups = tuple(groups)
         self.size = sum(len(group.targets) for group in self.groups)
-        self.guarded = any((<LlmTarget>target).rules is not None for group in self.groups for target in group.targets)
+        self.guarded = any((<LlmTarget>target).rules is not None or (<LlmTarget>target).matches is not None
+                           for group in self.groups for target in group.targets)
         if not self.size:
             raise ValueError(f"model {name!r} leads nowhere")
 
-    cdef ModelEntry permitted(self, RequestContext ctx):
-        cdef LlmTarget target
-        cdef list groups = []
-        for group in self.groups:
-            kept = []
-            for one in (<LlmGroup>group).targets:
-                target = <LlmTarget>one
-                if target.rules is None or (<AuthorizationStep>target.rules).permits(ctx):
-                    kept.append(target)
-            if kept:
-                groups.append(LlmGroup(kept))
-        return ModelEntry(self.name, groups) if groups else None
-
-    cdef LlmTarget pick(self, list tried):
+    cdef LlmTarget pick(self, list tried, RequestContext ctx):
         """The best target that was not tried: of the first group with one in use, else of the first with one at all."""
         cdef LlmTarget found
         cdef int64_t now_ns
+        cdef uint64_t source
         if self.size == 1:
             return <LlmTarget>(<LlmGroup>self.groups[0]).targets[0]
         now_ns = monotonic_ns()
+        source = 0 if self.affinity is None else affinity_of(self.affinity, ctx)
         for sick in (False, True):
             for group in self.groups:
-                found = better(<LlmGroup>group, tried, now_ns, sick)
+                found = better(<LlmGroup>group, tried, now_ns, sick, source)
                 if found is not None:
                     return found
         # Every one was tried: whoever still has retries begins anew.
-        return self.pick([])
+        return self.pick([], ctx)
 
-    def choose(self, tried=()):
+    def choose(self, tried=(), RequestContext ctx=None):
         """Python face of pick()."""
-        return self.pick(list(tried))
+        return self.pick(list(tried), ctx)
 
 
-cdef LlmTarget better(LlmGroup group, list tried, int64_t now_ns, bint sick):
-    """The better of two at random among those of a group that may be taken; None without any."""
+cdef LlmTarget better(LlmGroup group, list tried, int64_t now_ns, bint sick, uint64_t source):
+    """Among those of a group that may be taken, the one that `source` belongs to, or the better of two at random when
+    that is 0; None without any.
+    """
     cdef LlmTarget one, other
     cdef list usable = []
     for one in group.targets:
@@ -155,6 +149,8 @@ cdef LlmTarget better(LlmGroup group, list tried, int64_t now_ns, bint sick):
             usable.append(one)
     if not usable:
         return None
+    if source:
+        return max(usable, key=lambda target: weight_for(source, (<LlmTarget>target).mixed, 1))
     one = usable[random.randrange(len(usable))]
     if len(usable) == 1 or one.endpoint is None:
         return one

@@ -6,6 +6,7 @@ from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.target cimport LlmLane
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
+from headgate_engine.wire.coding cimport Decoder
 
 cdef class TranslatedTap(ResponseTap):
     cdef object work          # headgate.backend.llm.translation.Translation
@@ -13,8 +14,11 @@ cdef class TranslatedTap(ResponseTap):
     cdef object stream        # what translates the stream; None: the body is read whole
     cdef ByteBuffer kept
     cdef MessageHead head
-    cdef str coding
+    cdef str coding           # of the provider's answer, None: none
+    cdef Decoder decoder      # of a stream in a coding
     cdef RequestContext ctx
     cdef int _put(self, bytes data, ByteBuffer out) except -1
+    cdef int _decode(self, bytes data, ByteBuffer out) except -1
+    cdef int _tell(self, bytes data, ByteBuffer out) except -1
 
 cdef TranslatedTap translated_tap(LlmCall call, LlmLane lane)

@@ -1,6 +1,7 @@
 from headgate_engine.plan.tap import ResponseTap
 
-MAX_DECODED: int
+DECODED_STEP: int
+MAX_STEPS: int
 TOO_LARGE: str
 
 class TranslatedTap(ResponseTap):

@@ -5,20 +5,25 @@ what is kept, and sees to it that the head fits what follows.
 """
 
 import logging
-import zlib
 
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, H_CONTENT_LENGTH, H_CONTENT_TYPE, MessageHead
 from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport RequestContext, Usage
 from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.llm.modalities cimport take_parts
 from headgate_engine.llm.target cimport LlmLane, LlmTarget
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
+from headgate_engine.wire.coding cimport Decoder, coding_of, decoded
+
+from headgate_engine.wire.coding import CodingError, DecodedTooLong
 
 logger = logging.getLogger("headgate.llm")
 
-MAX_DECODED = 8 * 1024 * 1024
+# Decoded at a time, and of one piece of a stream at most.
+DECODED_STEP = 65536
+MAX_STEPS = 128
 TOO_LARGE = "the provider's answer is larger than the buffer"
 
 
@@ -34,11 +39,10 @@ cdef class TranslatedTap(ResponseTap):
     cdef bint begin(self, RequestContext ctx, MessageHead head) except -1:
         cdef bint events = (media_type_is(head, b"text/event-stream", 17)
                             or media_type_is(head, b"application/vnd.amazon.eventstream", 34))
+        coding = head.get("content-encoding") if head.find_id(H_CONTENT_ENCODING, 0) >= 0 else None
         self.ctx = ctx
         self.head = head
-        if head.find_id(H_CONTENT_ENCODING, 0) >= 0:
-            coding = head.get("content-encoding").strip().lower()
-            self.coding = None if coding in ("", "identity") else coding
+        self.coding = coding_of(coding)
         self.rewrites = True
         head.drop_id(H_CONTENT_ENCODING)
         head.drop_id(H_CONTENT_TYPE)
@@ -47,8 +51,10 @@ cdef class TranslatedTap(ResponseTap):
             self.streaming = True
             self.stream = self.work.stream(self.call.asked, head)
             head.add_field(b"content-type", 12, b"text/event-stream", 17)
-            if self.coding is not None:
-                self.fault = f"the provider's stream is encoded: {self.coding}"
+            if self.coding == "":
+                self.fault = f"the provider's stream is encoded: {coding}"
+            elif self.coding is not None:
+                self.decoder = Decoder(self.coding)
         else:
             self.whole = True
             self.kept = ByteBuffer()
@@ -56,28 +62,53 @@ cdef class TranslatedTap(ResponseTap):
         return True
 
     cdef bint feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
-        cdef bytes told
         if self.whole:
             if self.kept.length + n > self.limit:
                 self.fault = TOO_LARGE
             else:
                 self.kept.append(p, n)
             return True
-        if self.done or self.fault is not None:
-            return True
+        if self.decoder is None:
+            self._tell(p[:n], out)
+        else:
+            self._decode(p[:n], out)
+        return True
+
+    cdef int _decode(self, bytes data, ByteBuffer out) except -1:
+        cdef int steps = 0
         try:
-            told = self.stream.feed(p[:n])
+            self.decoder.feed(data)
+            while not self.done and self.fault is None:
+                data = self.decoder.next(DECODED_STEP)
+                if not data:
+                    break
+                steps += 1
+                if steps > MAX_STEPS:
+                    self.fail(self.ctx, "the provider's stream decodes to more than can be kept", out)
+                    break
+                self._tell(data, out)
+        except CodingError:
+            self.fail(self.ctx, "the provider's stream cannot be decoded", out)
+        return 0
+
+    cdef int _tell(self, bytes data, ByteBuffer out) except -1:
+        """Translates what came of a stream."""
+        cdef bytes told
+        if self.done or self.fault is not None:
+            return 0
+        try:
+            told = self.stream.feed(data)
         except Exception as error:
             logger.exception("a stream cannot be translated")
             self.fail(self.ctx, f"the provider's stream cannot be translated: {type(error).__name__}", out)
-            return True
+            return 0
         if told:
             self._put(told, out)
         if self.stream.failed is not None:
             self.fault = self.stream.failed
         elif self.stream.finished:
             self.done = True
-        return True
+        return 0
 
     cdef int _put(self, bytes data, ByteBuffer out) except -1:
         if not self.ready:
@@ -121,13 +152,14 @@ cdef class TranslatedTap(ResponseTap):
         """(status, body) for the client."""
         body = self.kept.take()
         if self.coding is not None:
-            decoder = zlib.decompressobj(wbits=47)        # gzip or zlib, told by the bytes
             try:
-                body = decoder.decompress(body, MAX_DECODED)
-            except zlib.error:
+                body = decoded(self.coding, body, self.limit) if self.coding else None
+            except DecodedTooLong:
+                return self.work.broken(TOO_LARGE)
+            except CodingError:
                 body = None
-            if body is None or decoder.unconsumed_tail or self.coding not in ("gzip", "deflate"):
-                return self.work.broken(f"the provider's answer cannot be decoded: {self.coding}")
+            if body is None:
+                return self.work.broken(f"the provider's answer cannot be decoded: {self.coding or 'unknown coding'}")
         if not 200 <= self.head.status < 300:
             return self.work.error(self.head.status, body, self.call.asked)
         try:
@@ -144,6 +176,8 @@ cdef class TranslatedTap(ResponseTap):
 
     def _count(self, usage, model):
         if usage is not None and self.ctx is not None:
-            self.ctx.usage = Usage(*usage)
+            self.ctx.usage = Usage(*usage[:5])
+            if usage[5] is not None:
+                take_parts(self.ctx.usage, usage[5])
         if model:
             self.call.response_model = model.encode("utf-8", "replace")

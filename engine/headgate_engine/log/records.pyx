@@ -93,8 +93,8 @@ cdef class RecordFormat:
         _parent(out, ctx.head)
         if call is None or not self.payload:
             return out.append(b"null,null,", 10)
-        _kept(out, call.prompt)
-        return _kept(out, call.answer)
+        _kept(out, call.sent)
+        return _kept(out, call.kept)
 
     # -- Python face ---------------------------------------------------------------------------------------------------
     def record(self, int64_t now_ns, RequestContext ctx not None):

@@ -126,6 +126,13 @@ def _validate(source: FileSource | TextSource) -> int:
     except ConfigErrors as error:
         print(error, file=sys.stderr)
         return 1
+    from headgate.server.rehearsal import rehearse
+
+    errors = rehearse(loaded.gateway)
+    for line in errors:
+        print(line, file=sys.stderr)
+    if errors:
+        return 1
     for warning in loaded.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     print("Configuration is valid!")

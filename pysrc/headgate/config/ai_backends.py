@@ -36,7 +36,7 @@ def parse(backends: Backends, record: Record, name: str, options: BackendOptions
             message = f"provider {own!r} is there twice" if own else "a provider needs a name"
             backends.context.fault(Problem.CONFLICT, member, "name", message)
         names.add(own or "")
-    found = tuple(tuple(_members(backends, group, name, options)) for group in groups)
+    found = tuple(tuple(_members(backends, group, name, options, sections=bool(sections))) for group in groups)
     if any(len(made) < len(group) for made, group in zip(found, groups, strict=True)):
         return None
     above = options.ai or NO_EDITS
@@ -50,7 +50,7 @@ def parse(backends: Backends, record: Record, name: str, options: BackendOptions
 
 
 def _members(
-    backends: Backends, records: list[Record], name: str, options: BackendOptions
+    backends: Backends, records: list[Record], name: str, options: BackendOptions, *, sections: bool
 ) -> Iterator[LlmModel]:
     for index, record in enumerate(records):
         vendor = _vendor(backends, record)
@@ -58,8 +58,9 @@ def _members(
         if vendor is None or place is None:
             continue
         own = options.under(backend_options(backends.context, record.get("policies")))
-        if own.affinity is not None:
-            backends.context.fault(Problem.UNSUPPORTED, record, "policies", " (sessionAffinity of an AI backend)")
+        if own.affinity != options.affinity and sections:
+            message = "sessionAffinity is for the whole backend: a provider of a group cannot have its own"
+            backends.context.fault(Problem.CONFLICT, record, "policies", message)
         own = replace(own, auth=llm_providers.with_default_auth(vendor, own.auth))
         edits = own.ai or NO_EDITS
         provider = llm_providers.provider(vendor, place, partial(backends.endpoint, options=own))

@@ -45,10 +45,6 @@ def _virtual(context: Context, record: Record, name: str, models: tuple[LlmModel
         targets = [_target(context, entry, name, models) for entry in entries]
         _check(context, section, kind, entries)
         ready = tuple(target for target in targets if target is not None)
-        for entry, target in zip(entries, targets, strict=True):
-            if kind == "failover" and target is not None and target.model.matches:
-                what = " (a model with matches as a target of failover)"
-                context.fault(Problem.UNSUPPORTED, entry, "model", what)
         return VirtualModel(name=name, kind=kind, targets=ready) if ready else None
     context.fault(Problem.MISSING, record, "routing", "one of weighted, failover and conditional is wanted")
     return None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from headgate.expr.variables import DYN, VARIABLES
+from headgate_engine.expr.answers import BY_NAME
 from headgate_engine.expr.nodes import Binding, Const, Local, Node, Select
 from headgate_engine.expr.views import (
     READERS,
@@ -87,8 +88,8 @@ class Scope:
     def _whole(self, name: str, fields: Mapping[str, str]) -> Node:
         """A variable with known fields as one map: those that have a value."""
         paths = [f"{name}.{one}" for one in fields]
-        # The bodies are left out unless they are asked for by name: they would have to be read.
-        names = [path for path in paths if path in READERS or path in FAST if "body" not in path]
+        # Bodies and what is said in them are left out unless they are asked for by name: they would have to be read.
+        names = [one for one in paths if (one in READERS or one in FAST) and "body" not in one and one not in BY_NAME]
         return Gathered({path.rpartition(".")[2]: _reader(path) for path in names})
 
 

@@ -82,17 +82,20 @@ class LlmCompiler:
         models = [self._public(model) for model in router.models]
         virtual = [self._virtual(one) for one in router.virtual_models]
         routes = DEFAULT_ROUTES | dict(router.routes)
-        found = ModelRouter(models, virtual, routes=routes, failover=self._failover())
-        found.prices = self._prices
-        found.keeps = self._keeps
-        return found
+        return self._equipped(ModelRouter(models, virtual, routes=routes, failover=self._failover()))
+
+    def _equipped(self, router: ModelRouter) -> ModelRouter:
+        router.prices = self._prices
+        router.keeps = self._keeps
+        router.wanted = self._env.wanted
+        router.max_body = self._env.max_body
+        return router
 
     def _public(self, model: LlmModel) -> PublicModel:
-        matches = [[(one.name, one.kind, one.value) for one in entry] for entry in model.matches]
         return PublicModel(
             model.pattern,
             self._entry(model.pattern, ((model,),)),
-            matches=HeaderMatches(matches) if matches else None,
+            matches=self._matches(model),
             rules=self._rules(model),
         )
 
@@ -104,10 +107,8 @@ class LlmCompiler:
     def backend(self, backend: AiBackend, retry: Retry | None) -> ModelRouter:
         """Return the router of an `ai` backend, which has one entry for every model."""
         entry = self._entry(backend.name, backend.groups, retry)
-        found = ModelRouter(routes=DEFAULT_ROUTES | dict(backend.routes), only=entry, failover=self._failover())
-        found.prices = self._prices
-        found.keeps = self._keeps
-        return found
+        routes = DEFAULT_ROUTES | dict(backend.routes)
+        return self._equipped(ModelRouter(routes=routes, only=entry, failover=self._failover()))
 
     def _failover(self) -> RetryPlan | None:
         others = min(self._largest - 1, MAX_RETRIES)
@@ -119,16 +120,36 @@ class LlmCompiler:
         given = tuple(groups)
         several = sum(len(group) for group in given) > 1
         made = [LlmGroup([self._target(model, several, retry) for model in group]) for group in given]
-        entry = ModelEntry(name, made)
+        # One for all of a backend's providers.
+        sticky = given[0][0].policies.affinity
+        return self._known(ModelEntry(name, made, None if sticky is None else self._env.program(sticky, "llm")))
+
+    def _known(self, entry: ModelEntry) -> ModelEntry:
         self._largest = max(self._largest, entry.size)
         return entry
+
+    def _alternatives(self, target: VirtualTarget, slot: int, several: bool) -> list[LlmTarget]:
+        """Return the targets of which a request gets the first that it fits."""
+        found = [self._target(model, several, None) for model in (target.model, *target.others)]
+        for one, model in zip(found, (target.model, *target.others), strict=True):
+            one.matches = self._matches(model)
+            one.slot = slot
+        return found
+
+    def _matches(self, model: LlmModel) -> HeaderMatches | None:
+        entries = [[(one.name, one.kind, one.value) for one in entry] for entry in model.matches]
+        return HeaderMatches(entries) if entries else None
 
     def _virtual(self, virtual: VirtualModel) -> VirtualEntry:
         targets = virtual.targets
         if virtual.kind == "failover":
             levels = sorted({target.priority for target in targets})
-            groups = [tuple(one.model for one in targets if one.priority == level) for level in levels]
-            return VirtualEntry(virtual.name, [self._entry(virtual.name, groups)])
+            made = [
+                LlmGroup([one for at, target in enumerate(targets, start=1) if target.priority == level
+                          for one in self._alternatives(target, at, len(targets) > 1)])
+                for level in levels
+            ]  # fmt: skip
+            return VirtualEntry(virtual.name, [self._known(ModelEntry(virtual.name, made))])
         entries = [self._choices(target) for target in targets]
         if virtual.kind == "weighted":
             return VirtualEntry(virtual.name, entries, weights=[target.weight for target in targets])

@@ -14,6 +14,7 @@ from headgate.policy.key_sets import KeyStore
 from headgate.telemetry.metrics import series_key
 from headgate_engine.expr.program import Program
 from headgate_engine.link.client import HttpClient
+from headgate_engine.llm.spoken import Wanted
 from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.segment import Segment, SegmentFull
 
@@ -28,7 +29,8 @@ FAILURES = "gw_expression_failures_total"
 class Environment:
     """`segment`: shared memory of all workers. `max_body`: bytes of a body that steps may wait for. `key_store`: the
     keys of a source, kept over reloads. `client`: calls to an endpoint. `spawn(name, coroutine)`: tasks of the worker.
-    `sealer(purpose)`: seals with the key that all workers and replicas have. `credentials`: those of clouds.
+    `sealer(purpose)`: seals with the key that all workers and replicas have. `credentials`: those of clouds. `wanted`:
+    what expressions ask of LLM requests and answers, by all that were compiled until now.
     """
 
     segment: Segment
@@ -39,6 +41,7 @@ class Environment:
     functions: CustomFunctions = field(default_factory=dict)
     sealer: Callable[[str], Sealer] | None = None
     credentials: CredentialStore | None = None
+    wanted: Wanted = field(default_factory=Wanted)
     _programs: dict[tuple[str, str], Program] = field(default_factory=dict)
 
     def _failures(self, phase: str) -> Counter | None:
@@ -56,4 +59,5 @@ class Environment:
 
             found = self._programs[key] = compile_expression(text, phase, self.functions)
             found.failures = self._failures(phase)
+            self.wanted.note(found.variables)
         return found

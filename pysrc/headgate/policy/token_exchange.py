@@ -42,6 +42,7 @@ JWT_BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 CLIENT_ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 ID_JAG: Final = "urn:ietf:params:oauth:token-type:id-jag"
 INVALID: Final = Reply(400, b"invalid request", TEXT, "InvalidRequest")
+MAY_NOT_ACT: Final = Reply(403, b"the actor may not act for the subject of the token", TEXT, "Authorization")
 
 Form = list[tuple[str, str]]
 
@@ -198,16 +199,34 @@ class Exchanger:
         return Given(token.encode(), time.monotonic() + max(seconds - MARGIN_SECONDS, 0.0))
 
 
-def _end_of(token: bytes) -> float | None:
-    """Return the `exp` of a JWT whose signature nobody looks at: it only shortens how long something is kept."""
+def _claims(token: bytes) -> dict[str, Any]:
+    """Return the claims of a JWT whose signature nobody looks at, none of another token. Who asks may only be stricter
+    for what they say: the token endpoint verifies both tokens.
+    """
     parts = token.split(b".")
     if len(parts) != 3:
-        return None
+        return {}
     try:
-        found = json.loads(base64.urlsafe_b64decode(parts[1] + b"=" * (-len(parts[1]) % 4)))["exp"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
+        found = json.loads(base64.urlsafe_b64decode(parts[1] + b"=" * (-len(parts[1]) % 4)))
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _end_of(token: bytes) -> float | None:
+    """Return the `exp` of a JWT: it only shortens how long something is kept."""
+    found = _claims(token).get("exp")
     return float(found) if isinstance(found, int | float) else None
+
+
+def may_act(subject: bytes, actor: bytes) -> bool:
+    """Whether the subject's token names this actor (RFC 8693 section 4.4): all that `may_act` says of it is so, and it
+    says who it is.
+    """
+    named, known = _claims(subject).get("may_act"), _claims(actor)
+    if not isinstance(named, dict) or not isinstance(named.get("sub"), str) or not named["sub"]:
+        return False
+    return all(name in known and known[name] == value for name, value in named.items())
 
 
 def _key(*parts: bytes | str) -> bytes:
@@ -260,6 +279,8 @@ def compile_exchange(policy: TokenExchange, env: Environment) -> AsyncStep:
         subject = _taken(source, ctx)
         if subject is None:
             return INVALID
+        if policy.enforce_may_act and (actor is None or not may_act(subject, actor)):
+            return MAY_NOT_ACT
         key = _key(subject, actor or b"", json.dumps(params))
         known = exchanger.known(key)
         if known is not None:

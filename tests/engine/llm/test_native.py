@@ -71,6 +71,15 @@ def test_gemini_ends_with_the_body_behind_a_reason() -> None:
     assert run(more, kind="gemini") == (more + TOLD, CUT)
 
 
+def test_gemini_lists_what_its_tokens_are_of() -> None:
+    told = {"promptTokenCount": 9, "candidatesTokenCount": 4, "promptTokensDetails": [
+        {"modality": "TEXT", "tokenCount": 3}, {"modality": "AUDIO", "tokenCount": 6}]}  # fmt: skip
+    last = b"data: " + json.dumps({"candidates": [{"finishReason": "STOP"}], "usageMetadata": told}).encode() + b"\n\n"
+    usage = tap_stream([last], "gemini", lambda _: TOLD)[2]
+    assert usage is not None
+    assert (usage.input_tokens, usage.input_text_tokens, usage.input_audio_tokens, usage.output_audio_tokens) == (9, 3, 6, -1)
+
+
 def test_a_last_event_without_its_blank_line_counts() -> None:
     out, fault = run(STOP, DONE[:-1])
     assert fault is None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from headgate.expr.compile import compile_expression
+from headgate_engine.context.request import make_context
 from headgate_engine.llm.target import LlmEdits, LlmGroup, LlmTarget, ModelEntry, VirtualModel
 from headgate_engine.plan.plans import BackendPlan
 
@@ -24,6 +26,23 @@ def test_groups_are_taken_in_order_and_nothing_twice() -> None:
     assert {made.choose([one]).provider for _ in range(50)} == {b"two", b"three"}
     assert made.choose([one, two]) is three
     assert made.choose([one, two, three]) is one
+
+
+def test_equal_values_stay_at_one_target_and_only_those_of_a_lost_one_move() -> None:
+    members = [target(name) for name in "abcd"]
+    made = ModelEntry("m", [LlmGroup(members)], compile_expression('request.headers["x-user"]', "llm"))
+
+    def homes(tried: list[LlmTarget]) -> list[LlmTarget]:
+        users = [make_context("GET", "/", "h", [("x-user", str(user))]) for user in range(200)]
+        return [made.choose(tried, user) for user in users]
+
+    before = homes([])
+    assert before == homes([])
+    assert {before.count(one) > 20 for one in members} == {True}
+    for old, new in zip(before, homes([members[0]]), strict=True):
+        assert (new is old) is (old is not members[0])
+    # Without a value the load is spread.
+    assert len({id(made.choose([], make_context("GET", "/", "h", []))) for _ in range(100)}) == 4
 
 
 def test_a_model_that_leads_nowhere_is_refused() -> None:

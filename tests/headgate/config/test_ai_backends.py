@@ -70,7 +70,8 @@ REFUSED = [
     (ONE, "ai: {modelAliases: {'a*b': c}}", "model pattern"),
     (ONE, "ai: {transformations: {a: 'b('}}", "transformations.a"),
     (ONE, "ai: {routes: {x: completions}}", "a path suffix begins with"),
-    (ONE, "sessionAffinity: {source: 'source.address'}", "sessionAffinity"),
+    ("groups: [{providers: [{name: a, provider: {openAI: {}}, policies: {sessionAffinity: {source: 'source.address'}}}]}]", "",
+     "sessionAffinity is for the whole backend"),
 ]
 
 

@@ -53,10 +53,12 @@ def test_a_target_is_the_first_model_that_the_request_fits(loaded: Callable[...,
     assert target.others[1].rest == "detect"
 
 
-def test_a_target_of_failover_takes_everything(faults: Callable[..., list[str]]) -> None:
-    [found] = faults(CHOOSY.replace("KIND", "failover").replace("MORE", ", priority: 1"))
-    assert "not supported yet" in found
-    assert "a model with matches as a target of failover" in found
+def test_a_target_of_failover_may_have_matches_too(loaded: Callable[..., Gateway]) -> None:
+    gateway = loaded(CHOOSY.replace("KIND", "failover").replace("MORE", ", priority: 1"))
+    router = gateway.binds[0].listeners[0].routes[0].backends[0].backend
+    assert isinstance(router, LlmRouter)
+    [target] = router.virtual_models[0].targets
+    assert [len(one.matches) for one in (target.model, *target.others)] == [1, 0, 0]
 
 
 REFUSED = [

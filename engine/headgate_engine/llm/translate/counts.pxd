@@ -7,6 +7,7 @@ cdef class Usage:
     cdef public long long written        # part of input that was written to a cache
     cdef public long long reasoning      # part of output
     cdef public long long total
+    cdef public tuple parts              # of input and output by what they are: PARTS, -1 for unknown; None: not told
 
 # Each takes what a reply has as usage and returns None when that counts nothing.
 cpdef Usage completions_usage(object usage)
@@ -15,3 +16,5 @@ cpdef Usage responses_usage(object usage)
 cpdef Usage gemini_usage(object usage)
 cpdef Usage converse_usage(object usage)
 cpdef Usage rerank_usage(object meta)
+# What Gemini's input and output are made of, as Usage.parts.
+cpdef tuple gemini_parts(object usage)

@@ -1,8 +1,12 @@
+PARTS: tuple[str, ...]
+MODALITIES: dict[str, int]
+
 class Usage:
     """Tokens of one exchange, in one convention for all formats.
 
     input contains what was read from a cache (`cached`) and written to one (`written`); output contains `reasoning`.
-    total is what the provider says, or input + output.
+    total is what the provider says, or input + output. parts: PARTS of input, then of output, -1 for what is not told;
+    None when nothing of it is.
     """
 
     input: int
@@ -11,8 +15,16 @@ class Usage:
     written: int
     reasoning: int
     total: int
+    parts: tuple[int, ...] | None
     def __init__(
-        self, input: int = 0, output: int = 0, cached: int = 0, written: int = 0, reasoning: int = 0, total: int = -1
+        self,
+        input: int = 0,
+        output: int = 0,
+        cached: int = 0,
+        written: int = 0,
+        reasoning: int = 0,
+        total: int = -1,
+        parts: tuple[int, ...] | None = None,
     ) -> None: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -31,6 +43,9 @@ def gemini_usage(usage: object) -> Usage | None:
 
 def converse_usage(usage: object) -> Usage | None:
     """Read `usage` of Converse, where inputTokens leaves cached ones out."""
+
+def gemini_parts(usage: object) -> tuple[int, ...] | None:
+    """Read from `usageMetadata` what input and output are made of, as Usage.parts."""
 
 def rerank_usage(meta: object) -> Usage | None:
     """Read `meta` of a rerank reply."""

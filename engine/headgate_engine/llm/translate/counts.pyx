@@ -4,20 +4,26 @@
 cdef long long MOST = 1125899906842624
 
 
+# What tokens are of, for input and then for output.
+PARTS = ("text_tokens", "image_tokens", "audio_tokens")
+MODALITIES = {"TEXT": 0, "IMAGE": 1, "AUDIO": 2}
+
+
 cdef class Usage:
     """Tokens of one exchange."""
 
     def __init__(self, long long input=0, long long output=0, long long cached=0, long long written=0,
-                 long long reasoning=0, long long total=-1):
+                 long long reasoning=0, long long total=-1, tuple parts=None):
         self.input = input
         self.output = output
         self.cached = cached
         self.written = written
         self.reasoning = reasoning
         self.total = input + output if total < 0 else total
+        self.parts = parts
 
     def _all(self):
-        return self.input, self.output, self.cached, self.written, self.reasoning, self.total
+        return self.input, self.output, self.cached, self.written, self.reasoning, self.total, self.parts
 
     def __eq__(self, other):
         return isinstance(other, Usage) and self._all() == (<Usage>other)._all()
@@ -55,6 +61,28 @@ cdef object member(object holder, str name):
     return (<dict>holder).get(name) if isinstance(holder, dict) else None
 
 
+cdef tuple parts_of(object given, object made):
+    """PARTS of the details of input and of output; None when they tell none."""
+    cdef list found = [count(details, name) for details in (given, made) for name in PARTS]
+    return tuple(found) if max(found) >= 0 else None
+
+
+cpdef tuple gemini_parts(object usage):
+    cdef list found = [-1, -1, -1, -1, -1, -1]
+    cdef int first = 0
+    cdef long long tokens
+    for name in ("promptTokensDetails", "candidatesTokensDetails"):
+        details = member(usage, name)
+        if isinstance(details, list):
+            for one in <list>details:
+                at = MODALITIES.get(member(one, "modality")) if isinstance(member(one, "modality"), str) else None
+                tokens = count(one, "tokenCount")
+                if at is not None and tokens >= 0:
+                    found[first + at] = max(found[first + at], 0) + tokens
+        first = 3
+    return tuple(found) if max(found) >= 0 else None
+
+
 cpdef Usage completions_usage(object usage):
     cdef long long input = either(count(usage, "prompt_tokens"), count(usage, "input_tokens"))
     cdef long long output = either(count(usage, "completion_tokens"), count(usage, "output_tokens"))
@@ -67,8 +95,9 @@ cpdef Usage completions_usage(object usage):
     details = member(usage, "prompt_tokens_details")
     cached = either(count(details, "cached_tokens"), count(usage, "cache_read_input_tokens"))
     written = either(count(details, "cache_write_tokens"), count(usage, "cache_creation_input_tokens"))
-    reasoning = count(member(usage, "completion_tokens_details"), "reasoning_tokens")
-    return Usage(known(input), known(output), known(cached), known(written), known(reasoning), total)
+    made = member(usage, "completion_tokens_details")
+    return Usage(known(input), known(output), known(cached), known(written), known(count(made, "reasoning_tokens")),
+                 total, parts_of(details, made))
 
 
 cpdef Usage exclusive_usage(object usage):
@@ -90,9 +119,10 @@ cpdef Usage responses_usage(object usage):
     details = member(usage, "input_tokens_details")
     if details is None:
         details = member(usage, "input_token_details")    # realtime
+    made = member(usage, "output_tokens_details")
     return Usage(known(input), known(output), known(count(details, "cached_tokens")),
-                 known(count(details, "cache_write_tokens")),
-                 known(count(member(usage, "output_tokens_details"), "reasoning_tokens")), total)
+                 known(count(details, "cache_write_tokens")), known(count(made, "reasoning_tokens")), total,
+                 parts_of(details, made))
 
 
 cpdef Usage gemini_usage(object usage):
@@ -104,7 +134,8 @@ cpdef Usage gemini_usage(object usage):
         return None
     # What tools put into the prompt is counted apart, and is part of the total.
     input = known(input) + known(count(usage, "toolUsePromptTokenCount"))
-    return Usage(input, known(output) + thoughts, known(count(usage, "cachedContentTokenCount")), 0, thoughts, total)
+    return Usage(input, known(output) + thoughts, known(count(usage, "cachedContentTokenCount")), 0, thoughts, total,
+                 gemini_parts(usage))
 
 
 cpdef Usage converse_usage(object usage):

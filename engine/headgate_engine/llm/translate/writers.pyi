@@ -1,3 +1,4 @@
+from headgate_engine.llm.translate.counts import PARTS as PARTS
 from headgate_engine.llm.translate.counts import Usage
 
 class Tool:

@@ -7,6 +7,8 @@ import orjson
 from headgate_engine.llm.translate.counts cimport Usage
 from headgate_engine.llm.translate.stops cimport write_stop
 
+from headgate_engine.llm.translate.counts import PARTS
+
 cdef object fast_dumps = orjson.dumps
 cdef object slow_dumps = json.dumps
 cdef str LATE = "arguments of a tool call that had ended"
@@ -28,14 +30,19 @@ def dump_json(value):
 def completions_usage_of(Usage usage not None):
     """`usage` of a chat completion."""
     details = {"cached_tokens": usage.cached}
+    made = {"reasoning_tokens": usage.reasoning}
     if usage.written:
         details["cache_write_tokens"] = usage.written
+    if usage.parts is not None:
+        for at, tokens in enumerate(usage.parts):
+            if tokens > 0:
+                (details if at < 3 else made)[PARTS[at % 3]] = tokens
     return {
         "prompt_tokens": usage.input,
         "completion_tokens": usage.output,
         "total_tokens": usage.input + usage.output,
         "prompt_tokens_details": details,
-        "completion_tokens_details": {"reasoning_tokens": usage.reasoning},
+        "completion_tokens_details": made,
     }
 
 

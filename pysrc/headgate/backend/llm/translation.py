@@ -20,14 +20,14 @@ from headgate_engine.llm.translate.readers import Garbage, load_json
 from headgate_engine.llm.translate.writers import dump_json
 
 JSON_HEAD = ((b"content-type", b"application/json"),)
-# As headgate_engine.context.request.Usage takes them: input, output, cached, reasoning, written.
-Counts = tuple[int, int, int, int, int]
+# As headgate_engine.context.request.Usage takes them: input, output, cached, reasoning, written; then their parts.
+Counts = tuple[int, int, int, int, int, tuple[int, ...] | None]
 
 
 def _counts(usage: Usage | None) -> Counts | None:
     if usage is None:
         return None
-    return usage.input, usage.output, usage.cached, usage.reasoning, usage.written
+    return usage.input, usage.output, usage.cached, usage.reasoning, usage.written, usage.parts
 
 
 def _model(answer: object) -> str | None:

@@ -47,11 +47,8 @@ def _exchange(context: Context, record: Record) -> TokenExchange | None:
     endpoint = _endpoint(context, record)
     grant = record.get("grantType", "tokenExchange")
     actor = record.get("actorToken")
-    if actor is not None:
-        if grant == "jwtBearer":
-            context.fault(Problem.CONFLICT, record, "actorToken", "is for the grant tokenExchange only")
-        if actor.get("enforceMayAct"):
-            context.fault(Problem.UNSUPPORTED, actor, "enforceMayAct", " = true")
+    if actor is not None and grant == "jwtBearer":
+        context.fault(Problem.CONFLICT, record, "actorToken", "is for the grant tokenExchange only")
     for name in record.get("additionalParams") or ():
         if name in RESERVED:
             context.fault(Problem.VALUE, record, "additionalParams", f"{name!r} is set by the gateway")
@@ -66,6 +63,7 @@ def _exchange(context: Context, record: Record) -> TokenExchange | None:
         subject_type=subject.get("tokenType") or ACCESS_TOKEN,
         actor=None if actor is None else location.parse(context, actor["source"], BEARER),
         actor_type=ACCESS_TOKEN if actor is None else actor.get("tokenType") or ACCESS_TOKEN,
+        enforce_may_act=actor is not None and bool(actor.get("enforceMayAct")),
         audiences=tuple(record.get("audiences") or ()),
         scopes=tuple(record.get("scopes") or ()),
         resources=tuple(record.get("resources") or ()),
@@ -245,6 +243,8 @@ def dump(found: TokenExchange | CrossAppAccess) -> dict[str, Any]:
     }
     if found.actor is not None:
         shown["actorToken"] = {"source": location.dump(found.actor), "tokenType": found.actor_type}
+        if found.enforce_may_act:
+            shown["actorToken"]["enforceMayAct"] = True
     if found.audiences:
         shown["audiences"] = list(found.audiences)
     if found.requested_type is not None:

@@ -51,7 +51,10 @@ class TokenCache:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenExchange:
-    """`grant`: RFC 8693, or RFC 7523 with the subject token as assertion. `params`: (name, expression)."""
+    """`grant`: RFC 8693, or RFC 7523 with the subject token as assertion. `params`: (name, expression).
+
+    `enforce_may_act`: the subject token has to name the actor (`may_act`, RFC 8693 section 4.4).
+    """
 
     endpoint: TokenEndpoint
     grant: Literal["tokenExchange", "jwtBearer"] = "tokenExchange"
@@ -59,6 +62,7 @@ class TokenExchange:
     subject_type: str = ACCESS_TOKEN
     actor: Location | None = None
     actor_type: str = ACCESS_TOKEN
+    enforce_may_act: bool = False
     audiences: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
     resources: tuple[str, ...] = ()

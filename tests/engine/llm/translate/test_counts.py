@@ -43,6 +43,16 @@ CASES: list[tuple[Any, Any, Usage | None]] = [
     (rerank_usage, {"tokens": {"input_tokens": 4}}, Usage(4, 0)),
     (rerank_usage, {"billed_units": {"total_tokens": 4}}, Usage(4, 0)),
     (rerank_usage, {"billed_units": {"search_units": 1}}, None),
+    (completions_usage, {"prompt_tokens": 9, "completion_tokens": 8, "prompt_tokens_details": {"audio_tokens": 4},
+                         "completion_tokens_details": {"audio_tokens": 6, "text_tokens": 2}},
+     Usage(9, 8, parts=(-1, -1, 4, 2, -1, 6))),
+    (responses_usage, {"input_tokens": 9, "output_tokens": 8, "input_tokens_details": {"image_tokens": 5},
+                       "output_tokens_details": {"image_tokens": 7}}, Usage(9, 8, parts=(-1, 5, -1, -1, 7, -1))),
+    (gemini_usage, {"promptTokenCount": 9, "candidatesTokenCount": 8,
+                    "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 3}, {"modality": "AUDIO", "tokenCount": 2},
+                                            {"modality": "AUDIO", "tokenCount": 4}, {"modality": "VIDEO", "tokenCount": 1}],
+                    "candidatesTokensDetails": [{"modality": "IMAGE", "tokenCount": 8}, {"modality": 3}, None]},
+     Usage(9, 8, parts=(3, -1, 6, -1, 8, -1))),
 ]  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509 import load_pem_x509_certificate
 
-from headgate.config.policy import backend_auth
+from headgate.config.policy import backend_auth, token_exchange
 from headgate.ir.gateway import Gateway
 from headgate.ir.policy.token_exchange import CrossAppAccess, TokenExchange
 
@@ -72,14 +72,21 @@ def test_certificates_of_assertions(loaded: Callable[..., Gateway], tmp_path: Pa
             assert (found.chain, found.thumbprint) == ((), print_)
 
 
+def test_an_actor_may_have_to_be_named(loaded: Callable[..., Gateway]) -> None:
+    for told in (True, False):
+        actor = f"actorToken: {{source: {{header: {{name: a}}}}, enforceMayAct: {str(told).lower()}}}"
+        found = main_of(loaded, f"{{oauthTokenExchange: {{host: 'as:2', {actor}}}}}")
+        assert found.enforce_may_act is told
+        shown = token_exchange.dump(found)["oauthTokenExchange"]["actorToken"]
+        assert ("enforceMayAct" in shown) is told
+
+
 REFUSED = (
     ("{oauthTokenExchange: {host: 'as:2', path: x}}", "a path begins with /"),
     ("{oauthTokenExchange: {backend: nobody}}", "no backend is named"),
     ("{oauthTokenExchange: {host: 'as:2', additionalParams: {scope: 'request.path'}}}", "'scope' is set by the gateway"),
     ("{oauthTokenExchange: {host: 'as:2', additionalParams: {x: 'nope('}}}", "additionalParams.x"),
     ("{oauthTokenExchange: {host: 'as:2', grantType: jwtBearer, actorToken: {source: {header: {name: a}}}}}", "actorToken: is for"),
-    ("{oauthTokenExchange: {host: 'as:2', actorToken: {source: {header: {name: a}}, enforceMayAct: true}}}",
-     "not supported yet"),
     ("{oauthTokenExchange: {host: 'as:2', authorizationLocation: {expression: request.path}}}", "cannot be where one is put"),
     ("{oauthTokenExchange: {host: 'as:2', clientAuth: {method: privateKeyJwt, clientId: c, signingKey: CANARY, assertionAudience: a}}}",
      "not an unencrypted PEM private key"),

@@ -1,0 +1,190 @@
+"""Content codings undone; see coding.pxd.
+
+A few bytes can stand for gigabytes, so no step makes more than it is asked for: the reader counts and stops. Several
+gzip members or zstd frames in a row are one body (RFC 1952 section 2.2, RFC 8878 section 3.1); the window of zstd is
+that of RFC 9659 section 3.1, 8 MiB.
+"""
+
+import zlib
+
+CODINGS = ("gzip", "deflate", "br", "zstd")
+ALIASES = {"x-gzip": "gzip"}
+# How members of a coding begin that may stand in a row: only so is what comes behind an end more of the body.
+MEMBERS = {"gzip": b"\x1f", "zstd": b"\x28"}
+STEP = 65536
+WINDOW_LOG = 23
+
+
+class CodingError(ValueError):
+    """The bytes are not what their coding says, or end too early."""
+
+
+class DecodedTooLong(CodingError):
+    """More bytes than the limit."""
+
+
+class _Inflated:
+    """zlib's: gzip, deflate (RFC 1950; without its head too, as some send it)."""
+
+    def __init__(self, wbits):
+        self._wbits = wbits
+        self._work = None
+        self.unused = b""
+        self.left = b""
+
+    def take(self, data, limit):
+        if self._work is None:
+            raw = self._wbits == zlib.MAX_WBITS and data[0] & 15 != 8
+            self._work = zlib.decompressobj(wbits=-zlib.MAX_WBITS if raw else self._wbits)
+        found = self._work.decompress(data, limit)
+        self.left, self.unused = self._work.unconsumed_tail, self._work.unused_data
+        return found
+
+    @property
+    def ended(self):
+        return self._work is not None and self._work.eof
+
+
+class _Brotli:
+    """RFC 7932."""
+
+    unused = left = b""
+
+    def __init__(self):
+        import brotli
+
+        self._work = brotli.Decompressor()
+        self._fault = brotli.error
+
+    def take(self, data, limit):
+        try:
+            return self._work.process(data, output_buffer_limit=limit)
+        except self._fault as error:
+            raise CodingError(str(error)) from None
+
+    @property
+    def ended(self):
+        return self._work.is_finished()
+
+
+class _Zstandard:
+    """RFC 8878."""
+
+    left = b""
+
+    def __init__(self):
+        try:
+            from compression import zstd      # Python 3.14
+        except ImportError:
+            from backports import zstd
+
+        self._work = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: WINDOW_LOG})
+        self._fault = zstd.ZstdError
+
+    def take(self, data, limit):
+        try:
+            return self._work.decompress(data, limit)
+        except self._fault as error:
+            raise CodingError(str(error)) from None
+
+    @property
+    def ended(self):
+        return self._work.eof
+
+    @property
+    def unused(self):
+        return self._work.unused_data if self._work.eof else b""
+
+
+def _begun(coding):
+    if coding == "gzip":
+        return _Inflated(16 + zlib.MAX_WBITS)
+    if coding == "deflate":
+        return _Inflated(zlib.MAX_WBITS)
+    return _Brotli() if coding == "br" else _Zstandard()
+
+
+cdef str coding_of(value):
+    if value is None:
+        return None
+    name = value.strip().lower()
+    if name in ("", "identity"):
+        return None
+    name = ALIASES.get(name, name)
+    return name if name in CODINGS else ""
+
+
+cdef class Decoder:
+    def __init__(self, str coding not None):
+        if coding not in CODINGS:
+            raise ValueError(f"coding {coding!r}")
+        self.coding = coding
+        self.rest = b""
+        self.work = _begun(coding)
+
+    cdef int feed(self, bytes data) except -1:
+        self.rest = self.rest + data if self.rest else data
+        return 0
+
+    cdef bytes next(self, Py_ssize_t limit):
+        cdef bytes data, found
+        while self.rest or self.more:
+            if self.done:
+                if self.work is None or not self.rest.startswith(MEMBERS.get(self.coding, b"\0none")):
+                    # Nothing of the coding's: what comes behind that is not looked at either.
+                    self.rest, self.work = b"", None
+                    return b""
+                self.work = _begun(self.coding)
+                self.done = False
+            data, self.rest = self.rest, b""
+            try:
+                found = self.work.take(data, limit)
+            except zlib.error as error:
+                raise CodingError(str(error)) from None
+            self.rest = self.work.left
+            # Output that was cut off at the limit goes on without input.
+            self.more = len(found) >= limit
+            if self.work.ended:
+                self.done, self.more = True, False
+                self.rest = self.work.unused
+            if found:
+                return found
+        return b""
+
+    # -- Python face ---------------------------------------------------------------------------------------------------
+    def decode(self, bytes data not None, Py_ssize_t limit):
+        """Pieces of at most `limit` bytes each that this input gives."""
+        self.feed(data)
+        found = []
+        while piece := self.next(limit):
+            found.append(piece)
+        return found
+
+
+cdef bytes decoded(str coding, bytes body, Py_ssize_t limit):
+    cdef Decoder decoder = Decoder(coding)
+    cdef Py_ssize_t length = 0
+    cdef list found = []
+    cdef bytes piece
+    decoder.feed(body)
+    while True:
+        piece = decoder.next(STEP)
+        if not piece:
+            break
+        length += len(piece)
+        if length > limit:
+            raise DecodedTooLong(f"more than {limit} bytes")
+        found.append(piece)
+    if not decoder.done:
+        raise CodingError("the body ends too early")
+    return b"".join(found)
+
+
+def decode(str coding not None, bytes body not None, Py_ssize_t limit):
+    """Python face of decoded()."""
+    return decoded(coding, body, limit)
+
+
+def name_of(value):
+    """Python face of coding_of()."""
+    return coding_of(value)
