@@ -70,6 +70,11 @@ INBOUND = {
     "key": Way(api_key(), {"authorization": f"Bearer {API_KEY}"}, (API_KEY,)),
     "key-header": Way(api_key({"header": {"name": "x-mine"}}), {"x-mine": API_KEY}, (API_KEY,)),
     "key-expression": Way(api_key({"expression": 'request.headers["x-mine"]'}), {"x-mine": API_KEY}, (API_KEY,)),
+    "mcp": Way(
+        {"mcpAuthentication": {"issuer": ISSUER, "audiences": ["api"], "jwks": JWKS}},
+        {"authorization": f"Bearer {TOKEN}"},
+        (TOKEN,),
+    ),
     "basic": Way({"basicAuth": {"htpasswd": HTPASSWD}}, {"authorization": f"Basic {BASIC}"}, (BASIC,)),
 }
 
@@ -153,9 +158,13 @@ def use(url: str, fields: dict[str, str], query: str, prefix: str) -> None:
         assert http.delete(f"{url}{query}").status_code == 200
 
 
+# Ways in which a policy takes the token, and passthrough gives it back.
+TAKEN = ("jwt", "jwt-optional", "jwt-header", "jwt-cookie", "jwt-query", "mcp")
+
+
 def allowed(out: str, way: str) -> str | None:
     """The field in which the client's token may arrive; None where it may not."""
-    if out == "passthrough-header" and way.startswith("jwt") and way != "jwt-permissive":
+    if out == "passthrough-header" and way.startswith(("jwt", "mcp")) and way != "jwt-permissive":
         return "x-up"
     # What no policy took is passed on as it came: the reference's rule for passthrough.
     return "authorization" if out.startswith("passthrough") else None
@@ -194,9 +203,9 @@ def test_credentials_of_clients_stay_here(gateway: Callable[..., Any], recorder:
             faults += [(key, one) for secret in INBOUND[way].secrets if secret in text]
             if not OUTBOUND[out][1](one) or "Bearer argument" in one.fields.values():
                 faults.append((key, one))
-        if out == "passthrough" and way in ("jwt", "jwt-optional", "jwt-header", "jwt-cookie", "jwt-query"):
+        if out == "passthrough" and way in TAKEN:
             faults += [(key, one) for one in seen if one.fields.get("authorization") != f"Bearer {TOKEN}"]
-        if out == "passthrough-header" and way == "jwt":
+        if out == "passthrough-header" and way in ("jwt", "mcp"):
             faults += [(key, one) for one in seen if one.fields.get("x-up") != TOKEN]
     assert not faults, [fault[0] for fault in faults]
 

@@ -97,17 +97,25 @@ def test_a_bridged_session_is_its_owners(kind: str, gateway: Callable[..., Any],
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_bridged_sessions_are_kept_and_have_a_cap(kind: str, gateway: Callable[..., Any], server: Started) -> None:
-    running = gateway(config("", **targets(kind, server)), 1, settings="mcp: {maxSessions: 3}")
+    running = gateway(config("", **targets(kind, server)), 2, settings="mcp: {maxSessions: 3}")
     clients = [begun(running) for _ in range(3)]
     assert running.metric("gw_mcp_sessions{") == 3
     body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE}
-    answer = httpx.post(f"{running.url}/mcp", json=body, headers=ACCEPT, timeout=20)
-    assert answer.status_code == 503
-    assert "too many sessions: 3 are" in answer.text
+    for _ in range(6):  # connections of their own: both workers
+        answer = httpx.post(f"{running.url}/mcp", json=body, headers=ACCEPT, timeout=20)
+        assert answer.status_code == 503
+        assert "too many sessions: 3 are" in answer.text
     # Nothing could bring one of them back, so none is let go of for another.
     assert [client.post("/mcp", json=LIST).status_code for client in clients] == [200] * 3
     clients[0].delete("/mcp")
     begun(running)
+    # A worker that dies takes its sessions with it, and their number.
+    for pid in running.worker_pids():
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: running.log().count("worker restarted") == 2)
+    for _ in range(3):
+        begun(running)
+    assert httpx.post(f"{running.url}/mcp", json=body, headers=ACCEPT, timeout=20).status_code == 503
 
 
 @pytest.mark.parametrize("kind", KINDS)

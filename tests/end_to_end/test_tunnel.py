@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import ssl
 from collections.abc import Callable, Iterator
@@ -157,6 +158,110 @@ def test_mcp_targets(
     assert not found["result"].get("isError")
     assert proxy.asked
     assert {head.split(" ")[1] for head in proxy.asked} == {host}
+
+
+# -- a service as proxy ----------------------------------------------------------------------------------------------------
+def service(*ports: int, tls: bool = False) -> str:
+    """Proxies as the workloads of one service; the first of them has most of the share."""
+    workloads = [
+        {"uid": f"w{number}", "name": f"w{number}", "namespace": "n", "workloadIps": ["127.0.0.1"],
+         "services": {"n/proxy.test": {"3128": port}}, "capacity": 1000 if number == 0 else 1}
+        for number, port in enumerate(ports)
+    ]  # fmt: skip
+    services = [{"name": "p", "namespace": "n", "hostname": "proxy.test", "ports": {"3128": 3128}}]
+    return f"services: {json.dumps(services)}\nworkloads: {json.dumps(workloads)}\n"
+
+
+def through_service(**policies: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {"proxy": {"service": {"name": "n/proxy.test", "port": 3128}}}
+    return {"backendTunnel": found | ({"policies": policies} if policies else {})}
+
+
+def test_a_service_is_the_proxy(
+    gateway: Callable[..., Any], proxy: ConnectProxy, authority: tuple[trustme.CA, Path], echo: int
+) -> None:
+    ca, path = authority
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ca.issue_cert("proxy.test").configure_cert(context)
+    secure = ConnectProxy({"inner.test:8443": tls_upstream(ca, "inner.test")}, context)
+    place = f"127.0.0.1:{echo}"
+    proxy.places[place] = echo
+    text = web({"host": place, "policies": through_service(backendAuth={"key": KEY})}, more=service(proxy.port))
+    running = gateway(text)
+    assert httpx.post(f"{running.url}/0", content=b"x").json()["body"] == "x"
+    assert proxy.asked == [f"CONNECT {place} HTTP/1.1\r\nhost: {place}\r\nproxy-authorization: {KEY}\r\n\r\n"]
+    _, dump = running.fetch(f"http://127.0.0.1:{running.admin}/config_dump")
+    assert '"service":{"name":"n/proxy.test","port":3128}' in "".join(dump.split())
+    assert KEY not in dump + running.log()
+    # Its certificate is checked against the name of the service, unless its policies say another.
+    inner = {"backendTLS": {"root": str(path)}}
+    cases = ({"root": str(path)}, {"root": str(path), "hostname": "no.test"}, {})
+    backends = [{"host": "inner.test:8443", "policies": {**inner, **through_service(backendTLS=case)}} for case in cases]
+    running = gateway(web(*backends, more=service(secure.port)))
+    assert [httpx.get(f"{running.url}/{number}").status_code for number in range(3)] == [200, 503, 503]
+    secure.stop()
+
+
+def test_a_proxy_that_is_gone_is_passed_over(gateway: Callable[..., Any], proxy: ConnectProxy, echo: int) -> None:
+    from tests.end_to_end.running import free_port
+
+    place, dead = f"127.0.0.1:{echo}", free_port()
+    proxy.places[place] = echo
+    backend = {"host": place, "policies": through_service()}
+    running = gateway(web(backend, more=service(dead, proxy.port)), 2)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda number: httpx.post(f"{running.url}/0", content=str(number)).status_code, range(40)))
+    assert found == [200] * 40
+    assert proxy.asked
+    _, dump = running.fetch(f"http://127.0.0.1:{running.admin}/config_dump")
+    assert '"health":0' in "".join(dump.split()), "all workers know that one of them fails"
+    # One that nobody can reach is told of; so is a service that has no place at all.
+    running = gateway(web(backend, more=service(dead, free_port())))
+    answer = httpx.get(f"{running.url}/0")
+    assert (answer.status_code, "upstream call failed" in answer.text) == (503, True)
+    running = gateway(web(backend, more=service()))
+    assert httpx.get(f"{running.url}/0").status_code == 503
+    running.wait_log("the service of the proxy has no endpoint")
+
+
+def test_a_proxy_s_refusal_is_final(gateway: Callable[..., Any], proxy: ConnectProxy) -> None:
+    other = ConnectProxy({})
+    proxy.answer = other.answer = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n"
+    running = gateway(web({"host": "inner.test:80", "policies": through_service()}, more=service(proxy.port, other.port)))
+    assert httpx.get(f"{running.url}/0").status_code == 503
+    assert len(proxy.asked) + len(other.asked) == 1
+    running.wait_log("the proxy refused the tunnel with status 403")
+    other.stop()
+
+
+@pytest.mark.parametrize("kind", ["plain", "several", "sse", "llm"])
+def test_all_kinds_of_backends_through_a_service(
+    gateway: Callable[..., Any], proxy: ConnectProxy, sample: Callable[..., int], kind: str
+) -> None:
+    way = json.dumps(through_service())
+    if kind == "llm":
+        proxy.places["llm.test:80"] = sample("llm_provider", "--api-key", "sk-sample")
+        model = {"name": "sample", "provider": "openai", "params": {"baseUrl": "http://llm.test/v1", "apiKey": "sk-sample"}}
+        models = json.dumps([{**model, **through_service()}])
+        running = gateway("gateways: {default: {port: {port}}}\nllm: {models: " + models + "}\n" + service(proxy.port))
+        asked = {"model": "sample", "messages": [{"role": "user", "content": "hi"}]}
+        answer = httpx.post(f"{running.url}/v1/chat/completions", json=asked, timeout=20)
+        assert answer.json()["choices"][0]["message"]["content"] == "You said: hi"
+        assert len(proxy.asked) == 1
+        return
+    if kind == "sse":
+        from tests.end_to_end.recorder import Recorder
+
+        proxy.places["mcp.test:80"] = Recorder().port
+        one = "sse: {host: 'http://mcp.test:80/r/x/sse'}"
+    else:
+        proxy.places["mcp.test:80"] = sample("mcp_server", "--http", "127.0.0.1:0")
+        one = "mcp: {host: 'http://mcp.test:80/mcp'}"
+    targets = {"far": f"{one}\n    policies: {way}", **({"near": SAMPLE} if kind == "several" else {})}
+    raw = Raw(gateway(config(targets) + service(proxy.port)))
+    name = {"plain": "echo", "several": "far_echo", "sse": "call"}[kind]
+    assert not raw.ask("tools/call", name=name, arguments={"message": "through"})["result"].get("isError")
+    assert {head.split(" ")[1] for head in proxy.asked} == {"mcp.test:80"}
 
 
 def test_llm_providers(gateway: Callable[..., Any], proxy: ConnectProxy, sample: Callable[..., int]) -> None:

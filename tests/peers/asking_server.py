@@ -1,10 +1,11 @@
 """An MCP server on standard input and output that does what the sample server does not: it asks the client, pages its
-lists, tells of changes, completes, and ends when it is told to. Arguments: its name, and words: `noprompts`, `badinit`.
+lists, tells of changes, completes, and ends when it is told to. Arguments: its name, and words: `noprompts`, `badinit`, `june` (its revision).
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from typing import Any
@@ -15,6 +16,7 @@ ANSWERS: dict[Any, dict[str, Any]] = {}
 ANSWERED = threading.Condition()
 COUNT = 0
 SUBSCRIBED: set[str] = set()
+RECEIVED: list[str] = []
 
 
 def write(message: dict[str, Any]) -> None:
@@ -39,12 +41,14 @@ def call(name: str, arguments: dict[str, Any], request: Any) -> dict[str, Any]:
         key: Any = 7 if arguments.get("number") else "q 1"
         answer = ask("sampling/createMessage", {"messages": [], "maxTokens": 5}, key)
         return text(f"{NAME} heard {json.dumps(answer.get('result', answer.get('error')), sort_keys=True)}")
+    if name == "elicit":
+        schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+        answer = ask("elicitation/create", {"message": "who are you?", "requestedSchema": schema}, "e")
+        return text(json.dumps(answer["result"]["content"]))
     if name == "roots":
         return text(json.dumps(ask("roots/list", {}, "r")["result"]["roots"]))
     if name == "exit":
         sys.stdout.close()
-        import os
-
         os._exit(3)
     if name == "log":
         write({"method": "notifications/message", "params": {"level": "info", "data": f"{NAME} logs"}})
@@ -54,6 +58,8 @@ def call(name: str, arguments: dict[str, Any], request: Any) -> dict[str, Any]:
         write({"method": "notifications/tools/list_changed"})
     if name == "later":
         threading.Timer(0.4, lambda: call("change", {}, None)).start()
+    if name == "tell":
+        return text(json.dumps({"environment": dict(os.environ), "received": RECEIVED}))
     if name == "numbers":
         return text(json.dumps(arguments))
     return text(f"{NAME}: {name}")
@@ -64,7 +70,7 @@ def result(method: str, params: dict[str, Any], request: Any) -> dict[str, Any] 
         capabilities: dict[str, Any] = {"tools": {"listChanged": True}, "resources": {"subscribe": True}}
         if "noprompts" not in WORDS:
             capabilities |= {"prompts": {}, "completions": {}}
-        return {"protocolVersion": "2025-03-26", "capabilities": capabilities, "instructions": f"I am {NAME}.",
+        return {"protocolVersion": "2025-06-18" if "june" in WORDS else "2025-03-26", "capabilities": capabilities, "instructions": f"I am {NAME}.",
                 "serverInfo": {"name": NAME, "version": "1"}}  # fmt: skip
     if method in ("ping", "logging/setLevel"):
         return {}
@@ -112,6 +118,7 @@ def serve(message: dict[str, Any]) -> None:
 
 
 for line in sys.stdin:
+    RECEIVED.append(line)
     got = json.loads(line)
     if "method" not in got:
         with ANSWERED:

@@ -10,6 +10,7 @@ import re
 
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.forward cimport Exchange
+from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.link.worker cimport Worker
 
 from headgate_engine.log.meter import route_labels
@@ -82,6 +83,8 @@ cdef class HandlerCall:
     def __init__(self, Exchange exchange):
         cdef RequestContext ctx = exchange.ctx
         head = ctx.request
+        # For proxy.upstreamDuration: from here to the head of the answer all is waiting for targets, however many.
+        ctx.upstream_started_ns = monotonic_ns()
         self.exchange = exchange
         self.method = head.method
         self.target = head.target
@@ -112,6 +115,7 @@ cdef class HandlerCall:
         self.answered = True
         if not self.gone:
             self.tell(status, body)
+            self.note_head()
             self.exchange.handler_reply(status, encode_headers(headers), body, reason)
 
     def stream(self, int status, headers=()):
@@ -120,8 +124,14 @@ cdef class HandlerCall:
             raise ConnectionResetError("client closed the connection")
         self.answered = True
         self.status = status
+        self.note_head()
         self.exchange.handler_start(status, encode_headers(headers))
         return HandlerStream(self)
+
+    cdef int note_head(self) except -1:
+        if self.exchange.ctx is not None:
+            self.exchange.ctx.head_received_ns = monotonic_ns()
+        return 0
 
     cdef int fail(self, str detail) except -1:
         self.answered = True

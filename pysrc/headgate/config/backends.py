@@ -47,7 +47,7 @@ class Backends:
         self.services = Services(context)
         self.targets = McpTargets(context, self)
         self._endpoints: dict[tuple[Target, BackendOptions, Tunnel | None], Endpoint] = {}
-        self._tunnels = Tunnels(context, self._declared, self.endpoint)
+        self._tunnels = Tunnels(context, self)
         self._hosts: dict[tuple[str, str], HostBackend] = {}
         self._processors: dict[int, tuple[Draft, GuardrailProcessor | None]] = {}
 
@@ -67,9 +67,31 @@ class Backends:
                 if options.ai is not None and record.get("ai") is None:
                     self.context.fault(Problem.CONFLICT, record, "policies", "ai is for AI backends")
 
-    def _declared(self, name: str) -> tuple[Record, BackendOptions] | None:
-        named = self.named.get(name)
-        return None if named is None else (named.record, named.options)
+    def proxy(
+        self, reference: Record, own: BackendOptions
+    ) -> tuple[Target | ServiceBackend, BackendOptions] | None:
+        """Return where a reference to a proxy leads, and its policies with `own`; None after a report."""
+        host, service, named = (reference.get(key) for key in ("host", "service", "backend"))
+        options = self._service_options(reference)
+        if named is not None:
+            plain = named.removeprefix("/")
+            entry = self.named.get(plain)
+            if entry is None:
+                self.context.fault(Problem.REFERENCE, reference, "backend", f"no backend is named {named!r}")
+                return None
+            host, options = entry.record.get("host"), self.targeted.for_backend(plain).under(entry.options)
+            if host is None:
+                self.context.fault(Problem.VALUE, reference, "backend", "backend type cannot be used as proxy")
+                return None
+        options = options.under(own)
+        if service is None:
+            return None if host is None else (host, options)
+        # A proxy behind a proxy is refused by who asks; it could be its own.
+        found = self.service(service["name"], service["port"], replace(options, tunnel=None))
+        if not isinstance(found, ServiceBackend):
+            self.context.fault(Problem.REFERENCE, reference, "service", f"no service is {service['name']!r}")
+            return None
+        return found, options
 
     def for_dump(self) -> tuple[NamedBackend, ...]:
         """Return the named backends with the policies they have of themselves."""
@@ -97,7 +119,7 @@ class Backends:
             if kept not in (NO_OPTIONS, BackendOptions(tls=BackendTls())):
                 key += f"#{digest(tls, kept.connect_timeout_ms, kept.keepalives)}"
             if tunnel is not None:
-                key += f"#through {tunnel.proxy.key}#{digest(tunnel.credential)}"
+                key += f"#through {tunnel.key}"
             found = Endpoint(
                 key=key,
                 host=target.host,

@@ -73,11 +73,13 @@ def endpoint(place: Endpoint) -> list[Json]:
 def tunnel(way: Tunnel) -> Json:
     """Return the form of the configuration dump."""
     policies: Json = {}
-    for one in endpoint(way.proxy):
-        policies |= one
+    if way.proxies:
+        for one in endpoint(way.proxies[0].endpoint):
+            policies |= one
     if way.credential is not None:
         policies["backendAuth"] = backend_auth.dump(BackendAuth(main=way.credential))
-    shown: Json = {"proxy": {"host": way.proxy.address}}
+    place: Json = {"service": {"name": way.service, "port": way.port}}
+    shown: Json = {"proxy": place if way.service else {"host": way.proxies[0].endpoint.address}}
     return {**shown, "policies": policies} if policies else shown
 
 

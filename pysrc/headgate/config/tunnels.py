@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from typing import Final, Protocol
 
 from headgate.config.check import Record
 from headgate.config.context import Context
-from headgate.config.policy_values import NO_OPTIONS, BackendOptions, backend_options
+from headgate.config.policy_values import BackendOptions, backend_options
 from headgate.document.fields import Target
 from headgate.errors import Problem
-from headgate.ir.endpoint import Endpoint, Tunnel
+from headgate.ir.backend import ServiceBackend
+from headgate.ir.endpoint import Endpoint, Proxy, Tunnel
 
-Find = Callable[[str], tuple[Record, BackendOptions] | None]
+OTHERS: Final = "of a proxy other than backendTLS, backendAuth and tcp"
+
+
+class Places(Protocol):
+    """`proxy` finds where a reference leads, with all policies there; `endpoint` makes the IR of a place."""
+
+    def proxy(
+        self, reference: Record, own: BackendOptions
+    ) -> tuple[Target | ServiceBackend, BackendOptions] | None: ...
+    def endpoint(self, target: Target, options: BackendOptions) -> Endpoint: ...
 
 
 class Tunnels:
-    """`named` finds a backend of the file with its own policies, `endpoint` makes the IR of a place."""
+    """The tunnels of one configuration, each read once."""
 
-    def __init__(self, context: Context, named: Find, endpoint: Callable[[Target, BackendOptions], Endpoint]) -> None:
+    def __init__(self, context: Context, places: Places) -> None:
         self._context = context
-        self._named = named
-        self._endpoint = endpoint
+        self._places = places
         self._read: dict[str, Tunnel | None] = {}
 
     def of(self, record: Record | None, target: Target) -> Tunnel | None:
@@ -38,37 +47,30 @@ class Tunnels:
         reference = record.get("proxy")
         if reference is None:
             return None
-        host, options = reference.get("host"), NO_OPTIONS
-        named = reference.get("backend")
-        if reference.get("service") is not None:
-            self._context.fault(Problem.UNSUPPORTED, reference, "service", " (a service as proxy)")
+        own = backend_options(self._context, record.get("policies"))
+        if own.tunnel is not None:
+            self._refuse(record, OTHERS)
             return None
-        if named is not None:
-            found = self._named(named.removeprefix("/"))
-            if found is None:
-                self._context.fault(Problem.REFERENCE, reference, "backend", f"no backend is named {named!r}")
-                return None
-            host, options = found[0].get("host"), found[1]
-            if host is None:
-                self._context.fault(Problem.VALUE, reference, "backend", "backend type cannot be used as proxy")
-        if host is None:
-            return None
-        options = options.under(backend_options(self._context, record.get("policies")))
-        return self._tunnel(record, host, options)
+        found = self._places.proxy(reference, own)
+        return None if found is None else self._tunnel(record, *found)
 
-    def _tunnel(self, record: Record, host: Target, options: BackendOptions) -> Tunnel | None:
+    def _tunnel(self, record: Record, place: Target | ServiceBackend, options: BackendOptions) -> Tunnel | None:
         credential = None if options.auth is None else options.auth.fixed_header
         if options.auth is not None and credential is None:
-            what = " (backendAuth other than a key in a header)"
-            self._context.fault(Problem.UNSUPPORTED, record, "policies", what)
+            self._refuse(record, "backendAuth other than a key in a header")
         kept = BackendOptions(
             tls=options.tls, connect_timeout_ms=options.connect_timeout_ms, keepalives=options.keepalives
         )
         if replace(options, auth=None) != kept:
-            what = " (of a proxy other than backendTLS, backendAuth and tcp)"
-            self._context.fault(Problem.UNSUPPORTED, record, "policies", what)
-        if host.unix_path is not None:
+            self._refuse(record, OTHERS)
+        if isinstance(place, ServiceBackend):
+            proxies = (Proxy(key=one.key, endpoint=one.endpoint, capacity=one.capacity) for one in place.endpoints)
+            name = place.owner.removeprefix("service/")
+            return Tunnel(proxies=tuple(proxies), credential=credential, service=name, port=place.port)
+        if place.unix_path is not None:
             self._context.fault(Problem.VALUE, record, "proxy", "a proxy has a host and a port")
             return None
-        return Tunnel(proxy=self._endpoint(host, kept), credential=credential)
+        return Tunnel(proxies=(Proxy(endpoint=self._places.endpoint(place, kept)),), credential=credential)
 
+    def _refuse(self, record: Record, what: str) -> None:
+        self._context.fault(Problem.UNSUPPORTED, record, "policies", f" ({what})")

@@ -181,6 +181,11 @@ def registered(client_id: str, request: Any) -> dict[str, Any]:
     }
 
 
+def is_document(path: str) -> bool:
+    """Tell whether a path is one of the metadata documents."""
+    return beneath(path, PROTECTED_RESOURCE) or beneath(path, AUTHORIZATION_SERVER)
+
+
 def beneath(path: str, prefix: str) -> bool:
     """Tell whether a path is a well-known one, or below it."""
     return path == prefix or path.startswith(prefix + "/")

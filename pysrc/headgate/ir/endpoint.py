@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headgate.ir.digest import digest
 from headgate.ir.policy.key_auth import KeyAuth
 from headgate.ir.tls import BackendTls
 
@@ -22,11 +23,34 @@ class Keepalives:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tunnel:
-    """A proxy that is asked to connect (RFC 9110 section 9.3.6), and the key that it wants in a field."""
+class Proxy:
+    """One place of a proxy. `key`: of the workload that is there; `capacity`: its share, 0 for a last resort."""
 
-    proxy: Endpoint
+    endpoint: Endpoint
+    key: str = ""
+    capacity: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tunnel:
+    """A proxy that is asked to connect (RFC 9110 section 9.3.6), and the key that it wants in a field.
+
+    `service` and `port`: of a proxy that is a port of a service, `<namespace>/<hostname>`; its `proxies` may be none.
+    """
+
+    proxies: tuple[Proxy, ...]
     credential: KeyAuth | None = None
+    service: str = ""
+    port: int = 0
+
+    @property
+    def key(self) -> str:
+        """Changes with anything that a connection through it depends on."""
+        secret = digest(self.credential)
+        if not self.service:
+            return f"{self.proxies[0].endpoint.key}#{secret}"
+        places = digest(*((one.key, one.endpoint.key, one.capacity) for one in self.proxies))
+        return f"service/{self.service}:{self.port}#{places}#{secret}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

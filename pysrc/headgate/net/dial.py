@@ -5,21 +5,55 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import time
 from collections.abc import Callable
+from typing import Final, Protocol
 
-from headgate.ir.endpoint import Endpoint, Keepalives, Tunnel
+from headgate.ir.endpoint import Endpoint, Keepalives, Proxy, Tunnel
 from headgate.ir.process import UpstreamSettings
 from headgate.net.dns import Resolver
 from headgate.net.tls import client_context
-from headgate.net.tunnel import ProxyAnswer, TunnelError
+from headgate.net.tunnel import ProxyAnswer, TunnelError, TunnelRefused
 
 ProtocolFactory = Callable[[], asyncio.BaseProtocol]
+# Places of one proxy that are tried for one connection.
+MAX_TRIES: Final = 3
+
+
+class Ways(Protocol):
+    """Which place of a proxy is next, and what came of it: the time in s that it took, below 0 for a failure."""
+
+    def next(self, avoid: Proxy | None) -> Proxy | None: ...
+    def note(self, proxy: Proxy, seconds: float) -> None: ...
+
+
+class OnlyWay:
+    """The one place that a proxy has."""
+
+    def __init__(self, tunnel: Tunnel) -> None:
+        self._proxies = tunnel.proxies
+
+    def next(self, avoid: Proxy | None) -> Proxy | None:
+        """Return the place."""
+        del avoid
+        return self._proxies[0] if self._proxies else None
+
+    def note(self, proxy: Proxy, seconds: float) -> None:
+        """Do nothing: there is no other one."""
 
 
 class Dialer:
-    """Opens connections to one endpoint: name resolution, TCP, TLS, keepalive, all within one time-out."""
+    """Opens connections to one endpoint: name resolution, TCP, TLS, keepalive, all within one time-out. `ways` tells
+    which place of a proxy is next.
+    """
 
-    def __init__(self, endpoint: Endpoint, settings: UpstreamSettings, resolver: Resolver) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        settings: UpstreamSettings,
+        resolver: Resolver,
+        ways: Callable[[Tunnel], Ways] = OnlyWay,
+    ) -> None:
         self._endpoint = endpoint
         self._resolver = resolver
         timeout_ms = endpoint.connect_timeout_ms
@@ -27,9 +61,12 @@ class Dialer:
         self._keepalives = endpoint.keepalives or settings.keepalives
         self._ssl: ssl.SSLContext | None = None
         self._server_hostname: str | None = None
-        self._proxy: Dialer | None = None
+        self._ways: Ways | None = None
+        self._proxies: dict[str, Dialer] = {}
         if endpoint.tunnel is not None:
-            self._proxy = Dialer(endpoint.tunnel.proxy, settings, resolver)
+            self._ways = ways(endpoint.tunnel)
+            places = (one.endpoint for one in endpoint.tunnel.proxies)
+            self._proxies = {place.key: Dialer(place, settings, resolver) for place in places}
         if endpoint.tls is not None:
             self._ssl = client_context(endpoint.tls)
             self._server_hostname = endpoint.tls.hostname or endpoint.host
@@ -37,8 +74,8 @@ class Dialer:
     async def connect(self, factory: ProtocolFactory) -> None:
         """Open a transport for `factory()`; raises OSError, or TimeoutError past the connect time-out."""
         async with asyncio.timeout(self._timeout):
-            if self._proxy is not None and self._endpoint.tunnel is not None:
-                await self._connect_through(factory, self._proxy, self._endpoint.tunnel)
+            if self._ways is not None and self._endpoint.tunnel is not None:
+                await self._connect_through(factory, self._ways, self._endpoint.tunnel)
                 return
             if self._endpoint.unix_path is not None:
                 await self._connect_unix(factory, self._endpoint.unix_path)
@@ -64,8 +101,35 @@ class Dialer:
         if sock is not None and self._keepalives.enabled:
             _set_keepalives(sock, self._keepalives)
 
-    async def _connect_through(self, factory: ProtocolFactory, proxy: Dialer, tunnel: Tunnel) -> None:
-        loop = asyncio.get_running_loop()
+    async def _connect_through(self, factory: ProtocolFactory, ways: Ways, tunnel: Tunnel) -> None:
+        """Have a place of the proxy connect. One that cannot be reached is passed over: nothing has gone out yet."""
+        proxy: Proxy | None = None
+        for last in _last_flags(min(len(tunnel.proxies), MAX_TRIES)):
+            proxy = ways.next(proxy)
+            if proxy is None:
+                break
+            started = time.monotonic()
+            try:
+                answer = await self._asked(self._proxies[proxy.endpoint.key], tunnel)
+            except TunnelRefused:
+                # It works; another one would say the same of the backend.
+                ways.note(proxy, time.monotonic() - started)
+                raise
+            except OSError:
+                ways.note(proxy, -1.0)
+                if last:
+                    raise
+            except asyncio.CancelledError:
+                # In most cases the connect time-out, which is for all of it.
+                ways.note(proxy, -1.0)
+                raise
+            else:
+                ways.note(proxy, time.monotonic() - started)
+                await self._enter(factory, answer)
+                return
+        raise TunnelError("the service of the proxy has no endpoint")
+
+    async def _asked(self, proxy: Dialer, tunnel: Tunnel) -> ProxyAnswer:
         asked: list[ProxyAnswer] = []
 
         def ask() -> ProxyAnswer:
@@ -74,10 +138,20 @@ class Dialer:
 
         await proxy.connect(ask)
         answer = asked[-1]
+        try:
+            await answer.opened()
+        except BaseException:
+            if answer.transport is not None:
+                answer.transport.abort()
+            raise
+        return answer
+
+    async def _enter(self, factory: ProtocolFactory, answer: ProxyAnswer) -> None:
+        """Go on with a connection that the proxy has made; raises OSError."""
+        loop = asyncio.get_running_loop()
         transport: asyncio.Transport | None = answer.transport
         try:
-            transport = await answer.opened()
-            if self._ssl is not None:
+            if self._ssl is not None and transport is not None:
                 hostname = self._server_hostname
                 transport = await loop.start_tls(transport, answer, self._ssl, server_hostname=hostname)
             if answer.lost or transport is None or transport.is_closing():

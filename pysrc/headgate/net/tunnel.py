@@ -14,6 +14,10 @@ class TunnelError(ConnectionError):
     """The proxy did not open the tunnel."""
 
 
+class TunnelRefused(TunnelError):
+    """The proxy answered, and not as one that opens a tunnel."""
+
+
 class ProxyAnswer(asyncio.Protocol):
     """Asks a proxy to connect, and waits for its answer. `lost`: the connection is gone."""
 
@@ -46,7 +50,7 @@ class ProxyAnswer(asyncio.Protocol):
         if fault is None:
             self._answered.set_result(None)
         else:
-            self._answered.set_exception(TunnelError(fault))
+            self._answered.set_exception(TunnelRefused(fault))
 
     def eof_received(self) -> bool:
         """Let the connection end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headgate.ir.endpoint import Endpoint
@@ -10,6 +11,8 @@ from headgate.ir.remote_service import RemoteService
 from headgate.net.authority import own_authority
 from headgate.net.dial import Dialer
 from headgate.net.dns import Resolver
+from headgate.pipeline.proxies import ways
+from headgate_engine.link.worker import Worker
 
 if TYPE_CHECKING:  # h2: 3 MB
     from headgate.net.grpc import GrpcChannel, GrpcClient
@@ -18,7 +21,8 @@ if TYPE_CHECKING:  # h2: 3 MB
 class Channels:
     """Channels of one worker by endpoint key."""
 
-    def __init__(self, gateway: Gateway, previous: Channels | None) -> None:
+    def __init__(self, worker: Worker, gateway: Gateway, previous: Channels | None) -> None:
+        self._worker = worker
         self._settings = gateway.process.upstream
         self._resolver = Resolver(ipv6=gateway.process.ipv6)
         self._previous = {} if previous is None else previous.by_key
@@ -35,7 +39,7 @@ class Channels:
 
         found = self.by_key.get(endpoint.key) or self._previous.get(endpoint.key)
         if found is None:
-            dialer = Dialer(endpoint, self._settings, self._resolver)
+            dialer = Dialer(endpoint, self._settings, self._resolver, partial(ways, self._worker))
             found = GrpcChannel(own_authority(endpoint), dialer.connect, secure=endpoint.tls is not None)
         self.by_key[endpoint.key] = found
         return found

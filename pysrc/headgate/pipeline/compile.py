@@ -7,6 +7,7 @@ over while its key stays; the rest is built anew.
 from __future__ import annotations
 
 import ssl
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headgate.backend.llm import copilot
@@ -30,6 +31,7 @@ from headgate.pipeline.channels import Channels
 from headgate.pipeline.keys import KeyStores
 from headgate.pipeline.mcp import McpHandlers
 from headgate.pipeline.prices import price_list, tags_of
+from headgate.pipeline.proxies import ways
 from headgate.pipeline.replies import Row, engine_replies, reply_of
 from headgate.policy.cloud.store import CredentialStore
 from headgate.policy.environment import Environment
@@ -92,7 +94,7 @@ class Pools:
         return pool
 
     def _open(self, endpoint: Endpoint) -> Pool:
-        dialer = Dialer(endpoint, self._settings, self._resolver)
+        dialer = Dialer(endpoint, self._settings, self._resolver, partial(ways, self._worker))
         pool = Pool(
             self._worker,
             endpoint.key,
@@ -159,7 +161,7 @@ class Running:
         self.mcp: McpHandlers = McpHandlers(
             worker, gateway, self.pools.get, relay, None if previous is None else previous.mcp
         )
-        self.channels: Channels = Channels(gateway, None if previous is None else previous.channels)
+        self.channels: Channels = Channels(worker, gateway, None if previous is None else previous.channels)
         self.mcp.channels = self.channels
         self.keys: KeyStores = KeyStores(worker, self.pools.get, None if previous is None else previous.keys)
         earlier = None if previous is None else previous.credentials

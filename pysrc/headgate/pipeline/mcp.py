@@ -26,6 +26,7 @@ from headgate.backend.mcp.states import SessionStates
 from headgate.backend.mcp.stdio_service import StdioService
 from headgate.backend.mcp.targets.remote import Remote
 from headgate.backend.mcp.targets.stdio import StdioServer
+from headgate.backend.mcp.well_known import WellKnown
 from headgate.crypto.sealed import Sealer
 from headgate.dialect.mcp.naming import task_mark
 from headgate.ir.digest import digest
@@ -107,7 +108,7 @@ class McpHandlers:
         if handler is None:
             # Without sessions /sse is a path like others: a GET is refused, a POST served.
             legacy = None if backend.stateless else self._legacy(backend)
-            handle = self._entrance(self._front(backend), legacy, backend.local_only)
+            handle = self._entrance(self._front(backend), legacy, self._documents(backend), backend.local_only)
             handler = HandlerBackend(self._worker, backend.name, handle)
             self._handlers[backend.key] = handler
             self._handles[backend.key] = handle
@@ -116,16 +117,27 @@ class McpHandlers:
         return handler
 
     @staticmethod
-    def _entrance(front: Front, legacy: LegacySse | None, local_only: bool) -> Handle:
-        """Return what answers a request by the one transport or the other."""
+    def _entrance(
+        front: Front, legacy: LegacySse | None, documents: WellKnown | None, local_only: bool
+    ) -> Handle:
+        """Return what answers a request by the one transport or the other, or with a document of the server's."""
 
         async def handle(call: Call) -> None:
             if legacy is not None and call.path == SSE_PATH:
                 await legacy.handle(call, local_only)
+            elif documents is not None and documents.takes(call):
+                await documents.handle(call)
             else:
                 await front.handle(call)
 
         return handle
+
+    def _documents(self, backend: McpBackend) -> WellKnown | None:
+        """Return what passes OAuth documents of the one remote server on; policies of the route come before."""
+        target = backend.targets[0]
+        if len(backend.targets) > 1 or not isinstance(target, StreamableHttpTarget | SseTarget):
+            return None
+        return WellKnown(self._remote(target), backend.local_only)
 
     def _legacy(self, backend: McpBackend) -> LegacySse:
         """Return the sessions over HTTP+SSE, the running ones when the backend has not changed."""

@@ -11,22 +11,37 @@ from headgate_engine.link.worker import Worker
 from headgate_engine.shared.counters import Gauge
 
 FAMILY = "gw_mcp_sessions"
+# Those of them that end with their worker, which are limited; no series of its own.
+LIVING = "mcp_sessions_living"
 
 
 class WorkersTally:
     """The sessions of one backend, each worker's in a gauge of its own: a worker that died cannot take its own back."""
 
     def __init__(self, worker: Worker, workers: int, backend: str) -> None:
-        self._all = [
-            Gauge(worker.segment, series_key(FAMILY, {"backend": backend, "worker": str(index)}))
-            for index in range(max(workers, worker.index + 1))
-        ]
-        self._own = self._all[worker.index]
-        self._own.set(0)  # what it says is of a process that had this place before
+        self._all, self._all_living = (
+            [
+                Gauge(worker.segment, series_key(family, {"backend": backend, "worker": str(index)}))
+                for index in range(max(workers, worker.index + 1))
+            ]
+            for family in (FAMILY, LIVING)
+        )
+        self._own, self._own_living = self._all[worker.index], self._all_living[worker.index]
+        for own in (self._own, self._own_living):
+            own.set(0)  # what it says is of a process that had this place before
 
     def add(self, n: int) -> None:
         """Count sessions of this worker that have begun, or (below 0) ended."""
         self._own.add(n)
+
+    def add_living(self, n: int) -> None:
+        """Count those that live in this worker."""
+        self._own_living.add(n)
+
+    @property
+    def living(self) -> int:
+        """Those that live in any worker."""
+        return sum(gauge.value for gauge in self._all_living)
 
     @property
     def total(self) -> int:

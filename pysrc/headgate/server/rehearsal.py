@@ -53,5 +53,5 @@ async def _rehearse(gateway: Gateway) -> list[str]:
     return []
 
 
-def _nobody(index: int) -> HttpClient:
+def _nobody(index: int, _patient: bool) -> HttpClient:
     raise LookupError(f"there is no worker {index}")

@@ -67,7 +67,7 @@ REFUSED = [
     ("sse: {host: h}", "mcp.targets[0].sse.host: not host:port"),
     ("sse: {backend: nope, path: /x}", "mcp.targets[0].sse.backend: no host backend is named 'nope'"),
     ("sse: {host: 'h:1'}, policies: {backendTunnel: {proxy: {service: {name: n/h, port: 1}}}}",
-     "mcp.targets[0].policies.backendTunnel.proxy.service (a service as proxy)"),
+     "mcp.targets[0].policies.backendTunnel.proxy.service: no service is 'n/h'"),
     ("mcp: {host: 'h:1'}, policies: {transformations: {response: {set: {x-a: '\"1\"'}}}}",
      "mcp.targets[0].policies (transformations of the responses of an MCP target"),
     ("mcp: {host: 'h:1'}, policies: {backendAuth: {aws: {region: EU}}}", "mcp.targets[0].policies.backendAuth.aws"),

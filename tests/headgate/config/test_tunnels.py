@@ -32,7 +32,7 @@ def test_where_it_may_stand(place: str) -> None:
     route, more = (text.replace("%s", THROUGH) for text in PLACES[place])
     found = endpoint(route, more)
     assert found.tunnel is not None
-    assert found.tunnel.proxy.address == "p:3128"
+    assert [one.endpoint.address for one in found.tunnel.proxies] == ["p:3128"]
     assert found.address == "h:1"
 
 
@@ -54,13 +54,14 @@ def test_a_named_proxy_brings_its_policies_and_may_stand_behind() -> None:
     named = "backends: [{name: out, host: 'https://p:3128', policies: {backendAuth: {key: abc}, tcp: {connectTimeout: 2s, keepalives: {}}}}]"
     found = endpoint("backends: [{host: 'h:1', policies: {backendTunnel: {proxy: {backend: out}}}}]", named).tunnel
     assert found is not None
-    assert (found.proxy.tls is not None, found.proxy.connect_timeout_ms) == (True, 2000)
+    [proxy] = found.proxies
+    assert (proxy.endpoint.tls is not None, proxy.endpoint.connect_timeout_ms) == (True, 2000)
     assert found.credential is not None
     assert "abc" not in repr(found)
 
 
 REFUSED = [
-    ("{proxy: {service: {name: n/h, port: 1}}}", "(a service as proxy)"),
+    ("{proxy: {service: {name: n/h, port: 1}}}", "no service is 'n/h'"),
     ("{proxy: {backend: nope}}", "no backend is named 'nope'"),
     ("{proxy: {backend: mcp}}", "backend type cannot be used as proxy"),
     ("{proxy: {host: 'unix:/run/p'}}", "a proxy has a host and a port"),
@@ -77,6 +78,43 @@ def test_what_is_refused(tunnel: str, reason: str) -> None:
     with pytest.raises(ConfigErrors, match="backendTunnel") as caught:
         endpoint(f"backends: [{{host: 'h:1', policies: {{backendTunnel: {tunnel}}}}}]", named)
     assert reason in str(caught.value)
+
+
+SERVICE = """
+services: [{name: s, namespace: n, hostname: proxy.test, ports: {3128: 8080}}]
+workloads:
+- {uid: one, name: one, namespace: n, workloadIps: [10.0.0.1], services: {n/proxy.test: {}}}
+- {uid: two, name: two, namespace: n, workloadIps: [10.0.0.2], services: {n/proxy.test: {3128: 9090}}, capacity: 3}
+- {uid: sick, name: sick, namespace: n, workloadIps: [10.0.0.3], services: {n/proxy.test: {}}, status: unhealthy}
+"""
+TO_SERVICE = "backendTunnel: {proxy: {service: {name: n/proxy.test, port: 3128}}, policies: {%s}}"
+TARGETED = "policies: [{name: {name: p, namespace: n}, target: {backend: {service: {hostname: proxy.test, namespace: n}}}, policy: {%s}}]"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_service_may_be_the_proxy(place: str) -> None:
+    way = TO_SERVICE % "backendTLS: {}, backendAuth: {key: abc}"
+    route, more = (text.replace("%s", way) for text in PLACES[place])
+    found = endpoint(route, f"{more}\n{SERVICE}").tunnel
+    assert found is not None
+    assert (found.service, found.port) == ("n/proxy.test", 3128)
+    assert [(one.key, one.endpoint.address, one.capacity) for one in found.proxies] == [
+        ("one", "10.0.0.1:8080", 1), ("two", "10.0.0.2:9090", 3),
+    ]  # fmt: skip
+    assert {one.endpoint.tls.hostname for one in found.proxies if one.endpoint.tls} == {"proxy.test"}
+    assert found.credential is not None
+
+
+def test_a_targeted_policy_reaches_the_service() -> None:
+    route = f"backends: [{{host: 'h:1', policies: {{{TO_SERVICE % ''}}}}}]"
+    plain = endpoint(route, SERVICE)
+    secure = endpoint(route, SERVICE + TARGETED % "backendTLS: {hostname: other.test}").tunnel
+    assert secure is not None
+    assert {one.endpoint.tls.hostname for one in secure.proxies if one.endpoint.tls} == {"other.test"}
+    assert endpoint(route, SERVICE.replace("10.0.0.2", "10.0.0.9")).key != plain.key, "a connection belongs to a place"
+    with pytest.raises(ConfigErrors, match="of a proxy other than"):
+        # It would be its own proxy.
+        endpoint(route, SERVICE + TARGETED % (TO_SERVICE % ""))
 
 
 def test_no_proxy_leads_to_a_unix_socket() -> None:

@@ -37,6 +37,10 @@ def test_each_worker_counts_its_own_and_sees_all() -> None:
     assert (first.total, second.total) == (5, 5)
     again: Any = WorkersTally(Worker(segment, 0), 2, "b")  # type: ignore[arg-type]
     assert (again.total, second.total) == (2, 2), "the process before it is gone with its sessions"
+    second.add_living(2)
+    assert (first.living, second.living) == (2, 2)
+    WorkersTally(Worker(segment, 1), 2, "b")  # type: ignore[arg-type]
+    assert (first.total, first.living) == (0, 0)
     assert WorkersTally(Worker(segment, 0), 2, "other").total == 0  # type: ignore[arg-type]
 
 

@@ -7,6 +7,10 @@ from typing import Final
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, error_message
 
 Headers = list[tuple[str, str]]
+# Why a server of revision 2026-07-28 is not listened to any more.
+DIRECT_REQUEST: Final = (
+    "the server sent a request of its own; in this revision it returns a result of type input_required"
+)
 # What a target's refusal tells besides its body.
 RELAYED: Final = ("content-type", "retry-after", "www-authenticate")
 
@@ -56,7 +60,11 @@ class TargetFailure(Exception):
 
 
 class Refused(TargetFailure):
-    """A remote target, or a policy in front of it, answered with a status that is no success."""
+    """A remote target, or a policy in front of it, answered with a status that is no success. `forgotten`: the server
+    knows the session no more, and nobody here knows how it was begun.
+    """
+
+    forgotten = False
 
     def __init__(self, status: int, fields: Headers, body: bytes) -> None:
         super().__init__(f"status {status}")

@@ -10,6 +10,7 @@ from headgate.backend.contract import Call
 from headgate.backend.mcp.failure import McpFailure
 from headgate.backend.mcp.note import Count, Note, note_of, told
 from headgate.dialect.mcp import modern, rebinding, versions
+from headgate.dialect.mcp.edit import with_members
 from headgate.dialect.mcp.jsonrpc import (
     HEADER_MISMATCH,
     INVALID_REQUEST,
@@ -28,6 +29,8 @@ STREAM_HEADERS = [
     ("x-accel-buffering", "no"),
 ]
 
+# Fields that tell of a trace (W3C Trace Context and Baggage).
+TRACE = ("traceparent", "tracestate", "baggage")
 # An id may hold the sessions of 128 targets.
 MAX_SESSION_ID = 16 * 1024
 VISIBLE = re.compile(r"[!-~]+")
@@ -86,7 +89,7 @@ class Front:
             session_id = call.headers.get(versions.SESSION_HEADER)
             check_session_id(session_id)
             if call.method == "POST":
-                message = read_post(call)
+                message = with_trace(call, read_post(call))
                 raw_id = message.raw_id
                 await self._check(call, message)
                 # One that another worker sent here has its note there.
@@ -168,6 +171,23 @@ def read_post(call: Call) -> Message:
     except NotAMessage as error:
         raise McpFailure(400, str(error), error.code) from None
     return message
+
+
+def with_trace(call: Call, message: Message) -> Message:
+    """Return a message that tells its target of the client's trace in `_meta`, where the fields do (SEP-414); what the
+    client says there itself stays.
+    """
+    trace = {name: value for name in TRACE if (value := call.headers.get(name)) is not None}
+    if not trace or message.method is None:
+        return message
+    text = message.text
+    if not message.params:
+        text = with_members(text, (), {"params": {"_meta": trace}})
+    elif b'"_meta"' in message.params:
+        text = with_members(text, ("params", "_meta"), dict(trace))
+    if text == message.text:
+        text = with_members(text, ("params",), {"_meta": trace})
+    return message if text == message.text else parse(text)
 
 
 def check_post(call: Call, message: Message, known: bool) -> None:

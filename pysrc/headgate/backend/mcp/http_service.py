@@ -1,7 +1,7 @@
 """StreamableHTTP in front of a StreamableHTTP server: messages and streams pass as they are.
 
 The session is the server's own. Its id is sealed on its way to the client, with who it is for, so that any worker can
-serve any request of it, and nobody else's.
+serve any request of it, and nobody else's. Where the server gives none, clients have one all the same.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from enum import Enum
 
 from headgate.backend.contract import Call, Response, Stream
-from headgate.backend.mcp.failure import McpFailure, Refused, TargetFailure, session_not_found
-from headgate.backend.mcp.front import STREAM_HEADERS
+from headgate.backend.mcp.failure import DIRECT_REQUEST, McpFailure, Refused, TargetFailure, session_not_found
+from headgate.backend.mcp.front import STREAM_HEADERS, needs_session
 from headgate.backend.mcp.note import shown_session
 from headgate.backend.mcp.relay import relayed
 from headgate.backend.mcp.session import Session, Sessions, owner_of
@@ -21,6 +21,7 @@ from headgate.backend.mcp.states import SessionStates
 from headgate.backend.mcp.targets.remote import ClientFields, Remote, origin_of
 from headgate.dialect.mcp import mirrored, versions
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Kind, Message, NotAMessage, error_message, parse
+from headgate.dialect.mcp.methods import INITIALIZE
 from headgate.dialect.mcp.versions import SESSION_HEADER
 from headgate.ir.mcp import StreamableHttpTarget
 from headgate.ir.policies import BackendPolicies, HeaderModifier
@@ -55,6 +56,8 @@ NOT_RETURNED = frozenset(("content-length", "transfer-encoding", "connection", "
 RELAY = "x-gw-relay-"
 SESSION_FIELD = frozenset((SESSION_HEADER,))
 STREAM, JSON = "text/event-stream", "application/json"
+# With what an event begins that has a name, and (a byte order mark) the one that nothing can stand in front of.
+NAMES = (b"event", b"\xef\xbb\xbf")
 
 
 class Given(str):
@@ -72,11 +75,11 @@ class Shape(Enum):
 
 
 class RemoteSession:
-    """A session at the server: what it is called there."""
+    """A session at the server: what it is called there, None where it has none."""
 
     dead = False
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str | None) -> None:
         self.name = name
 
     async def stop(self) -> None:
@@ -107,7 +110,9 @@ class HttpService:
 
     async def post(self, call: Call, message: Message, session_id: str | None) -> None:
         """Forward a message."""
-        session = self._session(call, session_id)
+        if session_id is None and needs_session(message):
+            raise McpFailure(400, "a session id is required; initialize first")
+        session = None if session_id is None else self._session(call, session_id)
         headers = self._headers(call, f"{JSON}, {STREAM}", session, message)
         with self._use(session):
             await self._forward(call, headers, session, message)
@@ -128,6 +133,8 @@ class HttpService:
 
     async def get(self, call: Call, session_id: str | None) -> None:
         """Forward the event stream; a server without one says 405 itself."""
+        if session_id is None:
+            raise McpFailure(400, "a session id is required")
         session = self._session(call, session_id)
         with self._use(session):
             await self._forward(call, self._headers(call, STREAM, session), session, None)
@@ -141,33 +148,37 @@ class HttpService:
             call.reply(200)
             return
         session = self._session(call, session_id)
-        await self._forward(call, self._headers(call, JSON, session), session, None)
+        if session.server.name is None:
+            call.reply(200)
+        else:
+            await self._forward(call, self._headers(call, JSON, session), session, None)
         await self.sessions.remove(session_id)
         self.sessions.bury(session_id)
         await self._tell_ended(session_id)
 
     # -- sessions ------------------------------------------------------------------------------------------------------
-    def _session(self, call: Call, session_id: str | None) -> Session | None:
-        """Return the session of an id; None without one. Raises 404 for an id that is none, or somebody else's."""
-        if session_id is None:
-            return None
+    def _session(self, call: Call, session_id: str) -> Session:
+        """Return the session of an id. Raises 404 for an id that is none, or somebody else's."""
         owner = owner_of(call.context)
         session = self.sessions.find(session_id, owner)
         if session is not None:
             return session
         states = self._states.open(session_id, owner)
-        name = None if states is None else states.get(self._target.name)
-        if name is None or self.sessions.buried(session_id):
+        if states is None or self._target.name not in states or self.sessions.buried(session_id):
             raise session_not_found()
-        return self.sessions.adopt(session_id, RemoteSession(name), owner)
+        return self.sessions.adopt(session_id, RemoteSession(states[self._target.name]), owner)
 
     def _use(self, session: Session | None) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext() if session is None else self.sessions.in_use(session)
 
-    def _begun(self, call: Call, session: Session | None, response: Response) -> list[tuple[str, str]]:
-        """Return the field with the session of an answer, where it names one and the client can have one."""
+    def _begun(
+        self, call: Call, session: Session | None, response: Response, opened: bool
+    ) -> list[tuple[str, str]]:
+        """Return the field with the session of an answer, where the client can have one and the answer names one or
+        is to an `initialize` (`opened`).
+        """
         name = response.header(SESSION_HEADER)
-        if name is None or versions.is_modern(call.headers.get(versions.HEADER)):
+        if (name is None and not opened) or versions.is_modern(call.headers.get(versions.HEADER)):
             return []
         if session is None or session.server.name != name:
             owner = owner_of(call.context)
@@ -181,7 +192,7 @@ class HttpService:
     ) -> list[tuple[str, str]]:
         fields = ClientFields(call.headers.items(), call.context)
         headers = target_headers(self._remote.policies, fields, accept, message, SESSION_FIELD)
-        if session is not None:
+        if session is not None and session.server.name is not None:
             headers.append((SESSION_HEADER, session.server.name))
         return headers
 
@@ -206,7 +217,7 @@ class HttpService:
                     body = await read(response)
             if refused is not None and refused(response.status, body):
                 return False
-            own = self._begun(call, session, response)
+            own = self._begun(call, session, response, opened(message, response, body))
             if shape is Shape.STREAM:
                 await self._stream(call, response, own, message)
             elif shape is Shape.EVENT and body:
@@ -242,18 +253,27 @@ class HttpService:
         stream: Stream = call.stream(response.status, self._event_fields(own))
         decoder = SseDecoder(MAX_BODY)
         last = b""
+        modern = versions.is_modern(call.headers.get(versions.HEADER))
         try:
-            async with contextlib.aclosing(blocks(response, decoder)) as pieces:
+            async with contextlib.aclosing(blocks(response, decoder, modern)) as pieces:
                 async for raw, data in pieces:
                     last = data or last
                     await stream.send(raw)
         except TargetFailure as error:
             call.add_log_field("mcp.error.message", str(error))
             # With an event id the client can come back for the rest, and an error would tell it not to.
-            if message is not None and not decoder.last_event_id and not answers(last, message):
-                text = error_message(message.raw_id, INTERNAL_ERROR, "upstream stream broke off")
+            if message is not None and (modern or not decoder.last_event_id) and not answers(last, message):
+                reason = DIRECT_REQUEST if str(error) == DIRECT_REQUEST else "upstream stream broke off"
+                text = error_message(message.raw_id, INTERNAL_ERROR, reason)
                 await stream.send(encode_event(text, "message"))
         await stream.end()
+
+
+def opened(message: Message | None, response: Response, body: bytes) -> bool:
+    """Tell whether an answer agrees to begin a session; one that is a stream shows it only later."""
+    if message is None or message.method != INITIALIZE or not 200 <= response.status < 300:
+        return False
+    return not body or b'"result"' in body
 
 
 def target_headers(
@@ -315,18 +335,41 @@ def shape_of(method: str, message: Message | None, response: Response) -> Shape:
     raise McpFailure(502, f"upstream answer has content type {kind[:80] or 'none'}", INTERNAL_ERROR)
 
 
-async def blocks(response: Response, decoder: SseDecoder) -> AsyncGenerator[tuple[bytes, bytes | None], None]:
-    """Yield what has come in whole blocks, each time with the data of the last event; raises TargetFailure."""
+async def blocks(
+    response: Response, decoder: SseDecoder, modern: bool
+) -> AsyncGenerator[tuple[bytes, bytes | None], None]:
+    """Yield what has come in whole blocks, each time with the data of the last event; raises TargetFailure. `modern`:
+    the server may not ask anything.
+    """
     try:
         async for chunk in response:
             found = decoder.split(chunk)
+            if modern and any(event is not None and asks(event.data) for _, event in found):
+                raise TargetFailure(DIRECT_REQUEST)
             if found:
                 data = next((event.data for _, event in reversed(found) if event is not None), None)
-                yield b"".join(raw for raw, _ in found), data
+                yield b"".join(raw if event is None else named(raw, event.data) for raw, event in found), data
     except (OSError, SseError) as error:
         raise TargetFailure(f"upstream stream broke off: {error}") from error
     if rest := decoder.rest():
         yield rest, None
+
+
+def asks(data: bytes) -> bool:
+    """Tell whether an event is a request of the server."""
+    if b'"method"' not in data:
+        return False
+    try:
+        return parse(data).kind is Kind.REQUEST
+    except NotAMessage:
+        return False
+
+
+def named(raw: bytes, data: bytes) -> bytes:
+    """Return an event with its name: `message` is what no name means, and there are clients that want to see it."""
+    if raw.startswith(NAMES) or b"\nevent" in raw or b"\revent" in raw or not data:
+        return raw
+    return b"event: message\n" + raw
 
 
 async def read(response: Response) -> bytes:

@@ -49,22 +49,31 @@ class Limits(NamedTuple):
 
 
 class Tally(Protocol):
-    """How many sessions a backend has: `add(n)` for those of this worker, `total` over all workers."""
+    """How many sessions a backend has: `add(n)` for those of this worker, `total` over all workers, which a worker
+    that dies leaves with its own. `add_living`, `living`: those of them that end with their worker, or are started.
+    """
 
     def add(self, n: int) -> None: ...
+    def add_living(self, n: int) -> None: ...
     @property
     def total(self) -> int: ...
+    @property
+    def living(self) -> int: ...
 
 
 class OwnTally:
     """The tally of one worker alone."""
 
     def __init__(self) -> None:
-        self.total = 0
+        self.total = self.living = 0
 
     def add(self, n: int) -> None:
         """Count sessions that have begun, or (below 0) ended."""
         self.total += n
+
+    def add_living(self, n: int) -> None:
+        """Count those that live in this worker."""
+        self.living += n
 
 
 class Session:
@@ -143,7 +152,7 @@ class Sessions:
 
     `resumable`: the ids of most say all there is to know of them (`adopt`). Then the table is a memory of this worker
     alone: what is idle, or the longest unused one of a full table, is let go of and nobody is told; its id brings it
-    back. Those that live in this worker (`add`) end when they are idle.
+    back. Those that live in this worker (`add`) end when they are idle, and there are `cap` of them in all workers.
     """
 
     def __init__(
@@ -181,11 +190,23 @@ class Sessions:
         try:
             if self._resumable:
                 self._make_room()
-            elif self._tally.total > self._cap:
+                yield
+            else:
+                with self._place():
+                    yield
+        finally:
+            self._tally.add(-1)
+
+    @contextlib.contextmanager
+    def _place(self) -> Iterator[None]:
+        """Keep one of the places of sessions that live in a worker; raises the 503 where all are taken."""
+        self._tally.add_living(1)
+        try:
+            if self._tally.living > self._cap:
                 raise McpFailure(503, f"too many sessions: {self._cap} are open")
             yield
         finally:
-            self._tally.add(-1)
+            self._tally.add_living(-1)
 
     def _make_room(self) -> None:
         """Let go of sessions that are not in use until another one fits; raises the 503 of a full table."""
@@ -207,20 +228,26 @@ class Sessions:
             session.used = self._clock()
 
     def add(self, server: Held, owner: str = "", memo: bytes = b"") -> Session:
-        """Register a session of this worker. With a memo the worker's successor can go on with it (`restore`)."""
-        if self._resumable:
-            self._make_room()
-        session = self._kept(self.mark + self.ids.new(self._worker, memo), server, owner)
+        """Register a session of this worker. With a memo the worker's successor can go on with it (`restore`). Where it
+        shows only now that it lives here, raises the 503 of a full table.
+        """
+        session_id = self.mark + self.ids.new(self._worker, memo)
+        register = self._settled if self._resumable else self._kept
+        session = register(session_id, server, owner)
         session.lasting = bool(memo)
         return session
 
     def restore(self, session_id: str, server: Held, owner: str = "") -> Session:
-        """Register a session that this worker's predecessor had."""
-        with self.room():
-            pass
-        session = self._kept(session_id, server, owner)
+        """Register a session that this worker's predecessor had; raises the 503 of a full table."""
+        session = self._settled(session_id, server, owner)
         session.lasting = True
         return session
+
+    def _settled(self, session_id: str, server: Held, owner: str) -> Session:
+        if self._resumable:
+            self._make_room()
+        with self._place():
+            return self._kept(session_id, server, owner)
 
     def memo(self, session_id: str) -> bytes:
         """Return what an id of this backend says of its session; b"" for nothing, and for one that was ended here."""
@@ -238,14 +265,15 @@ class Sessions:
         """Register a session under an id that says itself what there is to know of it."""
         if session_id not in self._by_id:
             self._make_room()
-        session = self._kept(session_id, server, owner)
-        session.resumable = True
-        return session
+        return self._kept(session_id, server, owner, resumable=True)
 
-    def _kept(self, session_id: str, server: Held, owner: str) -> Session:
+    def _kept(self, session_id: str, server: Held, owner: str, *, resumable: bool = False) -> Session:
         session = Session(session_id, server, self._clock(), owner, self._worker)
+        session.resumable = resumable
         if session_id not in self._by_id:
             self._tally.add(1)
+            if not resumable:
+                self._tally.add_living(1)
         self._by_id[session_id] = session
         if self._reaper is None:
             self._reaper = spawn("mcp reaper", self._reap())
@@ -255,6 +283,8 @@ class Sessions:
         session = self._by_id.pop(session_id, None)
         if session is not None:
             self._tally.add(-1)
+            if not session.resumable:
+                self._tally.add_living(-1)
         return session
 
     def find(self, session_id: str, owner: str = "") -> Session | None:

@@ -120,7 +120,7 @@ MCP_AUTHENTICATION: Final = Object(
         "provider": maybe(
             Object("McpIdp", {kind: optional(nothing(f"Idp_{kind}")) for kind in IDP_KINDS}, IDP_KINDS)
         ),
-        "resourceMetadata": required(MapOf(Anything())),
+        "resourceMetadata": maybe(MapOf(Anything())),
         "jwks": maybe(FILE_INLINE_OR_REMOTE),
         "mode": optional(MODE),
         "authorizationLocation": optional(LOCATION),

@@ -9,8 +9,9 @@ from headgate.dialect.mcp.modern import SERVER_INFO
 from headgate_engine.peek.items import Item
 
 PREAMBLE: Final = "This server speaks for several others; what each of them says about itself follows."
-# Members of `capabilities` that say something, each with its flags.
-FLAGS: Final = {"tools": ("listChanged",), "prompts": ("listChanged",), "resources": ("listChanged", "subscribe")}
+# What there always is where there are several servers, if only as an empty list: each of them may come, go or change,
+# and so may the rules of who sees what.
+LISTS: Final = ("tools", "prompts", "resources")
 PLAIN: Final = ("logging", "completions")
 
 
@@ -56,13 +57,12 @@ def instructions(results: Mapping[str, Mapping[str, Any]]) -> str | None:
 
 
 def capabilities(given: list[Any]) -> dict[str, Any]:
-    """Return what at least one of the targets can do."""
+    """Return what at least one of the targets can do. Lists are there in any case, and may change."""
     known = [one for one in given if isinstance(one, dict)]
-    found: dict[str, Any] = {}
-    for name, flags in FLAGS.items():
-        having = [one[name] for one in known if isinstance(one.get(name), dict)]
-        if having:
-            found[name] = {flag: True for flag in flags if any(one.get(flag) is True for one in having)}
+    found: dict[str, Any] = {name: {"listChanged": True} for name in LISTS}
+    resources = [one["resources"] for one in known if isinstance(one.get("resources"), dict)]
+    if any(one.get("subscribe") is True for one in resources):
+        found["resources"]["subscribe"] = True
     for name in PLAIN:
         if any(isinstance(one.get(name), dict) for one in known):
             found[name] = {}

@@ -32,6 +32,7 @@ LOG_LEVEL: Final = NAMESPACE + "logLevel"
 REQUEST_META: Final = frozenset((PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL))
 # Of params: what a client brings back, and what began a task before tasks became an extension.
 OWN_PARAMS: Final = ("inputResponses", "requestState", "task")
+TASKS: Final = NAMESPACE + "tasks"
 SUBSCRIPTION: Final = NAMESPACE + "subscriptionId"
 
 # Results that clients and proxies may keep; without a hint they must not.
@@ -192,4 +193,9 @@ def stripped_capabilities(params: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(given, dict):
         return params
     kept = {key: value for key, value in given.items() if key not in ("roots", "sampling", "elicitation", "tasks")}
+    extensions = kept.get("extensions")
+    if isinstance(extensions, dict) and TASKS in extensions:
+        kept["extensions"] = {key: value for key, value in extensions.items() if key != TASKS}
+        if not kept["extensions"]:
+            del kept["extensions"]
     return {**params, "capabilities": kept}

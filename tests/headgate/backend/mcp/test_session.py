@@ -219,6 +219,11 @@ def test_the_cap_is_of_all_workers() -> None:
     async def run() -> None:
         tally = OwnTally()
         here, there = (Sessions(worker, IDS, Limits(60, 2), tally=tally) for worker in (0, 1))
+        # What others bring back is of no account.
+        beside = Sessions(0, IDS, Limits(60, 2), tally=tally, resumable=True)
+        for number in range(3):
+            beside.adopt(str(number), Server())
+        await beside.aclose()
         session = here.add(Server())
         there.add(Server())
         for table in (here, there):
@@ -232,7 +237,30 @@ def test_the_cap_is_of_all_workers() -> None:
             pass
         await here.aclose()
         await there.aclose()
-        assert tally.total == 0
+        assert (tally.total, tally.living) == (0, 0)
+
+    asyncio.run(run())
+
+
+def test_the_cap_holds_for_those_of_one_worker_among_resumable_ones() -> None:
+    async def run() -> None:
+        tally = OwnTally()
+        here, there = (Sessions(worker, IDS, Limits(60, 2), tally=tally, resumable=True) for worker in (0, 1))
+        first = here.add(Server())
+        for number in range(5):
+            there.adopt(str(number), Server())
+        there.add(Server())
+        for table in (here, there):
+            # It shows only at the end that a session has to stay here.
+            with pytest.raises(McpFailure, match="too many sessions: 2 are open"), table.room():
+                table.add(Server())
+        here.adopt("x", Server())
+        await here.remove(first.id)
+        there.add(Server())
+        assert tally.living == 2
+        await here.aclose()
+        await there.aclose()
+        assert tally.living == 0
 
     asyncio.run(run())
 

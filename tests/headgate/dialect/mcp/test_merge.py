@@ -33,11 +33,13 @@ def test_capabilities_add_up() -> None:
     ])
     assert found == {
         "tools": {"listChanged": True},
-        "prompts": {},
-        "resources": {"subscribe": True},
+        "prompts": {"listChanged": True},
+        "resources": {"listChanged": True, "subscribe": True},
         "logging": {},
         "extensions": {"x": {}, "y": {}},
     }
+    nothing = merge.capabilities([{}, None])
+    assert nothing == {name: {"listChanged": True} for name in ("tools", "prompts", "resources")}
 
 
 def test_instructions_are_told_with_their_target() -> None:

@@ -194,6 +194,8 @@ async def merged(
                 left -= 1
             else:
                 outward = group.outward(target, text)
+                if outward is None:
+                    continue
                 await stream.send(encode_event(outward, "message", None if note is None else note(outward)))
     finally:
         for task in tasks:
@@ -201,8 +203,9 @@ async def merged(
         rest = asyncio.gather(*tasks, return_exceptions=True)
         while note is not None and not queue.empty():
             target, text = queue.get_nowait()
-            if text is not None:
-                note(group.outward(target, text))
+            outward = None if text is None else group.outward(target, text)
+            if outward is not None:
+                note(outward)
         await rest
     with contextlib.suppress(ConnectionResetError):
         await stream.end()

@@ -29,6 +29,11 @@ class HungUp(bytes):
 class Asking(Protocol):
     """What can be sent requests: `request` yields the messages that belong to one, its response last."""
 
+    @property
+    def timeout_s(self) -> float | None:
+        """How long the target may take to begin an answer, None where nothing is said of it."""
+        return None
+
     def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]: ...
 
     async def ask(self, message: Message, fields: Fields, heard: Heard) -> Message:

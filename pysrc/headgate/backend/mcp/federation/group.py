@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -14,9 +15,15 @@ from headgate.backend.mcp.federation.link import Link
 from headgate.dialect.mcp import naming
 from headgate.dialect.mcp.edit import replaced
 from headgate.dialect.mcp.jsonrpc import METHOD_NOT_FOUND, Kind, Message, NotAMessage, parse
+from headgate.dialect.mcp.methods import INITIALIZE
 from headgate_engine.peek.items import Item, list_of
 
+logger = logging.getLogger("headgate.mcp")
+
 UPDATED: Final = "notifications/resources/updated"
+# How long one target may keep the others waiting where its policies do not say.
+TOGETHER_SECONDS: Final = 60.0
+GRACE_SECONDS: Final = 0.5
 # Pages of one list that are asked for in one request of the client.
 MAX_PAGES: Final = 64
 Emit = Callable[[bytes], Awaitable[None]]
@@ -111,12 +118,18 @@ class LinkGroup:
     owners: dict[tuple[str, str], str] = field(default_factory=dict)
 
     # -- messages on their way to the client ---------------------------------------------------------------------------
-    def outward(self, target: str, text: bytes) -> bytes:
-        """Return a message of a target as the client gets it: requests can be answered, URIs lead back."""
+    def outward(self, target: str, text: bytes) -> bytes | None:
+        """Return a message of a target as the client gets it: requests can be answered, URIs lead back. None for what
+        is no message, and for a response to something else: the client may have asked that of another target.
+        """
         try:
             message = parse(text)
-        except NotAMessage:
-            return text
+        except NotAMessage as error:
+            logger.warning("not a message", extra={"target": target, "error": str(error)})
+            return None
+        if message.kind is Kind.RESPONSE:
+            logger.warning("response to no request", extra={"target": target})
+            return None
         if message.kind is Kind.REQUEST and message.raw_id is not None:
             return message.with_id(naming.request_id(target, message.raw_id))
         if message.method == UPDATED and message.uri is not None and not self.bare:
@@ -135,7 +148,9 @@ class LinkGroup:
 
         async def heard(text: bytes) -> None:
             if not isinstance(text, HungUp):
-                await emit(self.outward(target, text))
+                shown = self.outward(target, text)
+                if shown is not None:
+                    await emit(shown)
             elif hang_up is not None:
                 await hang_up(text.pause_s)
 
@@ -148,15 +163,30 @@ class LinkGroup:
         self, targets: list[str], message: Message, fields: Fields, emit: Emit
     ) -> dict[str, Outcome]:
         """Have several targets answer at once."""
-        found = await asyncio.gather(*(self.ask(target, message, fields, emit) for target in targets))
+        found = await asyncio.gather(*(self.ask_in_time(target, message, fields, emit) for target in targets))
         return dict(zip(targets, found, strict=True))
+
+    async def ask_in_time(self, target: str, message: Message, fields: Fields, emit: Emit) -> Outcome:
+        """Have one of several targets answer, the others wait for it: its whole answer must come in time."""
+        timeout_s = self.links[target].timeout_s
+        if timeout_s is not None:
+            # The link itself has a word for what did not begin in time.
+            timeout_s += GRACE_SECONDS
+        elif message.method != INITIALIZE:
+            # Who begins may have to be installed before.
+            timeout_s = TOGETHER_SECONDS
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self.ask(target, message, fields, emit)
+        except TimeoutError:
+            return Outcome(failure=TargetFailure("upstream call timeout"))
 
     async def listed(self, target: str, message: Message, kind: List, fields: Fields, emit: Emit) -> Listed:
         """Have one target list something, page by page."""
         items: list[Item] = []
         asked = message
         for _ in range(MAX_PAGES):
-            outcome = await self.ask(target, asked, fields, emit)
+            outcome = await self.ask_in_time(target, asked, fields, emit)
             if outcome.response is None or not outcome.good:
                 return Listed([], outcome)
             items += list_of(outcome.response, kind.member, kind.key)[1]

@@ -23,7 +23,7 @@ from headgate.backend.mcp.federation.asking import (
     is_response,
     response_to,
 )
-from headgate.backend.mcp.http_service import JSON, MAX_BODY, STREAM, read, target_headers
+from headgate.backend.mcp.http_service import JSON, MAX_BODY, STREAM, target_headers
 from headgate.backend.mcp.replay import HEADER as LAST_EVENT_ID
 from headgate.backend.mcp.targets.exchanges import Exchange
 from headgate.backend.mcp.targets.inbox import Inbox
@@ -61,6 +61,8 @@ class Link(Protocol):
     async def notify(self, message: Message, fields: Fields) -> None: ...
     async def events(self, fields: Fields) -> AsyncGenerator[bytes, None] | None: ...
     async def close(self) -> None: ...
+    @property
+    def timeout_s(self) -> float | None: ...
     @property
     def pinned(self) -> bool: ...
     @property
@@ -125,6 +127,11 @@ class ServerLink(Asking):
     def state(self) -> str | None:
         """Nothing outlives the server."""
         return None
+
+    @property
+    def timeout_s(self) -> float | None:
+        """That of its policies."""
+        return None if self._remote is None else self._remote.timeout_s
 
     async def _ready(self, fields: Fields) -> Server:
         # Who comes while it is started or initialized again waits for the end of that.
@@ -231,6 +238,11 @@ class HttpLink(Asking):
         """The server's session id."""
         return self._session
 
+    @property
+    def timeout_s(self) -> float | None:
+        """That of its policies."""
+        return self._remote.timeout_s
+
     def _fields(self, fields: Fields, accept: str, message: Message | None) -> Fields:
         # What this server has agreed to; the client got the lowest revision of all.
         dropped = OWN_FIELDS if self._version is None else OWN_FIELDS_AND_VERSION
@@ -263,25 +275,30 @@ class HttpLink(Asking):
             raise TargetFailure(f"upstream call failed: {error}") from error
         if 200 <= response.status < 300:
             return response
-        try:
-            raise Refused(response.status, list(response.headers), await read(response))
-        finally:
-            with contextlib.suppress(OSError):
-                await response.aclose()
+        body = b""
+        with contextlib.suppress(TargetFailure):
+            # A refusal whose reason breaks off is one all the same.
+            body = await whole(response)
+        raise Refused(response.status, list(response.headers), body)
 
     async def _post(self, message: Message, fields: Fields) -> Response:
         try:
             return await self._call("POST", fields, message, f"application/json, {STREAM}")
         except Refused as error:
             # RFC-less, but MCP's rule: 404 to a session id means "initialize anew".
-            if error.status != 404 or self._session is None or self._opening is None or message.method == INITIALIZE:
+            known = error.status == 404 and self._session is not None and message.method != INITIALIZE
+            error.forgotten = known and self._opening is None
+            if not known or error.forgotten:
                 raise
         logger.info("session is opened again", extra={"target": self.name})
         self._session, self._heard = None, Position()
+        assert self._opening is not None
         async with contextlib.aclosing(self.request(opening_of(self._opening), fields)) as texts:
             async for _ in texts:
                 pass
-        await self.notify(parse(INITIALIZED), fields)
+        # Not notify(): a server that forgets its session at once is not asked again and again.
+        told = await self._call("POST", fields, parse(INITIALIZED), f"application/json, {STREAM}")
+        await closed(told)
         return await self._call("POST", fields, message, f"application/json, {STREAM}")
 
     async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:

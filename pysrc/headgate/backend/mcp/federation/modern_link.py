@@ -330,6 +330,11 @@ class EitherLink(Asking):
         """What another worker needs to go on."""
         return self._link.state
 
+    @property
+    def timeout_s(self) -> float | None:
+        """That of the target's policies."""
+        return self._link.timeout_s
+
     async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield what comes of a request; `initialize` decides which words the server understands."""
         if message.method == INITIALIZE and not isinstance(self._link, ModernLink):

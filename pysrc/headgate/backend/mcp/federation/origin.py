@@ -15,10 +15,11 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any, Final
 
 from headgate import __version__
-from headgate.backend.mcp.failure import McpFailure, Refused, TargetFailure
+from headgate.backend.mcp.failure import DIRECT_REQUEST, McpFailure, Refused, TargetFailure
 from headgate.backend.mcp.federation.asking import Asking, Fields, HungUp, is_response
 from headgate.backend.mcp.federation.held import MARK, HeldCall, HeldCalls, Place
 from headgate.backend.mcp.federation.link import INITIALIZED, Link
+from headgate.backend.mcp.federation.modern_link import EitherLink
 from headgate.backend.mcp.federation.resident import Resident, with_token
 from headgate.backend.mcp.session import owner_of
 from headgate.backend.mcp.targets.remote import ClientFields, lasting, origin_of
@@ -42,9 +43,6 @@ LEGACY_SECONDS: Final = 300.0
 REVISIONS_SECONDS: Final = 5.0
 # Processes that live for one request each.
 MAX_PROCESSES: Final = 64
-DIRECT_REQUEST: Final = (
-    "the server sent a request of its own; in this revision it returns a result of type input_required"
-)
 
 
 class Origin:
@@ -162,6 +160,11 @@ class RequestLink(Asking):
     def state(self) -> str | None:
         """Nothing outlives the request."""
         return None
+
+    @property
+    def timeout_s(self) -> float | None:
+        """That of the target's policies."""
+        return (self._session or self._origin.make()).timeout_s
 
     @property
     def opened(self) -> bool:
@@ -311,7 +314,9 @@ class RequestLink(Asking):
             if self._origin.local and self._origin.processes >= MAX_PROCESSES:
                 raise TargetFailure("too many processes are running")
             self._origin.processes += 1
-            self._session = self._origin.make()
+            # For a client of an earlier revision a server of 2026-07-28 alone is bridged.
+            make = self._origin.make
+            self._session = make() if self._modern else EitherLink(lambda _state: make(), None)
         return self._session
 
     def _fields(self, fields: Fields) -> Fields:

@@ -21,6 +21,8 @@ from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Message
 from headgate.dialect.mcp.methods import INITIALIZE
 from headgate.dialect.mcp.modern import LOG_LEVEL, REQUEST_META
 from headgate.dialect.mcp.naming import UnknownName
+from headgate.dialect.mcp.versions import HEADER as VERSION_HEADER
+from headgate.dialect.mcp.versions import is_modern
 from headgate_engine.peek.items import Item, list_of
 
 if TYPE_CHECKING:  # protobuf and gRPC: 8 MB
@@ -59,6 +61,10 @@ class Manner:
     prefixed: bool
     bare: bool = False
     tolerant: bool = False
+
+
+class NobodysName(UnknownName):
+    """A name that leads to no target."""
 
 
 class Requests:
@@ -106,7 +112,11 @@ class Requests:
                 raise UnknownName(message.name or plain)
         except UnknownName as error:
             data = {"uri": message.uri} if method in BY_URI and message.uri is not None else None
-            raise McpFailure(400, f"Unknown {kind or 'name'}: {error}", INVALID_PARAMS, data) from None
+            status, code = 400, INVALID_PARAMS
+            if isinstance(error, NobodysName) and not is_modern(call.headers.get(VERSION_HEADER)):
+                # What clients of earlier revisions get for a target that there is not (reference, mcp.md 1.13).
+                status, code = 500, INTERNAL_ERROR
+            raise McpFailure(status, f"Unknown {kind or 'name'}: {error}", code, data) from None
         outcome = await group.ask(target, inner, fields, answering.emit, answering.hang_up)
         if outcome.failure is not None:
             if isinstance(outcome.failure, Refused) and not self._bare:
@@ -148,9 +158,12 @@ class Requests:
         """Return the target of a URI or task and its name there; UnknownName."""
         if self._bare:
             return next(iter(group.links)), name
-        target, plain = split(name)
+        try:
+            target, plain = split(name)
+        except UnknownName as error:
+            raise NobodysName(str(error)) from None
         if target not in group.links:
-            raise UnknownName(name)
+            raise NobodysName(name)
         return target, plain
 
     async def _owner(
@@ -286,8 +299,8 @@ class Requests:
         return self._failed(target, outcome.failure)
 
     def _failed(self, target: str, failure: TargetFailure) -> McpFailure:
-        if isinstance(failure, Refused) and failure.status == 404:
-            # Its server has forgotten the session, and nobody here knows how it was begun: the client does.
+        if isinstance(failure, Refused) and failure.forgotten:
+            # The client knows how the session was begun.
             found = session_not_found()
         else:
             found = McpFailure(500, f"failed to send message: {target}: {failure}", INTERNAL_ERROR)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,6 +32,8 @@ from headgate_engine.sse.encode import encode_event
 
 if TYPE_CHECKING:
     from headgate.backend.mcp.guardrails.chain import Guardrails
+
+logger = logging.getLogger("headgate.mcp")
 
 KEEPALIVE_SECONDS: Final = 15.0
 INFO: Final = {"name": "headgate", "title": "Headgate", "version": __version__}
@@ -184,7 +187,10 @@ class FederationService:
         """Return a session that another worker or process began; its id says where its targets stand."""
         assert self._states is not None
         states = self._states.open(session_id, owner)
-        if states is None or self.sessions.buried(session_id) or not set(states) <= set(self.links):
+        if states is None or self.sessions.buried(session_id):
+            return None
+        if missing := sorted(set(states) - set(self.links)):
+            logger.info("session is of other targets", extra={"missing": ",".join(missing)})
             return None
         group = LinkGroup({name: self.links[name](state) for name, state in states.items()}, self.manner.bare)
         return self.sessions.adopt(session_id, group, owner)
