@@ -158,7 +158,7 @@ def test_without_sessions_only_who_is_asked_is_opened(gateway: Callable[..., Any
 
 
 def test_which_targets_outlive_a_restart(gateway: Callable[..., Any], peer: Callable[..., Any], stand_in: StandIn) -> None:
-    """The id says all there is to know of remote servers and OpenAPI targets; processes and streams of answers end."""
+    """The id says all there is to know of remote servers and OpenAPI targets; processes end."""
     recorder, environment = Recorder(), {"SESSION_KEY": "6b" * 32}
     far = {
         "api": f'openapi: {{host: "http://127.0.0.1:{recorder.port}", schema: {json.dumps({**DOCUMENT, "servers": [{"url": "/r/x"}]})}}}',
@@ -166,7 +166,7 @@ def test_which_targets_outlive_a_restart(gateway: Callable[..., Any], peer: Call
         "bare": stand_in.target(stand_in.add("outlives-bare", sessions=False)),
     }
     old = f'sse: {{host: "127.0.0.1:{peer("sse", "old")[1]}"}}'
-    for targets, goes_on in ((far, True), ({**far, "process": SAMPLE}, False), ({**far, "old": old}, False)):
+    for targets, goes_on in ((far, True), ({**far, "process": SAMPLE}, False), ({**far, "old": old}, True)):
         raw = Raw(gateway(config(targets), 1, environment))
         names = raw.names("tools/list", "tools")
         assert {"api_call", "new_call"} <= set(names)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from mcp.types import CreateMessageResult, TextContent
 from tests.end_to_end.test_federation import SAMPLE, Raw, client, config, messages
@@ -106,6 +109,34 @@ def test_a_server_that_ends_is_connected_to_again_and_calls_under_way_fail_clear
     while raw.text("echo", text="c") != "old: c":
         assert time.monotonic() < deadline
         time.sleep(0.2)
+
+
+@pytest.mark.parametrize("end", ["worker", "gateway"])
+def test_a_session_outlasts_its_worker_and_the_gateway(
+    end: str, gateway: Callable[..., Any], peer: Callable[..., Any]
+) -> None:
+    _, old = peer("sse", "old")
+    _, new = peer("http", "new")
+    text = config({"old": sse(old), "new": f'mcp: {{host: "127.0.0.1:{new}"}}'})
+    environment = {"SESSION_KEY": "5a" * 32}
+    running = gateway(text, 2, environment)
+    raws = [Raw(running) for _ in range(6)]  # of both workers
+    for raw in raws:
+        assert raw.text("old_echo", text="a") == "old: a"
+    if end == "worker":
+        os.kill(running.worker_pids()[0], signal.SIGKILL)
+    else:
+        running.stop()
+        running = gateway(text, 2, environment)
+    for raw in raws:
+        raw.http.close()
+        raw.http = httpx.Client(base_url=running.url, headers=raw.http.headers, timeout=20, transport=httpx.HTTPTransport(retries=20))
+        for _ in range(2):
+            # The server opens a session in place of the one that ended, unseen.
+            assert raw.text("old_echo", text="b") == "old: b"
+            assert raw.text("new_echo", text="c") == "new: c"
+    assert raws[0].http.delete("/mcp").status_code == 200
+    assert raws[0].post({"id": 5, "method": "ping"}).status_code == 404
 
 
 def test_a_client_that_leaves_cancels_its_call_and_the_end_of_a_session_closes_the_stream(

@@ -119,6 +119,7 @@ class ServerLink(Asking):
         self._server: Server | None = None
         self._starting = asyncio.Lock()
         self._opening: Message | None = None
+        self._restored = False
         self._started = 0.0
         self._pause = LEAST_PAUSE
         self._closed = False
@@ -132,6 +133,15 @@ class ServerLink(Asking):
     def timeout_s(self) -> float | None:
         """That of its policies."""
         return None if self._remote is None else self._remote.timeout_s
+
+    @property
+    def opening(self) -> str | None:
+        """The client's `initialize`, None where it cannot be repeated: a process ends with its worker."""
+        return None if self._remote is None or self._opening is None else self._opening.text.decode()
+
+    def restore(self, opening: str) -> None:
+        """Go on for a client that another worker had: its `initialize` is repeated in front of its next message."""
+        self._opening, self._restored = parse(opening.encode()), True
 
     async def _ready(self, fields: Fields) -> Server:
         # Who comes while it is started or initialized again waits for the end of that.
@@ -160,6 +170,7 @@ class ServerLink(Asking):
             await server.stop()
             raise TargetFailure("the session has ended")
         self._server = server
+        again, self._restored = again or self._restored, False
         if again and self._opening is not None:
             logger.info("server is started again", extra={"target": self.name})
             async for _ in self._exchange(server, opening_of(self._opening), fields):

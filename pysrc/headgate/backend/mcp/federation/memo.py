@@ -1,5 +1,6 @@
-"""What the id of a bridged session says of it, so that the successor of its worker can go on: who the client is, and
-where the sessions of remote servers stand. A process ends with its worker, and its sessions with it.
+"""What the id of a session that lives in a worker says of it, so that the worker's successor can go on: who the client
+is, and where the sessions of remote servers stand, or how to open them again. A process ends with its worker, and its
+sessions with it.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ def memo_of(group: LinkGroup, key: str, owner: str) -> bytes:
     links: list[dict[str, Any]] = []
     for name, link in group.links.items():
         found: dict[str, Any] = {"t": name}
-        bridged = link.bridged if isinstance(link, EitherLink) else None
-        if bridged is not None:
-            found["c"] = bridged
+        own = link.memo if isinstance(link, EitherLink) else None
+        if own is not None:
+            found |= own
         elif link.pinned:
             return b""
         elif link.state is not None:
@@ -45,6 +46,6 @@ def links_of(memo: bytes, key: str, owner: str, factories: dict[str, LinkFactory
     links: dict[str, Link] = {}
     for one in found["l"]:
         link = links[one["t"]] = factories[one["t"]](one.get("s"))
-        if "c" in one and isinstance(link, EitherLink):
-            link.restore(one["c"])
+        if isinstance(link, EitherLink):
+            link.restore(one)
     return links

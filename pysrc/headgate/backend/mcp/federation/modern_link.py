@@ -17,7 +17,7 @@ from typing import Any, Final
 from headgate.backend.mcp.failure import Refused, TargetFailure
 from headgate.backend.mcp.federation.asking import Asking, Fields, Heard, is_response
 from headgate.backend.mcp.federation.group import outcome_of
-from headgate.backend.mcp.federation.link import Link, LinkFactory
+from headgate.backend.mcp.federation.link import Link, LinkFactory, ServerLink
 from headgate.backend.mcp.targets.remote import ClientFields, origin_of
 from headgate.dialect.mcp import asked, bridging, modern, versions
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Kind, Message, error_message, parse, same_id
@@ -310,15 +310,24 @@ class EitherLink(Asking):
         self._link.capabilities = found
 
     @property
-    def bridged(self) -> dict[str, Any] | None:
-        """What there is to know of a session that is the gateway's own, None for others."""
-        return self._link.bridged if isinstance(self._link, ModernLink) else None
+    def memo(self) -> dict[str, Any] | None:
+        """What there is to know of a session that lives in this worker, None where it ends with it: `c`, the client of
+        one that is the gateway's own; `o`, the words that open one at a server whose connection is the session.
+        """
+        if isinstance(self._link, ModernLink):
+            client = self._link.bridged
+            return None if client is None else {"c": client}
+        opening = self._link.opening if isinstance(self._link, ServerLink) else None
+        return None if opening is None else {"o": opening}
 
-    def restore(self, meta: dict[str, Any]) -> None:
+    def restore(self, memo: dict[str, Any]) -> None:
         """Go on with a session of which only that is known."""
-        link = ModernLink(self._link)
-        link.restore(meta)
-        self._link = link
+        if "c" in memo:
+            link = ModernLink(self._link)
+            link.restore(memo["c"])
+            self._link = link
+        elif "o" in memo and isinstance(self._link, ServerLink):
+            self._link.restore(memo["o"])
 
     @property
     def pinned(self) -> bool:

@@ -19,6 +19,7 @@ class Remote:
     """A server: with sessions, or without."""
 
     capabilities: dict[str, Any] | None = None
+    timeout_s: float | None = None
 
     def __init__(self, name: str, modern: bool, state: str | None, pinned: bool = False) -> None:
         self.name, self.modern, self.state, self.pinned = name, modern, state, pinned
