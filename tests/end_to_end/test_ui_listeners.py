@@ -120,11 +120,28 @@ def test_what_is_offered_depends_on_the_way(running: Gateway) -> None:
     assert ask(running, "/ui/api/relay", "basic.test", "POST", order, **kind)[0] == 200
     assert ask(running, "/ui/api/relay", "named.test", "POST", order, **kind)[0] == 403
     for method, path in (("POST", "/api/config"), ("PUT", "/api/config/resources/llm.model"), ("POST", "/api/logs/search")):
-        status, _, body = ask(running, path, "keyed.test", method, b"{}", **kind)
+        status, _, body = ask(running, path, "keyed.test", method, b"[]", **kind)  # nothing that could be written
         assert status != 403, "there is a login"
         status, _, body = ask(running, path, "127.0.0.1", method, b"{}", **kind)
         assert status in (403, 404)
         assert status == 404 or "without a login" in json.loads(body)
+
+
+def test_who_has_a_login_can_write_the_configuration(running: Gateway) -> None:
+    before = running.path.read_text()
+    _, fields, document = ask(running, "/api/config", "keyed.test")
+    kind = {"content_type": "application/json", "if_match": fields["etag"]}
+    assert ask(running, "/api/config", "named.test", "POST", document, **kind)[0] in (200, 403)     # a route of the user's
+    assert ask(running, "/api/config", "127.0.0.1", "POST", document, **kind)[0] == 403
+    assert running.path.read_text() == before
+    foreign = {**kind, "origin": "http://evil.test"}
+    assert ask(running, "/api/config", "keyed.test", "POST", document, **foreign)[0] == 403
+    assert running.path.read_text() == before
+    status, _, body = ask(running, "/api/config", "keyed.test", "POST", document, **kind)
+    assert (status, json.loads(body)["status"]) == (200, "success")
+    assert running.path.read_text() != before
+    running.path.write_text(before)
+    assert ask(running, "/api/config", "keyed.test")[0] == 200
 
 
 def test_routes_of_the_user_win_where_they_say_more(running: Gateway) -> None:
@@ -254,7 +271,8 @@ def links(page: Page) -> set[str]:
 def test_the_page_works_behind_a_login(page: Page, running: Gateway, host: str) -> None:
     enter(page, running, host)
     page.wait_text("Overview", "h1")
-    assert links(page) == {"Overview", "Traffic", "Endpoints", "Models", "Playground", "MCP", "Configuration", "Expressions"}
+    seen = {"Overview", "Traffic", "Endpoints", "Requests", "Analytics", "Models", "Playground", "MCP", "Configuration", "Edit configuration"}
+    assert links(page) == {*seen, "Expressions"}
     page.click("Traffic", "nav a")
     page.wait_text("internal/ui")
     page.click("Configuration", "nav a")

@@ -16,6 +16,8 @@ export default function editor(root) {
   let timer = 0;
   let waiting = null;
   let gone = false;
+  // Stands before what a check says, until something is typed.
+  let note = "";
 
   const badge = h("span", { class: "badge" }, "…");
   const text = h("textarea", { class: "code editor", "aria-label": "Text of the configuration", spellcheck: "false", autocomplete: "off", autocapitalize: "off", wrap: "off", rows: 24, on: { input: typed } });
@@ -48,7 +50,8 @@ export default function editor(root) {
       badge.className = text.readOnly ? "badge warn" : "badge good";
       setText(badge, text.readOnly ? "Read-only" : "Can be written");
       badge.title = found.file;
-      say(kept !== null && kept !== found.text ? "The file was read again; your changes are kept and compared with it." : found.file);
+      note = kept !== null && kept !== found.text ? "The file was read again; your changes are kept and compared with it. " : "";
+      say(note || found.file);
     } catch (error) {
       file = null;
       text.value = "";
@@ -70,6 +73,7 @@ export default function editor(root) {
   }
 
   function typed() {
+    note = "";
     draft = changed() ? text.value : null;
     clearTimeout(timer);
     timer = setTimeout(check, REST_MS);
@@ -88,7 +92,8 @@ export default function editor(root) {
       if (number !== asked || gone) return;
       if (code !== 200) throw new Error(found);
       problems = found.errors;
-      say(problems.length ? `${problems.length} ${problems.length === 1 ? "error" : "errors"}` : found.warnings.length ? `Loads, with a warning: ${found.warnings.join("; ")}` : "Loads without an error.", problems.length > 0);
+      const said = problems.length ? `${problems.length} ${problems.length === 1 ? "error" : "errors"}` : found.warnings.length ? `Loads, with a warning: ${found.warnings.join("; ")}` : "Loads without an error.";
+      say(note + said, problems.length > 0);
     } catch (error) {
       if (number !== asked || gone) return;
       problems = [];
