@@ -233,7 +233,7 @@ def test_a_target_that_hangs_is_reported_where_all_must_answer(
 # -- processes -------------------------------------------------------------------------------------------------------------
 PROCESS_WAYS = {
     "garbage": True, "others": True, "letters": True, "flood": True, "forks": True,
-    "leaves_a_child": False, "long_line": False, "deaf": None, "ends": False,
+    "leaves_a_child": False, "long_line": False, "deaf": None, "closes": False, "ends": False,
 }  # fmt: skip
 
 

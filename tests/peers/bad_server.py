@@ -79,13 +79,20 @@ def deaf(key: Any, good: dict[str, Any]) -> None:
     time.sleep(600)
 
 
+def closes(key: Any, good: dict[str, Any]) -> None:
+    # It goes on, and will never say a word.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.close(1)
+    time.sleep(600)
+
+
 def ends(key: Any, good: dict[str, Any]) -> None:
     os._exit(7)
 
 
 WAYS = {
     "garbage": garbage, "others": others, "letters": letters, "flood": flood, "forks": forks, "leaves_a_child": leaves_a_child,
-    "long_line": long_line, "deaf": deaf, "ends": ends,
+    "long_line": long_line, "deaf": deaf, "closes": closes, "ends": ends,
 }  # fmt: skip
 
 for line in sys.stdin:

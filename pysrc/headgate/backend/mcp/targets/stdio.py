@@ -25,6 +25,7 @@ MAX_MESSAGE = 16 * 1024 * 1024
 MAX_LOG_LINE = 4096
 STOP_SECONDS = 3.0
 PR_SET_PDEATHSIG = 1
+STDERR = 2
 # The gateway's own secrets, which a server has no use for.
 NOT_INHERITED = ("SESSION_KEY", "OIDC_COOKIE_SECRET")
 
@@ -61,7 +62,7 @@ class StdioServer:
                 stderr=asyncio.subprocess.PIPE,
                 env=environment,
                 start_new_session=True,
-                preexec_fn=partial(_die_with, os.getpid()),
+                preexec_fn=partial(_prepared, os.getpid()),
                 limit=MAX_MESSAGE,
             )
         except (OSError, ValueError) as error:
@@ -185,11 +186,16 @@ class StdioServer:
 _LIBC = ctypes.CDLL(None)
 
 
-def _die_with(worker: int) -> None:
-    """Run in the child before its program: the kernel ends it when the worker ends."""
+def _prepared(worker: int) -> None:
+    """Run in the child before its program: the kernel ends it when the worker ends; it has no other descriptors."""
     _LIBC.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != worker:
         os._exit(1)
+    # The loop leaves the program a second descriptor of each pipe: that it closes its output would not be seen.
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > STDERR:
+            with contextlib.suppress(OSError):
+                os.set_inheritable(int(name), False)
 
 
 async def _exit_of(process: asyncio.subprocess.Process) -> None:

@@ -232,6 +232,24 @@ def test_a_crash_answers_what_is_pending_and_refuses_what_comes() -> None:
     with_server(use)
 
 
+def test_a_server_that_closes_its_output_has_ended() -> None:
+    async def use(server: StdioServer) -> None:
+        answer = (await rest(await server.send(request(1, "os.close(1); time.sleep(60)"))))[0]
+        assert "ended before it answered" in str(answer["error"])
+        assert server.dead
+
+    with_server(use)
+
+
+def test_a_server_has_no_descriptors_but_its_own() -> None:
+    async def use(server: StdioServer) -> None:
+        answer = (await rest(await server.send(request(1, "say(id=message['id'], result=sorted(os.listdir('/proc/self/fd')))"))))[0]
+        # The last one is of the listing itself.
+        assert answer["result"] == ["0", "1", "2", "3"]
+
+    with_server(use)
+
+
 def test_a_message_past_the_limit_ends_the_server(monkeypatch) -> None:
     monkeypatch.setattr(stdio, "MAX_MESSAGE", 1000)
 
