@@ -190,7 +190,7 @@ cdef class TracedExchange(Exchange):
             token = calls.CALLER.set(self.trace.scoped((<Step>self.step).name))
             try:
                 verdict = (<Step>self.step).run(ctx)
-            except Exception as error:
+            except Exception as error:  # only told: it goes on to the boundary of steps
                 self.trace.step_raised(self.step, self.step_started, type(error).__name__)
                 raise
             finally:

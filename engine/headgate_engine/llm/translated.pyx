@@ -98,7 +98,7 @@ cdef class TranslatedTap(ResponseTap):
             return 0
         try:
             told = self.stream.feed(data)
-        except Exception as error:
+        except Exception as error:  # task boundary: this stream ends with its format's error event
             logger.exception("a stream cannot be translated")
             self.fail(self.ctx, f"the provider's stream cannot be translated: {type(error).__name__}", out)
             return 0
@@ -164,7 +164,7 @@ cdef class TranslatedTap(ResponseTap):
             return self.work.error(self.head.status, body, self.call.asked)
         try:
             status, told, usage, model = self.work.reply(body, self.call.asked, self.head)
-        except Exception as error:
+        except Exception as error:  # task boundary: the client is told that the answer is broken
             logger.exception("an answer cannot be translated")
             return self.work.broken(f"the answer cannot be translated: {type(error).__name__}")
         self._count(usage, model)

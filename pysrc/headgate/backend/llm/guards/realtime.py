@@ -133,7 +133,7 @@ class GuardedTunnel:
     async def _wait(self, client: bool, found: Awaitable[None]) -> None:
         try:
             await found
-        except Exception:
+        except Exception:  # goes on to the task's boundary
             # What was not judged does not pass, and nobody will judge it any more.
             self._tunnel.tunnel_end("a guard failed")
             raise
