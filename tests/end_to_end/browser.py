@@ -24,6 +24,12 @@ KEYS = {
     "End": (35, ""), "Home": (36, ""),
 }  # fmt: skip
 SHIFT = 8
+# What Chromium answers to a command whose document goes while it runs.
+GONE = ("Inspected target navigated or closed", "Execution context was destroyed", "Cannot find context with specified id")
+
+
+class Navigated(Exception):
+    """The document in which an expression ran went away before it had a value."""
 
 
 def chromium() -> str:
@@ -64,7 +70,7 @@ class Browser:
         self.events: list[dict[str, Any]] = []
 
     def call(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
-        """Send a command; its result. Events that come meanwhile are kept."""
+        """Send a command; its result. Events that come meanwhile are kept. Raises Navigated."""
         self._number += 1
         number = self._number
         message: dict[str, Any] = {"id": number, "method": method, "params": params}
@@ -74,6 +80,8 @@ class Browser:
         while True:
             found = json.loads(self._socket.recv(timeout=PATIENCE))
             if found.get("id") == number:
+                if found.get("error", {}).get("message", "").startswith(GONE):
+                    raise Navigated(params)
                 assert "error" not in found, (method, found)
                 return found["result"]
             self.events.append(found)
@@ -108,7 +116,7 @@ class Page:
         return self._browser.call(method, self._session, **params)
 
     def _events(self, method: str) -> list[dict[str, Any]]:
-        self.js("1")            # takes in what is on its way
+        self.wait("1")          # takes in what is on its way
         return [
             one["params"]
             for one in self._browser.events
@@ -137,11 +145,13 @@ class Page:
         return found["result"].get("value")
 
     def wait(self, text: str, why: str = "") -> Any:
-        """Wait until an expression is true; its value."""
+        """Wait until an expression is true, in this document or in one that takes its place meanwhile; its value."""
         deadline = time.monotonic() + PATIENCE
         tried = f"(async () => {{ try {{ const v = await ({text}); return v instanceof Node || v; }} catch {{ return false; }} }})()"
         while True:
-            found = self.js(tried)
+            found = None
+            with contextlib.suppress(Navigated):
+                found = self.js(tried)
             if found:
                 return found
             if time.monotonic() > deadline:
