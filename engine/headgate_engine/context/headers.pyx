@@ -3,10 +3,11 @@
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
-from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, IS_VALUE, all_of, same_lower
+from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, IS_VALUE, all_of, is_name, same_lower
 
 cdef enum:
     FIRST_DATA = 1024
@@ -19,20 +20,26 @@ cdef enum:
     # `status` of a head that waits in the pool.
     POOLED = -1
 
-cdef list _pool = []
+# The pool owns a reference to each; a list would be made larger and smaller all the time.
+cdef PyObject* _pool[MAX_POOLED]
+cdef int _pooled = 0
 
 
 cdef MessageHead new_head():
+    global _pooled
     cdef MessageHead head
-    if _pool:
-        head = <MessageHead>_pool.pop()
+    if _pooled:
+        _pooled -= 1
+        head = <MessageHead>_pool[_pooled]
+        Py_DECREF(head)
         head.status = 0
         return head
     return MessageHead()
 
 
 cdef void recycle_head(MessageHead head) noexcept:
-    if head is None or head.status == POOLED or len(_pool) >= MAX_POOLED or head.capacity > KEEP_DATA \
+    global _pooled
+    if head is None or head.status == POOLED or _pooled == MAX_POOLED or head.capacity > KEEP_DATA \
             or head.span_capacity > KEEP_SPANS:
         return
     # The caller's reference and its context's; a third is a step or handler that kept the head, and must not find
@@ -41,52 +48,54 @@ cdef void recycle_head(MessageHead head) noexcept:
         return
     head.clear()
     head.status = POOLED
-    _pool.append(head)
+    Py_INCREF(head)
+    _pool[_pooled] = <PyObject*>head
+    _pooled += 1
 
 
 cdef int header_id_of(const char* name, Py_ssize_t n) noexcept nogil:
     if n == 2:
         return H_TE if same_lower(name, b"te", 2) else H_OTHER
     if n == 4:
-        if same_lower(name, b"host", 4):
+        if is_name(name, b"host", 4):
             return H_HOST
-        return H_DATE if same_lower(name, b"date", 4) else H_OTHER
+        return H_DATE if is_name(name, b"date", 4) else H_OTHER
     if n == 6:
-        if same_lower(name, b"accept", 6):
+        if is_name(name, b"accept", 6):
             return H_ACCEPT
-        if same_lower(name, b"cookie", 6):
+        if is_name(name, b"cookie", 6):
             return H_COOKIE
-        if same_lower(name, b"expect", 6):
+        if is_name(name, b"expect", 6):
             return H_EXPECT
-        return H_SERVER if same_lower(name, b"server", 6) else H_OTHER
+        return H_SERVER if is_name(name, b"server", 6) else H_OTHER
     if n == 7:
-        if same_lower(name, b"trailer", 7):
+        if is_name(name, b"trailer", 7):
             return H_TRAILER
-        return H_UPGRADE if same_lower(name, b"upgrade", 7) else H_OTHER
+        return H_UPGRADE if is_name(name, b"upgrade", 7) else H_OTHER
     if n == 10:
-        if same_lower(name, b"connection", 10):
+        if is_name(name, b"connection", 10):
             return H_CONNECTION
-        if same_lower(name, b"user-agent", 10):
+        if is_name(name, b"user-agent", 10):
             return H_USER_AGENT
-        if same_lower(name, b"set-cookie", 10):
+        if is_name(name, b"set-cookie", 10):
             return H_SET_COOKIE
-        return H_KEEP_ALIVE if same_lower(name, b"keep-alive", 10) else H_OTHER
+        return H_KEEP_ALIVE if is_name(name, b"keep-alive", 10) else H_OTHER
     if n == 12:
-        return H_CONTENT_TYPE if same_lower(name, b"content-type", 12) else H_OTHER
+        return H_CONTENT_TYPE if is_name(name, b"content-type", 12) else H_OTHER
     if n == 13:
-        return H_AUTHORIZATION if same_lower(name, b"authorization", 13) else H_OTHER
+        return H_AUTHORIZATION if is_name(name, b"authorization", 13) else H_OTHER
     if n == 14:
-        return H_CONTENT_LENGTH if same_lower(name, b"content-length", 14) else H_OTHER
+        return H_CONTENT_LENGTH if is_name(name, b"content-length", 14) else H_OTHER
     if n == 16:
-        if same_lower(name, b"content-encoding", 16):
+        if is_name(name, b"content-encoding", 16):
             return H_CONTENT_ENCODING
-        return H_PROXY_CONNECTION if same_lower(name, b"proxy-connection", 16) else H_OTHER
+        return H_PROXY_CONNECTION if is_name(name, b"proxy-connection", 16) else H_OTHER
     if n == 17:
-        return H_TRANSFER_ENCODING if same_lower(name, b"transfer-encoding", 17) else H_OTHER
+        return H_TRANSFER_ENCODING if is_name(name, b"transfer-encoding", 17) else H_OTHER
     if n == 18:
-        return H_PROXY_AUTHENTICATE if same_lower(name, b"proxy-authenticate", 18) else H_OTHER
+        return H_PROXY_AUTHENTICATE if is_name(name, b"proxy-authenticate", 18) else H_OTHER
     if n == 19:
-        return H_PROXY_AUTHORIZATION if same_lower(name, b"proxy-authorization", 19) else H_OTHER
+        return H_PROXY_AUTHORIZATION if is_name(name, b"proxy-authorization", 19) else H_OTHER
     return H_OTHER
 
 

@@ -1,6 +1,7 @@
 """Per-request state: one recycled object, filled by the connection classes and read by steps."""
 
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
 
 
 cdef class Reply:
@@ -136,14 +137,20 @@ cdef class RequestContext:
 
 
 # Recycled contexts: as many as one loop turn plausibly needs at once.
-cdef int MAX_POOLED = 256
-cdef list _pool = []
+cdef enum:
+    MAX_POOLED = 256
+# The pool owns a reference to each.
+cdef PyObject* _pool[MAX_POOLED]
+cdef int _pooled = 0
 
 
 cdef RequestContext new_context():
+    global _pooled
     cdef RequestContext ctx
-    if _pool:
-        ctx = <RequestContext>_pool.pop()
+    if _pooled:
+        _pooled -= 1
+        ctx = <RequestContext>_pool[_pooled]
+        Py_DECREF(ctx)
     else:
         ctx = RequestContext.__new__(RequestContext)
     ctx.status = 0
@@ -158,6 +165,7 @@ cdef RequestContext new_context():
 
 
 cdef void recycle_context(RequestContext ctx) noexcept:
+    global _pooled
     ctx.head = None
     ctx.response = None
     ctx.body = None
@@ -192,8 +200,10 @@ cdef void recycle_context(RequestContext ctx) noexcept:
     ctx.token_buckets = None
     ctx.log_fields = None
     # A handler in Python may still hold it; only an object nobody else sees is used again.
-    if len(_pool) < MAX_POOLED and (<PyObject*>ctx).ob_refcnt <= 2:
-        _pool.append(ctx)
+    if _pooled < MAX_POOLED and (<PyObject*>ctx).ob_refcnt <= 2:
+        Py_INCREF(ctx)
+        _pool[_pooled] = <PyObject*>ctx
+        _pooled += 1
 
 
 def make_context(str method="GET", str target="/", str authority="a.test", headers=(), *, bytes body=None, bint secure=False,

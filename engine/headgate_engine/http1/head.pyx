@@ -13,7 +13,7 @@ from headgate_engine.context.headers cimport (
     HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_HAS_HOST, HEAD_IS_HEAD, HEAD_KEEP_ALIVE, HEAD_TE_TRAILERS,
     HEAD_UPGRADE, HeaderSpan, MessageHead, SPAN_DROPPED, header_id_of, sensitivity)
 from headgate_engine.wire.scan cimport (
-    HG_CLASS, IS_AUTHORITY, IS_HEX, IS_TARGET, IS_TOKEN, IS_VALUE, all_of, lower, same_lower)
+    HG_CLASS, IS_AUTHORITY, IS_HEX, IS_TARGET, IS_TOKEN, all_of, is_name, is_value, lower, same_lower)
 
 from headgate_engine.errors import RemoteProtocolError
 
@@ -245,7 +245,7 @@ cdef int parse_status_line(MessageHead head, Py_ssize_t n) except -1:
     if n > 12:
         if p[12] != b" ":
             refuse("malformed status line", 502)
-        if not all_of(p + 13, n - 13, IS_VALUE):
+        if not is_value(p + 13, n - 13):
             refuse("control character in the reason phrase", 502)
         head.reason_off = 13
         head.reason_len = <uint32_t>(n - 13)
@@ -260,6 +260,8 @@ cdef int parse_fields(MessageHead head, Py_ssize_t at, Py_ssize_t n, int max_hea
     cdef const char* end
     cdef const char* colon
     cdef HeaderSpan span
+    cdef bint clean
+    cdef int known
     while at < n:
         end = <const char*>memchr(p + at, 10, n - at)
         if end == NULL or end == p + at or (end - 1)[0] != 13:
@@ -273,22 +275,25 @@ cdef int parse_fields(MessageHead head, Py_ssize_t at, Py_ssize_t n, int max_hea
         if colon == NULL:
             refuse("field without a colon")
         name_len = colon - p - at
-        if name_len == 0 or name_len > 65535 or not all_of(p + at, name_len, IS_TOKEN):
+        # Known names are tokens; a line without control characters is the condition for telling them fast.
+        clean = is_value(p + at, stop - at)
+        known = header_id_of(p + at, name_len) if clean else H_OTHER
+        if name_len == 0 or name_len > 65535 or known == H_OTHER and not all_of(p + at, name_len, IS_TOKEN):
             refuse("invalid field name")
+        if not clean:
+            refuse("control character in a field value")
         start = at + name_len + 1
         while start < stop and (p[start] == 32 or p[start] == 9):
             start += 1
         while stop > start and (p[stop - 1] == 32 or p[stop - 1] == 9):
             stop -= 1
-        if not all_of(p + start, stop - start, IS_VALUE):
-            refuse("control character in a field value")
         if head.count >= max_headers:
             refuse("too many header fields", 431)
         span.name_off = <uint32_t>at
         span.name_len = <unsigned short>name_len
         span.value_off = <uint32_t>start
         span.value_len = <uint32_t>(stop - start)
-        span.id = <uint8_t>header_id_of(p + at, name_len)
+        span.id = <uint8_t>known
         span.flags = sensitivity(span.id, p + at, name_len)
         head.push_span(span)
         at = end - p + 1
@@ -423,11 +428,11 @@ cdef int connection_options(MessageHead head, const HeaderSpan* span, int* optio
         options[0] += 1
         if options[0] > MAX_CONNECTION_OPTIONS:
             refuse("too many connection options")
-        if n == 5 and same_lower(p + start, b"close", 5):
+        if n == 5 and is_name(p + start, b"close", 5):
             asked |= ASKED_CLOSE
-        elif n == 10 and same_lower(p + start, b"keep-alive", 10):
+        elif n == 10 and is_name(p + start, b"keep-alive", 10):
             asked |= ASKED_KEEP
-        elif n == 7 and same_lower(p + start, b"upgrade", 7):
+        elif n == 7 and is_name(p + start, b"upgrade", 7):
             asked |= ASKED_UPGRADE
         elif not IS_PROTECTED[header_id_of(p + start, n)]:
             drop_named(head, p + start, n)

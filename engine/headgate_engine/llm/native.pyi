@@ -5,7 +5,6 @@ from headgate_engine.plan.tap import ResponseTap
 
 ENDINGS: dict[str, int]
 FORGOTTEN: dict[int, bytes]
-PLACES: dict[str, int]
 MAX_DECODED: int
 DECODED_STEP: int
 MAX_STEPS: int

@@ -40,7 +40,7 @@ cdef extern from *:
 ENDINGS = {"completions": END_DONE, "messages": END_STOP, "responses": END_RESPONSE, "gemini": END_REASON}
 # What a provider may forget to say behind a complete answer.
 FORGOTTEN = {END_DONE: b"data: [DONE]\n\n", END_STOP: b'event: message_stop\ndata: {"type":"message_stop"}\n\n'}
-PLACES = {"gemini": USAGE_OF_GEMINI, "rerank": USAGE_OF_RERANK, "detect": USAGE_ANYWHERE}
+cdef dict PLACES = {"gemini": USAGE_OF_GEMINI, "rerank": USAGE_OF_RERANK, "detect": USAGE_ANYWHERE}
 # Bytes of a coded answer that are decoded for counting, at most.
 MAX_DECODED = 64 * 1024 * 1024
 # Decoded at a time, and of one piece of a stream at most: a few bytes can stand for gigabytes.

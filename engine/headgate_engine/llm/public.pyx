@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset
+from libc.string cimport memcmp, memset
 
 import json
 
@@ -14,6 +14,7 @@ from headgate_engine.route.conditions cimport Condition, ConditionTable, Facts, 
 from headgate_engine.steps.authorization cimport AuthorizationStep
 
 MODEL_LIST_PATHS = ("/v1/models", "/models")
+cdef tuple model_list_paths = tuple(path.encode() for path in MODEL_LIST_PATHS)
 
 
 cdef class HeaderMatches:
@@ -138,8 +139,11 @@ cdef bytes model_listing(tuple models, names, int64_t created, RequestContext ct
 
 
 cdef bint is_model_list(bytes path) except -1:
-    text = path.decode("latin-1")
-    for prefix in MODEL_LIST_PATHS:
-        if text == prefix or text.startswith(prefix + "/"):
+    cdef bytes prefix
+    cdef Py_ssize_t n
+    for prefix in model_list_paths:
+        n = len(prefix)
+        if len(path) >= n and memcmp(<const char*>path, <const char*>prefix, n) == 0 and (
+                len(path) == n or path[n] == 47):
             return True
     return False

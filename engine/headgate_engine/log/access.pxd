@@ -2,6 +2,7 @@
 
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.log.fields cimport LogFields
+from headgate_engine.plan.plans cimport ListenerPlan, RoutePlan
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 from libc.stdint cimport int64_t, uint64_t
@@ -18,6 +19,7 @@ cdef class AccessLogFormat:
     cdef int write_line(self, ByteBuffer out, RequestContext ctx, int64_t wall_ns) except -1
     cdef list _placed(self, list fields)
     cdef int _write(self, ByteBuffer out, RequestContext ctx, int64_t wall_ns, list extras) except -1
+    cdef int _place(self, ByteBuffer out, ListenerPlan listener, RoutePlan route) except -1
     cdef int _target(self, ByteBuffer out, RequestContext ctx) except -1
     cdef int _request(self, ByteBuffer out, RequestContext ctx) except -1
     cdef int _llm(self, ByteBuffer out, RequestContext ctx, list extras) except -1

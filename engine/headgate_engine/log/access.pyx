@@ -19,7 +19,7 @@ from headgate_engine.log.fields cimport LogFields
 from headgate_engine.log.redact cimport has_secret, redact
 from headgate_engine.log.text cimport append_json_value, append_text_value
 from headgate_engine.plan.plans cimport ListenerPlan, RoutePlan
-from headgate_engine.wire.buffer cimport ByteBuffer
+from headgate_engine.wire.buffer cimport ByteBuffer, put
 
 from headgate_engine.log.fields import JsonText
 from headgate_engine.log.text import json_value
@@ -191,20 +191,30 @@ cdef class AccessLogFormat:
     cdef int _target(self, ByteBuffer out, RequestContext ctx) except -1:
         """Where the request went, and where it came from."""
         cdef RoutePlan route
-        cdef ListenerPlan listener
-        if ctx.listener is not None:
-            listener = <ListenerPlan>ctx.listener
-            self._pair(out, F_GATEWAY, listener.gateway_namespace, listener.gateway)
-            self._str(out, F_LISTENER, listener.name)
-        if ctx.route is not None:
+        cdef ByteBuffer text
+        if ctx.route is None:
+            self._place(out, ctx.listener, None)
+        else:
             route = <RoutePlan>ctx.route
-            if route.rule_name:
-                self._str(out, F_ROUTE_RULE, route.rule_name)
-            self._pair(out, F_ROUTE, route.namespace, route.name)
+            if route.place_format is not self or route.place_listener is not ctx.listener:
+                text = ByteBuffer()
+                self._place(text, ctx.listener, route)
+                route.place, route.place_listener, route.place_format = text.take(), ctx.listener, self
+            put(out, route.place, len(route.place))
         if ctx.endpoint is not None:
             self._text(out, F_ENDPOINT, ctx.endpoint, len(ctx.endpoint))
         if self.kept >> F_SRC_ADDR & 1 and ctx.connection is not None:
             self._str(out, F_SRC_ADDR, ctx.connection.peer)
+        return 0
+
+    cdef int _place(self, ByteBuffer out, ListenerPlan listener, RoutePlan route) except -1:
+        if listener is not None:
+            self._pair(out, F_GATEWAY, listener.gateway_namespace, listener.gateway)
+            self._str(out, F_LISTENER, listener.name)
+        if route is not None:
+            if route.rule_name:
+                self._str(out, F_ROUTE_RULE, route.rule_name)
+            self._pair(out, F_ROUTE, route.namespace, route.name)
         return 0
 
     cdef int _request(self, ByteBuffer out, RequestContext ctx) except -1:
@@ -323,10 +333,10 @@ cdef class AccessLogFormat:
             return 0
         if self.as_json:
             key = <bytes>JSON_KEYS[field]
-            out.append(key, len(key))
+            put(out, key, len(key))
             return append_json_value(out, p, n)
         key = <bytes>TEXT_KEYS[field]
-        out.append(key, len(key))
+        put(out, key, len(key))
         return append_text_value(out, p, n)
 
     cdef int _str(self, ByteBuffer out, int field, str value) except -1:
@@ -419,10 +429,14 @@ cdef RequestContext _context(request):
     ctx.head = head
     ctx.connection = _Peer(parts.pop("src.addr", "unix"))
     gateway, listener = parts.pop("gateway", None), parts.pop("listener", "")
-    if gateway is not None:
+    if isinstance(gateway, ListenerPlan):
+        ctx.listener = gateway
+    elif gateway is not None:
         ctx.listener = ListenerPlan(listener, gateway[1], gateway[0], RouteTable(()))
     route, rule = parts.pop("route", None), parts.pop("route_rule", "")
-    if route is not None:
+    if isinstance(route, RoutePlan):
+        ctx.route = route
+    elif route is not None:
         ctx.route = RoutePlan(route[1], route[0], rule, (), ())
     ctx.endpoint = parts.pop("endpoint", None)
     ctx.status = parts.pop("http.status", 0)

@@ -137,6 +137,7 @@ RPC_FIELDS = {
     R_RESULT_CURSOR: ("result", "nextCursor"),
 }
 
+cdef Field nothing[1]              # watched: only the whole text
 cdef Field chat_fields[FIELDS]
 cdef Field usage_fields[6][FIELDS]         # by UsagePlace
 cdef Field counts_of[2][COUNT_FIELDS]      # usual, Gemini's
@@ -154,7 +155,11 @@ cdef int _fill(table, Field* fields, int most=FIELDS) except -1:
         names.append(name)
         fields[<int>index].name = name
         fields[<int>index].name_len = len(name)
-        fields[<int>index].parent = places[path[:len(path) - 1]]
+        parent = places[path[:len(path) - 1]]
+        fields[<int>index].parent = parent
+        # The most recent one comes first: the order does not matter, names of one parent differ.
+        fields[<int>index].next = fields[<int>parent].first
+        fields[<int>parent].first = index
         places[path] = index
     return 0
 
@@ -212,6 +217,7 @@ cdef class ObjectPeek:
         # Also for those who make one without __init__.
         self.max_depth = DEFAULT_DEPTH
         self.object_end = -1
+        self.fields = nothing
         self.count = 1
 
     cdef int scan(self, const char* p, Py_ssize_t n) except -1:

@@ -33,6 +33,8 @@ cdef struct Field:
     const char* name
     uint8_t name_len
     uint8_t parent
+    # Its first watched member, and the next one of its parent; 0: none.
+    uint8_t first, next
 
 cdef struct Found:
     int kind                   # JsonKind; J_NONE: not there

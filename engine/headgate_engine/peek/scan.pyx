@@ -9,6 +9,24 @@ from headgate_engine.wire.scan cimport hex_value
 
 cdef extern from *:
     """
+    #if defined(__SSE2__)
+    #include <emmintrin.h>
+    /* Sixteen bytes at a time: as signed numbers, what lies above 0x7f lies below 0x20, too. */
+    static inline Py_ssize_t hg_plain_run(const unsigned char *p, Py_ssize_t n) {
+        const __m128i quote = _mm_set1_epi8(0x22), slash = _mm_set1_epi8(0x5c), space = _mm_set1_epi8(0x20);
+        Py_ssize_t at = 0;
+        for (; n - at >= 16; at += 16) {
+            const __m128i sixteen = _mm_loadu_si128((const __m128i *)(p + at));
+            const int marks = _mm_movemask_epi8(_mm_or_si128(_mm_cmplt_epi8(sixteen, space),
+                _mm_or_si128(_mm_cmpeq_epi8(sixteen, quote), _mm_cmpeq_epi8(sixteen, slash))));
+            if (marks)
+                return at + __builtin_ctz(marks);
+        }
+        return at;
+    }
+    #else
+    #define hg_plain_run(p, n) 0
+    #endif
     #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     /* Which byte of an 8-byte load carries the lowest mark: borrows only run upwards, so that one is no echo. */
     #define HG_FIRST_MARK(mask) (__builtin_ctzll(mask) >> 3)
@@ -17,6 +35,8 @@ cdef extern from *:
     #endif
     """
     int HG_FIRST_MARK(uint64_t mask) noexcept nogil
+    # How many plain characters (see string_end) begin the n bytes at p, or less where fewer than 16 are left.
+    Py_ssize_t hg_plain_run(const uint8_t* p, Py_ssize_t n) noexcept nogil
 
 FAULTS = {
     F_EARLY_END: "text ends too early",
@@ -81,7 +101,8 @@ cdef Py_ssize_t string_end(Scan* s, Py_ssize_t at, bint* escaped) noexcept nogil
     cdef uint8_t c
     cdef int size
     while True:
-        # Eight plain characters at a time: none below 0x20, no quote, no backslash, none above 0x7f.
+        # Plain characters, many at a time: none below 0x20, no quote, no backslash, none above 0x7f.
+        at += hg_plain_run(p + at, n - at)
         while n - at >= 8:
             memcpy(&eight, p + at, 8)
             quote = eight ^ <uint64_t>0x2222222222222222
@@ -183,16 +204,15 @@ cdef int watched(Scan* s, int parent, Py_ssize_t start, Py_ssize_t stop, bint es
     cdef const uint8_t* key = s.text + start
     cdef Py_ssize_t n = stop - start
     cdef const Field* field
-    cdef int i
-    for i in range(1, s.count):
+    cdef int i = s.fields[parent].first
+    while i:
         field = &s.fields[i]
-        if field.parent != parent:
-            continue
         if escaped:
             if same_decoded(key, n, field.name, field.name_len):
                 return i
         elif field.name_len == n and memcmp(key, field.name, n) == 0:
             return i
+        i = field.next
     return UNWATCHED
 
 

@@ -55,6 +55,9 @@ cdef class RoutePlan:
     cdef public object origin                # as in BackendPlan
     cdef uint64_t* cumulative                # running sums of weights, one per backend
     cdef uint64_t total_weight
+    # The start of this route's log lines, with the listener and the format (log.access) it is for.
+    cdef object place_listener, place_format
+    cdef bytes place
     cdef BackendPlan choose(self)
 
 cdef class ListenerPlan:

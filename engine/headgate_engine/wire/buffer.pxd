@@ -1,5 +1,7 @@
 # A growable byte buffer in C memory: what codecs write into and what partial input is kept in.
 
+from libc.string cimport memcpy
+
 cdef class ByteBuffer:
     cdef char* data
     cdef Py_ssize_t length, capacity
@@ -13,3 +15,12 @@ cdef class ByteBuffer:
     cdef void clear(self) noexcept                                      # keeps the memory
     cdef void release(self) noexcept                                    # gives the memory back
     cdef bytes take(self)                                               # contents as bytes; buffer is cleared
+
+
+cdef inline int put(ByteBuffer out, const char* p, Py_ssize_t n) except -1:
+    """append() for bytes that are there (n at least 0), without a call where there is room."""
+    if out.length + n > out.capacity:
+        out.reserve(n)
+    memcpy(out.data + out.length, p, n)
+    out.length += n
+    return 0

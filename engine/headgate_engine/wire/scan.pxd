@@ -1,6 +1,7 @@
 # Character classes of HTTP/1.1 (RFC 9110 section 5, RFC 9112 section 3) and small inline scanners.
 
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 cdef extern from *:
     """
@@ -30,6 +31,63 @@ cdef inline bint all_of(const char* p, Py_ssize_t n, int mask) noexcept nogil:
         if not HG_CLASS[<uint8_t>p[i]] & mask:
             return False
     return True
+
+
+# -- eight bytes at a time ---------------------------------------------------------------------------------------------
+cdef inline uint64_t word_at(const char* p) noexcept nogil:
+    cdef uint64_t word
+    memcpy(&word, p, 8)
+    return word
+
+
+cdef inline uint64_t half_at(const char* p) noexcept nogil:
+    cdef uint32_t half
+    memcpy(&half, p, 4)
+    return half
+
+
+cdef inline uint64_t some_below(uint64_t word, uint64_t limit) noexcept nogil:
+    """Not 0 if one of the bytes is less than `limit` (1 to 128)."""
+    return (word - <uint64_t>0x0101010101010101 * limit) & ~word & <uint64_t>0x8080808080808080
+
+
+cdef inline uint64_t some_equal(uint64_t word, uint64_t byte) noexcept nogil:
+    """Not 0 if one of the bytes is `byte`."""
+    return some_below(word ^ <uint64_t>0x0101010101010101 * byte, 1)
+
+
+cdef inline uint64_t some_unusual(uint64_t word) noexcept nogil:
+    """Not 0 if one of the bytes is a tab or not IS_VALUE."""
+    return some_below(word, 32) | some_equal(word, 127)
+
+
+cdef inline bint is_value(const char* p, Py_ssize_t n) noexcept nogil:
+    """All bytes are IS_VALUE."""
+    cdef Py_ssize_t at = 0
+    while at + 8 <= n:
+        if some_unusual(word_at(p + at)) and not all_of(p + at, 8, IS_VALUE):
+            return False
+        at += 8
+    if at == 0 or at == n:
+        return all_of(p + at, n - at, IS_VALUE)
+    # The last eight bytes, some of them again.
+    return not some_unusual(word_at(p + n - 8)) or all_of(p + at, n - at, IS_VALUE)
+
+
+cdef inline bint is_name(const char* p, const char* lowered, Py_ssize_t n) noexcept nogil:
+    """Whether n bytes, n at least 4, without control characters are a name of letters and hyphens, in any case.
+
+    Setting bit 5 makes letters lower case and leaves hyphens; nothing else but control characters becomes one of them.
+    """
+    cdef Py_ssize_t at = 0
+    if n < 8:
+        return (half_at(p) | 0x20202020) == half_at(lowered) and (
+            half_at(p + n - 4) | 0x20202020) == half_at(lowered + n - 4)
+    while at + 8 < n:
+        if (word_at(p + at) | <uint64_t>0x2020202020202020) != word_at(lowered + at):
+            return False
+        at += 8
+    return (word_at(p + n - 8) | <uint64_t>0x2020202020202020) == word_at(lowered + n - 8)
 
 
 cdef inline char lower(char c) noexcept nogil:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from headgate_engine.log.access import FIELDS, MAX_REMOVED, ORDER, AccessLogFormat
 from headgate_engine.log.redact import CREDENTIALS
+from headgate_engine.plan.plans import ListenerPlan, RoutePlan
+from headgate_engine.route.table import RouteTable
 
 # 2026-01-01T00:00:00.123456789Z
 NOON = 1_767_225_600_123_456_789
@@ -280,6 +282,20 @@ def test_names_that_are_long_together_are_written_whole() -> None:
     for size in (100, 126, 127, 128, 255, 256, 257, 2000):
         names = ("n" * size, "é" * size)
         assert pairs({"gateway": names, "route": names})["route"] == "/".join(names)
+
+
+def test_a_route_of_several_listeners_and_formats_is_shown_as_each_asks() -> None:
+    route = RoutePlan("web", "default", "", (), ())
+    places = [ListenerPlan(name, "gw", "default", RouteTable(())) for name in ("one", "two")]
+    whole, bare, form = AccessLogFormat("text"), AccessLogFormat("text", remove=("listener",)), AccessLogFormat("json")
+    for _ in range(2):
+        for place, name in zip(places, ("one", "two"), strict=True):
+            parts = {"gateway": place, "route": route}
+            assert f"request gateway=default/gw listener={name} route=default/web src.addr" in whole.line(NOON, parts).decode()
+            assert "request gateway=default/gw route=default/web src.addr" in bare.line(NOON, parts).decode()
+            assert json.loads(form.line(NOON, parts))["listener"] == name
+        assert "request route=default/web src.addr" in whole.line(NOON, {"route": route}).decode()
+        assert "request gateway=default/gw listener=one src.addr" in whole.line(NOON, {"gateway": places[0]}).decode()
 
 
 def test_the_time_follows_the_clock_across_seconds() -> None:

@@ -138,3 +138,12 @@ def test_a_long_value_is_cut_between_characters(unit: bytes, shift: int) -> None
 def test_a_value_of_the_greatest_length_is_whole() -> None:
     assert text_value(b"a" * MAX_VALUE) == b"a" * MAX_VALUE
     assert text_value(b"a" * (MAX_VALUE + 1)) == b"a" * MAX_VALUE + b"..."
+
+
+@pytest.mark.parametrize("size", [*range(1, 19), 33])
+def test_no_place_in_a_value_hides_a_byte_that_needs_quotes(size: int) -> None:
+    for odd in range(256):
+        bare = 32 < odd < 127 and odd not in b'"\\'
+        for place in range(size):
+            value = b"v" * place + bytes([odd]) + b"v" * (size - place - 1)
+            assert (text_value(value) == value) is bare, (odd, place)
