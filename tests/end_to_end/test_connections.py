@@ -387,6 +387,26 @@ def test_an_upgrade_to_something_else_is_a_502(start) -> None:
     assert receive(sock, b"failed").startswith(b"HTTP/1.1 502 ")
 
 
+@pytest.mark.parametrize("wanted", [b"h2c", b"websocket, H2C"])
+def test_nobody_gets_a_tunnel_for_http_2_past_the_policies(start, wanted: bytes) -> None:
+    seen: list[bytes] = []
+
+    def script(connection: socket.socket) -> None:
+        seen.append(read_request(connection))
+        if b"upgrade" in seen[-1].lower():
+            connection.sendall(b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n")
+        connection.sendall(ok(b"plain"))
+
+    _, connect = start(script)
+    sock = connect()
+    sock.sendall(
+        b"GET / HTTP/1.1\r\nhost: a.test\r\nconnection: upgrade, http2-settings\r\nupgrade: %s\r\n"
+        b"http2-settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n\r\n" % wanted
+    )
+    assert receive(sock, b"plain").startswith(b"HTTP/1.1 200 OK")
+    assert b"http2-settings" not in seen[0]
+
+
 @pytest.mark.parametrize(
     ("data", "start_of_answer"),
     [

@@ -93,3 +93,8 @@ def test_a_body_that_turns_bad_ends_the_call_upstream(gateway, upstream, send_ra
         time.sleep(0.02)
     assert b"hello" in ends[0]
     assert b"0\r\n\r\n" not in ends[0], "the backend was told that the body is complete"
+    running.wait_log("duration=")
+    line = next(line for line in running.log().splitlines() if "duration=" in line)
+    assert "http.status=400" in line
+    assert 'error="invalid chunk size"' in line
+    assert "reason=InvalidRequest" in line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import ssl
 import subprocess
 import threading
@@ -69,8 +70,6 @@ def serial(running, host: str) -> str:
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    import socket
-
     with (
         socket.create_connection(("127.0.0.1", running.port)) as sock,
         context.wrap_socket(sock, server_hostname=host) as secure,
@@ -178,3 +177,42 @@ def test_a_certificate_that_does_not_fit_its_key_is_a_configuration_error(author
     )
     assert done.returncode == 1
     assert "key" in done.stderr
+
+
+def agreed(running, version: ssl.TLSVersion) -> str | None:
+    """The version of a handshake by a client that has this one only; None when there is none."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.minimum_version = context.maximum_version = version
+    try:
+        with (
+            socket.create_connection(("127.0.0.1", running.port), timeout=10) as sock,
+            context.wrap_socket(sock, server_hostname="a.test") as secure,
+        ):
+            return secure.version()
+    except OSError:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("listener", "common", "found"),
+    [
+        ("", "", ["TLSv1.2", "TLSv1.3"]),
+        (", minTLSVersion: TLS_V1_3", "", [None, "TLSv1.3"]),
+        (", maxTlsVersion: TLS_V1_2", "", ["TLSv1.2", None]),
+        ("", "minVersion: TLS_V1_3", [None, "TLSv1.3"]),
+        (", minTlsVersion: TLS_V1_2", "minVersion: TLS_V1_3", ["TLSv1.2", "TLSv1.3"]),
+    ],
+)
+def test_only_the_versions_that_are_allowed(gateway, authority, tmp_path, listener: str, common: str, found) -> None:
+    issue(authority, tmp_path, "a", "a.test")
+    running = gateway(
+        f"""
+        gateways:
+          default: {{port: {{port}}, tls: {{cert: {tmp_path}/a.pem, key: {tmp_path}/a.key{listener}}}}}
+        frontendPolicies: {{tls: {{{common}}}}}
+        routes: [{{policies: {{directResponse: {{status: 200, body: a}}}}}}]
+        """
+    )
+    assert [agreed(running, version) for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)] == found

@@ -386,23 +386,27 @@ cdef int connection_fields(MessageHead head) except -1:
     cdef int asked = 0
     cdef HeaderSpan* span
     cdef bint upgrade_field = False
+    cdef bint no_tunnel = False
     for i in range(head.count):
         span = &head.spans[i]
         if span.id == H_CONNECTION:
             span.flags |= SPAN_DROPPED
             asked |= connection_options(head, span, &options)
         elif span.id == H_UPGRADE:
+            # HTTP/2 in a tunnel would get past listeners, routes and policies: whoever asks for it stays with HTTP/1.1
+            # (RFC 9110 section 7.8 lets an upgrade be ignored).
+            no_tunnel |= has_word(head.data + span.value_off, span.value_len, b"h2c", 3)
             upgrade_field = True
             span.flags |= SPAN_DROPPED
         elif span.id == H_TE:
-            if takes_trailers(head.data + span.value_off, span.value_len):
+            if has_word(head.data + span.value_off, span.value_len, b"trailers", 8):
                 head.flags |= HEAD_TE_TRAILERS
             span.flags |= SPAN_DROPPED
         elif span.id == H_KEEP_ALIVE or span.id == H_PROXY_CONNECTION or span.id == H_TRAILER:
             span.flags |= SPAN_DROPPED
     if not asked & ASKED_CLOSE and (head.minor_version == 1 or asked & ASKED_KEEP):
         head.flags |= HEAD_KEEP_ALIVE
-    if asked & ASKED_UPGRADE and upgrade_field and head.minor_version == 1:
+    if asked & ASKED_UPGRADE and upgrade_field and not no_tunnel and head.minor_version == 1:
         head.flags |= HEAD_UPGRADE
     return 0
 
@@ -458,13 +462,13 @@ cdef int drop_named(MessageHead head, const char* name, Py_ssize_t n) noexcept n
     return 0
 
 
-cdef bint takes_trailers(const char* p, Py_ssize_t stop) noexcept nogil:
-    """A te field has the member `trailers`."""
+cdef bint has_word(const char* p, Py_ssize_t stop, const char* lowered, Py_ssize_t length) noexcept nogil:
+    """Whether one member of a comma list is this word, in any case."""
     cdef Py_ssize_t at = 0
     cdef Py_ssize_t n, start
     while at <= stop:
         n = next_element(p, stop, &at, &start)
-        if n == 8 and same_lower(p + start, b"trailers", 8):
+        if n == length and same_lower(p + start, lowered, length):
             return True
     return False
 

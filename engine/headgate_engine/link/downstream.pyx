@@ -297,6 +297,7 @@ cdef class DownstreamConnection(ServerStream):
         self.tail_len = 0
         self.worker.to_client.clear()
         if sink is not None:
+            _note_refusal(sink, 0 if started or self.lost else status, detail)
             sink.on_client_gone()
         if started or self.lost:
             return self.abort()
@@ -487,3 +488,13 @@ cdef class DownstreamConnection(ServerStream):
     @property
     def is_idle(self):
         return self.idle()
+
+
+cdef int _note_refusal(Sink sink, int status, str detail) except -1:
+    """Has the log say what the client is told, instead of that it left."""
+    if isinstance(sink, Exchange) and (<Exchange>sink).ctx.error is None:
+        (<Exchange>sink).ctx.error = detail
+        if status:
+            (<Exchange>sink).ctx.status = status
+            (<Exchange>sink).ctx.reason = "InvalidRequest"
+    return 0

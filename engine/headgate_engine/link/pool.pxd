@@ -17,7 +17,7 @@ cdef class Pool(ConnectionHome):
     cdef list idle                           # stack of UpstreamConnection
     cdef object waiting                      # deque of Sink
     cdef public int64_t idle_timeout_ns
-    cdef public int64_t max_idle             # idle connections kept; 0: all
+    cdef public int64_t max_idle             # idle connections kept; below 0: all
     cdef public int64_t max_connections      # open and opening; 0: unlimited
     cdef readonly int64_t opened, failed, open, connecting
     cdef readonly bint closed

@@ -9,7 +9,7 @@ class Pool(ConnectionHome):
     """Kept-alive connections of one worker to one destination.
 
     connector: `await connector(factory)` opens a transport whose protocol is `factory()`; it raises OSError or
-    TimeoutError. idle_timeout: seconds; max_idle, max_connections: 0 is unlimited.
+    TimeoutError. idle_timeout: seconds; max_idle: below 0 is unlimited. max_connections: 0 is unlimited.
     """
 
     idle_timeout_ns: int
@@ -24,7 +24,7 @@ class Pool(ConnectionHome):
         connector: Callable[[Callable[[], asyncio.BaseProtocol]], Awaitable[None]],
         *,
         idle_timeout: float = 90.0,
-        max_idle: int = 0,
+        max_idle: int = -1,
         max_connections: int = 0,
         limits: Limits | None = None,
     ) -> None: ...

@@ -20,7 +20,7 @@ cdef class Pool(ConnectionHome):
     """
 
     def __init__(self, Worker worker, str key, bytes endpoint, connector, *, double idle_timeout=90.0,
-                 int64_t max_idle=0, int64_t max_connections=0, Limits limits=None):
+                 int64_t max_idle=-1, int64_t max_connections=0, Limits limits=None):
         self.worker = worker
         self.key = key
         self.endpoint = endpoint
@@ -152,7 +152,7 @@ cdef class Pool(ConnectionHome):
         return self._refill()
 
     def _keep(self, UpstreamConnection connection):
-        if self.closed or (self.max_idle and len(self.idle) >= self.max_idle):
+        if self.closed or 0 <= self.max_idle <= len(self.idle):
             connection.close()
             return
         self.idle.append(connection)

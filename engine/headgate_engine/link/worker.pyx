@@ -31,6 +31,8 @@ cdef enum:
     LOG_CHUNK = 4096
     # Log lines wait at most this many bytes in memory.
     LOG_LIMIT = 4194304
+    # Open in a worker that serves nobody: its channel, log, shared memory, loop and listening sockets.
+    OWN_DESCRIPTORS = 24
 
 # Longest time a log line waits for company, in seconds.
 LOG_DELAY = 0.02
@@ -66,8 +68,9 @@ cdef class Worker:
         self.slots = {}
         self.connections = set()
         self.replies = [Reply(500, b"internal error")] * REPLY_COUNT
-        # A fifth of the descriptors is kept for upstream connections, which are shared, and for files and pipes.
-        self.max_connections = max(64, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 5 * 4)
+        # A fifth of the descriptors is kept for upstream connections, which are shared, and some for files and pipes.
+        self.max_connections = max(
+            16, (resource.getrlimit(resource.RLIMIT_NOFILE)[0] - OWN_DESCRIPTORS) // 5 * 4)
         self.meters = RequestMeters(segment)
         self._tick_date()
 
@@ -106,6 +109,9 @@ cdef class Worker:
     cdef int connection_made(self, connection) except -1:
         if len(self.connections) >= self.max_connections:
             self.refused += 1
+            if self.refused & (self.refused - 1) == 0:      # 1, 2, 4, ...: a flood of clients is no flood of lines
+                logger.warning("client connections refused: too many are open", extra={
+                    "open": len(self.connections), "limit": self.max_connections, "refused": self.refused})
             return False
         self.accepted += 1
         self.connections.add(connection)

@@ -60,6 +60,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
+    hold_standard_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
     end = words.index("--") if "--" in words else len(words)
     options = parser().parse_args(words[:end])
@@ -102,9 +103,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return difference.run(source, options.diff)
     if options.validate_only:
         return _validate(source)
-    from headgate.server.supervisor import serve
+    from headgate.server.start import serve
 
     return serve(source)
+
+
+def hold_standard_streams() -> None:
+    """Open /dev/null in place of the standard streams that are closed: what is opened next would get their numbers."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free
+        if getattr(sys, name) is None:
+            stream = open(number, mode, closefd=False, encoding="utf-8")  # noqa: SIM115 (for the whole process)
+            setattr(sys, name, stream)
 
 
 def _print_version(full: bool) -> int:

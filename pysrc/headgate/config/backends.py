@@ -168,6 +168,7 @@ class Backends:
                 )
             )
         for key, value, kind, what in (
+            ("mcpAuthorization", inherited.route.mcp_rules, McpBackend, "MCP"),
             ("mcpGuardrails", inherited.route.guardrails, McpBackend, "MCP"),
             ("ai", inherited.route.ai, AiBackend, "AI"),
         ):

@@ -297,7 +297,8 @@ def _wanted(case: Shape | Case) -> list[str]:
         case ListOf():
             return ["a list"]
         case Object() | MapOf():
-            return ["a map"]
+            named = case.has if isinstance(case, Case) else ()
+            return [f"a map with {' or '.join(map(repr, named))}" if named else "a map"]
         case Union():
             return [word for one in shape.cases for word in _wanted(one)]
         case Ref():

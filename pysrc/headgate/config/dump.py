@@ -114,7 +114,10 @@ def _route(route: Route) -> Json:
 def _listener(listener: Listener) -> Json:
     protocol: Any = listener.protocol
     if listener.tls is not None:
-        protocol = {"HTTPS": {"certificateSource": listener.tls.cert_file}}
+        least, most = listener.tls.versions
+        protocol = {
+            "HTTPS": {"certificateSource": listener.tls.cert_file, "minTlsVersion": least, "maxTlsVersion": most}
+        }
     return {
         "key": listener.key,
         "gatewayName": listener.gateway_name,

@@ -50,11 +50,13 @@ Source = FileSource | TextSource
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """`watched_files` are absolute: the source first if it is a file, then every file it names."""
+    """`watched_files` are absolute: the source first if it is a file, then every file it names. `blank`: it had no
+    content at all, not even `{}`."""
 
     gateway: Gateway
     watched_files: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    blank: bool = False
 
 
 class UnreadableSource(ConfigErrors):
@@ -139,4 +141,4 @@ def _load(text: str, context: Context, watched: tuple[str, ...]) -> Loaded:
     files = (*watched, *(path for path in context.watched if path not in watched))
     if report.errors:
         raise LoadErrors(report, files)
-    return Loaded(gateway, files, tuple(dict.fromkeys(context.warnings)))
+    return Loaded(gateway, files, tuple(dict.fromkeys(context.warnings)), blank=not text.strip())

@@ -127,8 +127,10 @@ class McpTargets:
             return None
         if kind == "openapi":
             path = "/"
-        elif path is None or not is_path(path):
-            self._context.fault(Problem.MISSING, remote, "path", "a target with 'backend' needs a path")
+        elif path is None:
+            path = DEFAULT_PATHS[kind]
+        elif not is_path(path):
+            self._context.fault(Problem.VALUE, remote, "path", "a path begins with / and has no blank")
             return None
         return entry.record["host"], path, entry.options
 

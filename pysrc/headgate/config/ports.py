@@ -32,10 +32,11 @@ class OpenListener:
 
 
 class Ports:
-    """The ports of a file with who opened them, and the gateways by name."""
+    """The ports of a file with who opened them, and the gateways by name. `common_tls` is `frontendPolicies.tls`."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, common_tls: Record) -> None:
         self.context = context
+        self.common_tls = common_tls
         self.listeners: dict[int, list[OpenListener]] = {}
         self.owners: dict[int, str] = {}
         self.gateways: dict[str, list[OpenListener]] = {}
@@ -59,6 +60,10 @@ class Ports:
         if others and (others[0].protocol == "HTTPS") != (listener.protocol == "HTTPS"):
             message = f"gateway listeners on port {port} cannot mix TLS and plaintext protocols"
             self.context.fault(Problem.CONFLICT, listener.record, "protocol", message)
+        if others and listener.tls and others[0].tls and listener.tls.versions != others[0].tls.versions:
+            # The version is agreed on before the client's name is looked at.
+            message = f"gateway listeners on port {port} cannot differ in their TLS versions"
+            self.context.fault(Problem.CONFLICT, listener.record, "tls", message)
         for other in others:
             if other.name == listener.name and other.namespace == listener.namespace:
                 message = f"two listeners on port {port} are named {listener.name!r}"
@@ -86,7 +91,7 @@ class Ports:
         hostname = record.get("hostname")
         listener.hostname = None if hostname == "*" else hostname
         if protocol == "HTTPS" and tls is not None:
-            listener.tls = server_tls(self.context, tls)
+            listener.tls = server_tls(self.context, tls, self.common_tls)
         self.add(listener)
         return listener
 

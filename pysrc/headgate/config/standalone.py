@@ -42,7 +42,8 @@ class Standalone:
         self.context = context
         self.root = root
         self._functions()
-        self.ports = Ports(context)
+        client_side: Record = root.get("frontendPolicies") or Record(root.node, "", {})
+        self.ports = Ports(context, client_side.get("tls") or Record(root.node, "", {}))
         self.backends = Backends(context)
         self.backends.declare(root.records("backends"))
         self.backends.services.declare(root.records("services"), root.records("workloads"))

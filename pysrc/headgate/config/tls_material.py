@@ -11,7 +11,7 @@ from headgate.document.secret import Secret
 from headgate.errors import Problem
 from headgate.ir.digest import digest
 from headgate.ir.secret import SecretRef
-from headgate.ir.tls import BackendTls, ClientCertificate, ServerTls
+from headgate.ir.tls import BackendTls, ClientCertificate, ServerTls, TlsVersion
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -64,8 +64,28 @@ def _pair(context: Context, record: Record) -> tuple[str, bytes, str, Secret] | 
     return cert[0], cert[1], key[0], Secret(text)
 
 
-def server_tls(context: Context, record: Record) -> ServerTls | None:
-    """Return the TLS of a listener, or None after a report."""
+def _version(
+    context: Context, keys: tuple[str, ...], records: tuple[Record, Record], default: TlsVersion
+) -> TlsVersion:
+    """Return what the first of the records says under one of the keys."""
+    for record in records:
+        for key in keys:
+            word = record.get(key)
+            if word in UNSUPPORTED_VERSIONS:
+                context.fault(Problem.VALUE, record, key, f"unsupported TLS version {word}: it is broken")
+                return default
+            if word is not None:
+                chosen: TlsVersion = word
+                return chosen
+    return default
+
+
+def server_tls(context: Context, record: Record, common: Record) -> ServerTls | None:
+    """Return the TLS of a listener, or None after a report. `common` is `frontendPolicies.tls`."""
+    least = _version(context, ("minTLSVersion", "minTlsVersion", "minVersion"), (record, common), "TLS_V1_2")
+    most = _version(context, ("maxTLSVersion", "maxTlsVersion", "maxVersion"), (record, common), "TLS_V1_3")
+    if least > most:
+        context.fault(Problem.CONFLICT, record, "", f"no TLS version is left: at least {least}, at most {most}")
     if record.get("cert") is None and record.get("key") is None:
         context.fault(Problem.MISSING, record, "", "tls needs 'cert' and 'key'")
         return None
@@ -78,7 +98,8 @@ def server_tls(context: Context, record: Record) -> ServerTls | None:
         key_file=key_file,
         cert_pem=cert_pem,
         key_pem=key,
-        key=f"tls/{digest(cert_file, key_file, cert_pem, key)}",
+        key=f"tls/{digest(cert_file, key_file, cert_pem, key, least, most)}",
+        versions=(least, most),
     )
 
 

@@ -35,6 +35,8 @@ NS_PER_MS: Final = 1_000_000
 _BINARY: Final = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _DECIMAL: Final = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BYTE_SIZE = re.compile(r"([0-9]{1,19})(Ki|Mi|Gi|Ti|k|M|G|T)?")
+BYTE_SIZE_PATTERN: Final = f"^{_BYTE_SIZE.pattern}$"
+MAX_BYTE_SIZE: Final = 2**63 - 1
 
 HEADER_NAME_PATTERN: Final = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$"
 _HEADER_NAME = re.compile(HEADER_NAME_PATTERN)
@@ -77,6 +79,14 @@ def byte_size(text: str) -> int:
         raise ValueError("not a size such as 4096, 64Ki or 2M")
     suffix = found[2] or ""
     return int(found[1]) * (_BINARY.get(suffix) or _DECIMAL.get(suffix) or 1)
+
+
+def bytes_of(value: int | str) -> int:
+    """Return a size that is a number of bytes or a text as in byte_size()."""
+    found = byte_size(value) if isinstance(value, str) else value
+    if not 0 <= found <= MAX_BYTE_SIZE:
+        raise ValueError(f"out of range 0..{MAX_BYTE_SIZE}")
+    return found
 
 
 def port(number: int) -> int:

@@ -32,6 +32,10 @@ _WORDS: Final[dict[str, Scalar]] = {
 _STARTS_NUMBER: Final = frozenset("0123456789+-.")
 _CORE: Final = "tag:yaml.org,2002:"
 _MAX_INT_DIGITS: Final = 40
+# `{a: ${VAR}}`: the braces of a variable would be those of a map. Marks of the same width stand for them meanwhile.
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*(?::-[^{}\[\],'\"\n]*)?)\}")
+_OPEN: Final = "\ue000"
+_CLOSE: Final = "\ue001"
 _SURROGATES = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 
 
@@ -63,9 +67,10 @@ def _tagged(tag: str, text: str) -> Scalar:
 class _Builder:
     """Builds nodes from events. A frame is an open list or map; `size` counts nodes with aliases followed."""
 
-    def __init__(self, report: Report, environ: Mapping[str, str] | None) -> None:
+    def __init__(self, report: Report, environ: Mapping[str, str] | None, guarded: bool = False) -> None:
         self.report = report
         self.environ = environ
+        self.guarded = guarded
         self.stack: list[tuple[Node, list[Any]]] = []
         self.sizes: list[int] = []
         self.anchors: dict[str, tuple[Node, int]] = {}
@@ -118,6 +123,8 @@ class _Builder:
     def scalar(self, event: Any) -> None:
         mark = event.start_mark
         text: str = event.value
+        if self.guarded:
+            text = text.replace(_OPEN, "{").replace(_CLOSE, "}")
         value: Scalar = text
         if event.tag is not None:
             try:
@@ -219,25 +226,38 @@ def read(text: str, file: str, environ: Mapping[str, str] | None = None) -> Node
     variables and all keys that are given twice.
     """
     report = Report(file)
-    builder = _Builder(report, environ)
     if len(text) > MAX_CHARS:
         report.add(Problem.SYNTAX, "", f"longer than {MAX_CHARS} characters")
         raise ConfigErrors(report.errors)
     if text.lstrip()[:1] in ("{", "["):
         text = _join_surrogates(text)
-    try:
-        _feed(builder, text)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = Node(None, mark.line + 1, mark.column + 1) if mark is not None else None
-        context = f" ({error.context})" if error.context else ""
-        report.add(Problem.SYNTAX, "", f"{error.problem or 'cannot be read'}{context}", place)
-    except yaml.YAMLError as error:
-        at = Node(None, text.count("\n", 0, getattr(error, "position", 0)) + 1, 1)
-        report.add(Problem.SYNTAX, "", str(getattr(error, "reason", "cannot be read")), at)
+    builder = _Builder(report, environ)
+    if not _parse(builder, text) and environ is not None and _OPEN not in text and _CLOSE not in text:
+        guarded = _VARIABLE.sub(f"${_OPEN}\\1{_CLOSE}", text)
+        if guarded != text:
+            report = Report(file)
+            builder = _Builder(report, environ, guarded=True)
+            _parse(builder, guarded)
     if report.errors:
         raise ConfigErrors(report.in_order())
     root = builder.root
     if root is None or root.value is None:
         return Node({}, 1, 1)
     return root
+
+
+def _parse(builder: _Builder, text: str) -> bool:
+    """Feed the builder; False after reporting the fault of a text that is no YAML."""
+    try:
+        _feed(builder, text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = Node(None, mark.line + 1, mark.column + 1) if mark is not None else None
+        context = f" ({error.context})" if error.context else ""
+        builder.report.add(Problem.SYNTAX, "", f"{error.problem or 'cannot be read'}{context}", place)
+    except yaml.YAMLError as error:
+        at = Node(None, text.count("\n", 0, getattr(error, "position", 0)) + 1, 1)
+        builder.report.add(Problem.SYNTAX, "", str(getattr(error, "reason", "cannot be read")), at)
+    else:
+        return True
+    return False

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from headgate.document.secret import Secret
 from headgate.ir.secret import SecretRef
+
+TlsVersion = Literal["TLS_V1_2", "TLS_V1_3"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTls:
     """The certificate chain and key a listener shows; both were checked to parse and to fit each other.
 
-    `cert_pem` holds the leaf first. `key` is stable while both files keep their content.
+    `cert_pem` holds the leaf first. `versions` are the least and the most that clients may have, the same for all
+    listeners of a port. `key` is stable while the settings and both files keep their content.
     """
 
     cert_file: str
@@ -20,6 +24,7 @@ class ServerTls:
     cert_pem: bytes
     key_pem: Secret
     key: str
+    versions: tuple[TlsVersion, TlsVersion] = ("TLS_V1_2", "TLS_V1_3")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

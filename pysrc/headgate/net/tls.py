@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import ssl
 from collections.abc import Sequence
@@ -10,6 +11,9 @@ from headgate.ir.listener import Listener
 from headgate.ir.tls import BackendTls, ServerTls
 
 DEFAULT_ALPN = ("http/1.1",)
+VERSIONS = {"TLS_V1_2": ssl.TLSVersion.TLSv1_2, "TLS_V1_3": ssl.TLSVersion.TLSv1_3}
+
+logger = logging.getLogger("headgate.tls")
 
 
 def _load_pair(context: ssl.SSLContext, cert_pem: bytes, key_pem: bytes) -> None:
@@ -26,10 +30,17 @@ def _load_pair(context: ssl.SSLContext, cert_pem: bytes, key_pem: bytes) -> None
         os.close(descriptor)
 
 
-def server_context(tls: ServerTls) -> ssl.SSLContext:
-    """Return the context of one listener. TLS 1.2 and 1.3, ALPN http/1.1."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+def _bound(context: ssl.SSLContext, tls: ServerTls | None) -> None:
+    """Allow the versions of a listener: those of all listeners of a port are the same."""
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if tls is not None:
+        context.minimum_version, context.maximum_version = (VERSIONS[word] for word in tls.versions)
+
+
+def server_context(tls: ServerTls) -> ssl.SSLContext:
+    """Return the context of one listener. ALPN http/1.1."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    _bound(context, tls)
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
     context.set_alpn_protocols(list(DEFAULT_ALPN))
     _load_pair(context, tls.cert_pem, tls.key_pem.reveal_bytes())
@@ -45,9 +56,11 @@ class SniSelector:
         self._exact: dict[str, ssl.SSLContext] = {}
         self._wildcards: list[tuple[str, ssl.SSLContext]] = []
         self._default: ssl.SSLContext | None = None
+        self._tls: ServerTls | None = None
         for listener in listeners:
             if listener.tls is None:
                 continue
+            self._tls = listener.tls
             context = server_context(listener.tls)
             if listener.hostname is None:
                 self._default = context
@@ -71,7 +84,7 @@ class SniSelector:
     def accept_context(self) -> ssl.SSLContext:
         """Return the context a port starts handshakes with; it switches to the listener's."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        _bound(context, self._tls)
         context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
         context.set_alpn_protocols(list(DEFAULT_ALPN))
         context.sni_callback = self._on_sni
@@ -80,6 +93,7 @@ class SniSelector:
     def _on_sni(self, connection: ssl.SSLObject, name: str | None, _context: ssl.SSLContext) -> int | None:
         chosen = self.find(name)
         if chosen is None:
+            logger.debug("TLS handshake refused", extra={"tls.sni": name or "", "error": "no listener has this name"})
             return ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
         connection.context = chosen
         connection.requested_name = name  # type: ignore[attr-defined]  # for `destination.hostname`

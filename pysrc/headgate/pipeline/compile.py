@@ -101,7 +101,7 @@ class Pools:
             endpoint.address.encode(),
             dialer.connect,
             idle_timeout=self._settings.pool_idle_timeout_ms / 1000,
-            max_idle=self._settings.pool_max_idle or 0,
+            max_idle=-1 if self._settings.pool_max_idle is None else self._settings.pool_max_idle,
         )
         labels = {"transport": "plaintext" if endpoint.tls is None else "tls"}
         meter = Histogram(self._worker.segment, series_key(CONNECT, labels), BUCKETS[BY_NAME[CONNECT].buckets])

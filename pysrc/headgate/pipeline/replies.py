@@ -66,7 +66,7 @@ POLICY_ROWS: tuple[tuple[str, Row, str], ...] = (
     ("basicAuth", Row(401, identity.BAD_BASIC, "BasicAuth"), "credentials that do not count"),
 )
 CAUSES: dict[str, str] = {
-    "invalid_request": "no host, or a request that cannot be read",
+    "invalid_request": "no host",
     "method_not_allowed": "CONNECT",
     "misdirected": "the host is not one of the TLS listener that was chosen",
     "listener_not_found": "no listener for the host",
@@ -82,6 +82,16 @@ CAUSES: dict[str, str] = {
     "request_timeout": "`timeout.requestTimeout`",
     "upstream_timeout": "`timeout.backendRequestTimeout`, or a connect time-out",
 }
+# What the HTTP/1.1 codec and the time-outs of a client connection refuse.
+REFUSALS: tuple[tuple[int, str], ...] = (
+    (400, "a request or body that is malformed, ambiguous in its framing or cut off; HTTP/1.1 without `host`"),
+    (408, "a head or body that does not come in time: `request head timeout`, `request body timeout`"),
+    (414, "a request line above 16 KiB"),
+    (417, "an `expect` other than `100-continue`"),
+    (431, "a head above 64 KiB, more fields than `frontendPolicies.http.http1MaxHeaders`, trailers above 16 KiB"),
+    (501, "a transfer coding beside `chunked`"),
+    (505, "another version than HTTP/1.0 or HTTP/1.1"),
+)
 TEXT_PLAIN = (b"content-type", b"text/plain")
 
 
@@ -112,6 +122,18 @@ def page() -> str:
     for row, cause in sorted(rows, key=lambda item: (item[0].status, item[0].body)):
         body = f"`{row.body}`" if row.body else "empty"
         lines.append(f"| {row.status} | {body} | {row.reason} | {cause} |")
+    lines += [
+        "",
+        "## Before there is a request",
+        "",
+        "Bytes that make no request are answered with the reason as plain text, and the connection is closed. Policies",
+        "see nothing of it; `gw_downstream_refused_total` counts it; the log tells it at level debug, or in the line",
+        "of the request whose body it was.",
+        "",
+        "| status | cause |",
+        "|---|---|",
+    ]
+    lines += [f"| {status} | {cause} |" for status, cause in REFUSALS]
     return "\n".join(lines) + "\n"
 
 

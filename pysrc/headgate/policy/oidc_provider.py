@@ -59,8 +59,10 @@ def parse_metadata(document: str | bytes, issuer: str) -> Metadata:
     for key, value in texts.items():
         if not isinstance(value, str):
             raise ValueError(f"the metadata has no {key}")
-    methods = found.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
+    methods = found.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
     auth: TokenAuth
+    if not isinstance(methods, list):
+        raise ValueError("the metadata has no list of token_endpoint_auth_methods_supported")
     if "client_secret_basic" in methods:
         auth = "clientSecretBasic"
     elif "client_secret_post" in methods:
@@ -70,6 +72,8 @@ def parse_metadata(document: str | bytes, issuer: str) -> Metadata:
     authorization = str(texts["authorization_endpoint"])
     logout = found.get("end_session_endpoint")
     for url in (authorization, logout):
+        if url is not None and not isinstance(url, str):
+            raise ValueError("an end_session_endpoint is a text")
         if url is not None:
             DocumentSource.remote(url)  # it goes into a location field
     return Metadata(

@@ -32,6 +32,7 @@ logger = logging.getLogger("headgate.supervisor")
 
 PREPARE_SECONDS = 60.0
 ASK_SECONDS = 2.0
+REAP_SECONDS = 0.1
 # The first expression loads the compiler.
 WATCH_SECONDS = 10.0
 # A worker that dies within this time of its start is restarted with growing delay.
@@ -62,12 +63,17 @@ class Member:
         """Start the process; nothing of ours but its channel and the segment is inherited."""
         ours, theirs = control.channel_pair()
         words = [theirs.fileno(), self._segment_fd, self.index, os.getpid(), form, levels, self._folder]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "headgate.server.worker", *(str(word) for word in words)],
-            pass_fds=(theirs.fileno(), self._segment_fd),
-            stdin=subprocess.DEVNULL,
-        )
-        theirs.close()
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "headgate.server.worker", *(str(word) for word in words)],
+                pass_fds=(theirs.fileno(), self._segment_fd),
+                stdin=subprocess.DEVNULL,
+            )
+        except OSError:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
         self._channel = ours
         self.given = set()
         self.ready = False
@@ -239,6 +245,19 @@ class Member:
     def alive(self) -> bool:
         """Tell whether the process runs; reaps it when it has ended."""
         return self.process is not None and self.process.poll() is None
+
+    @property
+    def linked(self) -> bool:
+        """Tell whether there is a channel to the process, whose end will be noticed."""
+        return self._channel is not None
+
+    def status(self) -> int | None:
+        """Return how the process ended, minus the signal that ended it; None for one that does not end."""
+        assert self.process is not None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            # Its channel is closed a moment before it can be reaped.
+            return self.process.wait(REAP_SECONDS)
+        return None
 
     def kill(self) -> None:
         """End the process at once."""

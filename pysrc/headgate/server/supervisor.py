@@ -8,10 +8,8 @@ import json
 import logging
 import os
 import secrets
-import shutil
 import signal
 import sys
-import tempfile
 
 from headgate.admin.running import DEFAULT_HEAP_RATE, Running
 from headgate.admin.servers import AdminServers
@@ -23,12 +21,10 @@ from headgate.net.tasks import spawn
 from headgate.server import control, heap, reports
 from headgate.server.control import Drain
 from headgate.server.crew import Member
-from headgate.server.lifeline import die_with_parent
 from headgate.server.profiling import CpuProfiler, Target, permit_here
 from headgate.server.request_log import RequestLog
 from headgate.server.traces import TraceHub, TraceWatch
 from headgate.server.watch import Fingerprint, changes, fingerprint
-from headgate.telemetry import logs
 from headgate.telemetry.levels import Directives
 from headgate.telemetry.metrics import series_key
 from headgate_engine.shared.counters import Counter, Gauge
@@ -36,6 +32,10 @@ from headgate_engine.shared.segment import Segment
 
 logger = logging.getLogger("headgate.supervisor")
 
+# How long a reload waits, each time, for the successor of a worker that was lost in it.
+LOST_PAUSES = (0.5, 1.0, 2.0, 4.0)
+# Whoever writes a file in place empties it first, and a full disk leaves it so.
+BLANK = "the configuration is empty ({} would say that there is nothing)"
 # How long a drain waits for a change of configuration that is under way.
 SETTLE_SECONDS = 5.0
 # How much longer than the drain deadline a worker may take before it is killed.
@@ -46,6 +46,10 @@ TASKS_SECONDS = 10.0
 
 class ReloadFailed(Exception):
     """A configuration could not be brought in; the argument is a list of reasons."""
+
+
+class WorkerLost(ReloadFailed):
+    """It was not the configuration's fault: a worker died or hung meanwhile."""
 
 
 class Supervisor:
@@ -84,6 +88,8 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         for sig in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(sig, self._on_signal, sig)
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup
+            loop.add_signal_handler(signal.SIGHUP, self._on_hangup, os.isatty(0))
         before = fingerprint(self._watched)
         try:
             self._hire(self.gateway)
@@ -139,8 +145,11 @@ class Supervisor:
         opened = self._open_sockets(gateway)
         config_fd = control.store(gateway)
         errors: list[str] = []
+        failure = ReloadFailed
         try:
             members = [member for member in self._members if member.alive()]
+            if not members:
+                raise ConnectionError("no worker is running")
             for member in members:
                 await member.wait_ready()
             await self._records.prepare(gateway, members)
@@ -149,7 +158,7 @@ class Supervisor:
             )
             errors = sorted({error for answer in answers for error in answer})
         except (ConnectionError, TimeoutError) as error:
-            errors = [str(error) or "a worker did not answer in time"]
+            errors, failure = [str(error) or "a worker did not answer in time"], WorkerLost
         finally:
             os.close(config_fd)
         if errors:
@@ -158,10 +167,15 @@ class Supervisor:
             self._close_sockets(opened)
             # What goes on running keeps the request log that it had.
             await self._records.prepare(self.gateway, [member for member in self._members if member.ready])
-            raise ReloadFailed("; ".join(errors))
-        await asyncio.gather(*(member.commit(generation) for member in members))
+            raise failure("; ".join(errors))
         self.generation = generation
         self.gateway = gateway
+        results = await asyncio.gather(*(member.commit(generation) for member in members), return_exceptions=True)
+        for member, result in zip(members, results, strict=True):
+            if result is not None:
+                # Another worker takes its place, with this configuration.
+                logger.error("worker did not swap", extra={"worker": member.index, "error": str(result)})
+                member.kill()
         self._generation_gauge.set(generation)
         self._synchronized.set(1)
         self._close_sockets(
@@ -198,6 +212,15 @@ class Supervisor:
 
     async def reload(self) -> None:
         """Read the source again and bring it in; a failure keeps what runs and is logged."""
+        for pause in LOST_PAUSES:
+            try:
+                return await self._reload()
+            except WorkerLost as error:
+                logger.warning("a worker was lost during a reload, which is tried again", extra={"error": str(error)})
+            await asyncio.sleep(pause)
+        await self._reload(last=True)
+
+    async def _reload(self, last: bool = False) -> None:
         async with self._reload_lock:
             if self._stopping:
                 return
@@ -207,8 +230,12 @@ class Supervisor:
                     self._watched = loaded.watched_files
                     self._synchronized.set(1)
                     return
+                if loaded.blank and self.gateway.binds:
+                    raise ReloadFailed(BLANK)
                 await self._install(loaded.gateway)
-            except (ConfigErrors, ReloadFailed) as error:
+            except (ConfigErrors, ReloadFailed, OSError) as error:
+                if isinstance(error, WorkerLost) and not last:
+                    raise
                 self._synchronized.set(0)
                 if isinstance(error, LoadErrors):
                     self._watched = error.watched_files or self._watched
@@ -223,16 +250,17 @@ class Supervisor:
         if not isinstance(self.source, FileSource) or self.source.is_stream:
             return
         async for _ in changes(lambda: self._watched, start=before):
-            await self.reload()
+            try:
+                await self.reload()
+            except Exception:  # task boundary: the next change gets its chance
+                self._synchronized.set(0)
+                logger.exception("Failed to reload config", extra={"generation": self.generation})
 
     # -- workers -------------------------------------------------------------------------------------------------------
     def _on_death(self, member: Member) -> None:
-        if member.process is not None:
-            with contextlib.suppress(TimeoutError):
-                member.process.poll()
         if self._stopping:
             return
-        status = member.process.poll() if member.process is not None else None
+        status = None if member.process is None else member.status()
         self._traces.worker_died()
         logger.error("worker died", extra={"worker": member.index, "status": status})
         self._restarts.add()
@@ -244,10 +272,11 @@ class Supervisor:
             if self._stopping:
                 return
             member.kill()
-            member.start(self.gateway.process.log_format, str(self.levels))
-            member.listen()
-            config_fd = control.store(self.gateway)
+            config_fd = -1
             try:
+                member.start(self.gateway.process.log_format, str(self.levels))
+                member.listen()
+                config_fd = control.store(self.gateway)
                 await member.wait_ready()
                 if self._heap_rate:
                     await member.sample_heap(self._heap_rate)
@@ -256,12 +285,15 @@ class Supervisor:
                 if errors:
                     raise ConnectionError("; ".join(errors))
                 await member.commit(self.generation)
-            except (ConnectionError, TimeoutError) as error:
+            except OSError as error:  # ConnectionError and TimeoutError among them
                 logger.error("worker cannot be restarted", extra={"worker": member.index, "error": str(error)})
                 member.kill()
+                if not member.linked:
+                    spawn(f"restart worker {member.index}", self._restart(member))
                 return
             finally:
-                os.close(config_fd)
+                if config_fd >= 0:
+                    os.close(config_fd)
             await self._traces.readmit(member)
             logger.info("worker restarted", extra={"worker": member.index, "generation": self.generation})
 
@@ -346,6 +378,13 @@ class Supervisor:
             os._exit(0)
         self.stop(signal.Signals(sig).name)
 
+    def _on_hangup(self, terminal: bool) -> None:
+        """The terminal is gone; where there was none, somebody wants the configuration to be read now."""
+        if terminal:
+            self.stop("SIGHUP")
+        elif isinstance(self.source, FileSource) and not self.source.is_stream:
+            spawn("reload", self.reload())
+
     def stop(self, why: str) -> None:
         """Drain and exit; further calls do nothing."""
         if not self._stopping:
@@ -416,45 +455,3 @@ def warn(loaded: Loaded) -> None:
     """Log what the loader found worth a word."""
     for warning in loaded.warnings:
         logger.warning("configuration", extra={"warning": warning})
-
-
-def serve(source: Source) -> int:
-    """Run the gateway in the foreground; return the exit status. Configuration errors go to standard error."""
-    parent = os.environ.pop("HEADGATE_PARENT", "")
-    if parent.isdigit():
-        die_with_parent(int(parent), signal.SIGTERM)
-    segment = Segment.create()
-    # Only this user may reach what the workers say to one another.
-    folder = tempfile.mkdtemp(prefix="headgate-")
-    try:
-        return _serve(source, segment, folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _serve(source: Source, segment: Segment, folder: str) -> int:
-    early = Member(0, segment.fd, folder, lambda _member: None)
-    # The first worker's imports overlap with reading the configuration.
-    early.start(os.environ.get("LOG_FORMAT", "text"), "info")
-    try:
-        loaded = load(source)
-    except ConfigErrors as error:
-        early.kill()
-        print(error, file=sys.stderr)
-        return 1
-    try:
-        heap.rate_of(os.environ.get(heap.VARIABLE))
-    except ValueError as error:
-        early.kill()
-        print(f"headgate: cannot start: {error}", file=sys.stderr)
-        return 1
-    form = loaded.gateway.process.log_format
-    logs.set_up(Directives(start_levels(loaded.gateway)), form)
-
-    warn(loaded)
-
-    async def run() -> int:
-        supervisor = Supervisor(source, loaded, segment, folder, early)
-        return await supervisor.run()
-
-    return asyncio.run(run())

@@ -49,7 +49,6 @@ from headgate_engine.link.worker import Worker
 from headgate_engine.shared.segment import Segment
 
 logger = logging.getLogger("headgate.worker")
-STDOUT = 1
 
 
 class WorkerProcess:
@@ -73,7 +72,7 @@ class WorkerProcess:
         """Serve until drained or until the supervisor is gone."""
         loop = asyncio.get_running_loop()
         self._finished = loop.create_future()
-        self._worker = Worker(loop, self._segment, self._index, STDOUT, spawner(loop))
+        self._worker = Worker(loop, self._segment, self._index, logs.output(), spawner(loop))
         self._watching = Watching(self._worker, self._segment)
         loop.add_reader(self._channel.fileno(), self._on_packet)
         spawn("control", self._obey())
@@ -269,8 +268,8 @@ def main() -> None:
     form, levels, folder = sys.argv[5:8]
     die_with_parent(parent)
     # Signals go to the supervisor, which tells us what to do.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     logs.set_up(Directives(levels), form)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:

@@ -6,9 +6,13 @@ with `level`, `time`, `scope`, `message` and the fields. Fields come from `extra
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import logging
 import os
+import select
+import stat
 import sys
 import threading
 from datetime import UTC, datetime
@@ -18,6 +22,7 @@ from headgate.telemetry.levels import TRACE, Directives
 # Attributes every record has: what else it has came from `extra`.
 STANDARD = frozenset(vars(logging.LogRecord("", 0, "", 0, "", (), None))) | {"message", "asctime", "taskName"}
 NEEDS_QUOTES = frozenset(' "\\')
+PATIENCE_MS = 100
 LEVEL_NAMES = {
     TRACE: "trace",
     logging.DEBUG: "debug",
@@ -78,6 +83,21 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(document, default=str)
 
 
+@functools.cache
+def output() -> int:
+    """Return where this process writes its log: standard output, but never so that a write waits for the reader.
+
+    A pipe or terminal is opened anew for that: the flag of the one that we were given is shared with whoever gave it.
+    What cannot be opened (a socket, the pipe of another user) is written to as it is.
+    """
+    descriptor = sys.stdout.fileno()
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
+        with contextlib.suppress(OSError):
+            return os.open(f"/proc/self/fd/{descriptor}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    return descriptor
+
+
 class DescriptorHandler(logging.Handler):
     """Writes whole lines to a file descriptor, so that lines of several processes do not mix."""
 
@@ -85,21 +105,36 @@ class DescriptorHandler(logging.Handler):
         super().__init__()
         self._descriptor = descriptor
         self._write_lock = threading.Lock()
+        self._stalled = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record; a reader that is gone loses it, the process goes on."""
+        """Write one record; a reader that is gone, or does not read, loses it, and the process goes on."""
         try:
             data = (self.format(record) + "\n").encode("utf-8", "replace")
             with self._write_lock:
                 while data:
-                    data = data[os.write(self._descriptor, data) :]
+                    data = data[self._write(data) :]
+            self._stalled = False
+        except BlockingIOError:
+            self._stalled = True
         except OSError:
             pass
+
+    def _write(self, data: bytes) -> int:
+        try:
+            return os.write(self._descriptor, data)
+        except BlockingIOError:
+            # A reader that is behind gets a moment, once: lines beside the access log are few and matter.
+            ready = select.poll()
+            ready.register(self._descriptor, select.POLLOUT)
+            if self._stalled or not ready.poll(PATIENCE_MS):
+                raise
+            return os.write(self._descriptor, data)
 
 
 def set_up(directives: Directives, form: str, descriptor: int | None = None) -> None:
     """Send the process's log to `descriptor` (standard output) as `text` or `json`."""
-    handler = DescriptorHandler(sys.stdout.fileno() if descriptor is None else descriptor)
+    handler = DescriptorHandler(output() if descriptor is None else descriptor)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     root = logging.getLogger()
     for old in root.handlers[:]:

@@ -65,9 +65,10 @@ async def test_calls_beyond_the_limit_wait_for_their_turn(rig: Rig) -> None:
     assert rig.accepted == 2
 
 
+@pytest.mark.parametrize("most", [0, 1])
 @on_rig()
-async def test_idle_connections_beyond_the_limit_are_closed(rig: Rig) -> None:
-    rig.pool.max_idle = 1
+async def test_idle_connections_beyond_the_limit_are_closed(rig: Rig, most: int) -> None:
+    rig.pool.max_idle = most
 
     async def script(up: Upstream) -> None:
         while True:
@@ -77,7 +78,7 @@ async def test_idle_connections_beyond_the_limit_are_closed(rig: Rig) -> None:
 
     rig.script = script
     await asyncio.gather(*(rig.ask(GET) for _ in range(4)))
-    await rig.wait(lambda: rig.pool.open == 1, "the others closed")
+    await rig.wait(lambda: rig.pool.open == most, "the others closed")
 
 
 @on_rig()

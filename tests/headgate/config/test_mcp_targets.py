@@ -29,6 +29,7 @@ HOSTS = [
     ("host: 'https://h/events'", "h:443", "/events", True),
     ("host: h, port: 81, path: /p", "h:81", "/p", False),
     ("backend: b, path: /named", "b.test:9", "/named", False),
+    ("backend: b", "b.test:9", "/sse", False),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -107,6 +108,8 @@ REFUSED = [
     ("backendAuth: {jwtSign: {signingKey: x, claims: {exp: 1}}}", "'exp' is set by the gateway"),
     ("backendAuth: {jwtSign: {signingKey: x, ttl: 500ms}}", "at least 1s"),
     ("backendAuth: {}", "is required"),
+    ("localRateLimit: {maxTokens: 5, fillInterval: 1s}", "expected a map with 'conditional' or a list, found a map"),
+    ("buffer: {request: {maxBytes: 1KB}}", "not a size such as 4096, 64Ki or 2M: '1KB'"),
 ]
 
 
@@ -123,3 +126,35 @@ def test_stronger_options_win_kind_by_kind() -> None:
     strong = BackendOptions(request_timeout_ms=3)
     assert weak.under(strong) == BackendOptions(request_timeout_ms=3, connect_timeout_ms=2)
     assert weak.under(NO_OPTIONS) is weak
+
+
+def test_rules_for_mcp_calls_on_a_route_without_mcp_are_refused(
+    faults: Callable[..., list[str]], loaded: Callable[..., Gateway]
+) -> None:
+    text = "gateways: {g: {port: 1}}\nroutes: [{gateways: g, policies: {mcpAuthorization: {rules: ['true']}}, backends: %s}]"
+    assert "mcpAuthorization of the route is for MCP backends" in faults(text % "[{host: 'h:1'}]")[0]
+    assert loaded(text % "[{host: 'h:1'}, {mcp: {targets: [{name: t, mcp: {host: 'http://h:1/mcp'}}]}}]")
+
+
+@pytest.mark.parametrize(
+    ("document", "fault"),
+    [
+        ("nonsense", "not a discovery document: "),
+        ("[]", "the metadata is no object"),
+        ('{"issuer": "https://other.example"}', "of another issuer"),
+        (
+            '{"issuer": "https://idp.example", "authorization_endpoint": "https://a/a", "token_endpoint": "https://a/t", '
+            '"jwks_uri": "https://a/k", "token_endpoint_auth_methods_supported": 5}',
+            "no list of token_endpoint_auth_methods_supported",
+        ),
+    ],
+)
+def test_discovery_in_place_is_looked_at_when_it_is_loaded(
+    faults: Callable[..., list[str]], document: str, fault: str
+) -> None:
+    oidc = {"issuer": "https://idp.example", "clientId": "a", "clientSecret": "b", "redirectURI": "https://a.example/cb"}
+    policies = {"oidc": {**oidc, "discovery": document}}
+    text = json.dumps({"gateways": {"default": {"port": 1}}, "routes": [{"policies": policies}]})
+    [found] = faults(text, {"OIDC_COOKIE_SECRET": "ab" * 32})
+    assert found.startswith("routes[0].policies.oidc.discovery: ")
+    assert fault in found

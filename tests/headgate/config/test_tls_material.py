@@ -98,3 +98,29 @@ def test_backend_tls_that_cannot_work_is_refused(
     tls: str, fault: str, faults: Callable[..., list[str]]
 ) -> None:
     assert any(fault in line for line in faults(backend(tls)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "common", "fault"),
+    [
+        ("minTLSVersion: TLS_V1_1", "", "gateways.g.tls.minTLSVersion: unsupported TLS version TLS_V1_1"),
+        ("", "minVersion: TLS_V1_0", "frontendPolicies.tls.minVersion: unsupported TLS version TLS_V1_0"),
+        ("maxTlsVersion: TLS_V1_2", "minVersion: TLS_V1_3", "no TLS version is left"),
+        ("minTlsVersion: TLS_V1_2, minTLSVersion: TLS_V1_2", "", "exclude each other"),
+    ],
+)
+def test_versions_that_leave_nothing_are_refused(
+    faults: Callable[..., list[str]], certificates: Any, settings: str, common: str, fault: str
+) -> None:
+    folder = certificates.folder
+    text = listener(folder / "a.crt", folder / "a.key").replace("}}}", f", {settings}}}}}}}" if settings else "}}}")
+    assert fault in faults(f"{text}\nfrontendPolicies: {{tls: {{{common}}}}}")[0]
+
+
+def test_listeners_of_a_port_have_the_same_versions(faults: Callable[..., list[str]], certificates: Any) -> None:
+    pair = f"cert: '{certificates.folder}/a.crt', key: '{certificates.folder}/a.key'"
+    text = (
+        f"gateways: {{g: {{port: 1, listeners: [{{hostname: a.test, tls: {{{pair}}}}}, "
+        f"{{hostname: b.test, tls: {{{pair}, minTLSVersion: TLS_V1_3}}}}]}}}}"
+    )
+    assert "gateway listeners on port 1 cannot differ in their TLS versions" in faults(text)[0]

@@ -146,6 +146,27 @@ def test_variables_expand_in_keys_and_values_but_not_in_comments() -> None:
     assert plain(root) == {"key": ["v: [1]\n# x", "v: [1]\n# x"]}
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("{port: ${PORT}, tls: {cert: ${DIR}/a.pem, key: ${KEY:-/k}}}", {"port": "3000", "tls": {"cert": "/d/a.pem", "key": "/k"}}),
+        ('{"port": ${PORT}, "list": [${DIR}${PORT}, "${DIR}", \'${PORT}\']}', {"port": "3000", "list": ["/d3000", "/d", "3000"]}),
+        ("a: {b: ${BRACES}}\nc: |\n  ${PORT} {x}\n# ${NOT_SET}\n", {"a": {"b": "{x: [1"}, "c": "3000 {x}\n"}),
+    ],
+)
+def test_variables_may_stand_bare_between_braces(text: str, found: object) -> None:
+    environ = {"PORT": "3000", "DIR": "/d", "BRACES": "{x: [1"}
+    assert plain(read(text, "c", environ)) == found
+
+
+def test_faults_of_a_text_with_bare_variables_are_where_they_were() -> None:
+    with pytest.raises(ConfigErrors) as caught:
+        read("a: {b: ${NOT_SET}, c: ${PORT}}\nd: {e: ${GONE}\n}", "c", {"PORT": "1"})
+    assert [(fault.path, fault.line) for fault in caught.value.errors] == [("", 1), ("", 2)]
+    with pytest.raises(ConfigErrors, match="did not find expected"):
+        read("a: {b: ${PORT}, c: [}", "c", {"PORT": "1"})
+
+
 def test_a_key_made_by_a_variable_can_collide() -> None:
     with pytest.raises(ConfigErrors, match="given twice"):
         read("a: 1\n${K}: 2", "c", {"K": "a"})

@@ -16,6 +16,7 @@ from headgate.document.secret import REDACTED, Secret
 from headgate.errors import Problem
 from headgate.ir.policy.document_source import DocumentSource
 from headgate.ir.policy.oidc import Oidc, ProviderEndpoints
+from headgate.policy.oidc_provider import parse_metadata
 
 COOKIE_SECRET: Final = "OIDC_COOKIE_SECRET"  # noqa: S105 (the name of the variable)
 KEY_DIGITS: Final = 64
@@ -108,7 +109,13 @@ def _discovery(context: Context, record: Record) -> DocumentSource | None:
         message = "only together with authorizationEndpoint, tokenEndpoint and jwks: discovery tells it"
         context.fault(Problem.CONFLICT, record, "tokenEndpointAuth", message)
     if record.get("discovery") is not None:
-        return document_source.parse(context, record, "discovery")
+        source = document_source.parse(context, record, "discovery")
+        try:
+            if source is not None and source.document is not None:
+                parse_metadata(source.document, record["issuer"])
+        except ValueError as error:
+            context.fault(Problem.VALUE, record, "discovery", f"not a discovery document: {error}")
+        return source
     issuer: str = record["issuer"]
     try:
         if urlsplit(issuer).query:

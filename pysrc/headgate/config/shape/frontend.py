@@ -9,6 +9,7 @@ from headgate.config.shape.external import EXT_AUTHZ
 from headgate.config.shape.listener import LEAST_VERSION, MOST_VERSION
 from headgate.config.shape.process import KEEPALIVE
 from headgate.config.shape.scalars import (
+    BYTE_SIZE,
     CEL,
     CEL_MAP,
     DURATION,
@@ -20,7 +21,6 @@ from headgate.config.shape.scalars import (
     TARGET_KEYS,
     UINT8,
     UINT32,
-    UINT64,
     unsigned,
 )
 from headgate.config.shape.upstream import SIMPLE_POLICIES
@@ -29,7 +29,7 @@ from headgate.config.shape.vocabulary import Choice, ListOf, Object, later, mayb
 FRONTEND_HTTP: Final = Object(
     "FrontendHttp",
     {
-        "maxBufferSize": optional(UINT64),
+        "maxBufferSize": optional(BYTE_SIZE),
         "http1MaxHeaders": maybe(unsigned("MaxHeaders", 65_535, 1)),
         "http1IdleTimeout": optional(DURATION),
         "http1HeaderCase": optional(Choice("HeaderCase", ("lowercase", "preserve"), ("preserve",))),

@@ -9,9 +9,8 @@ from headgate.config.shape.scalars import HOSTNAME, PORT, STRING, STRINGS, nothi
 from headgate.config.shape.vocabulary import Choice, ListOf, Object, later, maybe, optional, required
 
 TLS_VERSION: Final = Choice("TlsVersion", ("TLS_V1_0", "TLS_V1_1", "TLS_V1_2", "TLS_V1_3"))
-# The bounds that hold without being written: naming them changes nothing.
-LEAST_VERSION: Final = later(maybe(TLS_VERSION), "TLS_V1_2")
-MOST_VERSION: Final = later(maybe(TLS_VERSION), "TLS_V1_3")
+LEAST_VERSION: Final = maybe(TLS_VERSION)
+MOST_VERSION: Final = maybe(TLS_VERSION)
 
 SERVER_TLS: Final = Object(
     "ServerTls",

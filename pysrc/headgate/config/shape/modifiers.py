@@ -6,6 +6,7 @@ from typing import Final
 
 from headgate.config.shape.scalars import (
     BOOL,
+    BYTE_SIZE,
     BYTES,
     CEL,
     CEL_MAP,
@@ -19,7 +20,6 @@ from headgate.config.shape.scalars import (
     STRINGS,
     TARGET_REFERENCE,
     UINT8,
-    UINT64,
     unsigned,
 )
 from headgate.config.shape.vocabulary import (
@@ -122,7 +122,7 @@ CORS: Final = Object(
 CSRF: Final = Object("Csrf", {"additionalOrigins": optional(ListOf(STRING, unique=True))})
 BUFFER_BODY: Final = Object(
     "BufferBody",
-    {"maxBytes": maybe(UINT64), "failureMode": optional(Choice("BufferFailure", ("failClosed", "failOpen")))},
+    {"maxBytes": maybe(BYTE_SIZE), "failureMode": optional(Choice("BufferFailure", ("failClosed", "failOpen")))},
 )
 BUFFER: Final = Object("Buffer", {"request": maybe(BUFFER_BODY), "response": maybe(BUFFER_BODY)})
 TIMEOUT: Final = Object(

@@ -41,6 +41,12 @@ NULL: Final = Scalar("Null", (type(None),))
 UINT8: Final = unsigned("Uint8", 2**8 - 1)
 UINT16: Final = unsigned("Uint16", 2**16 - 1)
 UINT32: Final = unsigned("Uint32", 2**32 - 1)
+BYTE_SIZE: Final = Scalar(
+    "ByteSize",
+    (int, str),
+    fields.bytes_of,
+    {"minimum": 0, "maximum": fields.MAX_BYTE_SIZE, "pattern": fields.BYTE_SIZE_PATTERN},
+)
 UINT64: Final = unsigned("Uint64", 2**63 - 1)
 POSITIVE32: Final = unsigned("Positive32", 2**32 - 1, 1)
 INT32: Final = unsigned("Int32", 2**31 - 1, -(2**31))

@@ -13,6 +13,7 @@ from headgate.ir.policy.buffer import Buffer, BufferBody
 CASES = [
     ("{}", Buffer(), {}),
     ("{request: {}}", Buffer(request=BufferBody()), {"request": {"failureMode": "failClosed"}}),
+    ("{request: {maxBytes: 64Ki}}", Buffer(request=BufferBody(max_bytes=65536)), {"request": {"failureMode": "failClosed", "maxBytes": 65536}}),
     (
         "{request: {maxBytes: 10, failureMode: FailOpen}, response: {maxBytes: 0}}",
         Buffer(request=BufferBody(max_bytes=10, fail_open=True), response=BufferBody(max_bytes=0)),
