@@ -3,15 +3,22 @@
 Environment:
   HEADGATE_ENGINE_DEBUG=1   assertions, line trace, annotated C, no optimisation
   HEADGATE_ONLY=a,b         build only the modules whose dotted name contains one of these words
+  SOURCE_COMMIT             commit that the build calls itself where there is no git checkout
+  SOURCE_DATE_EPOCH         its date, in seconds (reproducible-builds.org); else that of the commit
 """
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, find_namespace_packages, find_packages, setup
+from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
 ROOT = Path(__file__).resolve().parent
 ENGINE = Path("engine")
@@ -60,6 +67,58 @@ def build_all() -> list[Extension]:
     return modules
 
 
+BUILT = Path("headgate/build.json")
+
+
+def git(*words: str) -> str:
+    """Return what git says of this tree; nothing where it says nothing. A repository around the tree does not count."""
+    if not (ROOT / ".git").exists():
+        return ""
+    try:
+        done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True, timeout=60)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()
+
+
+def source() -> dict[str, str]:
+    """Return commit and date of the sources, as far as they are known; equal sources give equal answers."""
+    try:
+        told: dict[str, str] = json.loads((ROOT / "pysrc" / BUILT).read_text("ascii"))    # of a source distribution
+    except (OSError, ValueError):
+        told = {}
+    commit = git("rev-parse", "HEAD")
+    if commit and git("status", "--porcelain", "--untracked-files=no"):
+        commit += "-dirty"
+    seconds = os.environ.get("SOURCE_DATE_EPOCH") or git("log", "-1", "--format=%ct")
+    date = datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if seconds.isdigit() else ""
+    commit = commit or os.environ.get("SOURCE_COMMIT", "") or told.get("commit", "")
+    return {"commit": commit, "date": date or told.get("date", "")}
+
+
+def write_source(path: Path) -> None:
+    """Write what headgate.telemetry.build_info reads."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(source()) + "\n", "ascii")
+
+
+class BuildPy(build_py):
+    """Also writes which sources these are. Not into the tree itself, which goes on to change."""
+
+    def run(self) -> None:
+        super().run()
+        if not self.editable_mode:
+            write_source(Path(self.build_lib) / BUILT)
+
+
+class Sdist(sdist):
+    """The same for a source distribution, which has no git."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        super().make_release_tree(base_dir, files)
+        write_source(Path(base_dir, "pysrc") / BUILT)
+
+
 if __name__ == "__main__":
     setup(
         package_dir={"headgate_engine": "engine/headgate_engine", "headgate": "pysrc/headgate"},
@@ -68,6 +127,7 @@ if __name__ == "__main__":
             "headgate_engine": ["**/*.pxd", "**/*.pyi", "py.typed"],
             "headgate": ["py.typed", "**/*.json", "**/*.yaml", "**/*.html", "**/*.css", "**/*.js", "**/*.svg"],
         },
+        cmdclass={"build_py": BuildPy, "sdist": Sdist},
         ext_modules=build_all(),
         options={"build_ext": {"parallel": os.cpu_count() or 1}},
         zip_safe=False,

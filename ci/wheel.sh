@@ -7,5 +7,9 @@ copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 git ls-files -z --cached --others --exclude-standard | xargs -0 -I{} cp --parents {} "$copy" 2>/dev/null || true
 rm -rf dist
+# The copy has no git: the build is told (setup.py).
+SOURCE_COMMIT=${SOURCE_COMMIT:-$(git rev-parse HEAD 2>/dev/null || true)}
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || true)}
+export SOURCE_COMMIT SOURCE_DATE_EPOCH
 "$python" -m pip wheel -q --no-deps --no-build-isolation -w dist "$copy"
 ls -l dist

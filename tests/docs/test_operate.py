@@ -11,7 +11,9 @@ import sys
 import threading
 from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
 from tests.end_to_end.asking import ask
 from tests.end_to_end.conftest import gateway, resting  # noqa: F401 - fixtures
 from tests.end_to_end.tracing import checked, wait_for, watchers
@@ -37,9 +39,10 @@ def running(gateway):  # noqa: F811
 @pytest.fixture
 def shell(running, tmp_path: Path):
     (tmp_path / "bin").mkdir()
-    command = tmp_path / "bin" / "headgate"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m headgate.cli.main "$@"\n')
-    command.chmod(0o755)
+    for name, words in (("headgate", " -m headgate.cli.main"), ("python", "")):
+        command = tmp_path / "bin" / name
+        command.write_text(f'#!/bin/sh\nexec {sys.executable}{words} "$@"\n')
+        command.chmod(0o755)
     (tmp_path / "config.yaml").symlink_to(running.path)
     path = f"{tmp_path}/bin:{os.environ['PATH']}"
 
@@ -63,7 +66,7 @@ def shell(running, tmp_path: Path):
 
 def test_every_section_with_commands_is_tested() -> None:
     names = Path(__file__).read_text()
-    assert len(BLOCKS) == 11
+    assert len(BLOCKS) == 12
     for title in BLOCKS:
         assert f'shell("{title}")' in names or f'BLOCKS["{title}"]' in names, title
 
@@ -121,6 +124,15 @@ def test_profiles(shell) -> None:
 
 def test_checks(shell) -> None:
     assert shell("Check a new configuration") == ["Configuration is valid!\n", "no differences\n"]
+
+
+def test_schema_for_editors(shell, tmp_path) -> None:
+    shell("Schema for editors")
+    mark, _, document = (tmp_path / "config.yaml").read_text().partition("\n")
+    named = tmp_path / mark.removeprefix("# yaml-language-server: $schema=")
+    known = jsonschema.Draft202012Validator(json.loads(named.read_text()))
+    assert list(known.iter_errors(yaml.safe_load(document))) == []
+    assert list(known.iter_errors({"gateways": 5})) != []
 
 
 def test_writing(shell, running) -> None:

@@ -70,6 +70,9 @@ def test_the_state_counts_requests_of_all_workers(running: Gateway) -> None:
     assert sum(after["default/catalogue"]["latency"]["counts"]) == after["default/catalogue"]["requests"]
     assert after["default/broken"]["serverErrors"] == after["default/broken"]["requests"] > 0
     assert after["default/locked"]["clientErrors"] == after["default/locked"]["requests"] > 0
+    assert state["rows"] == {kind: len(state[kind]) for kind in ("routes", "backends")}
+    assert state["all"]["requests"] == sum(row["requests"] for row in state["routes"])
+    assert sum(state["all"]["latency"]["counts"]) == state["all"]["requests"]
     assert state["models"][0]["inputTokens"] > 0
     assert [worker["answers"] for worker in state["workers"]] == [True, True]
     assert {row["endpoint"] for row in state["endpoints"] if "endpoint" in row} == {"shop-a", "shop-b"}

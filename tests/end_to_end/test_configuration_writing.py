@@ -52,6 +52,8 @@ def test_a_document_is_written_and_runs(running: Gateway) -> None:
     assert "<redacted>" not in text
     assert "# what answers" in running.path.with_name("config.yaml.bak").read_text()
     assert get(running, "/api/config/effective")[0] == get(running)[0]
+    assert post(running, "/api/config", document, **{"if-match": tag})[0] == 409
+    assert post(running, "/api/config", document, **{"if-match": "*"})[0] == 200
 
 
 def test_a_text_is_written_with_its_comments(running: Gateway) -> None:

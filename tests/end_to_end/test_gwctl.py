@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -126,6 +127,60 @@ def test_a_gateway_that_is_not_there_is_told() -> None:
     assert "config.adminAddr" in error("proxy", "profile", "cpu", "--local", "-p", "1")
 
 
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "there is no event in it"),
+        (b"\xff\xfe\n[]\nno trace\n", "there is no event in it"),
+        (b'{"eventStart":null,"eventEnd":1,"severity":"info","message":{"type":"requestStarted"}}\n{"a":1}\n', "object 2 is no event"),
+        (b'{"message":' + b"[" * 100_000 + b"\n", "object 1 is no event"),
+    ],
+)
+def test_what_is_no_saved_trace_is_told(content: bytes, why: str, tmp_path: Path) -> None:
+    saved = tmp_path / "trace"
+    saved.write_bytes(content)
+    done = gwctl("proxy", "trace", "--raw", "--file", str(saved))
+    assert (done.returncode, done.stderr) == (1, f"Error: {saved} is not a saved trace: {why}\n")
+
+
+def test_a_dump_nested_too_deeply_is_one_line() -> None:
+    done = gwctl("proxy", "config", "all", "--file", "-", input="[" * 100_000)
+    assert (done.returncode, done.stderr) == (1, "Error: standard input is not a config dump: it is nested too deeply\n")
+
+
+def test_output_that_cannot_be_written_is_one_line() -> None:
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "headgate.cli.gwctl", "proxy", "config", "all", "--file", "-"]
+        done = subprocess.run(command, input=b"{}", stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (1, b"Error: cannot write the output: No space left on device\n")
+
+
+def test_an_admin_server_on_ipv6_alone_is_found() -> None:
+    answers = [b"something else", b"current log level is info\n"]
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(answers.pop())
+
+        def log_message(self, *_arguments: Any) -> None:
+            pass
+
+    class Six(ThreadingHTTPServer):
+        address_family = socket.AF_INET6
+
+    try:
+        server = Six(("::1", 0), Handler)
+    except OSError:
+        pytest.skip("no IPv6")
+    with server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        assert gwctl("proxy", "log", "--local", "-p", str(server.server_address[1])).stdout == "current log level is info\n"
+        assert error("proxy", "log", "--local", "-p", str(server.server_address[1])).endswith("is no admin server")
+        server.shutdown()
+
+
 def test_version_help_and_completion(tmp_path: Path) -> None:
     found = json.loads(gwctl("version").stdout)
     assert list(found) == ["version", "commit", "buildDate", "runtimeOS", "runtimeArch"]
@@ -143,6 +198,10 @@ def test_version_help_and_completion(tmp_path: Path) -> None:
     tool.chmod(0o755)
     done = subprocess.run([tool], capture_output=True, text=True, check=False, env={**os.environ, **words})
     assert {line.split(",")[1] for line in done.stdout.split()} == {"config", "log", "profile", "trace"}
+    for words in ("gwctl proxy trace --file ", "gwctl proxy config all -f ", "gwctl proxy profile heap --output "):
+        asked = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_GWCTL_COMPLETE": "bash_complete"}
+        done = subprocess.run([tool], capture_output=True, text=True, check=False, env={**os.environ, **asked})
+        assert done.stdout.startswith("file,"), words
 
 
 def test_old_names_still_work(running: Any) -> None:

@@ -57,6 +57,11 @@ def test_all_faults_are_told_at_once_with_path_and_line(tmp_path) -> None:
         assert part in done.stderr
 
 
+def test_without_a_configuration_there_is_nothing_wrong_with_it() -> None:
+    done = headgate("--validate-only")
+    assert (done.returncode, done.stdout) == (0, "No local configuration\nConfiguration is valid!\n")
+
+
 def test_an_unset_variable_ends_the_start() -> None:
     done = headgate("-c", "gateways: {default: {port: 3000}}\nroutes: [{name: '${NO_SUCH_VARIABLE_HERE}'}]")
     assert done.returncode != 0
@@ -225,6 +230,7 @@ def test_a_worker_that_dies_is_replaced_and_the_other_goes_on(gateway) -> None:
     victim = running.worker_pids()[0]
     os.kill(victim, signal.SIGKILL)
     running.wait_log("worker restarted")
+    assert "worker died worker=0 status=-9" in running.log()
     assert victim not in running.worker_pids()
     assert len(running.worker_pids()) == 2
     for _ in range(20):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import threading
 import urllib.error
 import urllib.request
 
 import pytest
 from tests.end_to_end.asking import ask
+from tests.end_to_end.tracing import wait_for
 from tests.headgate.dialect.test_pprof import read
 
 CONFIG = """
@@ -87,6 +89,18 @@ def test_one_profile_at_a_time(gateway) -> None:
     if found[0] == 500:
         assert found[2] == b"a profile is already running\n"
         assert answers == [200]
+
+
+@pytest.mark.timeout(600)
+def test_a_client_that_leaves_ends_its_profile(gateway) -> None:
+    running = gateway(CONFIG)
+    leaving = socket.create_connection(("127.0.0.1", running.admin))
+    leaving.sendall(b"GET /debug/pprof/profile?seconds=300 HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    wait_for(lambda: fetch(running, "/debug/pprof/profile?seconds=1")[0] == 500)
+    leaving.close()
+    wait_for(lambda: fetch(running, "/debug/pprof/profile?seconds=1")[0] == 200)
+    # Nobody was left stopped.
+    assert ask(running).status == 200
 
 
 @pytest.mark.timeout(600)

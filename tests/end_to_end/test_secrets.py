@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import socket
+import subprocess
 import sys
+
+from tests.end_to_end.tracing import Watch
 
 CONFIG = """
 gateways:
@@ -135,9 +139,75 @@ def test_no_marker_shows_in_logs_dump_metrics_or_errors(gateway, upstream, tmp_p
         assert "5a" * 32 not in text
 
 
-def test_a_configuration_error_does_not_show_the_secret_beside_it(tmp_path) -> None:
-    import subprocess
+SET = """
+gateways:
+  default: {port: {port}}
+llm:
+  models:
+  - name: m
+    provider: openai
+    params: {baseUrl: "http://127.0.0.1:BACKEND/v1"}
+    overrides: {user: shown-user, password: CANARY-override}
+    requestHeaders: {set: {x-goog-api-key: CANARY-model-header}}
+    guardrails:
+      request:
+      - webhook: {target: {host: "127.0.0.1:BACKEND"}, headers: {authorization: '"Bearer CANARY-webhook"'}}
+mcp:
+  targets:
+  - name: h
+    mcp: {host: "http://127.0.0.1:BACKEND/mcp"}
+    policies: {requestHeaderModifier: {set: {authorization: Bearer CANARY-target}}}
+routes:
+- name: set
+  matches: [{path: {pathPrefix: /set}}]
+  policies:
+    requestHeaderModifier:
+      set: {authorization: Bearer CANARY-set, x-team: shown-team}
+      add: {cookie: sid=CANARY-cookie, x-auth-token: CANARY-token}
+    responseHeaderModifier: {set: {set-cookie: s=CANARY-set-cookie}}
+    transformations:
+      request: {set: {x-api-key: '"CANARY-literal"', proxy-authorization: 'request.headers["x-shown"]'}}
+  backends: [{host: "127.0.0.1:BACKEND"}]
+- name: direct
+  matches: [{path: {pathPrefix: /direct}}]
+  policies: {directResponse: {status: 200, headers: {set-cookie: '"a=CANARY-direct"'}}}
+"""
 
+
+def test_values_that_policies_set_are_hidden_by_their_names(gateway, upstream) -> None:
+    seen: list[bytes] = []
+
+    def script(connection: socket.socket) -> None:
+        while data := connection.recv(65536):
+            seen.append(data)
+            connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}")
+
+    running = gateway(SET.replace("BACKEND", str(upstream(script))), environment={"RUST_LOG": "trace"})
+    chat = b'{"model":"m","messages":[{"role":"user","content":"hello"}]}'
+    shown = []
+    for path, body in (("/set", None), ("/direct", None), ("/v1/chat/completions", chat)):
+        watch = Watch(running)
+        running.fetch(f"{running.url}{path}", "POST" if body else "GET", data=body)
+        # Bodies are shown as they are.
+        shown.append(json.dumps([one for one in watch.wait() if one["message"]["type"] != "bodySnapshot"]))
+    for secret in (b"CANARY-set", b"CANARY-cookie", b"CANARY-token", b"CANARY-literal", b"CANARY-webhook"):
+        assert secret in b"".join(seen)
+    base = f"http://127.0.0.1:{running.admin}"
+    dump = running.fetch(f"{base}/config_dump")[1]
+    for text in ("shown-user", "shown-team", "<redacted>"):
+        assert text in dump
+    changed = running.path.with_name("changed.yaml")
+    changed.write_text(running.path.read_text().replace("CANARY-", "CANARY-other-"))
+    words = [sys.executable, "-m", "headgate.cli.main", "-f", str(changed), "--diff", base]
+    told = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert told.returncode == 3, told.stderr
+    shown += [dump, told.stdout, told.stderr, running.log()]
+    shown += [running.fetch(f"{base}{path}")[1] for path in ("/api/config", "/api/config/text", "/api/state")]
+    for text in shown:
+        assert "CANARY" not in text
+
+
+def test_a_configuration_error_does_not_show_the_secret_beside_it(tmp_path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(
         CONFIG.replace("BACKEND", "1").replace("FOLDER", "/nowhere").replace("{port}", "3000") + "wrong: field\n"

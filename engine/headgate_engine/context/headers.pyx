@@ -370,9 +370,10 @@ cdef unsigned char sensitivity(int header_id, const char* name, Py_ssize_t n) no
     cdef int i
     if header_id in (H_AUTHORIZATION, H_PROXY_AUTHORIZATION, H_COOKIE, H_SET_COOKIE):
         return SPAN_SENSITIVE
-    if n == 9 and same_lower(name, b"x-api-key", 9):
+    # `api-key`, `x-api-key`, and those of vendors: `x-goog-api-key`.
+    if n >= 7 and same_lower(name + n - 7, b"api-key", 7):
         return SPAN_SENSITIVE
-    if n == 7 and same_lower(name, b"api-key", 7):
+    if n == 12 and same_lower(name, b"x-auth-token", 12) or n == 20 and same_lower(name, b"x-amz-security-token", 20):
         return SPAN_SENSITIVE
     for i in range(sensitive_count):
         if n == sensitive_lengths[i] and same_lower(name, sensitive_names[i], n):

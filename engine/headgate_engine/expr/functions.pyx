@@ -210,7 +210,10 @@ def pattern(text):
         try:
             found = re2.compile(text, options)
         except re2.error as error:
-            raise EvaluationError(f"invalid regular expression: {error}") from None
+            # RE2 speaks in bytes.
+            told = error.args[0] if error.args else ""
+            told = told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
+            raise EvaluationError(f"invalid regular expression: {told}") from None
         if len(_patterns) >= MAX_PATTERNS:
             _patterns.clear()
         _patterns[text] = found

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from headgate.admin.answers import NO_STORE, as_json
 from headgate.admin.configuration import store_mode
-from headgate.admin.meters import Meters, endpoint_rows
+from headgate.admin.meters import MAX_ROWS, Meters, endpoint_rows
 from headgate.admin.relay import MAX_AT_ONCE, TYPE, BadOrder, read_order, relay
 from headgate.admin.running import Running
 from headgate.admin.targets import targets, watched
@@ -118,6 +118,7 @@ class StateView:
         meters = Meters(snapshot(process.segment))
         if self._targets[0] != gateway.digest:
             self._targets = (gateway.digest, targets(gateway))
+        routes, backends = meters.traffic("route"), meters.traffic("backend")
         return {
             "time": int(time.time() * 1000),
             "started": self._running.started_unix_s * 1000,
@@ -131,8 +132,11 @@ class StateView:
             "refused": meters.total("gw_downstream_refused_total"),
             "workers": [_worker(index, one) for index, one in enumerate(numbers)],
             "bounds": list(BUCKETS["H"]),
-            "routes": meters.traffic("route"),
-            "backends": meters.traffic("backend"),
+            "all": meters.all_traffic(),
+            "routes": routes[:MAX_ROWS],
+            "backends": backends[:MAX_ROWS],
+            # Rows in all, the ones left out too.
+            "rows": {"routes": len(routes), "backends": len(backends)},
             "endpoints": endpoint_rows(
                 watched(gateway), lambda owner, key: Endpoint(process.segment, owner, key).snapshot(), numbers
             ),

@@ -83,7 +83,9 @@ class _Writer:
                 text = await asyncio.to_thread(file.text_of, document)
             except RecursionError:
                 raise _Refused(500, "the document is nested too deeply") from None
-            return await self._change(file, text, request.headers.get("if-match", "").strip('"') or None)
+            # `*`: whatever is there (RFC 9110 section 13.1.1), as without the field.
+            wanted = request.headers.get("if-match", "*")
+            return await self._change(file, text, None if wanted == "*" else wanted.strip('"'))
         except _Refused as refused:
             return refused.answer
         except ConfigErrors as error:

@@ -47,10 +47,14 @@ def debug_rows(running: Running) -> tuple[Row, ...]:
     async def cpu(request: Request) -> Answer:
         seconds = within(request.query.get("seconds"), 1, MAX_SECONDS, DEFAULT_SECONDS)
         frequency = within(request.query.get("frequency"), 1, MAX_FREQUENCY, DEFAULT_FREQUENCY)
-        try:
-            return Answer(200, await running.process.cpu_profile(seconds, frequency), content_type="")
-        except ProfileError as error:
-            return Answer(500, f"{error}\n".encode())
+
+        async def profile() -> Answer:
+            try:
+                return Answer(200, await running.process.cpu_profile(seconds, frequency), content_type="")
+            except ProfileError as error:
+                return Answer(500, f"{error}\n".encode())
+
+        return Answer(200, work=profile)
 
     async def heap(_request: Request) -> Answer:
         return Answer(200, await running.process.heap_profile(), content_type="")

@@ -47,24 +47,29 @@ class Meters:
         return sum(number(value) for _, value in self._families.get(family, ()))
 
     def traffic(self, label: str) -> list[Json]:
-        """Return requests, errors, bytes and latencies by a label: `route` or `backend`."""
+        """Return requests, errors, bytes and latencies by a label: `route` or `backend`, the busiest first."""
         rows: dict[str, Json] = {}
         for labels, value in self.series("gw_requests_total"):
             row = rows.setdefault(labels.get(label, ""), _traffic_row(labels, labels.get(label, "")))
-            row["requests"] += value
-            status = labels.get("status", "")
-            code = int(status) if status.isascii() and status.isdigit() else SERVER_ERROR
-            row["serverErrors"] += value if code >= SERVER_ERROR or code == 0 else 0
-            row["clientErrors"] += value if CLIENT_ERROR <= code < SERVER_ERROR else 0
+            _add_requests(row, labels, value)
         for labels, value in self.series("gw_response_bytes_total"):
             if labels.get(label, "") in rows:
                 rows[labels.get(label, "")]["bytes"] += value
         for labels, value in self.series("gw_request_duration_seconds"):
             if labels.get(label, "") in rows and isinstance(value, HistogramValue):
-                latency = rows[labels.get(label, "")]["latency"]
-                latency["counts"] = [a + b for a, b in zip(latency["counts"], value.counts, strict=True)]
-                latency["sum"] += value.sum
-        return busiest(rows.values(), "requests")
+                _add_latency(rows[labels.get(label, "")], value)
+        return _in_order(rows.values(), "requests")
+
+    def all_traffic(self) -> Json:
+        """Return the sum of everything, also of what found no room among the series."""
+        row = _traffic_row({}, "")
+        for labels, value in self._families.get("gw_requests_total", ()):
+            _add_requests(row, labels, value)
+        row["bytes"] = self.total("gw_response_bytes_total")
+        for _, value in self._families.get("gw_request_duration_seconds", ()):
+            if isinstance(value, HistogramValue):
+                _add_latency(row, value)
+        return row
 
     def models(self) -> list[Json]:
         """Return requests, tokens and cost by provider and model; `costUsd` is null where nothing prices them."""
@@ -98,7 +103,27 @@ def number(value: Any) -> float:
 
 def busiest(rows: Iterable[Json], key: str) -> list[Json]:
     """Return the rows with the highest counts, equal ones in order of their names."""
-    return sorted(rows, key=lambda row: (-row[key], str(row)))[:MAX_ROWS]
+    return _in_order(rows, key)[:MAX_ROWS]
+
+
+def _in_order(rows: Iterable[Json], key: str) -> list[Json]:
+    return sorted(rows, key=lambda row: (-row[key], str(row)))
+
+
+def _add_requests(row: Json, labels: Mapping[str, str], value: Any) -> None:
+    row["requests"] += value
+    status = labels.get("status", "")
+    code = int(status) if status.isascii() and status.isdigit() else SERVER_ERROR
+    # What found no room has no status: it is counted, and no error.
+    known = "overflow" not in labels
+    row["serverErrors"] += value if known and (code >= SERVER_ERROR or code == 0) else 0
+    row["clientErrors"] += value if known and CLIENT_ERROR <= code < SERVER_ERROR else 0
+
+
+def _add_latency(row: Json, value: HistogramValue) -> None:
+    latency = row["latency"]
+    latency["counts"] = [a + b for a, b in zip(latency["counts"], value.counts, strict=True)]
+    latency["sum"] += value.sum
 
 
 def _traffic_row(labels: Mapping[str, str], name: str) -> Json:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 import h11
@@ -19,6 +19,7 @@ from headgate.net.tasks import spawn
 logger = logging.getLogger("headgate.admin")
 
 HEAD_SECONDS = 2.0
+BODY_SECONDS = 30.0
 IDLE_SECONDS = 60.0
 READ_SIZE = 8192
 # An expression of 16384 characters, percent-encoded.
@@ -45,12 +46,15 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """One answer. `content_type` empty: no such header."""
+    """One answer. `content_type` empty: no such header. `work`: makes the answer, and takes so long that it ends when
+    the client leaves; of this one only the headers are used then, beside its own.
+    """
 
     status: int
     body: bytes = b""
     content_type: str = "text/plain"
     headers: tuple[tuple[str, str], ...] = ()
+    work: Callable[[], Awaitable[Answer]] | None = None
 
 
 class Stream(NamedTuple):
@@ -150,8 +154,10 @@ class WebServer:
                 first = False
         except h11.RemoteProtocolError as error:
             if connection.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-                head = h11.Response(status_code=error.error_status_hint, headers=[("connection", "close")])
+                fields = [("connection", "close"), ("content-length", "0")]
+                head = h11.Response(status_code=error.error_status_hint, headers=fields)
                 writer.write(connection.send(head) or b"")
+                await _take_rest(reader, writer)
         except (TimeoutError, ConnectionError):
             pass
         except Exception:  # task boundary: one operator's request must not end the server
@@ -167,13 +173,22 @@ class WebServer:
     ) -> bool:
         """One request and its answer; False when the connection is to be closed."""
         async with asyncio.timeout(seconds):
-            request = await _read_request(connection, reader)
-        if request is None:
+            head = await _read_head(connection, reader)
+        if head is None:
             return False
+        if connection.they_are_waiting_for_100_continue:
+            writer.write(connection.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
+        async with asyncio.timeout(BODY_SECONDS):
+            request = _request(head, await _read_body(connection, reader))
         answer = await self._answer(request)
         if isinstance(answer, Stream):
             await self._stream(connection, answer, reader, writer)
             return False
+        if answer.work is not None:
+            made = await _attended(answer.work, connection, reader, writer)
+            if made is None:
+                return False
+            answer = made._replace(headers=(*made.headers, *answer.headers))
         headers = list(answer.headers)
         # Of a 304 it would be the length of what is not sent (RFC 9110 section 8.6).
         if answer.status != NOT_MODIFIED:
@@ -297,27 +312,88 @@ def _open(connection: h11.Connection, writer: asyncio.StreamWriter) -> bool:
     return connection.our_state is h11.SEND_BODY and not writer.transport.is_closing()
 
 
-async def _read_request(connection: h11.Connection, reader: asyncio.StreamReader) -> Request | None:
-    """Read a request with its body; None when the client is done. RemoteProtocolError: also for a body too large."""
-    head: h11.Request | None = None
+async def _attended(
+    work: Callable[[], Awaitable[Answer]], connection: h11.Connection, reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+) -> Answer | None:
+    """Return the answer; None when the client has left meanwhile, which ends the work."""
+
+    async def made() -> Answer:
+        try:
+            return await work()
+        except Exception as error:  # task boundary: the operator sees that it failed
+            logger.exception("admin work failed")
+            return Answer(500, f"{type(error).__name__}\n".encode())
+
+    answer = spawn("admin work", made())
+    gone = spawn("admin client leaves", _left(connection, reader, writer))
+    try:
+        await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        answer.cancel()             # nothing, where it is done
+        gone.cancel()
+        await asyncio.gather(answer, gone, return_exceptions=True)
+    return None if answer.cancelled() else answer.result()
+
+
+async def _left(connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Return when a client that waits for an answer has left. One that closed its own side only may still read: interim
+    answers, which mean nothing (RFC 9110 section 15.2), find it out, for clients that know of them.
+    """
+    with contextlib.suppress(OSError):
+        held = 0
+        while data := await reader.read(READ_SIZE):
+            connection.receive_data(data)       # the next request
+            held += len(data)
+            if held > MAX_HEAD:
+                await asyncio.Event().wait()
+        if connection.their_http_version == b"1.0":
+            await asyncio.Event().wait()
+        while not writer.transport.is_closing():
+            writer.write(connection.send(h11.InformationalResponse(status_code=102, headers=[])) or b"")
+            await writer.drain()
+            await asyncio.sleep(1.0)
+
+
+async def _take_rest(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Take what a refused client is still sending, up to a limit: closing on top of it would destroy the answer."""
+    with contextlib.suppress(OSError):      # also TimeoutError
+        writer.write_eof()
+        async with asyncio.timeout(HEAD_SECONDS):
+            for _ in range(8 * MAX_BODY // READ_SIZE):
+                if not await reader.read(READ_SIZE):
+                    return
+
+
+async def _event(connection: h11.Connection, reader: asyncio.StreamReader) -> Any:
+    """Return the next event of the client."""
+    while (event := connection.next_event()) is h11.NEED_DATA:
+        connection.receive_data(await reader.read(READ_SIZE))
+    return event
+
+
+async def _read_head(connection: h11.Connection, reader: asyncio.StreamReader) -> h11.Request | None:
+    """Read the head of a request; None when the client is done. Raises h11.RemoteProtocolError."""
+    event = await _event(connection, reader)
+    return event if isinstance(event, h11.Request) else None
+
+
+async def _read_body(connection: h11.Connection, reader: asyncio.StreamReader) -> bytes:
+    """Read the body of a request. Raises h11.RemoteProtocolError, also for one that is too large."""
     body = bytearray()
-    while True:
-        event = connection.next_event()
-        if event is h11.NEED_DATA:
-            connection.receive_data(await reader.read(READ_SIZE))
-        elif isinstance(event, h11.Request):
-            head = event
-        elif isinstance(event, h11.Data):
-            body += event.data
-            if len(body) > MAX_BODY:
-                raise h11.RemoteProtocolError("body too large", error_status_hint=413)
-        elif isinstance(event, h11.EndOfMessage):
-            break
-        else:
-            return None
-    if head is None:
-        return None
-    url = urlsplit(head.target.decode("ascii", "replace"))
+    while isinstance(event := await _event(connection, reader), h11.Data):
+        body += event.data
+        if len(body) > MAX_BODY:
+            raise h11.RemoteProtocolError("body too large", error_status_hint=413)
+    return bytes(body)
+
+
+def _request(head: h11.Request, body: bytes) -> Request:
+    """Return a request; h11.RemoteProtocolError when its target is none."""
+    try:
+        url = urlsplit(head.target.decode("ascii", "replace"))
+    except ValueError:
+        raise h11.RemoteProtocolError("bad target", error_status_hint=400) from None
     query = {name: values[-1] for name, values in parse_qs(url.query, keep_blank_values=True).items()}
     headers = {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers}
-    return Request(head.method.decode("ascii"), url.path, query, headers.get("host", ""), headers, bytes(body))
+    return Request(head.method.decode("ascii"), url.path, query, headers.get("host", ""), headers, body)

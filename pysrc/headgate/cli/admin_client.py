@@ -10,6 +10,8 @@ from urllib.parse import urlencode
 import click
 
 HOST = "127.0.0.1"
+# Where `localhost` listens; with IPv6 alone only the second answers.
+HOSTS = (HOST, "::1")
 ADMIN_PORT = 15000
 ANSWER_SECONDS = 10.0
 # What an error message quotes of an answer that was not expected.
@@ -31,13 +33,18 @@ def target(path: str, query: Mapping[str, str] | None) -> str:
 
 def connect(port: int, seconds: float | None) -> http.client.HTTPConnection:
     """Open a connection to an admin server; raises ClickException when nobody answers there."""
-    connection = http.client.HTTPConnection(HOST, port, timeout=ANSWER_SECONDS)
-    try:
-        connection.connect()
-    except OSError as error:
-        raise unreachable(port, error) from None
-    connection.sock.settimeout(seconds)
-    return connection
+    first: OSError | None = None
+    for host in HOSTS:
+        connection = http.client.HTTPConnection(host, port, timeout=ANSWER_SECONDS)
+        try:
+            connection.connect()
+        except OSError as error:
+            first = first or error
+            continue
+        connection.sock.settimeout(seconds)
+        return connection
+    assert first is not None
+    raise unreachable(port, first) from None
 
 
 def unreachable(port: int, error: Exception) -> click.ClickException:

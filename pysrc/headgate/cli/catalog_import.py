@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from headgate.cli.target import FILE
 from headgate.dialect.llm import models_dev
 from headgate.document.replace import replace_file
 
@@ -31,11 +32,11 @@ def _write(path: str, text: str) -> None:
 
 
 @click.command("import")
-@click.option("--source", required=True, metavar="FILE", help="The data set's api.json; - for standard input.")
+@click.option("--source", required=True, type=FILE, help="The data set's api.json; - for standard input.")
 @click.option("--providers", metavar="LIST", default="", help="Only these providers, with commas between them.")
 @click.option("--legacy", is_flag=True, help="Deprecated models too.")
 @click.option("--pretty", is_flag=True, help="With line breaks.")
-@click.option("-o", "--out", metavar="FILE", help="Where the catalog is written  [default: standard output].")
+@click.option("-o", "--out", type=FILE, help="Where the catalog is written  [default: standard output].")
 def import_(source: str, providers: str, legacy: bool, pretty: bool, out: str | None) -> None:
     """Turn the models.dev data set into a cost catalog for `config.modelCatalog`.
 

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import sys
+import urllib.error
 import urllib.request
 from typing import Any, Final
 
@@ -31,12 +32,22 @@ def run(source: Source, url: str) -> int:
     try:
         running = fetch(url)
     except (OSError, ValueError, http.client.HTTPException) as error:
-        print(f"headgate: no configuration from {url}: {error}", file=sys.stderr)
+        print(f"headgate: no configuration from {url}: {_reason(error)}", file=sys.stderr)
         return 1
     workers = loaded.gateway.process.workers.resolve(len(os.sched_getaffinity(0)))
     found = differences(running, dump(loaded.gateway, Runtime(generation=0, workers=workers)))
     print("\n".join(found) if found else "no differences")
     return CHANGES if found else 0
+
+
+def _reason(error: Exception) -> str:
+    """Return what went wrong in words for a person."""
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(error, urllib.error.HTTPError):
+        return f"status {error.code}"
+    if isinstance(cause, json.JSONDecodeError | UnicodeDecodeError):
+        return "the answer is no JSON; is this the address of an admin server?"
+    return (cause.strerror if isinstance(cause, OSError) else None) or str(cause) or type(cause).__name__
 
 
 def fetch(url: str) -> dict[str, Any]:

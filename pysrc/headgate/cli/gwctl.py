@@ -6,7 +6,9 @@ that is imported when it is used, so that the tool starts at once.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -125,9 +127,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output went away: nothing to say to anybody
-        return 0
+    except OSError as error:
+        # Reading reports for itself (ClickException), so this is the output. click ends quietly where its reader left.
+        print(f"Error: cannot write the output: {error.strerror or error}", file=sys.stderr)
+        with contextlib.suppress(OSError):      # what is still held would fail once more at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return FAILED
     return result if isinstance(result, int) else 0
 
 

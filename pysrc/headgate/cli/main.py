@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("headgate: --diff needs a configuration: pass --config or --file", file=sys.stderr)
         return 2
     elif options.validate_only:
-        print("No local configuration")
+        print("No local configuration\nConfiguration is valid!")
         return 0
     else:
         try:

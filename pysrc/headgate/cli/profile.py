@@ -11,7 +11,7 @@ import time
 import click
 
 from headgate.cli.admin_client import QUOTED_BYTES, connect, target, unreachable
-from headgate.cli.target import admin_port_option, cluster_refused, local_option, namespace_option
+from headgate.cli.target import FILE, admin_port_option, cluster_refused, local_option, namespace_option
 
 PREFIX = "headgate"
 CPU_SECONDS = 30
@@ -74,7 +74,7 @@ def profile() -> None:
 @namespace_option
 @local_option
 @admin_port_option("--port")
-@click.option("-o", "--output", metavar="FILE", help=f"Default: {PREFIX}-cpu-<time>.pb.gz in the current folder.")
+@click.option("-o", "--output", type=FILE, help=f"Default: {PREFIX}-cpu-<time>.pb.gz in the current folder.")
 @click.option("--seconds", type=click.IntRange(1, 300), default=CPU_SECONDS, show_default=True, metavar="N")
 def cpu(
     resource: str | None, namespace: str | None, local: bool, admin_port: int, output: str | None, seconds: int
@@ -98,7 +98,7 @@ def cpu(
 @namespace_option
 @local_option
 @admin_port_option("--port")
-@click.option("-o", "--output", metavar="FILE", help=f"Default: {PREFIX}-heap-<time>.pb.gz in the current folder.")
+@click.option("-o", "--output", type=FILE, help=f"Default: {PREFIX}-heap-<time>.pb.gz in the current folder.")
 def heap(resource: str | None, namespace: str | None, local: bool, admin_port: int, output: str | None) -> None:
     """Show which calls hold the memory of a gateway.
 

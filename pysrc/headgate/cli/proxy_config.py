@@ -11,7 +11,7 @@ import click
 
 from headgate.cli.admin_client import fetch
 from headgate.cli.backend_rows import backend_rows, table
-from headgate.cli.target import admin_port_option, cluster_refused, local_option, namespace_option
+from headgate.cli.target import FILE, admin_port_option, cluster_refused, local_option, namespace_option
 
 FORMS = ("short", "json", "yaml")
 
@@ -47,6 +47,8 @@ def parse(content: bytes, origin: str) -> dict[str, Any]:
         found = json.loads(content)
     except ValueError as error:
         raise click.ClickException(f"{origin} is not JSON: {error}") from None
+    except RecursionError:
+        raise click.ClickException(f"{origin} is not a config dump: it is nested too deeply") from None
     if not isinstance(found, dict):
         raise click.ClickException(f"{origin} is not a config dump: an object is expected")
     return found
@@ -67,7 +69,7 @@ def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("-o", "--output", type=click.Choice(FORMS), default="short", show_default=True),
         admin_port_option("--proxy-admin-port"),
-        click.option("-f", "--file", metavar="FILE", help="A saved dump instead of a gateway; - is standard input."),
+        click.option("-f", "--file", type=FILE, help="A saved dump instead of a gateway; - is standard input."),
         local_option,
         namespace_option,
         click.argument("resource", required=False),

@@ -58,4 +58,7 @@ def log(resource: str | None, level: str | None, settings: tuple[str, ...], **op
         raise click.ClickException("--local excludes a resource")
     if not options["local"]:
         raise cluster_refused(resource, "pass --local for a gateway on this machine")
-    click.echo(fetch(options["admin_port"], "POST", "/logging", {"level": directive} if directive else None), nl=False)
+    told = fetch(options["admin_port"], "POST", "/logging", {"level": directive} if directive else None)
+    if not told.startswith(b"current log level is "):
+        raise click.ClickException(f"what answers at port {options['admin_port']} is no admin server")
+    click.echo(told, nl=False)

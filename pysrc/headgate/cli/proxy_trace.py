@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from headgate.cli import trace_request
-from headgate.cli.target import admin_port_option, cluster_refused, local_option, namespace_option
+from headgate.cli.target import FILE, admin_port_option, cluster_refused, local_option, namespace_option
 from headgate.cli.trace_source import Live, Saved, Source
 
 REQUEST = "headgate.request"
@@ -50,7 +50,7 @@ def check(ctx: click.Context, resource: str | None, options: dict[str, Any]) -> 
 @namespace_option
 @local_option
 @admin_port_option("--proxy-admin-port")
-@click.option("-f", "--file", metavar="FILE", help="Replay a trace saved with --raw; - is standard input.")
+@click.option("-f", "--file", type=FILE, help="Replay a trace saved with --raw; - is standard input.")
 @click.option("--expression", metavar="CEL", help="Take the first request for which this is true.")
 @click.option("--raw", is_flag=True, help="JSON Lines instead of the terminal UI.")
 @click.option("--port", type=click.IntRange(1, 65535), metavar="PORT", help="Listener that gets the request after --.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -21,6 +21,10 @@ KINDS: dict[str, tuple[str, ...]] = {
     "pod": ("pod", "pods", "po"),
 }
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[-a-z0-9.]+)?\Z")
+
+# The name of a file, `-` or one that is yet to be; shells complete it.
+FILE: Final = click.Path()
+FILE.name = "file"
 
 
 def check_resource(resource: str) -> None:

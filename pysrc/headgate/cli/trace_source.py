@@ -9,7 +9,7 @@ from typing import Protocol
 import click
 
 from headgate.cli.trace_request import Injected
-from headgate.cli.trace_stream import Watch, events, open_file
+from headgate.cli.trace_stream import Watch, events, is_event, open_file
 
 WAITING = "waiting for trace data"
 SENT = "request sent, waiting for trace to complete"
@@ -31,10 +31,18 @@ class Saved:
     def __init__(self, name: str) -> None:
         """Open the file; raises ClickException."""
         self._file = open_file(name)
+        self._name = "standard input" if name == "-" else name
+        self._seen = False
 
     def events(self, on_state: Callable[[str], None] = lambda _state: None) -> Iterator[str]:
-        """Yield all events of the file."""
-        yield from events(self._file)
+        """Yield all events of the file; raises ClickException when it is none of a trace."""
+        for number, event in enumerate(events(self._file), start=1):
+            if not is_event(event):
+                raise click.ClickException(f"{self._name} is not a saved trace: object {number} is no event")
+            yield event
+            self._seen = True
+        if not self._seen:
+            raise click.ClickException(f"{self._name} is not a saved trace: there is no event in it")
 
     def close(self) -> None:
         """Close the file."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import json
 import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -38,6 +39,16 @@ def events(lines: Iterable[bytes], on_comment: Callable[[str], None] = lambda _t
             data = []
     if data:
         yield "\n".join(data)
+
+
+def is_event(text: str) -> bool:
+    """Tell whether a text is an event of a trace. One that could not be serialised has its type at the top."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    message = found.get("message", found) if isinstance(found, dict) else None
+    return isinstance(message, dict) and isinstance(message.get("type"), str)
 
 
 class Watch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections import deque
 from typing import ClassVar
 
 import click
@@ -24,6 +24,9 @@ LEGEND = (
     "[b]f[/b] YAML/JSON   [b]c[/b] copy   [b]q[/b] quit"
 )
 COMPLETE = "stream complete, press q to exit"
+# How often rows that have been read are shown, and how many at once: keys are heard in between.
+TAKE_SECONDS = 0.05
+TAKE_MOST = 2000
 
 
 class TraceApp(App[None]):
@@ -50,6 +53,8 @@ class TraceApp(App[None]):
         """Take the source, which the UI closes at its end."""
         super().__init__()
         self.rows: list[Row] = []
+        # From the thread that reads: rows, and states to show; COMPLETE is the last.
+        self._found: deque[Row | str] = deque()
         self.mode = "event"
         self.form = "json"
         self.state = WAITING
@@ -78,6 +83,7 @@ class TraceApp(App[None]):
         self.table.focus()
         self._say(WAITING)
         self._show()
+        self._taking = self.set_interval(TAKE_SECONDS, self._take)
         self.run_worker(self._read, thread=True, exit_on_error=False)
 
     def on_unmount(self) -> None:
@@ -92,22 +98,28 @@ class TraceApp(App[None]):
     def _read(self) -> None:
         worker = get_current_worker()
         try:
-            for event in self._source.events(partial(self.call_from_thread, self._say)):
+            for event in self._source.events(self._found.append):
                 if worker.is_cancelled:
                     return
-                self.call_from_thread(self._add, read_row(event))
+                self._found.append(read_row(event))
         except click.ClickException as error:
-            if not worker.is_cancelled:
-                self.call_from_thread(self._add, message_row(error.format_message()))
-        if not worker.is_cancelled:
-            self.call_from_thread(self._say, COMPLETE)
+            self._found.append(message_row(error.format_message()))
+        self._found.append(COMPLETE)
 
-    def _add(self, row: Row) -> None:
-        self.rows.append(row)
-        style = STYLES.get(row.severity, "")
-        self.table.add_row(*(Text(cell, style) for cell in (str(len(self.rows)), row.kind, row.summary)))
-        if not self._moved:
+    def _take(self) -> None:
+        """Show what has been read since the last time: row by row, a long trace would take minutes."""
+        for _ in range(min(len(self._found), TAKE_MOST)):
+            found = self._found.popleft()
+            if isinstance(found, str):
+                self.state = found
+                continue
+            self.rows.append(found)
+            style = STYLES.get(found.severity, "")
+            self.table.add_row(*(Text(cell, style) for cell in (str(len(self.rows)), found.kind, found.summary)))
+        if self.rows and not self._moved:
             self.table.move_cursor(row=len(self.rows) - 1)
+        if self.state == COMPLETE:
+            self._taking.stop()
         self._say(self.state)
 
     def _say(self, state: str) -> None:

@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from headgate.telemetry.build_info import build_info
+from headgate.telemetry.build_info import build_date, build_info
 
 
 @click.command("version")
@@ -20,7 +20,7 @@ def version() -> None:
             {
                 "version": found["version"],
                 "commit": found["git_revision"],
-                "buildDate": found.get("build_date", "unknown"),
+                "buildDate": build_date(),
                 "runtimeOS": sys.platform,
                 "runtimeArch": platform.machine(),
             }

@@ -218,6 +218,7 @@ class Checker:
             return self.wrong_type(node, path, "a map")
         values: dict[str, Any] = {}
         fields = shape.fields
+        before = len(self.report.errors)
         for key, entry in entries.items():
             name = key
             spec = fields.get(key)
@@ -236,6 +237,8 @@ class Checker:
             if value is not BAD:
                 values[name] = value
         self.rules(shape, entries, node, path)
+        if len(self.report.errors) > before and _has_holes(shape, values):
+            return BAD
         return Record(node, path, values)
 
     def field(self, spec: Field, entry: Entry, path: str) -> Any:
@@ -269,6 +272,14 @@ class Checker:
                 self.report.add(
                     Problem.CONFLICT, path, f"{one!r} and {other!r} exclude each other", entries[other]
                 )
+
+
+def _has_holes(shape: Object, values: dict[str, Any]) -> bool:
+    """Tell whether a map at fault lacks what it cannot do without: then it is left out of what is looked at further."""
+    if any(spec.required and not spec.later and key not in values for key, spec in shape.fields.items()):
+        return True
+    given = sum(key in values or shape.fields[key].later for key in shape.one_of)
+    return bool(shape.one_of) and (given == 0 and not shape.one_of_optional)
 
 
 def _has(case: Case, entries: dict[str, Entry]) -> bool:

@@ -58,6 +58,10 @@ class Context:
 
     def read_file(self, record: Record, key: str, name: str) -> tuple[str, bytes] | None:
         """Return absolute path and content of the file `name` of entry `key`, or None after a report."""
+        if "\n" in name:
+            # Not quoted: who writes a key where its file belongs does not want to read it in a log.
+            self.fault(Problem.FILE, record, key, "not a file name but a text of several lines: name a file with it")
+            return None
         path = str((self.folder / name).absolute()) if name else ""
         if not name or "\0" in name:
             self.fault(Problem.FILE, record, key, "not a file name")

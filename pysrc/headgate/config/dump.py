@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from headgate.config import dump_discovery as discovery
 from headgate.config import dump_llm as llm
+from headgate.config.concealed import Concealer
 from headgate.config.dump_policies import backend_policies, endpoint, route_policies, target_policy
 from headgate.config.policy import authorization, document_source, mcp_guardrails
 from headgate.document.secret import REDACTED
@@ -369,6 +370,17 @@ def dump(gateway: Gateway, runtime: Runtime) -> Json:
     """Return the dump as plain JSON values; two dumps of one state are equal byte for byte when printed
     alike.
     """
+    return dict(Concealer(gateway.process.sensitive_headers).shown(_document(gateway, runtime)))
+
+
+def hidden_texts(gateway: Gateway) -> frozenset[str]:
+    """Return the texts that a dump replaces because of the names of their fields."""
+    concealer = Concealer(gateway.process.sensitive_headers)
+    concealer.shown(_document(gateway, Runtime(generation=0, workers=0)))
+    return frozenset(concealer.hidden)
+
+
+def _document(gateway: Gateway, runtime: Runtime) -> Json:
     backends = {
         f"{one.namespace}/{one.name}": {
             "backend": _with_state(_backend(one.backend, one.namespace, one.name, runtime), one, runtime),

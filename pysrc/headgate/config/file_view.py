@@ -16,6 +16,7 @@ from headgate.document.read import read
 from headgate.document.secret import REDACTED
 
 _CREDENTIAL: Final = re.compile(r"(?i)authorization|cookie|passw|secret|credential|api[-_]?key|(^|[-_])token$")
+_PRIVATE_KEY: Final = "PRIVATE KEY-----"
 _VARIABLE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -38,17 +39,21 @@ def _view(shapes: tuple[Shape, ...], node: Node) -> Any:
         return value
     fitting = [one for one in flat if isinstance(one, Scalar | Choice | Anything)]
     hidden = not fitting or any(isinstance(one, Scalar) and one.secret for one in fitting)
+    # A key where the name of its file belongs.
+    hidden = hidden or (isinstance(value, str) and _PRIVATE_KEY in value)
     # The name of a variable is no secret, and tells where it comes from.
     return REDACTED if hidden and not _is_variable(value) else plain(node)
 
 
 def _entry(shapes: tuple[Shape, ...], key: str, node: Node) -> Any:
     inner: list[Shape] = []
+    known = False
     for shape in shapes:
         match shape:
             case Object(fields=fields, aliases=aliases):
                 field = fields.get(aliases.get(key, key))
                 if field is not None:
+                    known = True
                     inner.append(field.shape)
             case MapOf(item=item):
                 inner.append(item)
@@ -56,7 +61,8 @@ def _entry(shapes: tuple[Shape, ...], key: str, node: Node) -> Any:
                 inner.append(shape)
             case _:
                 pass
-    if isinstance(node.value, str) and not _is_variable(node.value) and _CREDENTIAL.search(key):
+    # Of its own fields the shape knows better: `authorizationEndpoint` is none.
+    if not known and isinstance(node.value, str) and not _is_variable(node.value) and _CREDENTIAL.search(key):
         return REDACTED
     return _view(tuple(inner), node)
 

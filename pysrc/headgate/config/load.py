@@ -7,12 +7,12 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TextIO
 
-from headgate.config.check import BAD, check
+from headgate.config.check import BAD, Record, check
 from headgate.config.context import Context
 from headgate.config.shape.root import ROOT
 from headgate.config.standalone import lower
@@ -46,6 +46,8 @@ class TextSource:
 
 
 Source = FileSource | TextSource
+# Faults that do not come of something else missing.
+SURE: Final = (Problem.VALUE, Problem.FILE, Problem.UNSUPPORTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,22 @@ def load_text(text: str, path: str) -> Loaded:
         return _load(text, Context(Report(path), os.environ, Path(path).parent), watched)
 
 
+def _look_further(context: Context, record: Record) -> None:
+    """Add the faults that the next step finds in what the checks have left of a document, so that all are told at once.
+
+    What is left has holes: a fault that could come of them is not told, nor is one around a place that is told already.
+    """
+    told = context.report
+    context.report = Report(told.file)
+    # The next step may rely on what is not there. It stops then: what it found is true all the same.
+    with suppress(ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError):
+        lower(context, record)
+    known = {error.path for error in told.errors}
+    around = {path[:end] for path in known for end in range(len(path) + 1) if path[end : end + 1] in ("", ".", "[")}
+    found, context.report = context.report, told
+    told.errors += [one for one in found.errors if one.problem in SURE and one.path not in around]
+
+
 def _load(text: str, context: Context, watched: tuple[str, ...]) -> Loaded:
     report = context.report
     try:
@@ -135,7 +153,10 @@ def _load(text: str, context: Context, watched: tuple[str, ...]) -> Loaded:
     except ConfigErrors as error:
         raise LoadErrors(error, watched) from None
     record = check(ROOT, root, report)
-    if record is BAD or report.broken:
+    if record is BAD:
+        raise LoadErrors(report, watched)
+    if report.broken:
+        _look_further(context, record)
         raise LoadErrors(report, watched)
     gateway = lower(context, record)
     files = (*watched, *(path for path in context.watched if path not in watched))

@@ -32,13 +32,14 @@ logger = logging.getLogger("headgate.supervisor")
 
 PREPARE_SECONDS = 60.0
 ASK_SECONDS = 2.0
-REAP_SECONDS = 0.1
 # The first expression loads the compiler.
 WATCH_SECONDS = 10.0
 # A worker that dies within this time of its start is restarted with growing delay.
 EARLY_SECONDS = 5.0
 FIRST_DELAY = 0.1
 LAST_DELAY = 5.0
+# A worker whose channel has closed ends within this time, unless it hangs.
+END_SECONDS = 0.2
 
 
 class Member:
@@ -82,6 +83,17 @@ class Member:
     def replace_death_handler(self, on_death: Callable[[Member], None]) -> None:
         """Call `on_death` from now on when the process ends."""
         self._on_death = on_death
+
+    def ended(self) -> int | None:
+        """Return the exit status, minus the signal that killed it; None where it is still there. Its channel closes
+        on the way out: the status comes a moment later.
+        """
+        if self.process is None:
+            return None
+        try:
+            return self.process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            return None
 
     def listen(self) -> None:
         """Begin to read the channel; needs a running loop."""
@@ -250,14 +262,6 @@ class Member:
     def linked(self) -> bool:
         """Tell whether there is a channel to the process, whose end will be noticed."""
         return self._channel is not None
-
-    def status(self) -> int | None:
-        """Return how the process ended, minus the signal that ended it; None for one that does not end."""
-        assert self.process is not None
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            # Its channel is closed a moment before it can be reaped.
-            return self.process.wait(REAP_SECONDS)
-        return None
 
     def kill(self) -> None:
         """End the process at once."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from headgate.config.dump import frontend_policies
+from headgate.config.concealed import Concealer
+from headgate.config.dump import frontend_policies, hidden_texts
 from headgate.config.dump_policies import backend_policies, gateway_policies, route_policies
 from headgate.config.policy.table import GATEWAY_KINDS, KINDS
 from headgate.ir.backend import RouteBackend
@@ -34,28 +35,37 @@ class PlanDescriptions:
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
+        self._concealer = Concealer(gateway.process.sensitive_headers)
+        # Looked for with the first expression of the first trace.
+        self._hidden: frozenset[str] | None = None
+
+    def conceals(self, text: str) -> bool:
+        """Tell whether the configuration gives that text, an expression, to a field for credentials."""
+        if self._hidden is None:
+            self._hidden = hidden_texts(self._gateway)
+        return text in self._hidden
 
     def frontend(self) -> Json:
         """Return the policies of the port."""
-        return frontend_policies(self._gateway.frontend)
+        return dict(self._concealer.shown(frontend_policies(self._gateway.frontend)))
 
     def gateway(self, listener: ListenerPlan) -> Json:
         """Return the policies of the gateway phase."""
         origin = listener.origin
         shown = gateway_policies(origin.policies) if isinstance(origin, Listener) else []
-        return effective(tuple(kind.key for kind in GATEWAY_KINDS), shown)
+        return effective(tuple(kind.key for kind in GATEWAY_KINDS), self._concealer.shown(shown))
 
     def route(self, route: RoutePlan) -> Json:
         """Return the policies of the route phase, merged."""
         origin = route.origin
         shown = route_policies(origin.policies) if isinstance(origin, Route) else []
-        return effective(tuple(kind.key for kind in KINDS), shown)
+        return effective(tuple(kind.key for kind in KINDS), self._concealer.shown(shown))
 
     def backend(self, backend: BackendPlan) -> Json:
         """Return the policies of an attempt, merged."""
         origin = backend.origin
         shown = backend_policies(origin.policies) if isinstance(origin, RouteBackend) else []
-        return effective(BACKEND_KINDS, shown)
+        return effective(BACKEND_KINDS, self._concealer.shown(shown))
 
     def route_key(self, route: RoutePlan) -> str:
         """Return the key that the dump has for the route."""

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import re
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -26,6 +27,8 @@ from headgate.dialect.pprof import CPU, Frame, Profile
 SELDOM: Final = 10
 # Beyond the time of the capture: py-spy reads the symbols of all libraries first.
 START_SECONDS: Final = 60.0
+# For py-spy to end when it is asked to.
+STOP_SECONDS: Final = 5.0
 PR_SET_PTRACER: Final = 0x59616D61
 FRAME: Final = re.compile(r"(.*) \((.*?)(?::(\d+))?\)")
 DENIED: Final = re.compile(r"permission denied|operation not permitted|EPERM|\(os error 1\)|\(os error 13\)", re.I)
@@ -120,11 +123,21 @@ async def _record(words: list[str], target: Target, seconds: int) -> str | None:
         return f"{target.label}: py-spy did not end in time"
     finally:
         if process.returncode is None:
-            process.kill()
+            await _stop(process)
         await target.permit(0)
     if process.returncode == 0:
         return None
     return f"{target.label}: " + " ".join(told.decode(errors="replace").partition("Stack backtrace")[0].split())
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    """End py-spy. It is asked first: killed in the middle of a sample, it could leave its target stopped."""
+    for ask in (process.send_signal, lambda _signal: process.kill()):
+        with contextlib.suppress(ProcessLookupError, TimeoutError):
+            ask(signal.SIGINT)
+            async with asyncio.timeout(STOP_SECONDS):
+                await process.wait()
+                return
 
 
 def sampler() -> str:

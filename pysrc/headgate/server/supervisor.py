@@ -260,7 +260,7 @@ class Supervisor:
     def _on_death(self, member: Member) -> None:
         if self._stopping:
             return
-        status = None if member.process is None else member.status()
+        status = member.ended()
         self._traces.worker_died()
         logger.error("worker died", extra={"worker": member.index, "status": status})
         self._restarts.add()

@@ -2,18 +2,62 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import sys
+from functools import cache
+from pathlib import Path
+from typing import Final
 
 from headgate import __version__
+
+UNKNOWN: Final = "unknown"
+PACKAGE: Final = Path(__file__).parents[1]
+# Written by the build (setup.py): `commit` and `date`.
+BUILT: Final = PACKAGE / "build.json"
 
 
 def build_info() -> dict[str, str]:
     """Return the keys of `--version`. `rust_version` keeps its name for tools that parse it and tells Python's."""
     return {
         "version": __version__,
-        "git_revision": "unknown",
+        "git_revision": _built().get("commit") or UNKNOWN,
         "rust_version": f"py{platform.python_version()}",
         "build_profile": "release",
         "build_target": f"{platform.machine()}-{sys.platform}",
     }
+
+
+def build_date() -> str:
+    """Return when the sources were as they were built: the date of the commit (RFC 3339), not of the build."""
+    return _built().get("date") or UNKNOWN
+
+
+@cache
+def _built() -> dict[str, str]:
+    try:
+        found = json.loads(BUILT.read_text("ascii"))
+    except (OSError, ValueError):
+        found = {"commit": checked_out(PACKAGE.parents[1])} if PACKAGE.parent.name == "pysrc" else {}
+    return {str(key): str(value) for key, value in found.items() if value} if isinstance(found, dict) else {}
+
+
+def checked_out(tree: Path) -> str | None:
+    """Return the commit that a working tree has checked out; None where there is none. Starts no program."""
+    try:
+        folder = tree / ".git"
+        if folder.is_file():        # a linked worktree: `gitdir: <path>`
+            folder = tree / folder.read_text().removeprefix("gitdir:").strip()
+        head = (folder / "HEAD").read_text().strip()
+        if not head.startswith("ref:"):
+            return head
+        name = head.removeprefix("ref:").strip()
+        common = folder / "commondir"
+        places = [folder, folder / common.read_text().strip()] if common.exists() else [folder]
+        for place in places:
+            if (place / name).is_file():
+                return (place / name).read_text().strip()
+        packed = (places[-1] / "packed-refs").read_text().splitlines()
+    except (OSError, ValueError):
+        return None
+    return next((line.split()[0] for line in packed if line.endswith(f" {name}") and line[0] not in "#^"), None)

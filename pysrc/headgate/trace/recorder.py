@@ -20,7 +20,7 @@ from headgate.trace.state import Secrets, plain, request_state
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.expr.program import Program
 from headgate_engine.llm.attempt import LlmAttempt
-from headgate_engine.log.redact import redacted
+from headgate_engine.log.redact import REDACTED, redacted
 from headgate_engine.plan.plans import BackendPlan, ListenerPlan, RoutePlan
 from headgate_engine.plan.step import Step
 from headgate_engine.steps.authorization import AuthorizationStep
@@ -44,6 +44,7 @@ class Descriptions(Protocol):
     def backend(self, backend: BackendPlan) -> Json: ...
     def route_key(self, route: RoutePlan) -> str: ...
     def candidates(self, listener: ListenerPlan, host: str) -> list[str]: ...
+    def conceals(self, text: str) -> bool: ...
 
 
 def safe(method: F) -> F:
@@ -221,7 +222,10 @@ class Recorder:
             finally:
                 self._busy = False
             result = secrets.cleaned(program, plain(value, self.body_limit))
-        message = {"type": "cel", "expr": program.text, "requestState": self._state(), "result": result}
+        text = program.text
+        if self._told.conceals(text):
+            text = result = REDACTED
+        message = {"type": "cel", "expr": text, "requestState": self._state(), "result": result}
         self._emit(message, INFO if error is None else WARN, started)
 
     # -- backends ------------------------------------------------------------------------------------------------------

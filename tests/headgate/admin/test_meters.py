@@ -45,6 +45,9 @@ def test_requests_and_errors_add_up_by_route_and_by_backend() -> None:
     assert row["latency"] == {"counts": [2] + [0] * len(BOUNDS), "sum": 0.75}
     assert routes[0]["serverErrors"] == 9, "a request without a status is an error"
     assert {row["name"]: row["requests"] for row in meters.traffic("backend")} == {"a": 14, "b": 3}
+    every = meters.all_traffic()
+    assert (every["requests"], every["clientErrors"], every["serverErrors"], every["bytes"]) == (1017, 2, 10, 77)
+    assert every["latency"] == {"counts": [2] + [0] * len(BOUNDS), "sum": 0.75}
 
 
 def test_tokens_and_cost_add_up_by_model() -> None:
@@ -66,8 +69,10 @@ def test_tokens_and_cost_add_up_by_model() -> None:
 def test_only_the_busiest_rows_are_shown() -> None:
     meters = Meters(requests(number, route=f"r{number}", status="200") for number in range(MAX_ROWS + 50))
     rows = meters.traffic("route")
-    assert len(rows) == MAX_ROWS
-    assert rows[-1]["requests"] == 50
+    assert len(rows) == MAX_ROWS + 50, "the state cuts them and says how many there are"
+    assert rows[MAX_ROWS - 1]["requests"] == 50
+    assert meters.all_traffic()["requests"] == sum(range(MAX_ROWS + 50))
+    assert len(meters.counts("gw_requests_total", ("route",))) == MAX_ROWS
 
 
 def test_counts_by_some_labels() -> None:

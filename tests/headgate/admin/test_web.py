@@ -183,3 +183,98 @@ def test_a_client_that_closes_its_own_side_only_gets_the_rest() -> None:
         await server.close()
 
     asyncio.run(main())
+
+
+class Working:
+    """Work that ends when it is told to, and tells when it was given up."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.go = asyncio.Event()
+        self.given_up = asyncio.Event()
+
+    async def run(self) -> Answer:
+        self.begun.set()
+        try:
+            await self.go.wait()
+        except asyncio.CancelledError:
+            self.given_up.set()
+            raise
+        return Answer(200, b"made", headers=(("x-made", "1"),))
+
+    async def handle(self, _request: Request) -> Answer:
+        return Answer(200, work=self.run)
+
+
+def test_work_ends_when_its_client_has_gone() -> None:
+    working = Working()
+
+    async def test(port: int) -> None:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /work HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        await working.begun.wait()
+        writer.close()
+        async with asyncio.timeout(PATIENCE):
+            await working.given_up.wait()
+
+    serve(test, Row("GET", "/work", working.handle))
+
+
+@pytest.mark.parametrize("version", ["1.1", "1.0"])
+def test_work_goes_on_for_a_client_that_closes_its_own_side_only(version: str) -> None:
+    working = Working()
+
+    async def test(port: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"GET /work HTTP/{version}\r\nhost: localhost\r\n\r\n".encode())
+        writer.write_eof()
+        await working.begun.wait()
+        if version == "1.1":
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 102")
+        working.go.set()
+        async with asyncio.timeout(PATIENCE):
+            answer = await reader.read()
+        assert b"HTTP/1.1 200" in answer
+        assert b"x-made: 1" in answer
+        assert answer.endswith(b"made")
+        assert (b"102" in answer) <= (version == "1.1")
+        writer.close()
+
+    serve(test, Row("GET", "/work", working.handle))
+
+
+def test_the_next_request_may_come_while_work_goes_on() -> None:
+    working = Working()
+
+    async def test(port: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /work HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        await working.begun.wait()
+        writer.write(b"GET /query HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        working.go.set()
+        async with asyncio.timeout(PATIENCE):
+            assert (await reader.read()).count(b"HTTP/1.1 200") == 2
+        writer.close()
+
+    serve(test, Row("GET", "/work", working.handle))
+
+
+@pytest.mark.parametrize(
+    ("sent", "start"),
+    [
+        (b"GET //[ HTTP/1.1\r\nhost: localhost\r\n\r\n", b"HTTP/1.1 400"),
+        (b"GET http://[/query HTTP/1.1\r\nhost: localhost\r\n\r\n", b"HTTP/1.1 400"),
+        (b"POST /query HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\ncontent-length: 5\r\n\r\n", b"HTTP/1.1 100"),
+        (b"POST /query HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5000000\r\n\r\n" + b"x" * 5_000_000, b"HTTP/1.1 413"),
+    ],
+    ids=["target", "absolute target", "expect", "too large"],
+)
+def test_what_is_odd_is_answered(sent: bytes, start: bytes) -> None:
+    async def test(port: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(sent)
+        async with asyncio.timeout(PATIENCE):
+            assert (await reader.read(len(start))) == start
+        writer.close()
+
+    serve(test)

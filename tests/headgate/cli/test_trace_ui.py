@@ -114,6 +114,18 @@ def test_live_rows_follow_until_the_user_moves() -> None:
     assert source.closed
 
 
+def test_a_long_trace_is_there_soon() -> None:
+    source = Scripted(SAMPLE.read_text().splitlines() * 500)
+    source.go_on.set()
+
+    async def steps(pilot: Pilot[None], app: TraceApp) -> None:
+        await until(pilot, lambda: app.state.startswith("stream complete"))
+        assert len(app.rows) == app.table.row_count == 9500
+        assert app.table.cursor_row == 9499
+
+    drive(source, steps)
+
+
 def test_a_broken_stream_ends_with_a_red_row() -> None:
     source = Scripted(SAMPLE.read_text().splitlines()[:5], "the trace stream broke")
     source.go_on.set()

@@ -27,3 +27,13 @@ def test_secret_files_are_checked_without_being_quoted(
 
 def test_a_folder_is_no_file(faults: Callable[..., list[str]], tmp_path: Path) -> None:
     assert "Is a directory" in faults(key_file(tmp_path))[0]
+
+
+def test_a_key_in_place_of_its_file_is_not_quoted(faults: Callable[..., list[str]]) -> None:
+    key = r"-----BEGIN PRIVATE KEY-----\nMIIsecret\n-----END PRIVATE KEY-----\n"
+    found = faults(
+        f'gateways: {{default: {{port: 1, listeners: [{{protocol: HTTPS, tls: {{cert: "{key}", key: "{key}"}}}}]}}}}\n'
+        f"routes: [{{backends: [{{host: 'x:1', policies: {{backendTLS: {{root: \"{key}\", cert: \"{key}\", key: \"{key}\"}}}}}}]}}]"
+    )
+    assert [one for one in found if "several lines" in one], found
+    assert not [one for one in found if "MII" in one or "BEGIN" in one]

@@ -26,6 +26,7 @@ CASES = {
     "unknown field": "routes: [{name: a, unknown: {a: [SECRET, {b: SECRET}]}}]",
     "unknown root": "nothing: SECRET",
     "misplaced": "llm: SECRET",
+    "a key in place of its file": "backends: [{name: a, host: 'x:1', policies: {backendTLS: {key: '-----BEGIN PRIVATE KEY----- SECRET'}}}]",
     "exporter headers": "config: {tracing: {headers: {authorization: SECRET}}}",
 }
 
@@ -70,3 +71,9 @@ def test_every_example_and_golden_file_is_shown_without_what_the_dump_hides() ->
             continue
         for found in re.findall(r"(?:apiKey|clientSecret|secretAccessKey): ['\"]?([A-Za-z0-9-]{6,})", text):
             assert f'"{found}"' not in shown, path
+
+
+def test_fields_of_the_shape_are_no_secrets_for_their_names() -> None:
+    oidc = {"authorizationEndpoint": "http://idp/auth", "tokenEndpoint": "http://idp/token", "clientSecret": SECRET}
+    shown = file_view(json.dumps({"routes": [{"policies": {"oidc": oidc}}]}), "x.yaml")
+    assert shown["routes"][0]["policies"]["oidc"] == {**oidc, "clientSecret": "<redacted>"}

@@ -20,7 +20,7 @@ from headgate.config.schema import schema
 from headgate.document.nodes import plain
 from headgate.document.read import read
 from headgate.document.secret import private_channel
-from headgate.errors import ConfigErrors, Problem
+from headgate.errors import ConfigError, ConfigErrors, Problem
 from headgate.ir.gateway import Gateway
 
 ROOT = Path(__file__).parents[3]
@@ -189,3 +189,55 @@ def test_the_work_of_loading_grows_with_the_file_and_not_faster() -> None:
 
     # Ten times the routes: quadratic work would take a hundred times as long.
     assert spent(10_000) < 30 * min(spent(1_000) for _ in range(3))
+
+
+DEEP = """
+gateways: {default: {port: 1}}
+routes:
+- name: a
+  policies: {cors: {allowOrigin: 1}, transformations: {request: {set: {x: "b("}}}}
+  backends: [{host: "127.0.0.1:1"}]
+- name: b
+  policies: {backendTLS: 5, basicAuth: {htpasswd: {file: /nowhere}}}
+  backends: [{host: "127.0.0.1:1"}]
+- name: c
+  backends: [{host: 127.0.0.1}, {host: "127.0.0.1:1", policies: {requestRedirect: {nothing: 1}}}]
+"""
+
+
+def test_faults_of_the_shape_do_not_hide_those_of_what_fits_it() -> None:
+    with pytest.raises(LoadErrors) as caught:
+        load(TextSource(DEEP))
+    found = {(error.path, error.line) for error in caught.value.errors}
+    assert found == {
+        ("routes[0].policies.cors", 5), ("routes[0].policies.transformations.request.set.x", 5),
+        ("routes[1].policies.backendTLS", 8), ("routes[1].policies.basicAuth.htpasswd.file", 8),
+        ("routes[2].backends[0].host", 11), ("routes[2].backends[1].policies.requestRedirect", 11),
+    }  # fmt: skip
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [found for key, one in pairs for found in ((*path, key), *places(one, (*path, key)))]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_one_fault_of_the_shape_is_one_error(path: Path) -> None:
+    """What comes of the hole that a fault leaves is none of its own."""
+    for place in places(plain(read(path.read_text(), "x"))):
+        document = plain(read(path.read_text(), "x"))
+        inner = document
+        for step in place[:-1]:
+            inner = inner[step]
+        inner[place[-1]] = [[[1]]]
+        # Files of examples are not there.
+        told = [one for one in faults(json.dumps(document)) if one.problem is not Problem.FILE]
+        assert len(told) <= 1 or {one.problem for one in told} == {Problem.REFERENCE}, place
+
+
+def faults(text: str) -> tuple[ConfigError, ...]:
+    try:
+        load(TextSource(text), environ=KEYS)
+    except ConfigErrors as error:
+        return error.errors
+    return ()

@@ -30,7 +30,7 @@ REFUSED = [
     ("has(jwt)", "has() wants a field"),
     ("jwt.a.exists(1, true)", "a macro binds a simple name"),
     ("jwt.a.exists(x, 'a')", "no such overload: exists()"),
-    ("request.path.matches('(')", "invalid regular expression"),
+    ("request.path.matches('(')", "invalid regular expression: missing )"),
     ("1 +", "1:4: the expression ends too early"),
     ("", "the expression ends too early"),
     ("'abc", "unexpected character"),

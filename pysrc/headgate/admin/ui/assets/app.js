@@ -56,8 +56,11 @@ function show(moved) {
   leave?.();
   view.replaceChildren();
   for (const link of nav.querySelectorAll("a")) {
-    if (link.dataset.view === found[0]) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (link.dataset.view === found[0]) {
+      link.setAttribute("aria-current", "page");
+      // On a narrow screen the links are one line that scrolls.
+      link.scrollIntoView({ block: "nearest", inline: "nearest" });
+    } else link.removeAttribute("aria-current");
   }
   document.title = found[0] ? `${found[1]} · Headgate` : "Headgate";
   leave = found[2](view) ?? null;

@@ -29,14 +29,12 @@ function sum(rows, key) {
 }
 
 function point(state) {
-  const counts = state.bounds.map(() => 0).concat(0);
-  for (const row of state.routes) row.latency.counts.forEach((one, at) => { counts[at] += one; });
   return {
     time: state.time,
-    requests: sum(state.routes, "requests"),
-    errors: sum(state.routes, "serverErrors"),
+    requests: state.all.requests,
+    errors: state.all.serverErrors,
     tokens: sum(state.models, "inputTokens") + sum(state.models, "outputTokens"),
-    counts,
+    counts: state.all.latency.counts,
     routes: new Map(state.routes.map((row) => [row.name, row])),
     backends: new Map(state.backends.map((row) => [row.name, row])),
   };

@@ -41,6 +41,8 @@ export default function traffic(root) {
     { key: (row) => row.name, empty: "No request has come yet.", choose: (row) => choose(one, row.name) },
   )]));
 
+  const shown = { routes: h("span", { class: "muted" }), backends: h("span", { class: "muted" }) };
+
   function choose(which, chosen) {
     kind = which;
     name = chosen;
@@ -49,7 +51,7 @@ export default function traffic(root) {
 
   function draw() {
     if (!state) return;
-    const rows = state[kind].filter((row) => name === null || row.name === name);
+    const rows = name === null ? [state.all] : state[kind].filter((row) => row.name === name);
     const counts = state.bounds.map(() => 0).concat(0);
     for (const row of rows) row.latency.counts.forEach((one, at) => { counts[at] += one; });
     const of = (key) => (point) => (name === null ? point[key === "requests" ? "requests" : "errors"]
@@ -66,14 +68,18 @@ export default function traffic(root) {
       h("div", { class: "grid" },
         h("div", {}, h("h3", { class: "muted" }, "Requests per second"), chart.element),
         h("div", {}, h("h3", { class: "muted" }, "Latency since the start, requests by duration"), latency.element))),
-    card("Routes", null, tables.routes.element),
-    card("Backends", null, tables.backends.element),
+    card("Routes", shown.routes, tables.routes.element),
+    card("Backends", shown.backends, tables.backends.element),
   );
   return watch((store) => {
     state = store.state;
     if (!state) return;
     tables.routes.update(state.routes);
     tables.backends.update(state.backends);
+    for (const one of ["routes", "backends"]) {
+      const left = state.rows[one] > state[one].length;
+      setText(shown[one], left ? `the busiest ${count(state[one].length)} of ${count(state.rows[one])}` : "");
+    }
     draw();
   });
 }

@@ -1,0 +1,48 @@
+"""Values of fields for anything are hidden by their names."""
+
+from __future__ import annotations
+
+import pytest
+
+from headgate.config.concealed import Concealer
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["authorization", "Proxy-Authorization", "cookie", "set-cookie", "x-api-key", "X-Goog-Api-Key", "apiKey", "api_key",
+     "password", "dbPasswd", "client_secret", "credential", "token", "x-auth-token", "access_token"],
+)  # fmt: skip
+def test_names_of_credentials(name: str) -> None:
+    assert Concealer().shown({"set": {name: "value"}}) == {"set": {name: "<redacted>"}}
+
+
+@pytest.mark.parametrize(
+    "name", ["max_tokens", "tokenType", "tokenEndpoint", "authorizationEndpoint", "x-team", "key", "cookieless", "maxTokens"]
+)
+def test_other_names(name: str) -> None:
+    assert Concealer().shown({"set": {name: "value"}}) == {"set": {name: "value"}}
+
+
+def test_the_configuration_names_more() -> None:
+    assert Concealer(["X-Signed"]).shown({"add": {"x-signed": "s", "x-other": "o"}}) == {
+        "add": {"x-signed": "<redacted>", "x-other": "o"}
+    }
+
+
+def test_lists_of_values_and_whatever_lies_below() -> None:
+    found = Concealer().shown([{"metadata": {"token": ["a", "b"], "deep": {"password": "p"}, "secret": 5}}])
+    assert found == [{"metadata": {"token": ["<redacted>"] * 2, "deep": {"password": "<redacted>"}, "secret": 5}}]
+
+
+def test_expressions_without_a_literal_stay_readable() -> None:
+    concealer = Concealer()
+    shown = concealer.shown(
+        {"transformations": {"request": {"set": {"authorization": "jwt.raw", "x-api-key": '"Bearer " + "abc"'}}}}
+    )
+    assert shown["transformations"]["request"]["set"] == {"authorization": "jwt.raw", "x-api-key": "<redacted>"}
+    assert concealer.hidden == {'"Bearer " + "abc"'}
+
+
+def test_policies_of_these_names_stay() -> None:
+    policies = [{"authorization": {"rules": ["true"]}}, {"apiKey": {"mode": "strict"}}]
+    assert Concealer().shown(policies) == policies
