@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import socketserver
 import ssl
 import sys
 from pathlib import Path
@@ -37,3 +38,6 @@ def read_public_authorities_once() -> None:
 
 
 read_public_authorities_once()
+# A server of a test that is kept from accepting has room for those who come: with the default of five, the kernel lets more
+# than those wait for a second or three until it looks again.
+socketserver.TCPServer.request_queue_size = 256

@@ -36,7 +36,7 @@ SCENARIOS = ("authorization-server-metadata-endpoint", "authorization-code-grant
 pytestmark = [
     pytest.mark.warm,
     pytest.mark.node,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
     pytest.mark.skipif(
         not all(path.exists() for path in (NODE, SUITE, PROVIDER)), reason="run `make conformance-suite node-peers`"
     ),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ import pytest
 import yaml
 from tests.end_to_end.asking import ask
 from tests.end_to_end.conftest import gateway, resting  # noqa: F401 - fixtures
+from tests.end_to_end.running import free_port
 from tests.end_to_end.tracing import checked, wait_for, watchers
 
 from headgate.trace.events import TYPES
@@ -153,9 +153,7 @@ def test_readiness_and_metrics(shell) -> None:
 
 
 def test_a_gateway_for_one_command(tmp_path: Path) -> None:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port = str(sock.getsockname()[1])
+    port = str(free_port())
     (tmp_path / "config.yaml").write_text(
         "config: {workerThreads: 1, adminAddr: 'off', statsAddr: 'off', readinessAddr: 'off'}\n" + CONFIG.replace("{port: {port}}", f"{{port: {port}}}")
     )

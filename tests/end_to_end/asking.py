@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -66,3 +68,12 @@ def ask(running, method: str = "GET", path: str = "/api/x", headers: dict[str, s
     answer = Answer(connection.getresponse())
     connection.close()
     return answer
+
+
+@contextlib.contextmanager
+def leaving(raw: Any, message: dict[str, Any]) -> Iterator[None]:
+    """A request in the session of an MCP client, whose connection ends with the block, answered or not."""
+    connection = http.client.HTTPConnection(raw.http.base_url.host, raw.http.base_url.port)
+    connection.request("POST", "/mcp", json.dumps(message), dict(raw.http.headers))
+    yield
+    connection.close()

@@ -98,7 +98,7 @@ class Browser:
     def close(self) -> None:
         self._connection.close()
         os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(10)
+        self._process.wait(60)
         self._log.close()
 
 
@@ -201,6 +201,13 @@ class Page:
     def requests(self) -> list[str]:
         """URLs of everything the page asked for."""
         return [one["request"]["url"] for one in self._events("Network.requestWillBeSent")]
+
+    def wait_answer(self, path: str) -> None:
+        """Wait until an answer to a request for this path has begun."""
+        deadline = time.monotonic() + PATIENCE
+        while not any(one["response"]["url"].endswith(path) for one in self._events("Network.responseReceived")):
+            assert time.monotonic() < deadline, path
+            time.sleep(0.05)
 
     def problems(self) -> list[str]:
         """Exceptions, refusals of the policy, and errors on the console."""

@@ -140,7 +140,7 @@ class Clouds:
                 # A token that tells which one it is, and soon ends.
                 return 200, {"access_token": f"entra-{len(self.asked('/short/'))}", "expires_in": 1}
             if form["client_id"] == "slow":
-                self.gate.wait(20)
+                self.gate.wait(100)
             if form.get("client_secret") == "wrong":
                 return 401, {"error": "invalid_client", "error_description": "CANARY-description"}
             return 200, {"access_token": f"entra-{form['client_id']}-{form['scope']}", "expires_in": self.lives}

@@ -121,10 +121,10 @@ def sample() -> Iterator[Callable[..., int]]:
     yield start
     for process in running:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
-def raw(port: int, data: bytes, seconds: float = 5.0) -> bytes:
+def raw(port: int, data: bytes, seconds: float = 30.0) -> bytes:
     """What the gateway answers to raw bytes, until it closes or is silent."""
     with socket.create_connection(("127.0.0.1", port), timeout=seconds) as sock:
         sock.sendall(data)

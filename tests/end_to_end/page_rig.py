@@ -13,12 +13,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+from tests.end_to_end.browser import Browser, Page
 from tests.end_to_end.running import Gateway, Pool
+from tests.end_to_end.tracing import wait_for
 
+# The tests write the pictures of the docs.
+PAINTING = os.environ.get("HEADGATE_PICTURES") == "1"
+PICTURES = Path(__file__).resolve().parents[2] / "docs/pictures"
 EVIL = "<img src=x onerror=document.title='owned'>"
 # Of a route; the pictures of the docs have a friendlier one.
-NAME = "reviews" if os.environ.get("HEADGATE_PICTURES") == "1" else EVIL
-PYTHON = "python3" if os.environ.get("HEADGATE_PICTURES") == "1" else sys.executable
+NAME = "reviews" if PAINTING else EVIL
+PYTHON = "python3" if PAINTING else sys.executable
 PEERS = Path(__file__).resolve().parents[1] / "peers"
 CONFIG = """
 gateways:
@@ -92,7 +98,7 @@ def samples() -> Iterator[dict[str, int]]:
     finally:
         for one in running:
             one.terminate()
-            one.wait(10)
+            one.wait(60)
 
 
 @contextlib.contextmanager
@@ -114,7 +120,7 @@ def gateway_of(folder: Path, text: str = CONFIG, workers: int = 2, settings: str
 
 def call(running: Gateway, path: str, body: Any = None, **fields: str) -> tuple[int, str]:
     """One request to the gateway's traffic port."""
-    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
     data = None if body is None else json.dumps(body).encode()
     headers = {"content-type": "application/json"} if body is not None else {}
     connection.request("GET" if body is None else "POST", path, data, {**headers, **fields})
@@ -128,7 +134,7 @@ def ask_admin(
     running: Gateway, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
 ) -> tuple[int, dict[str, str], bytes]:
     """One request to the admin server: status, fields by lower-case name, body."""
-    connection = http.client.HTTPConnection("127.0.0.1", running.admin, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", running.admin, timeout=60)
     connection.request(method, path, body, headers or {})
     answer = connection.getresponse()
     fields = {name.lower(): value for name, value in answer.getheaders()}
@@ -146,3 +152,47 @@ def traffic(running: Gateway, times: int = 6) -> None:
             call(running, "/broken")
         chat = {"model": "sample", "messages": [{"role": "user", "content": "How many shoes are left in the shop today?"}]}
         assert call(running, "/v1/chat/completions", chat)[0] == 200
+
+
+def recorded(running: Gateway) -> None:
+    """Wait until the request log has all that came."""
+    total = running.metric("gw_requests_total")
+    wait_for(lambda: running.metric('gw_request_log_records_total{outcome="written"}') >= total)
+
+
+def keep(page: Page, name: str) -> None:
+    """Write the pictures of a view for the docs when they are asked for."""
+    if PAINTING:
+        for theme in ("light", "dark"):
+            page.prefer(prefers_color_scheme=theme)
+            page.picture(PICTURES / f"admin-{name}-{theme}.png")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    folder = tmp_path_factory.mktemp("browser") / "profile"
+    folder.mkdir()
+    found = Browser(folder)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def running(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Gateway]:
+    """A gateway that keeps a request log, after `ROUNDS` of traffic if the module says how many."""
+    with gateway_of(tmp_path_factory.mktemp("gateway"), settings=KEPT) as found:
+        traffic(found, getattr(request.module, "ROUNDS", 6))
+        recorded(found)
+        yield found
+
+
+@pytest.fixture
+def page(browser: Browser, running: Gateway) -> Iterator[Page]:
+    found = browser.page()
+    yield found
+    # Whatever a view shows, nothing fails in it, and no text of others was taken for markup.
+    assert found.problems() == []
+    assert found.js("document.title") != "owned"
+    found.close()

@@ -126,7 +126,7 @@ def telling_server() -> Iterator[tuple[int, list[dict[str, Any]]]]:
         server.server_close()
 
 
-def wait_for(condition: Callable[[], Any], what: str = "", seconds: float = 20.0) -> Any:
+def wait_for(condition: Callable[[], Any], what: str = "", seconds: float = 40.0) -> Any:
     """What the condition gives once that is true."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import functools
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 import urllib.error
@@ -18,14 +22,35 @@ from pathlib import Path
 
 from tests.end_to_end.processes import children_of
 
-READY_SECONDS = 20.0
+# How long a test waits for what is sure to come: a busy machine is no fault.
+PATIENCE = 60.0
+
+
+@functools.cache
+def _locks() -> int:
+    """A file with a byte for each port, which tests of this user that run at once lock; its descriptor."""
+    path = Path(tempfile.gettempdir()) / f"headgate-ports-{os.getuid()}"
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+@functools.cache
+def _ports() -> list[int]:
+    """Ports that the kernel gives to nobody who asks for any, in an order of our own."""
+    least = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    # Round numbers stand in configurations and in what is printed.
+    found = [port for port in range(16_000, least if least > 20_000 else 30_000) if port % 100 and port % 1024]
+    random.Random(os.urandom(8)).shuffle(found)
+    return found
 
 
 def free_port() -> int:
-    """A port nobody listens on now."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
+    """A port nobody listens on now, and no other test will be given before this process ends."""
+    while True:
+        port = _ports().pop()
+        with contextlib.suppress(OSError), socket.socket() as sock:
+            fcntl.lockf(_locks(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+            sock.bind(("127.0.0.1", port))
+            return port
 
 
 class Gateway:
@@ -64,12 +89,16 @@ class Gateway:
         if self._settings:
             head += self._settings + "\n"
         body = textwrap.dedent(text).replace("{port}", str(self.port))
+        self.put(head + body)
+
+    def put(self, text: str) -> None:
+        """Write the whole file: never half of it is there."""
         new = self.path.with_suffix(".new")
-        new.write_text(head + body)
+        new.write_text(text)
         new.rename(self.path)
 
     def wait_ready(self) -> None:
-        deadline = time.monotonic() + READY_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             assert self.process.poll() is None, self.log()
             with contextlib.suppress(OSError):
@@ -83,7 +112,7 @@ class Gateway:
         """Status and text of one request."""
         request = urllib.request.Request(url, method=method, **options)  # type: ignore[arg-type]
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -96,7 +125,7 @@ class Gateway:
         """What it has logged since the test has it."""
         return self.log_path.read_bytes()[self._log_start :].decode(errors="replace")
 
-    def wait_log(self, text: str, seconds: float = 10.0) -> None:
+    def wait_log(self, text: str, seconds: float = PATIENCE) -> None:
         deadline = time.monotonic() + seconds
         while text not in self.log():
             assert time.monotonic() < deadline, f"{text!r} not in {self.log()[-3000:]}"
@@ -110,6 +139,13 @@ class Gateway:
         return sum(
             value - self._counted.get(name, 0.0) for name, value in self._samples().items() if name.startswith(start)
         )
+
+    def wait_metric(self, start: str, value: float) -> None:
+        """Wait until metric(start) is `value`."""
+        deadline = time.monotonic() + PATIENCE
+        while (found := self.metric(start)) != value:
+            assert time.monotonic() < deadline, f"{start}: {found}, expected {value}"
+            time.sleep(0.02)
 
     def _samples(self) -> dict[str, float]:
         _, page = self.fetch(f"http://127.0.0.1:{self.stats}/metrics")
@@ -133,7 +169,7 @@ class Gateway:
         self.port, self.spare = free_port(), free_port()
         self._counted = self._samples()
         self.write(text)
-        deadline = time.monotonic() + READY_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while "configuration reloaded" not in self.log():
             assert time.monotonic() < deadline, self.log()
             assert "Failed to reload" not in self.log(), self.log()
@@ -149,7 +185,7 @@ class Gateway:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(20)
+            return self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
@@ -180,6 +216,7 @@ class Pool:
             try:
                 running.wait_ready()
             except AssertionError:
+                running.process.kill()
                 # Another program of this machine took a port that was free a moment ago.
                 if attempt == 2 or "Address already in use" not in running.log():
                     raise

@@ -6,6 +6,7 @@ import http.client
 import json
 import re
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -112,7 +113,7 @@ def test_nothing_of_the_browser_s_own_request_goes_along(running: Gateway) -> No
 def test_a_stream_is_relayed_as_it_comes(running: Gateway) -> None:
     chat = {"model": "slow", "stream": True, "messages": [{"role": "user", "content": "one two three four"}]}
     order = {"bind": f"bind/{running.port}", "method": "POST", "path": "/v1/chat/completions", "headers": JSON, "body": json.dumps(chat)}
-    connection = http.client.HTTPConnection("127.0.0.1", running.admin, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", running.admin, timeout=60)
     connection.request("POST", "/api/relay", json.dumps(order).encode(), JSON)
     answer = connection.getresponse()
     head = json.loads(answer.readline())
@@ -127,7 +128,7 @@ def test_a_stream_is_relayed_as_it_comes(running: Gateway) -> None:
 def test_a_client_that_leaves_ends_the_request_behind_it(running: Gateway) -> None:
     chat = {"model": "slow", "stream": True, "messages": [{"role": "user", "content": "word " * 2000}]}
     order = {"bind": f"bind/{running.port}", "method": "POST", "path": "/v1/chat/completions", "headers": JSON, "body": json.dumps(chat)}
-    connection = http.client.HTTPConnection("127.0.0.1", running.admin, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", running.admin, timeout=60)
     connection.request("POST", "/api/relay", json.dumps(order).encode(), JSON)
     answer = connection.getresponse()
     answer.readline()
@@ -137,7 +138,7 @@ def test_a_client_that_leaves_ends_the_request_behind_it(running: Gateway) -> No
     sock.shutdown(socket.SHUT_RDWR)
     connection.close()
     answer.close()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 40
     while running.log().count("gen_ai.request.model=slow") == before:
         assert time.monotonic() < deadline, "the request goes on"
         time.sleep(0.05)
@@ -215,7 +216,7 @@ def test_links_from_elsewhere_lead_to_the_page(running: Gateway) -> None:
 
 
 def test_a_body_too_large_is_refused(running: Gateway) -> None:
-    with socket.create_connection(("127.0.0.1", running.admin), timeout=20) as sock:
+    with socket.create_connection(("127.0.0.1", running.admin), timeout=60) as sock:
         sock.sendall(b"POST /api/cel HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 1048577\r\n\r\n")
         sock.sendall(b" " * 1048577)
         assert re.match(rb"HTTP/1\.1 413 ", sock.recv(4096))
@@ -223,10 +224,14 @@ def test_a_body_too_large_is_refused(running: Gateway) -> None:
 
 def test_a_heavy_expression_does_not_hold_the_supervisor(running: Gateway) -> None:
     body = json.dumps({"expression": "jwt.a.map(x, jwt.a.map(y, jwt.a.map(z, x)))", "data": {"jwt": {"a": list(range(3000))}}}).encode()
-    started = time.monotonic()
-    answer = json.loads(ask_admin(running, "POST", "/api/cel", body, JSON)[2])
-    assert answer["error"]
-    assert time.monotonic() - started < 15
+    found: list[bytes] = []
+    thread = threading.Thread(target=lambda: found.append(ask_admin(running, "POST", "/api/cel", body, JSON)[2]))
+    thread.start()
+    # However long it takes to be given up: others are answered in front of it.
+    assert ask_admin(running, "GET", "/logging")[0] == 200
+    assert found == []
+    thread.join()
+    assert json.loads(found[0])["error"]
 
 
 def test_a_port_with_tls_is_reached_as_well(tmp_path: Path) -> None:

@@ -10,43 +10,16 @@ from pathlib import Path
 
 import pytest
 from tests.end_to_end.browser import SHIFT, Browser, Page
-from tests.end_to_end.page_rig import EVIL, KEPT, gateway_of, traffic
+from tests.end_to_end.page_rig import EVIL, PAINTING, PICTURES, browser, gateway_of, keep, page, running, traffic
 from tests.end_to_end.running import Gateway
 
 pytestmark = pytest.mark.browser
-PAINTING = os.environ.get("HEADGATE_PICTURES") == "1"
-PICTURES = Path(__file__).resolve().parents[2] / "docs/pictures"
+__all__ = ["browser", "page", "running"]
 VIEWS = {
     "": "Overview", "traffic": "Traffic", "endpoints": "Endpoints", "trace": "Trace", "requests": "Requests",
     "analytics": "Analytics", "models": "Models", "playground": "Playground", "mcp": "MCP", "configuration": "Configuration",
     "editor": "Edit configuration", "expressions": "Expressions", "logging": "Log levels",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    folder = tmp_path_factory.mktemp("browser") / "profile"
-    folder.mkdir()
-    found = Browser(folder)
-    yield found
-    found.close()
-
-
-@pytest.fixture(scope="module")
-def running(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    with gateway_of(tmp_path_factory.mktemp("gateway"), settings=KEPT) as found:
-        traffic(found)
-        yield found
-
-
-@pytest.fixture
-def page(browser: Browser, running: Gateway) -> Iterator[Page]:
-    found = browser.page()
-    yield found
-    # Whatever a view shows, nothing fails in it, and no text of others was taken for markup.
-    assert found.problems() == []
-    assert found.js("document.title") != "owned"
-    found.close()
 
 
 def view(page: Page, running: Gateway, name: str) -> None:
@@ -71,14 +44,6 @@ def busy(page: Page, running: Gateway) -> None:
     for number in range(40 if PAINTING else 3):
         traffic(running, 1 + (number * 7) % 5)
         page.js("new Promise((done) => setTimeout(done, 700))")
-
-
-def keep(page: Page, name: str) -> None:
-    """Write the pictures of a view for the docs when they are asked for."""
-    if PAINTING:
-        for theme in ("light", "dark"):
-            page.prefer(prefers_color_scheme=theme)
-            page.picture(PICTURES / f"admin-{name}-{theme}.png")
 
 
 def test_every_view_is_reached_by_its_link_and_by_its_address(page: Page, running: Gateway) -> None:
@@ -150,11 +115,15 @@ def test_a_model_answers_word_by_word(page: Page, running: Gateway) -> None:
     view(page, running, "playground")
     page.wait("document.querySelector('datalist option')")
     page.fill("Model", "slow")
-    said = "How many red shoes are left?" if PAINTING else f"Markup stays text: {EVIL}"
+    said = "How many red shoes are left?" if PAINTING else f"Markup stays text: {EVIL}{' and more' * 10}"
     page.fill("Message", said)
-    page.click("Send")
     text = "document.querySelector('.turn.assistant div')?.textContent"
-    partly = page.wait(text)
+    # The page itself looks: whoever asks it may come late.
+    page.js(
+        f"(new MutationObserver(() => window.partly ||= {text})).observe(document.body, {{subtree: true, childList: true, characterData: true}})"
+    )
+    page.click("Send")
+    partly = page.wait("window.partly")
     page.wait(f"{text} === {json.dumps(f'You said: {said}')}")
     assert said not in partly, "all at once"
     page.wait_text("tokens in")
@@ -327,8 +296,9 @@ def test_it_is_walked_through_with_the_keyboard_alone(page: Page, running: Gatew
     page.press("Tab")
     assert page.js("document.activeElement.textContent") == "Skip to content"
     page.press("Enter")
-    assert page.js("document.activeElement.id || location.hash") in ("main", "#main")
+    page.wait("['main', '#main'].includes(document.activeElement.id || location.hash)")
     view(page, running, "logging")
+    page.wait("document.querySelector('output').textContent === 'info'")
     page.press("Tab")
     reached = []
     for _ in range(40):
@@ -442,13 +412,13 @@ def test_it_lives_through_a_worker_s_death_and_a_reload(page: Page, running: Gat
     page.click("Configuration", "nav a")
     page.wait("document.querySelector('.tree')")
     text = running.path.read_text()
-    running.path.write_text(text.replace("x-shop: headgate", "x-shop: reloaded"))
+    running.put(text.replace("x-shop: headgate", "x-shop: reloaded"))
     page.wait_text("generation 2", "#connection")
     page.js("((one) => (one.value = 'x-shop', one.dispatchEvent(new Event('input'))))(document.querySelector('input[type=search]'))")
     page.wait_text("reloaded", ".results")
-    running.path.write_text(text.replace("- name: catalogue", "- nam: catalogue"))
+    running.put(text.replace("- name: catalogue", "- nam: catalogue"))
     page.wait_text("could not be loaded", "#banner")
-    running.path.write_text(text)
+    running.put(text)
     page.wait("document.querySelector('#banner').hidden")
 
 

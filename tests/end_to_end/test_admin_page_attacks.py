@@ -11,6 +11,7 @@ import pytest
 from tests.end_to_end.browser import Browser, Page
 from tests.end_to_end.page_rig import ask_admin, gateway_of
 from tests.end_to_end.running import Gateway
+from tests.end_to_end.tracing import wait_for
 
 pytestmark = pytest.mark.browser
 CONFIG = """
@@ -123,7 +124,7 @@ def test_the_page_is_not_framed(evil: Page, running: Gateway) -> None:
         f"new Promise((done) => {{ const one = document.createElement('iframe'); one.onload = done; one.src = 'http://127.0.0.1:{running.admin}/ui';"
         " document.body.append(one); })"
     )
-    assert any("frame" in text.lower() for text in evil.problems()), evil.problems()
+    wait_for(lambda: any("frame" in text.lower() for text in evil.problems()))
 
 
 def test_a_rebound_name_sees_nothing(browser: Browser, running: Gateway) -> None:

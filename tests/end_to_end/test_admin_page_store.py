@@ -3,58 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.end_to_end.browser import Browser, Page
-from tests.end_to_end.page_rig import KEPT, call, gateway_of, traffic
+from tests.end_to_end.page_rig import PAINTING, browser, call, gateway_of, keep, page, recorded, running
 from tests.end_to_end.running import Gateway
+from tests.end_to_end.tracing import wait_for
 
 pytestmark = pytest.mark.browser
-PAINTING = os.environ.get("HEADGATE_PICTURES") == "1"
-PICTURES = Path(__file__).resolve().parents[2] / "docs/pictures"
+__all__ = ["browser", "page", "running"]
+ROUNDS = 40 if PAINTING else 6
 TEXT = "document.querySelector('textarea.editor')"
 READY = f"{TEXT}?.value.includes('gateways')"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    folder = tmp_path_factory.mktemp("browser") / "profile"
-    folder.mkdir()
-    found = Browser(folder)
-    yield found
-    found.close()
-
-
-@pytest.fixture(scope="module")
-def running(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    with gateway_of(tmp_path_factory.mktemp("gateway"), settings=KEPT) as found:
-        traffic(found, 40 if PAINTING else 6)
-        yield found
-
-
-@pytest.fixture
-def page(browser: Browser, running: Gateway) -> Iterator[Page]:
-    found = browser.page()
-    yield found
-    assert found.problems() == []
-    assert found.js("document.title") != "owned"
-    found.close()
 
 
 def go(page: Page, running: Gateway, name: str) -> None:
     page.go(f"http://127.0.0.1:{running.admin}/ui/{name}")
     page.wait("document.querySelector('#connection').dataset.state === 'live'")
-
-
-def keep(page: Page, name: str) -> None:
-    if PAINTING:
-        for theme in ("light", "dark"):
-            page.prefer(prefers_color_scheme=theme)
-            page.picture(PICTURES / f"admin-{name}-{theme}.png")
 
 
 def replace(page: Page, before: str, after: str) -> None:
@@ -99,8 +66,9 @@ def test_the_file_is_edited_compared_and_written(page: Page, running: Gateway) -
     ).replace('url: "sqlite://data.db"', 'url: "sqlite://data.db"')
     assert "x-shop: edited" in page.js(f"{TEXT}.value")
     assert page.js(f"{TEXT}.value").count("<redacted>") >= 3
-    running.path.write_text(before)
-    running.wait_log("configuration reloaded")
+    count = running.log().count("configuration reloaded")
+    running.put(before)
+    wait_for(lambda: running.log().count("configuration reloaded") > count)
 
 
 def test_errors_lead_to_their_lines(page: Page, running: Gateway) -> None:
@@ -131,7 +99,7 @@ def test_a_file_that_somebody_else_changed_is_not_overwritten(page: Page, runnin
     replace(page, "x-shop: headgate", "x-shop: mine")
     page.wait_text("Loads without an error.")
     theirs = before.replace("body: locked", "body: theirs")
-    running.path.write_text(theirs)
+    running.put(theirs)
     page.click("Write the file")
     page.wait_text("Somebody changed the file")
     assert running.path.read_text() == theirs
@@ -141,7 +109,7 @@ def test_a_file_that_somebody_else_changed_is_not_overwritten(page: Page, runnin
     assert "x-shop: mine" in page.js(f"{TEXT}.value")
     assert "body: theirs" in page.js("document.querySelector('.diff').textContent")
     page.click("Discard changes")
-    running.path.write_text(before)
+    running.put(before)
 
 
 def test_read_only_shows_and_does_not_write(browser: Browser, tmp_path: Path) -> None:
@@ -159,16 +127,18 @@ def test_read_only_shows_and_does_not_write(browser: Browser, tmp_path: Path) ->
 
 
 def test_requests_are_searched_and_looked_at(page: Page, running: Gateway) -> None:
+    call(running, "/catalogue/shoes")
+    recorded(running)
     go(page, running, "requests")
     page.wait_text("/catalogue/shoes")
     page.fill("Status", "503")
     page.click("Search")
-    page.wait("[...document.querySelectorAll('tbody tr')].every((row) => row.textContent.includes('503'))")
+    page.wait("document.querySelector('tbody tr') && [...document.querySelectorAll('tbody tr')].every((row) => row.textContent.includes('503'))")
     assert {row[2] for row in rows(page)} <= {"GET /broken", "GET /shop/cart"}
     page.fill("Status", "")
     page.fill("Provider", "openai")
     page.click("Search")
-    page.wait("[...document.querySelectorAll('tbody tr')].every((row) => row.textContent.includes('/v1/chat'))")
+    page.wait("document.querySelector('tbody tr') && [...document.querySelectorAll('tbody tr')].every((row) => row.textContent.includes('/v1/chat'))")
     first = rows(page)[0]
     assert first[4] == "sample"
     assert first[6].startswith("$0.0")
@@ -179,15 +149,15 @@ def test_requests_are_searched_and_looked_at(page: Page, running: Gateway) -> No
     page.fill("Provider", "")
     page.fill("Attribute", "http.path=/locked")
     page.click("Search")
-    page.wait("[...document.querySelectorAll('tbody tr')].every((row) => row.textContent.includes('/locked'))")
+    page.wait("document.querySelector('tbody tr') && [...document.querySelectorAll('tbody tr')].every((row) => row.textContent.includes('/locked'))")
 
 
 def test_requests_are_followed(page: Page, running: Gateway) -> None:
     go(page, running, "requests")
-    page.wait_text("/catalogue/shoes")
+    page.wait("document.querySelector('tbody tr')")
     page.click("Follow")
     page.wait_text("Requests appear as they end.")
-    page.js("new Promise((done) => setTimeout(done, 300))")
+    page.wait_answer("/api/logs/tail")
     call(running, "/catalogue/just-now")
     page.wait_text("/catalogue/just-now")
     assert page.js("document.querySelector('tbody tr').textContent").find("/catalogue/just-now") > 0
@@ -198,6 +168,7 @@ def test_requests_are_followed(page: Page, running: Gateway) -> None:
 def test_older_requests_are_fetched(page: Page, running: Gateway) -> None:
     for _ in range(60):
         call(running, "/locked")
+    recorded(running)
     go(page, running, "requests")
     page.wait_text("and more")
     assert len(rows(page)) == 50

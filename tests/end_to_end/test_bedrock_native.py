@@ -22,7 +22,8 @@ gateways:
   default: {port: {port}}
 llm:
   models:
-  - {name: first, provider: bedrock, params: {baseUrl: "http://127.0.0.1:PORT", apiKey: k}, streamTimeouts: {stall: 1s}}
+  - {name: first, provider: bedrock, params: {baseUrl: "http://127.0.0.1:PORT", apiKey: k}}
+  - {name: impatient, provider: bedrock, params: {baseUrl: "http://127.0.0.1:PORT", apiKey: k}, streamTimeouts: {stall: 1s}}
   - {name: second, provider: bedrock, params: {baseUrl: "http://127.0.0.1:PORT", apiKey: k}}
   virtualModels:
   - {name: either, routing: {failover: {targets: [{model: first, priority: 1}, {model: second, priority: 2}]}}}
@@ -82,7 +83,7 @@ BROKEN[-1] ^= 1
 )  # fmt: skip
 def test_a_stream_that_breaks_is_an_error_of_the_client(running: Gateway, provider: StandIn, pieces: tuple[bytes, ...], end: str) -> None:
     provider.answers[:] = [stream(*pieces, end=end, kind=KIND)]
-    answer = client(running).converse_stream(modelId="first", messages=TALK)
+    answer = client(running).converse_stream(modelId="impatient" if end == "stall" else "first", messages=TALK)
     found = texts(answer)
     assert next(found) == "hel"
     with pytest.raises(EventStreamError, match="modelStreamErrorException"):

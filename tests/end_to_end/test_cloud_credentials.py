@@ -169,12 +169,12 @@ def test_a_role_that_may_not_be_assumed_fails_that_request_alone(scene: Scene) -
 
 def test_sessions_of_a_role_follow_the_request(scene: Scene) -> None:
     before = len(scene.clouds.asked("/sts"))
-    for user in ("ada", "bob", "ada"):
+    for user in ("cyd", "bob", "cyd"):
         assert scene.ask("/varying", headers={"x-user": user})[0] == 200
         verify(scene.backend.last, role_key(user), "eu-central-1", "lambda")
     asked = scene.clouds.asked("/sts")[before:]
     assert len(asked) == 2
-    assert b"Tags.member.2.Key=user&Tags.member.2.Value=ada" in asked[0].body
+    assert b"Tags.member.2.Key=user&Tags.member.2.Value=cyd" in asked[0].body
     for bad in ({}, {"x-user": "a"}, {"x-user": "a b"}):
         status, text = scene.ask("/varying", headers=bad)
         assert status == 500
@@ -229,7 +229,7 @@ def test_a_token_endpoint_that_hangs_holds_up_nobody_else(scene: Scene) -> None:
         thread.start()
     for path in ("/client", "/keys", "/google"):
         assert scene.ask(path)[0] == 200
-    assert found == []
+    assert 200 not in found
     scene.clouds.gate.set()
     for thread in waiting:
         thread.join()
@@ -268,6 +268,8 @@ def test_a_reload_goes_on_with_what_there_is(scene: Scene) -> None:
     for path in ("/client", "/role", "/ambient", "/moved", "/managed"):
         assert scene.ask(path)[0] == 200
     assert [len(scene.clouds.asked(start)) for start in ("/t1/", "/sts", "/aws-container", "/metadata")] == before
+    scene.running.write(scene.text)
+    scene.running.wait_log("generation=3")
 
 
 def test_nothing_of_a_credential_is_shown(scene: Scene) -> None:

@@ -95,7 +95,7 @@ def test_a_file_that_somebody_changed_is_not_overwritten(running: Gateway) -> No
     document, tag = get(running)
     text, _ = get(running, "/api/config/text")
     theirs = running.path.read_text().replace("first", "theirs")
-    running.path.write_text(theirs)
+    running.put(theirs)
     for path, body, fields in (("/api/config", document, {"if-match": tag}), ("/api/config/text", {"text": text["text"], "revision": text["revision"]}, {})):
         status, reason = post(running, path, body, **fields)
         assert (status, reason) == (409, "the configuration file was changed in the meantime: read it again")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections import Counter
@@ -13,13 +14,16 @@ from typing import Any
 
 import pytest
 from tests.end_to_end.asking import Answer, ask, indented
+from tests.end_to_end.tracing import wait_for
 
 
 class Member:
-    """One workload. `status`, `headers` and `delay` are what it answers with from now on."""
+    """One workload. `status`, `headers` and `delay` are what it answers with from now on, while it is `open`."""
 
     def __init__(self, name: str) -> None:
         self.name, self.status, self.delay, self.calls = name, 200, 0.0, 0
+        self.open = threading.Event()       # nothing is answered while it is clear
+        self.open.set()
         self.headers: dict[str, str] = {}
         self.hosts: set[str] = set()
         member = self
@@ -31,6 +35,7 @@ class Member:
                 member.calls += 1
                 member.hosts.add(self.headers["host"])
                 time.sleep(member.delay)
+                member.open.wait(60)
                 body = member.name.encode()
                 self.send_response(member.status)
                 for name, value in {"content-length": str(len(body)), **member.headers}.items():
@@ -95,6 +100,15 @@ def shares(running: Any, count: int, **options: Any) -> Counter[str]:
     return Counter(ask(running, **options).body.decode() for _ in range(count))
 
 
+def shares_until(running: Any, name: str, least: int) -> Counter[str]:
+    """Who answered until one has answered so often: chance gives the slowest of three a ninth."""
+    found: Counter[str] = Counter()
+    while found[name] < least:
+        assert found.total() < 2000, found
+        found[ask(running).body.decode()] += 1
+    return found
+
+
 def state(running: Any, name: str) -> dict[str, Any]:
     """Side and numbers of a workload in the dump."""
     dump = json.loads(running.fetch(f"http://127.0.0.1:{running.admin}/config_dump")[1])
@@ -136,24 +150,28 @@ def test_automatic_authority_is_for_those_who_ask(gateway: Callable[..., Any], t
 
 HEALTH = """
 health:
-  eviction: {consecutiveFailures: 3, duration: 4s, restoreHealth: 0.5}
+  eviction: {consecutiveFailures: 3, duration: DURATION, restoreHealth: 0.5}
 """
 
 
-def test_an_endpoint_that_fails_is_left_alone_and_comes_back(gateway: Callable[..., Any], trio: list[Member]) -> None:
-    running = gateway(config(trio, own=HEALTH), workers=2)
+def test_an_endpoint_that_fails_is_left_alone(gateway: Callable[..., Any], trio: list[Member]) -> None:
+    running = gateway(config(trio, own=HEALTH.replace("DURATION", "600s")), workers=2)
     trio[0].status = 500
-    answers = [ask(running).status for _ in range(60)]
     # Failures in a row count over both workers: never more than three calls fail.
-    assert answers.count(500) == 3
+    assert shares_until(running, "a", 3).total() < 1000
+    assert "a" not in shares(running, 40)
     told = state(running, "a")
-    assert told["timesEjected"] == 1
+    assert (told["side"], told["timesEjected"], trio[0].calls) == ("rejected", 1, 3)
+
+
+def test_an_endpoint_that_was_left_alone_comes_back(gateway: Callable[..., Any], trio: list[Member]) -> None:
+    running = gateway(config(trio, own=HEALTH.replace("DURATION", "1s")), workers=2)
+    trio[0].status = 500
+    shares_until(running, "a", 3)
     trio[0].status = 200
-    deadline = time.monotonic() + 15
-    while state(running, "a")["side"] == "rejected":
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    assert shares(running, 120)["a"] > 5
+    assert state(running, "a")["timesEjected"] == 1
+    wait_for(lambda: state(running, "a")["side"] == "active")
+    shares_until(running, "a", 6)
     told = state(running, "a")
     assert (told["side"], told["evictedUntil"]) == ("active", None)
     assert told["health"] > 0.5
@@ -181,17 +199,16 @@ health:
     running = gateway(config(trio, own=sick))
     trio[0].headers = {"x-load": "high"}
     trio[1].status = 500
-    found = shares(running, 90)
+    # A status alone says nothing here, nor does an expression that fails.
+    found = shares_until(running, "a", 1) + shares_until(running, "b", 10)
     assert found["a"] == 1
-    assert found["b"] > 10, "a status alone says nothing here, nor does an expression that fails"
 
 
 def test_a_server_that_asks_for_a_pause_gets_it(gateway: Callable[..., Any], trio: list[Member]) -> None:
     running = gateway(config(trio, own="health: {}"))
     trio[0].status, trio[0].headers = 429, {"retry-after": "30"}
     assert [ask(running).status for _ in range(60)].count(429) == 1
-    left = state(running, "a")["evictedUntil"]
-    assert left.endswith("ms") or left == "30s"
+    assert re.fullmatch(r"\d+m?s", state(running, "a")["evictedUntil"])
 
 
 def test_a_retry_goes_to_another_endpoint(gateway: Callable[..., Any], trio: list[Member]) -> None:
@@ -214,7 +231,7 @@ def test_a_slow_endpoint_gets_less(gateway: Callable[..., Any], trio: list[Membe
     with ThreadPoolExecutor(8) as pool:
         found = Counter(answer.body.decode() for answer in pool.map(lambda _: ask(running), range(240)))
     assert found["c"] < 60, found
-    assert min(found["a"], found["b"]) > 60, found
+    assert found["c"] < min(found["a"], found["b"]), found
 
 
 def test_a_user_sticks_to_an_endpoint(gateway: Callable[..., Any], trio: list[Member]) -> None:
@@ -259,9 +276,8 @@ def test_a_grpc_failure_is_one(gateway: Callable[..., Any], trio: list[Member]) 
     running = gateway(config(trio, own="health: {eviction: {duration: 60s}}"))
     trio[0].headers = {"content-type": "application/grpc", "grpc-status": "13"}
     trio[1].headers = {"content-type": "application/grpc", "grpc-status": "0"}
-    found = shares(running, 60)
+    found = shares_until(running, "a", 1) + shares_until(running, "b", 6)
     assert found["a"] == 1
-    assert found["b"] > 5
 
 
 def test_a_single_host_is_watched_too(gateway: Callable[..., Any], trio: list[Member]) -> None:
@@ -284,15 +300,13 @@ routes:
 
 def test_calls_under_way_are_shown(gateway: Callable[..., Any], trio: list[Member]) -> None:
     running = gateway(config(trio[:1]))
-    trio[0].delay = 1.5
+    trio[0].open.clear()
     answers: list[Answer] = []
     threads = [threading.Thread(target=lambda: answers.append(ask(running))) for _ in range(4)]
     for thread in threads:
         thread.start()
-    deadline = time.monotonic() + 5
-    while state(running, "a")["pendingRequests"] != 4:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_for(lambda: state(running, "a")["pendingRequests"] == 4)
+    trio[0].open.set()
     for thread in threads:
         thread.join()
     assert state(running, "a")["pendingRequests"] == 0

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,6 +21,7 @@ import pytest
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from tests.end_to_end.processes import children_of, command_line
+from tests.end_to_end.tracing import wait_for
 
 pytestmark = pytest.mark.warm
 
@@ -52,7 +55,7 @@ class Raw:
 
     def __init__(self, running: Any, **fields: str) -> None:
         self.running = running
-        self.http = httpx.Client(base_url=running.url, headers={**ACCEPT, **fields}, timeout=20)
+        self.http = httpx.Client(base_url=running.url, headers={**ACCEPT, **fields}, timeout=60)
         self.id = 0
         answer = self.post({"id": 0, "method": "initialize", "params": INITIALIZE})
         self.opened = answer
@@ -291,8 +294,8 @@ def test_a_server_that_ends_is_started_again_unseen(pair: Any) -> None:
     assert raw.text("b.2_only-b") == "b: only-b", "the other one goes on"
     assert raw.text("a_only-a") == "a: only-a"
     pair.wait_log("server is started again")
-    assert "ended before" in raw.text("a_exit")
-    assert "not started again yet" in raw.text("a_only-a"), "not in a loop"
+    # Not in a loop: one that ends within its first second is not started again before that is over.
+    wait_for(lambda: "ended before" in raw.text("a_exit") and "not started again yet" in raw.text("a_only-a"))
 
 
 def test_nothing_is_left_behind(pair: Any) -> None:
@@ -300,10 +303,7 @@ def test_nothing_is_left_behind(pair: Any) -> None:
     assert raw.opened.status_code == 200, raw.opened.text
     assert len(children(pair, "asking_server")) == 2
     assert raw.http.delete("/mcp").status_code == 200
-    deadline = time.monotonic() + 10
-    while children(pair, "asking_server"):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for(lambda: not children(pair, "asking_server"))
     assert raw.post({"id": 1, "method": "ping"}).status_code == 404
     for _ in range(3):
         Raw(pair)
@@ -311,11 +311,14 @@ def test_nothing_is_left_behind(pair: Any) -> None:
     assert len(started) == 6
     pair.stop()
     # Not by name: tests of other files run such servers at the same time.
-    assert not [pid for pid in started if "asking_server" in command_line(pid)]
+    wait_for(lambda: not [pid for pid in started if "asking_server" in command_line(pid)])
 
 
 def test_a_worker_that_dies_ends_its_sessions_only(pair: Any) -> None:
-    raws = [Raw(pair) for _ in range(8)]
+    raws = [Raw(pair)]
+    while not all(children_of(pid) for pid in pair.worker_pids()):      # the kernel chooses the worker
+        assert len(raws) < 60
+        raws.append(Raw(pair))
     victim = pair.worker_pids()[0]
     os.kill(victim, signal.SIGKILL)
     pair.wait_log("worker restarted")
@@ -332,14 +335,14 @@ def test_sessions_of_remote_targets_outlive_workers_and_restarts(gateway: Callab
     running = gateway(text, 2, environment)
     raw = Raw(running)
     for number in range(6):         # new connections: both workers
-        with httpx.Client(base_url=running.url, headers=raw.http.headers, timeout=20) as other:
+        with httpx.Client(base_url=running.url, headers=raw.http.headers, timeout=60) as other:
             body = {"jsonrpc": "2.0", "id": number, "method": "tools/call",
                     "params": {"name": f"{'ab'[number % 2]}_echo", "arguments": {"message": "m"}}}  # fmt: skip
             assert messages(other.post("/mcp", json=body))[-1]["result"]["content"][0]["text"] == "Echo: m"
     for pid in running.worker_pids():
         os.kill(pid, signal.SIGKILL)
     running.wait_log("worker restarted")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 40
     while True:
         try:
             assert raw.text("a_echo", message="again") == "Echo: again"
@@ -352,10 +355,17 @@ def test_sessions_of_remote_targets_outlive_workers_and_restarts(gateway: Callab
     assert raw.text("b_add", a=1, b=2) == "3"
     assert raw.http.delete("/mcp").status_code == 200
     assert raw.post({"id": 1, "method": "ping"}).status_code == 404, "an ended session does not come back"
-    with httpx.Client(base_url=other.url, headers=ACCEPT) as stranger:
+    with httpx.Client(base_url=other.url, headers=ACCEPT, timeout=60) as stranger:
         for bad in ("x", raw.session[:-3] + "AAA", "A" * 200):
             answer = stranger.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers={"mcp-session-id": bad})
             assert answer.status_code == 404, bad
+
+
+def listens(port: int) -> bool:
+    """Whether somebody does there."""
+    with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), 60):
+        return True
+    return False
 
 
 def test_a_server_that_forgot_its_sessions_gets_a_new_one_unseen(gateway: Callable[..., Any], tmp_path: Path) -> None:
@@ -365,7 +375,7 @@ def test_a_server_that_forgot_its_sessions_gets_a_new_one_unseen(gateway: Callab
     command = [sys.executable, "-m", "headgate.sample.mcp_server", "--http", f"127.0.0.1:{port}"]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
-        time.sleep(1.0)
+        wait_for(lambda: listens(port))
         running = gateway(config({"far": f'mcp: {{host: "http://127.0.0.1:{port}/mcp"}}', "near": SAMPLE}))
         raw = Raw(running)
         assert raw.text("far_echo", message="1") == "Echo: 1"
@@ -374,7 +384,7 @@ def test_a_server_that_forgot_its_sessions_gets_a_new_one_unseen(gateway: Callab
         assert "upstream call failed" in raw.text("far_echo", message="2")
         assert raw.text("near_echo", message="3") == "Echo: 3"
         server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        time.sleep(1.0)
+        wait_for(lambda: listens(port))
         assert raw.text("far_echo", message="4") == "Echo: 4"
         running.wait_log("session is opened again")
     finally:
@@ -397,7 +407,7 @@ def test_credentials_of_the_client_reach_no_target(gateway: Callable[..., Any], 
     running = gateway(config(targets))
     secret = {"authorization": "Bearer CANARY", "cookie": "s=CANARY", "x-api-key": "CANARY", "x-other": "kept"}
     body = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE}
-    answer = httpx.post(f"{running.url}/mcp", json=body, headers={**ACCEPT, **secret}, timeout=10)
+    answer = httpx.post(f"{running.url}/mcp", json=body, headers={**ACCEPT, **secret}, timeout=60)
     assert answer.status_code == 200
     sent = b"".join(seen)
     assert b"CANARY" not in sent

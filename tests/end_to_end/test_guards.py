@@ -122,7 +122,7 @@ def test_the_provider_sees_masks_and_never_what_was_refused(serve: Callable[...,
         ask(running, "a Blue Heron")
     assert refused.value.response.text == "no herons"
     assert refused.value.response.headers["content-type"] == "text/plain"
-    assert running.metric('gw_guardrail_checks_total{phase="Request",action="Reject",guard="regex"}') == 1
+    running.wait_metric('gw_guardrail_checks_total{phase="Request",action="Reject",guard="regex"}', 1)
     running.wait_log("gw.ai.guardrail")
 
 
@@ -145,7 +145,7 @@ def test_streams_are_blocked_and_masked_where_that_is_wanted(serve: Callable[...
     )
     assert streamed(running, "write to some one at a@b.co today") == "You said: write to some one at <EMAIL_ADDRESS> today"
     body = {"model": "sample", "stream": True, "messages": [{"role": "user", "content": "a blue heron"}]}
-    text = httpx.post(f"{running.url}/v1/chat/completions", json=body, timeout=20).text
+    text = httpx.post(f"{running.url}/v1/chat/completions", json=body, timeout=60).text
     assert "heron" not in text
     assert '"type":"guardrail_blocked"' in text
     assert "[DONE]" not in text
@@ -184,7 +184,7 @@ def test_a_webhook_of_both_phases(serve: Callable[..., Any], webhook: Webhook) -
     assert streamed(running, "a secret stream of words") == "You said: a *** stream of words"
     assert webhook.calls[-1][2]["body"]["choices"][0]["message"]["content"] == "You said: a *** stream of words"
     body = {"model": "sample", "stream": True, "messages": [{"role": "user", "content": "bad"}]}
-    text = httpx.post(f"{running.url}/v1/chat/completions", json=body, timeout=20).text
+    text = httpx.post(f"{running.url}/v1/chat/completions", json=body, timeout=60).text
     assert '"message":"blocked by desk 7"' in text
     assert "You" not in text
 
@@ -199,7 +199,7 @@ def test_a_webhook_that_is_gone(serve: Callable[..., Any], webhook: Webhook) -> 
     passing = serve(f"{{response: [{webhook.entry(failureMode='failOpen')}], streaming: true}}")
     assert said(passing, "x") == "You said: x"
     assert streamed(passing, "x") == "You said: x"
-    assert passing.metric('gw_guardrail_checks_total{phase="Response",action="FailOpen",guard="webhook"}') == 2
+    passing.wait_metric('gw_guardrail_checks_total{phase="Response",action="FailOpen",guard="webhook"}', 2)
 
 
 def test_enrichment_and_guards_of_an_ai_backend(serve: Callable[..., Any], webhook: Webhook) -> None:
@@ -219,7 +219,7 @@ def test_a_client_that_leaves_while_a_guard_thinks(serve: Callable[..., Any], we
     wait = threading.Event()
 
     def answer(path: str, body: Any) -> tuple[int, Any]:
-        wait.wait(20)
+        wait.wait(60)
         return 200, {"action": {}}
 
     webhook.answer = answer
@@ -273,7 +273,7 @@ def test_guards_are_asked_once_however_many_providers_are_tried(
         assert one.last.json["messages"][-1]["content"] == text
         assert two.last.json["messages"][-1]["content"] == [{"type": "text", "text": text}]
         checks = 'gw_guardrail_checks_total{phase="Request"'
-        assert running.metric(checks) == 2
+        running.wait_metric(checks, 2)
         # Another request is another question.
         said(running, "mail a@b.example")
         assert len(webhook.calls) == 2

@@ -40,9 +40,9 @@ class RawSse:
         self.sock.sendall(f"GET {path} HTTP/1.1\r\nhost: gw\r\naccept: text/event-stream\r\n{more}\r\n".encode())
         self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()
-        kind, self.endpoint = self.events.get(timeout=20)
+        kind, self.endpoint = self.events.get(timeout=60)
         assert kind == "endpoint"
-        self.http = httpx.Client(base_url=running.url, headers=fields, timeout=20)
+        self.http = httpx.Client(base_url=running.url, headers=fields, timeout=60)
         self.id = 0
 
     def _read(self) -> None:
@@ -63,7 +63,7 @@ class RawSse:
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
         self.id += 1
         assert self.post({"id": self.id, "method": method, "params": params}).status_code == 202
-        while (found := json.loads(self.events.get(timeout=20)[1])).get("id") != self.id:
+        while (found := json.loads(self.events.get(timeout=60)[1])).get("id") != self.id:
             pass
         return dict(found)
 
@@ -153,7 +153,7 @@ def test_a_client_that_vanishes_takes_its_processes_with_it(gateway: Callable[..
         raw.open()
     assert len(servers()) == 3
     raws[0].sock.shutdown(socket.SHUT_RDWR)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 40
     while len(servers()) != 2:
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -212,15 +212,15 @@ def test_a_session_is_of_who_began_it_at_every_worker(gateway: Callable[..., Any
 def test_sessions_count_against_the_cap_of_all_workers(gateway: Callable[..., Any]) -> None:
     running = gateway(config({"one": SAMPLE}), workers=2, settings="mcp: {maxSessions: 2}")
     first, second = RawSse(running), RawSse(running)
-    assert running.metric("gw_mcp_sessions{") == 2
+    running.wait_metric("gw_mcp_sessions{", 2)
     for _ in range(4):
-        answer = httpx.get(f"{running.url}/sse", headers={"connection": "close"}, timeout=20)
+        answer = httpx.get(f"{running.url}/sse", headers={"connection": "close"}, timeout=60)
         assert (answer.status_code, answer.text) == (503, "mcp: too many sessions: 2 are open")
     # Those of the other transport are of the same number.
     refused = Raw(running).opened
     assert (refused.status_code, refused.text) == (503, "mcp: too many sessions: 2 are open")
     first.sock.shutdown(socket.SHUT_RDWR)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 40
     while running.metric("gw_mcp_sessions{") != 1:
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -236,7 +236,7 @@ def test_requests_are_told_once_wherever_the_stream_is(gateway: Callable[..., An
     for number in range(6):
         found = raw.ask("tools/call", name="echo", arguments={"message": str(number)})
         assert found["result"]["content"]
-    assert running.metric('gw_mcp_requests_total{method="tools/call"') == 6
+    running.wait_metric('gw_mcp_requests_total{method="tools/call"', 6)
     session = raw.endpoint.partition("sessionId=")[2]
     running.stop()
     assert session not in running.log(), "whoever has the id has the session"

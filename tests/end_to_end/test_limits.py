@@ -39,11 +39,11 @@ def test_64_clients_and_two_workers_get_exactly_what_is_allowed(gateway) -> None
 
 
 def test_the_three_headers_and_the_refusal(gateway) -> None:
-    running = gateway(CONFIG.replace("200", "2", 1).replace("1h", "30s"))
+    running = gateway(CONFIG.replace("200", "2", 1))
     seen = []
     for _ in range(3):
         try:
-            answer = urllib.request.urlopen(running.url, timeout=5)
+            answer = urllib.request.urlopen(running.url, timeout=60)
         except urllib.error.HTTPError as error:
             answer = error
         names = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
@@ -53,7 +53,7 @@ def test_the_three_headers_and_the_refusal(gateway) -> None:
         (200, "ok", "2", "0"),
         (429, "rate limit exceeded", "2", "0"),
     ]
-    assert all(28 <= int(item[4]) <= 30 for item in seen)
+    assert all(3600 - 120 <= int(item[4]) <= 3600 for item in seen)
 
 
 def test_a_limit_survives_a_reload_that_does_not_touch_it(gateway) -> None:
@@ -83,7 +83,7 @@ def test_llm_tokens_are_charged_when_they_are_known(gateway, sample) -> None:
     running = gateway(TOKENS % sample("llm_provider", "--api-key", "k"), workers=2)
 
     def chat(text: str, stream: bool) -> tuple[int, str | None, int]:
-        connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
         body = {"model": "m", "stream": stream, "messages": [{"role": "user", "content": text}]}
         if stream:
             body["stream_options"] = {"include_usage": True}

@@ -87,7 +87,7 @@ class Rig:
 
     def line(self, model: str) -> dict[str, Any]:
         """The log line of the one request for a model."""
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + 40
         while time.monotonic() < deadline:
             for line in self.running.log().splitlines():
                 if f'"gen_ai.request.model":"{model}"' in line:

@@ -40,8 +40,8 @@ routes:
         - name: first
           hostOverride: 127.0.0.1:FIRST
           provider: {openAI: {model: one}}
-          streamTimeouts: {firstEvent: 1500ms, stall: 1500ms}
-          policies: {http: {requestTimeout: 1500ms}, backendAuth: {key: key-one}}
+          streamTimeouts: {firstEvent: PATIENCE, stall: PATIENCE}
+          policies: {http: {requestTimeout: PATIENCE}, backendAuth: {key: key-one}}
       - providers:
         - name: second
           hostOverride: 127.0.0.1:SECOND
@@ -52,12 +52,14 @@ routes:
 
 @pytest.fixture
 def pair(gateway, stand_in):
-    """`pair(*answers)`: a gateway whose first provider gives these, and whose second one works."""
+    """`pair(*answers, fault="", second=...)`: a gateway whose first provider gives these, and whose second one works. The
+    first has a minute for each answer, unless it is the fault that it does not come.
+    """
 
-    def start(*answers: Answer, second: tuple[Answer, ...] = (GOOD,)):
+    def start(*answers: Answer, fault: str = "", second: tuple[Answer, ...] = (GOOD,)):
         one, two = stand_in(*answers), stand_in(*second)
         text = GROUPS.replace("FIRST", str(one.port)).replace("SECOND", str(two.port))
-        return gateway(text), one, two
+        return gateway(text.replace("PATIENCE", "1s" if fault in SILENT else "60s")), one, two
 
     return start
 
@@ -76,6 +78,7 @@ def ask_stream(running: Any) -> str:
     return "".join(one.choices[0].delta.content or "" for one in chunks if one.choices)
 
 
+SILENT = ("silence", "no event", "only comments", "stall")
 FAULTS: dict[str, Answer] = {
     "429": whole(ERROR, 429),
     "429 with retry-after": whole(ERROR, 429, retry_after="30"),
@@ -89,7 +92,7 @@ FAULTS: dict[str, Answer] = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_another_provider_answers_within_the_request(pair, fault: str) -> None:
-    running, one, two = pair(FAULTS[fault])
+    running, one, two = pair(FAULTS[fault], fault=fault)
     assert ask(running) == "from the second"
     assert (len(one.seen), len(two.seen)) == (1, 1)
     assert one.last.json == {"model": "one", "messages": MESSAGES}
@@ -115,7 +118,7 @@ STREAM_FAULTS: dict[str, Answer] = {
 
 @pytest.mark.parametrize("fault", STREAM_FAULTS)
 def test_a_stream_that_fails_before_its_first_event_is_not_seen(pair, fault: str) -> None:
-    running, one, _ = pair(STREAM_FAULTS[fault], second=(GOOD_STREAM,))
+    running, one, _ = pair(STREAM_FAULTS[fault], fault=fault, second=(GOOD_STREAM,))
     assert ask_stream(running) == "from the second"
     assert len(one.seen) == 1
 
@@ -138,7 +141,7 @@ LATE_FAULTS: dict[str, Answer] = {
 
 @pytest.mark.parametrize("fault", LATE_FAULTS)
 def test_a_stream_that_breaks_later_ends_in_one_error(pair, fault: str) -> None:
-    running, _, two = pair(LATE_FAULTS[fault])
+    running, _, two = pair(LATE_FAULTS[fault], fault=fault)
     text = raw_stream(running, "/v1/chat/completions", {"model": "m", "messages": MESSAGES})
     events = [line[6:] for line in text.decode().split("\n") if line.startswith("data: ")]
     assert json.loads(events[0])["choices"][0]["delta"]["content"] == "a"
@@ -227,7 +230,7 @@ def test_a_client_that_leaves_stops_the_provider(pair) -> None:
     found = client(running).chat.completions.create(model="m", messages=MESSAGES, stream=True)
     assert next(iter(found)).choices[0].delta.content == "a"
     found.close()
-    assert one.gone.wait(20)
+    assert one.gone.wait(40)
 
 
 VIRTUAL = """
@@ -348,5 +351,5 @@ def test_retries_are_a_share_of_the_requests(gateway, stand_in) -> None:
 
 def test_a_provider_that_cannot_be_reached(gateway, stand_in) -> None:
     two = stand_in(GOOD)
-    text = GROUPS.replace("FIRST", str(free_port())).replace("SECOND", str(two.port))
+    text = GROUPS.replace("FIRST", str(free_port())).replace("SECOND", str(two.port)).replace("PATIENCE", "60s")
     assert ask(gateway(text)) == "from the second"

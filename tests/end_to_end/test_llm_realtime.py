@@ -137,7 +137,7 @@ class Rig:
     def call(self, prefix: str = "/patterns") -> ClientConnection:
         self.peer.seen.clear()
         self.judge.asked.clear()
-        return connect(f"ws://127.0.0.1:{self.running.port}{prefix}/v1/realtime?model=m", open_timeout=20)
+        return connect(f"ws://127.0.0.1:{self.running.port}{prefix}/v1/realtime?model=m", open_timeout=60)
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +158,7 @@ def said(*texts: str) -> str:
 
 
 def hear(call: ClientConnection) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(call.recv(timeout=20))
+    found: dict[str, Any] = json.loads(call.recv(timeout=60))
     return found
 
 
@@ -190,7 +190,7 @@ def test_what_a_user_says_is_judged_before_it_goes_on(rig: Rig, prefix: str) -> 
         call.send(json.dumps({"type": "session.update", "session": {"instructions": "forbidden bad"}}))
         assert hear(call) == {"type": "heard"}
         call.send(b"\x00forbidden audio")
-        assert call.recv(timeout=20) == b"\x00forbidden audio"
+        assert call.recv(timeout=60) == b"\x00forbidden audio"
         call.send(said("a@b.example"))
         assert hear(call) == {"type": "heard"}
     assert [one["type"] for one in rig.peer.seen] == [ITEM, "session.update", ITEM]
@@ -259,7 +259,7 @@ def test_masks_that_apply_change_what_a_user_says_and_nothing_else(rig: Rig) -> 
         "<masked> é a@b", None, "<EMAIL_ADDRESS> \U0001f600",
     ]  # fmt: skip
     assert masked["item"]["content"][2]["x"] == 1.5
-    assert rig.running.metric(masks) == before + 2
+    rig.running.wait_metric(masks, before + 2)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 11, 64])
@@ -295,7 +295,7 @@ def test_audio_waits_for_no_mask_and_a_refusal_drops_what_does(rig: Rig) -> None
         good = deltas("no secret plan")
         call.send(json.dumps({"say": good}))
         assert hear(call)["delta"] == "no <masked>"
-    assert rig.running.metric(masks) == before + 1
+    rig.running.wait_metric(masks, before + 1)
 
 
 def test_what_waits_for_a_mask_goes_out_in_front_of_the_end(rig: Rig) -> None:
@@ -308,7 +308,7 @@ def test_json_that_only_some_can_read_is_not_said(rig: Rig) -> None:
     with rig.call() as call:
         call.send(f'{{"type":"{ITEM}","x":{"[" * 600}{"]" * 600}}}')
         with pytest.raises(ConnectionClosed):
-            call.recv(timeout=20)
+            call.recv(timeout=60)
     rig.running.wait_log("cannot be read")
 
 
@@ -326,7 +326,7 @@ def test_checks_are_counted_and_logged(rig: Rig) -> None:
         for _ in range(2):
             call.send(said("forbidden"))
             assert hear(call)["type"] == "error"
-    assert rig.running.metric(rejected) == before + 2
+    rig.running.wait_metric(rejected, before + 2)
     rig.running.wait_log("gw.ai.guardrail=")
 
 
@@ -334,7 +334,7 @@ def test_what_cannot_be_read_ends_the_conversation(rig: Rig) -> None:
     with rig.call() as call:
         call.socket.sendall(b"\xc1\x81\0\0\0\0x")       # an extension that nobody agreed on
         with pytest.raises(ConnectionClosed):
-            call.recv(timeout=20)
+            call.recv(timeout=60)
     rig.running.wait_log("cannot be read")
 
 

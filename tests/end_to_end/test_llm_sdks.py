@@ -312,4 +312,4 @@ def test_a_client_that_leaves_ends_the_provider_s_work(rig: Rig, form: str, vend
     with httpx.stream("POST", rig.running.url + path, json={"model": f"{vendor}-x", **body}, timeout=30) as answer:
         assert answer.status_code == 200
         next(answer.iter_raw())
-    assert provider.gone.wait(20)
+    assert provider.gone.wait(40)

@@ -95,7 +95,7 @@ class Rig(llm_rig.Rig):
 
     def listed(self, **headers: str) -> list[str]:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
-        answer = httpx.get(f"{self.running.url}/v1/models", headers=given)
+        answer = httpx.get(f"{self.running.url}/v1/models", headers=given, timeout=60)
         return [one["id"] for one in answer.json()["data"]]
 
 

@@ -73,7 +73,7 @@ def test_rules_of_all_levels_hold_together(gateway: Callable[..., Any]) -> None:
     running = gateway("gateways: {default: {port: {port}}}\nroutes: " + json.dumps(routes) + "\n")
 
     def tools(name: str, fields: dict[str, str]) -> list[str]:
-        with httpx.Client(base_url=running.url, headers={**ACCEPT, **fields}, timeout=20) as http:
+        with httpx.Client(base_url=running.url, headers={**ACCEPT, **fields}, timeout=60) as http:
             http.headers["mcp-session-id"] = http.post(f"/{name}", json=OPEN).headers["mcp-session-id"]
             found = messages(http.post(f"/{name}", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}))[-1]
             return [one["name"] for one in found["result"]["tools"]]
@@ -120,7 +120,7 @@ def test_documents_of_the_one_server_pass(gateway: Callable[..., Any], stand_in:
         documents.add(name)
     port = documents.server_address[1]
     running = gateway(config({"a": f'mcp: {{host: "127.0.0.1:{port}"}}'}))
-    with httpx.Client(base_url=running.url, timeout=20) as http:
+    with httpx.Client(base_url=running.url, timeout=60) as http:
         for place in PLACES:
             answer = http.get(f"{place}?x=1", headers={"authorization": "Bearer mine", "x-kept": "1"})
             assert (answer.status_code, answer.json()["path"]) == (200, f"{place}?x=1")
@@ -131,15 +131,15 @@ def test_documents_of_the_one_server_pass(gateway: Callable[..., Any], stand_in:
         assert http.post(PLACES[0], json={}).status_code in (400, 406), "a message, and no document"
         assert http.get("/.well-known/openid-configuration").status_code in (400, 406)
     strict = gateway(config({"a": f'mcp: {{host: "127.0.0.1:{port}"}}'}, "  dnsRebindingProtection: true\n"))
-    assert httpx.get(f"{strict.url}{PLACES[0]}").status_code == 200
+    assert httpx.get(f"{strict.url}{PLACES[0]}", timeout=60).status_code == 200
     for fields in ({"host": "evil.example"}, {"origin": "http://evil.example"}, {"origin": "null"}):
-        assert httpx.get(f"{strict.url}{PLACES[0]}", headers=fields).status_code == 403
+        assert httpx.get(f"{strict.url}{PLACES[0]}", headers=fields, timeout=60).status_code == 403
     # Of several there is none, nor of a process.
     for targets in ({"a": f'mcp: {{host: "127.0.0.1:{port}"}}', "b": SAMPLE}, {"b": SAMPLE}):
-        assert httpx.get(f"{gateway(config(targets)).url}{PLACES[0]}").status_code in (400, 406)
+        assert httpx.get(f"{gateway(config(targets)).url}{PLACES[0]}", timeout=60).status_code in (400, 406)
     documents.stop()
     away = gateway(config({"a": 'mcp: {host: "127.0.0.1:1"}'}))
-    gone = httpx.get(f"{away.url}{PLACES[0]}")
+    gone = httpx.get(f"{away.url}{PLACES[0]}", timeout=60)
     assert (gone.status_code, gone.json()["error"]["code"]) == (503, -32603)
 
 
@@ -151,7 +151,7 @@ def test_own_documents_come_first_and_see_their_request(gateway: Callable[..., A
         "transformations": {"response": {"set": {"x-of": 'request.path + " " + request.headers["x-who"]'}}},
     }  # fmt: skip
     running = gateway(config({"a": stand_in.target(server)}, f"  policies: {json.dumps(policies)}\n"))
-    answer = httpx.get(f"{running.url}{PLACES[1]}", headers={"x-who": "ada"})
+    answer = httpx.get(f"{running.url}{PLACES[1]}", headers={"x-who": "ada"}, timeout=60)
     assert answer.json()["resource"] == "https://gw.test/mcp"
     assert answer.headers["x-of"] == f"{PLACES[1]} ada"
     assert server.seen == []
@@ -161,7 +161,7 @@ def test_any_origin_is_served_unless_that_is_forbidden(gateway: Callable[..., An
     for more, wanted in (("", (200, 200, 200, 200)), ("  dnsRebindingProtection: true\n", (403, 403, 403, 200))):
         running = gateway(config({"a": SAMPLE}, more))
         found = tuple(
-            httpx.post(f"{running.url}/mcp", json=OPEN, headers={**ACCEPT, **fields}, timeout=20).status_code
+            httpx.post(f"{running.url}/mcp", json=OPEN, headers={**ACCEPT, **fields}, timeout=60).status_code
             for fields in (
                 {"origin": "https://evil.example"}, {"origin": "null"}, {"host": "evil.example:1"},
                 {"origin": "http://localhost:1234"},

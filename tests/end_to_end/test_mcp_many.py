@@ -117,7 +117,7 @@ def started(gateway: Callable[..., Any], sample: Any) -> Callable[[str], Any]:
     return start
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", ["one", "several"])
 def test_sixty_sessions_at_once(kind: str, started: Callable[[str], Any]) -> None:
     check(started(kind), 60, "" if kind == "one" else "t_")

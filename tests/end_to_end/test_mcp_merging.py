@@ -221,7 +221,7 @@ def test_capabilities_of_clients(gateway: Callable[..., Any], stand_in: StandIn,
     tasks = {"io.modelcontextprotocol/tasks": {}}
     able = {**asking_, **others, "extensions": {**others["extensions"], **tasks}}
     body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {**INITIALIZE, "capabilities": able}}
-    assert httpx.post(f"{running.url}/mcp", json=body, headers=ACCEPT, timeout=20).status_code == 200
+    assert httpx.post(f"{running.url}/mcp", json=body, headers=ACCEPT, timeout=60).status_code == 200
     told = server.asked("initialize")[-1].message["params"]["capabilities"]
     assert told == (others if kind == "stateless" else able)
 

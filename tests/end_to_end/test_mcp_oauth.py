@@ -111,7 +111,7 @@ def protected(gateway: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def call(running: Any, **headers: str) -> httpx.Response:
-    return httpx.post(f"{running.url}/mcp", json=INITIALIZE, headers={**ACCEPT, **headers}, timeout=10)
+    return httpx.post(f"{running.url}/mcp", json=INITIALIZE, headers={**ACCEPT, **headers}, timeout=60)
 
 
 def test_without_a_good_token_the_way_is_told(protected: Callable[..., Any]) -> None:
@@ -127,9 +127,8 @@ def test_without_a_good_token_the_way_is_told(protected: Callable[..., Any]) -> 
         )
     for audience in ("api", ["x", "api://second"]):
         assert call(running, authorization=f"Bearer {token(aud=audience)}").status_code == 200
-    text = running.log()
-    assert "reason=JwtAuth" in text
-    assert "jwt.sub=ada" in text
+    running.wait_log("reason=JwtAuth")
+    running.wait_log("jwt.sub=ada")
 
 
 def test_modes_and_rules_behind_them(protected: Callable[..., Any]) -> None:
@@ -145,7 +144,7 @@ def test_the_protected_resource_document(protected: Callable[..., Any]) -> None:
         running = protected(provider=provider)
         for suffix in SUFFIXES:
             url = f"{running.url}/.well-known/oauth-protected-resource{suffix}"
-            answer = httpx.get(url)
+            answer = httpx.get(url, timeout=60)
             assert answer.status_code == 200
             assert answer.headers["access-control-allow-origin"] == "*"
             assert list(answer.json().items()) == [
@@ -156,11 +155,11 @@ def test_the_protected_resource_document(protected: Callable[..., Any]) -> None:
                 ("bearer_methods_supported", ["header"]),
                 ("scopes_supported", ["read", "write"]),
             ]
-        shown = httpx.get(url, headers={"x-forwarded-proto": "https", "host": "public.test"}).json()
+        shown = httpx.get(url, headers={"x-forwarded-proto": "https", "host": "public.test"}, timeout=60).json()
         assert shown["authorization_servers"] == (servers or ["https://public.test/mcp"])
-    assert httpx.get(f"{running.url}/.well-known/oauth-protected-resourcex").status_code == 401
-    assert httpx.get(f"{running.url}/.well-known/other").status_code == 401
-    assert httpx.get(f"{running.url}/mcp/.well-known/oauth-protected-resource").status_code == 401
+    assert httpx.get(f"{running.url}/.well-known/oauth-protected-resourcex", timeout=60).status_code == 401
+    assert httpx.get(f"{running.url}/.well-known/other", timeout=60).status_code == 401
+    assert httpx.get(f"{running.url}/mcp/.well-known/oauth-protected-resource", timeout=60).status_code == 401
 
 
 def test_server_metadata_and_registration_through_the_gateway(protected: Callable[..., Any], idp: Idp) -> None:
@@ -168,7 +167,7 @@ def test_server_metadata_and_registration_through_the_gateway(protected: Callabl
     running = protected(issuer, "provider: {okta: {}}")
     for suffix in SUFFIXES:
         url = f"{running.url}/.well-known/oauth-authorization-server{suffix}"
-        answer = httpx.get(url)
+        answer = httpx.get(url, timeout=60)
         assert answer.headers["access-control-allow-origin"] == "*"
         assert answer.json() == {
             **idp.document(),
@@ -178,13 +177,13 @@ def test_server_metadata_and_registration_through_the_gateway(protected: Callabl
         }
     assert idp.asked in (["/oauth2/default/.well-known/openid-configuration"] * n for n in (1, 2)), "kept for a while"
     wanted = {"client_name": "c", "redirect_uris": ["http://127.0.0.1/cb"], "token_endpoint_auth_method": "none"}
-    answer = httpx.post(f"{url}/client-registration", json=wanted, headers={"authorization": "Bearer CANARY", "cookie": "CANARY=1"})
+    answer = httpx.post(f"{url}/client-registration", json=wanted, headers={"authorization": "Bearer CANARY", "cookie": "CANARY=1"}, timeout=60)
     assert (answer.status_code, answer.json()) == (201, {"client_id": "made-by-the-idp"})
     assert answer.headers["access-control-allow-origin"] == "*"
     [(path, fields, body)] = idp.registered
     assert (path, json.loads(body), fields["content-type"]) == ("/oauth2/v1/clients", wanted, "application/json")
     assert "CANARY" not in str(fields)
-    assert httpx.post(f"{url}/client-registration", content=b"x" * 70_000).status_code == 413
+    assert httpx.post(f"{url}/client-registration", content=b"x" * 70_000, timeout=60).status_code == 413
     assert len(idp.registered) == 1
 
 
@@ -192,7 +191,7 @@ def test_one_client_for_everybody(protected: Callable[..., Any], idp: Idp) -> No
     running = protected(f"{idp.origin}/realms/r", "provider: {keycloak: {}}\n      clientId: ours")
     url = f"{running.url}/.well-known/oauth-authorization-server/mcp/client-registration"
     for body, uris in ((b'{"redirect_uris":["http://x/y"],"client_id":"mine"}', ["http://x/y"]), (b"", []), (b"[", []), (b"[1]", [])):
-        answer = httpx.post(url, content=body)
+        answer = httpx.post(url, content=body, timeout=60)
         assert (answer.status_code, answer.json()) == (201, {
             "client_id": "ours", "client_id_issued_at": 0, "token_endpoint_auth_method": "none",
             "grant_types": ["authorization_code"], "response_types": ["code"], "redirect_uris": uris,
@@ -203,31 +202,31 @@ def test_one_client_for_everybody(protected: Callable[..., Any], idp: Idp) -> No
 def test_registration_outside_the_well_known_paths_takes_a_token(protected: Callable[..., Any], idp: Idp) -> None:
     running = protected(f"{idp.origin}/oauth2/default", "provider: {okta: {}}")
     url, wanted = f"{running.url}/mcp/client-registration", {"redirect_uris": ["http://127.0.0.1/cb"]}
-    assert httpx.post(url, json=wanted).status_code == 401
+    assert httpx.post(url, json=wanted, timeout=60).status_code == 401
     assert idp.registered == []
     given = {"authorization": f"Bearer {token(iss=f'{idp.origin}/oauth2/default')}"}
-    answer = httpx.post(url, json=wanted, headers=given)
+    answer = httpx.post(url, json=wanted, headers=given, timeout=60)
     assert (answer.status_code, answer.json()) == (201, {"client_id": "made-by-the-idp"})
     [(path, fields, body)] = idp.registered
     assert (path, json.loads(body), "authorization" in fields) == ("/oauth2/v1/clients", wanted, False)
-    assert httpx.post(url, content=b"x" * 70_000, headers=given).status_code == 413
+    assert httpx.post(url, content=b"x" * 70_000, headers=given, timeout=60).status_code == 413
 
 
 def test_token_requests_of_entra_go_through_the_gateway(protected: Callable[..., Any], idp: Idp) -> None:
     more = "provider: {entra: {}}\n      clientId: ours\n      clientSecret: CANARY-secret"
     running = protected(f"{idp.origin}/tenant/v2.0", more)
     url = f"{running.url}/.well-known/oauth-authorization-server/mcp"
-    found = httpx.get(url).json()
+    found = httpx.get(url, timeout=60).json()
     assert (found["authorization_endpoint"], found["token_endpoint"]) == (f"{url}/authorize", f"{url}/token")
-    answer = httpx.get(f"{url}/authorize?client_id=ours&resource=http%3A%2F%2Fx&scope=a+b&state=%26")
+    answer = httpx.get(f"{url}/authorize?client_id=ours&resource=http%3A%2F%2Fx&scope=a+b&state=%26", timeout=60)
     assert answer.status_code == 302
     assert answer.headers["location"] == f"{idp.origin}/tenant/oauth2/v2.0/authorize?client_id=ours&scope=a+b&state=%26"
-    assert (httpx.get(f"{url}/token").status_code, httpx.get(f"{url}/token").headers["allow"]) == (405, "POST")
+    assert (httpx.get(f"{url}/token", timeout=60).status_code, httpx.get(f"{url}/token", timeout=60).headers["allow"]) == (405, "POST")
     form = {"grant_type": "authorization_code", "client_id": "ours", "code": "c", "resource": "http://x"}
-    answer = httpx.post(f"{url}/token", data=form)
+    answer = httpx.post(f"{url}/token", data=form, timeout=60)
     assert (answer.status_code, answer.json()) == (201, {"client_id": "made-by-the-idp"})
     assert "access-control-allow-origin" not in answer.headers
-    httpx.post(f"{url}/token", data=form, headers={"authorization": "Basic b3duOm93bg=="})
+    httpx.post(f"{url}/token", data=form, headers={"authorization": "Basic b3duOm93bg=="}, timeout=60)
     first, second = idp.registered
     assert first[0] == "/tenant/oauth2/v2.0/token"
     assert parse_qs(first[2].decode()) == {
@@ -235,7 +234,7 @@ def test_token_requests_of_entra_go_through_the_gateway(protected: Callable[...,
     }  # fmt: skip
     assert b"client_secret" not in second[2]
     assert second[1]["authorization"] == "Basic b3duOm93bg=="
-    dump = httpx.get(f"http://127.0.0.1:{running.admin}/config_dump").text
+    dump = httpx.get(f"http://127.0.0.1:{running.admin}/config_dump", timeout=60).text
     assert "CANARY" not in running.log() + dump
 
 
@@ -243,20 +242,20 @@ def test_a_provider_that_is_away(protected: Callable[..., Any], idp: Idp) -> Non
     running = protected(f"{idp.origin}/application/o/x/", "provider: {authentik: {}}")
     url = f"{running.url}/.well-known/oauth-authorization-server/mcp"
     idp.broken = True
-    answer = httpx.get(url)
+    answer = httpx.get(url, timeout=60)
     assert (answer.status_code, answer.content) == (500, b"")
     idp.broken = False
-    deadline = time.monotonic() + 10
-    while httpx.get(url).status_code != 200:
+    deadline = time.monotonic() + 40
+    while httpx.get(url, timeout=60).status_code != 200:
         assert time.monotonic() < deadline
         time.sleep(0.2)
     time.sleep(1.1)
     for _ in range(16):
-        assert httpx.get(url).status_code == 200, "both workers have it"
+        assert httpx.get(url, timeout=60).status_code == 200, "both workers have it"
     idp.broken = True
-    assert httpx.get(url).json()["registration_endpoint"] == f"{url}/client-registration"
-    assert httpx.post(f"{url}/client-registration", json={}).status_code == 500, "it takes no registrations: set clientId"
-    assert "registrations go nowhere" in running.log()
+    assert httpx.get(url, timeout=60).json()["registration_endpoint"] == f"{url}/client-registration"
+    assert httpx.post(f"{url}/client-registration", json={}, timeout=60).status_code == 500, "it takes no registrations: set clientId"
+    running.wait_log("registrations go nowhere")
 
 
 def test_keys_are_found_by_the_kind_of_provider(protected: Callable[..., Any], idp: Idp) -> None:
@@ -266,7 +265,7 @@ def test_keys_are_found_by_the_kind_of_provider(protected: Callable[..., Any], i
     idp.document = lambda: {"keys": [public]}  # type: ignore[method-assign]
     issuer = f"{idp.origin}/realms/r"
     running = protected(issuer, "provider: {keycloak: {}}", jwks="")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 40
     while call(running, authorization=f"Bearer {token(iss=issuer)}").status_code != 200:
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -327,7 +326,7 @@ class Memory:
 
 def consent(location: str, back: str = "http://localhost:9/") -> dict[str, str]:
     """What a user does: follow, sign in, agree; the parameters of the redirect back, which begins with `back`."""
-    with httpx.Client(timeout=10) as browser:
+    with httpx.Client(timeout=60) as browser:
         answer = browser.get(location)
         for _ in range(20):
             if answer.status_code in (302, 303):
@@ -346,7 +345,7 @@ def consent(location: str, back: str = "http://localhost:9/") -> dict[str, str]:
 
 
 @pytest.mark.node
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 @pytest.mark.skipif(shutil.which("node") is None or not PROVIDER.exists(), reason="run `make node-peers`")
 def test_the_official_client_finds_its_way(gateway: Callable[..., Any]) -> None:
     import httpx2
@@ -381,7 +380,7 @@ def test_the_official_client_finds_its_way(gateway: Callable[..., Any]) -> None:
             )
             auth = OAuthClientProvider(resource, metadata, Memory(), redirect, back)
             async with (
-                httpx2.AsyncClient(auth=auth, timeout=20) as http,
+                httpx2.AsyncClient(auth=auth, timeout=60) as http,
                 streamable_http_client(resource, http_client=http) as (read, write, *_),
                 ClientSession(read, write) as session,
             ):

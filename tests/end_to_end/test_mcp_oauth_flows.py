@@ -31,7 +31,7 @@ KINDS = {
 pytestmark = [
     pytest.mark.warm,
     pytest.mark.node,
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(600),
     pytest.mark.skipif(shutil.which("node") is None or not PROVIDER.exists(), reason="run `make node-peers`"),
 ]
 
@@ -76,7 +76,7 @@ async def python_client(resource: str) -> tuple[list[str], dict[str, str], Memor
     )
     auth = OAuthClientProvider(resource, metadata, memory, redirect, back)
     async with (
-        httpx2.AsyncClient(auth=auth, timeout=20) as http,
+        httpx2.AsyncClient(auth=auth, timeout=60) as http,
         streamable_http_client(resource, http_client=http) as (read, write, *_),
         ClientSession(read, write) as session,
     ):
@@ -104,7 +104,7 @@ def test_both_official_clients_find_their_way(gateway: Callable[..., Any], kind:
     own = KINDS[kind] == OWN_CLIENT
     peer, _ = started(running, kind, own)
     try:
-        metadata = httpx.get(f"{running.url}/.well-known/oauth-authorization-server/mcp").json()
+        metadata = httpx.get(f"{running.url}/.well-known/oauth-authorization-server/mcp", timeout=60).json()
         assert metadata["issuer"] == resource
         assert metadata["authorization_response_iss_parameter_supported"] is True
         tools, answer, memory = asyncio.run(python_client(resource))
@@ -113,7 +113,7 @@ def test_both_official_clients_find_their_way(gateway: Callable[..., Any], kind:
         assert (memory.client.client_id == "ours") is own
         renewed = httpx.post(metadata["token_endpoint"], data={
             "grant_type": "refresh_token", "refresh_token": memory.tokens.refresh_token, "client_id": memory.client.client_id,
-        })  # fmt: skip
+        }, timeout=60)  # fmt: skip
         assert renewed.status_code == 200, renewed.text
         assert renewed.headers["access-control-allow-origin"] == "*"
         assert typescript_client(resource) == "Echo: from ts"
@@ -131,7 +131,7 @@ def test_codes_go_to_their_client_alone(gateway: Callable[..., Any]) -> None:
 
         def registered(uri: str) -> str:
             wanted = {"redirect_uris": [uri], "token_endpoint_auth_method": "none", "client_name": "x"}
-            answer = httpx.post(f"{base}/client-registration", json=wanted, timeout=10)
+            answer = httpx.post(f"{base}/client-registration", json=wanted, timeout=60)
             assert (answer.status_code, answer.json()["redirect_uris"]) == (201, [uri]), answer.text
             assert "registration_client_uri" not in answer.json()
             return str(answer.json()["client_id"])
@@ -139,7 +139,7 @@ def test_codes_go_to_their_client_alone(gateway: Callable[..., Any]) -> None:
         def asked(client_id: str, uri: str, **more: str) -> httpx.Response:
             fields = {"response_type": "code", "client_id": client_id, "redirect_uri": uri, "state": "mine", "scope": "mcp",
                       "code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", "code_challenge_method": "S256", **more}  # fmt: skip
-            return httpx.get(f"{base}/authorize?{urlencode(fields)}")
+            return httpx.get(f"{base}/authorize?{urlencode(fields)}", timeout=60)
 
         honest, evil = registered(BACK), registered("https://evil.test/cb")
         # Another client's place, one it never named, or parameters that say something else: no redirect at all.
@@ -156,15 +156,15 @@ def test_codes_go_to_their_client_alone(gateway: Callable[..., Any]) -> None:
         [place], [stolen] = good["redirect_uri"], bad["state"]
         for state, iss, status in ((stolen, provider, 400), ("x", provider, 400), (good["state"][0], "https://other.test", 400),
                                    (good["state"][0], "", 400), (good["state"][0], provider, 302)):  # fmt: skip
-            answer = httpx.get(place, params={"code": "c", "state": state, "iss": iss})
+            answer = httpx.get(place, params={"code": "c", "state": state, "iss": iss}, timeout=60)
             assert answer.status_code == status, (state, iss, answer.text)
         assert answer.headers["location"] == f"{BACK}?{urlencode({'code': 'c', 'state': 'mine', 'iss': running.url + '/mcp'})}"
         # Who is not registered here is the provider's to judge.
         answer = asked("stranger", "https://evil.test/cb")
         assert answer.status_code == 302
-        assert httpx.get(answer.headers["location"]).status_code == 400
+        assert httpx.get(answer.headers["location"], timeout=60).status_code == 400
         for uris in (["javascript:alert(1)"], ["https://a.test/#x"], ["/relative"], [], "https://a.test", ["https://a.test/\r\nx: y"]):
-            answer = httpx.post(f"{base}/client-registration", json={"redirect_uris": uris})
+            answer = httpx.post(f"{base}/client-registration", json={"redirect_uris": uris}, timeout=60)
             assert (answer.status_code, answer.json()["error"]) == (400, "invalid_redirect_uri"), uris
     finally:
         peer.terminate()

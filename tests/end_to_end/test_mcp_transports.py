@@ -36,7 +36,7 @@ def stand_in() -> Iterator[StandIn]:
 
 def post(running: Any, message: dict[str, Any], path: str = "/mcp", **fields: str) -> httpx.Response:
     named = {name.replace("_", "-"): value for name, value in fields.items()}
-    return httpx.post(f"{running.url}{path}", json={"jsonrpc": "2.0", **message}, headers={**ACCEPT, **named}, timeout=20)
+    return httpx.post(f"{running.url}{path}", json={"jsonrpc": "2.0", **message}, headers={**ACCEPT, **named}, timeout=60)
 
 
 def opening(**more: Any) -> dict[str, Any]:
@@ -118,8 +118,8 @@ def test_nothing_but_initialize_comes_without_a_session(
     ):
         answer = post(running, message)
         assert (answer.status_code, "mcp-session-id" in answer.headers) == (400, False), (message, answer.text)
-    assert httpx.get(f"{running.url}/mcp", headers={"accept": "text/event-stream"}).status_code == 400
-    assert httpx.delete(f"{running.url}/mcp").status_code == 400
+    assert httpx.get(f"{running.url}/mcp", headers={"accept": "text/event-stream"}, timeout=60).status_code == 400
+    assert httpx.delete(f"{running.url}/mcp", timeout=60).status_code == 400
     assert server.seen == []
 
 
@@ -219,17 +219,27 @@ def test_a_process_that_ends_ends_what_waits_for_it(gateway: Callable[..., Any],
         ended.set()
 
     threading.Thread(target=listen, daemon=True).start()
-    assert listening.wait(20)
+    assert listening.wait(40)
     found: list[dict[str, Any]] = []
     slow = {"id": 5, "method": "tools/call", "params": {"name": f"{prefix}slow", "arguments": {"seconds": 30}, "_meta": {"progressToken": 1}}}
-    calling = threading.Thread(target=lambda: found.append(messages(raw.post(slow))[-1]))
+    begun = threading.Event()
+
+    def call() -> None:
+        with raw.http.stream("POST", "/mcp", json={"jsonrpc": "2.0", **slow}) as answer:
+            for line in answer.iter_lines():
+                if line.startswith("data: {"):
+                    found.append(json.loads(line[6:]))
+                    begun.set()
+
+    calling = threading.Thread(target=call)
     calling.start()
+    assert begun.wait(40)
     wait_for(lambda: len(children(running, "mcp_server")) == (2 if kind == "several" else 1))
     for pid in children(running, "mcp_server"):
         os.kill(pid, signal.SIGKILL)
-    calling.join(20)
-    assert (found[0]["id"], found[0]["error"]["code"]) == (5, -32603)
-    assert ended.wait(20), "the event stream ends with what it was of"
+    calling.join(60)
+    assert (found[-1]["id"], found[-1]["error"]["code"]) == (5, -32603)
+    assert ended.wait(40), "the event stream ends with what it was of"
     if kind == "one":
         assert raw.http.get("/mcp", headers={"accept": "text/event-stream"}).status_code == 404
 

@@ -40,7 +40,7 @@ def started(gateway: Callable[..., Any], stand_in: StandIn, kind: str, server: S
 
 
 def post(running: Any, message: dict[str, Any], fields: dict[str, str]) -> httpx.Response:
-    return httpx.post(f"{running.url}/mcp", json={"jsonrpc": "2.0", **message}, headers={**ACCEPT, **fields}, timeout=20)
+    return httpx.post(f"{running.url}/mcp", json={"jsonrpc": "2.0", **message}, headers={**ACCEPT, **fields}, timeout=60)
 
 
 def refused(answer: httpx.Response, status: int, code: int, raw_id: Any = 7) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def test_methods_that_there_are_not(gateway: Callable[..., Any], stand_in: Stand
     assert post(running, asked, {}).status_code == 400, "the revision is in the body alone"
     refused(post(running, {"id": 7, "method": "tools/call", "params": {"_meta": META}},
                  {"mcp-protocol-version": NEW, "mcp-method": "tools/call"}), 400, -32602)  # fmt: skip
-    wrong = httpx.post(f"{running.url}/mcp", json={"jsonrpc": "2.1", "id": 7, "method": "ping"}, headers=ACCEPT)
+    wrong = httpx.post(f"{running.url}/mcp", json={"jsonrpc": "2.1", "id": 7, "method": "ping"}, headers=ACCEPT, timeout=60)
     assert wrong.status_code == 400
 
 
@@ -140,7 +140,7 @@ def test_a_request_reaches_one_server_unchanged(
         f'"{SPACE}protocolVersion":"{NEW}", "{SPACE}clientCapabilities":{{}}, "{SPACE}clientInfo": 7, "own/key": []}}}}}}'
     )
     fields = {**ACCEPT, "mcp-protocol-version": NEW, "mcp-method": "tools/list", "mcp-param-x": "kept", "x-mine": "1"}
-    answer = httpx.post(f"{running.url}/mcp", content=text.encode(), headers=fields, timeout=20)
+    answer = httpx.post(f"{running.url}/mcp", content=text.encode(), headers=fields, timeout=60)
     assert messages(answer)[-1]["id"] == "ü"
     [asked] = server.asked("tools/list")
     assert asked.text == text

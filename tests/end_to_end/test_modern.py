@@ -176,7 +176,7 @@ def test_requests_are_checked_before_any_target_sees_them(
 
 def test_one_target_says_itself_what_it_can(gateway: Callable[..., Any], server: Started) -> None:
     port = server("--only", "new")
-    direct = httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=ACCEPT)
+    direct = httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=ACCEPT, timeout=60)
     client = Modern(gateway(config(one=remote(port))))
     body, fields = client.message("server/discover")
     wanted = messages(direct.post("/mcp", json=body, headers=fields))[0]["result"]
@@ -336,7 +336,7 @@ def test_a_backend_without_sessions_serves_official_clients(
     assert {"one_test_simple_text", "two_echo"} <= set(tools)
     assert first.startswith("This is a simple text")
     assert second == "Echo: hi"
-    http = httpx.Client(base_url=running.url, headers=ACCEPT)
+    http = httpx.Client(base_url=running.url, headers=ACCEPT, timeout=60)
     params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     answer = http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
     assert answer.status_code == 200

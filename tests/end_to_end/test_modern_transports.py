@@ -114,11 +114,11 @@ def test_a_client_over_sse_uses_a_server_without_sessions(
 
 def test_without_sessions_there_is_no_stream_of_one(gateway: Callable[..., Any]) -> None:
     running = gateway(config({"one": SAMPLE}, "  statefulMode: stateless\n"))
-    answer = httpx.get(f"{running.url}/sse", headers={"accept": "text/event-stream"}, timeout=20)
+    answer = httpx.get(f"{running.url}/sse", headers={"accept": "text/event-stream"}, timeout=60)
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
-    answer = httpx.post(f"{running.url}/sse", json=ping, headers=headers, timeout=20)
+    answer = httpx.post(f"{running.url}/sse", json=ping, headers=headers, timeout=60)
     assert (messages(answer)[-1]["result"], "mcp-session-id" in answer.headers) == ({}, False)
 
 
@@ -126,9 +126,9 @@ def test_sessions_over_sse_are_for_this_machine_where_that_is_asked(gateway: Cal
     running = gateway(config({"one": SAMPLE}, "  dnsRebindingProtection: true\n"))
     for fields in ({"host": "rebound.example"}, {"host": "localhost", "origin": "http://rebound.example"}):
         for method in ("GET", "POST"):
-            answer = httpx.request(method, f"{running.url}/sse?sessionId=x", headers=fields, timeout=20)
+            answer = httpx.request(method, f"{running.url}/sse?sessionId=x", headers=fields, timeout=60)
             assert (answer.status_code, answer.text) == (403, "mcp: host or origin is not local")
-    with httpx.stream("GET", f"{running.url}/sse", headers={"host": "localhost"}, timeout=20) as answer:
+    with httpx.stream("GET", f"{running.url}/sse", headers={"host": "localhost"}, timeout=60) as answer:
         assert answer.status_code == 200
         assert next(answer.iter_lines()) == "event: endpoint"
 

@@ -24,7 +24,7 @@ SERVERS = {"everything": "everything", "files": "filesystem", "memory": "memory"
 pytestmark = [
     pytest.mark.warm,
     pytest.mark.node,
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(600),
     pytest.mark.skipif(
         shutil.which("node") is None
         or not INSPECTOR.exists()

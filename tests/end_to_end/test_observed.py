@@ -13,7 +13,7 @@ from tests.end_to_end.asking import BASE, ask, indented
 
 def lines(running: Any, count: int) -> list[dict[str, Any]]:
     """The request lines of a JSON log, once there are so many."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 40
     while True:
         found = [json.loads(line) for line in running.log().splitlines() if '"scope":"request"' in line]
         if len(found) >= count:

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
-import httpx
 import pytest
 from mcp.shared.exceptions import MCPError
+from tests.end_to_end.asking import leaving
 from tests.end_to_end.test_federation import SAMPLE, Raw, client, config
+from tests.end_to_end.tracing import wait_for
 
 pytestmark = pytest.mark.warm
 
@@ -233,14 +234,9 @@ def test_a_client_that_leaves_ends_its_call(api: Callable[..., Any]) -> None:
     running = api()
     raw = Raw(running)
     body = {"id": 9, "method": "tools/call", "params": {"name": "answer", "arguments": {"path": {"kind": "slow"}}}}
-
-    async def leave() -> None:
-        async with httpx.AsyncClient(headers=raw.http.headers, timeout=1) as http:
-            with pytest.raises(httpx.ReadTimeout):
-                await http.post(f"{running.url}/mcp", json={"jsonrpc": "2.0", **body})
-
-    asyncio.run(leave())
-    assert Service.gone.wait(20)
+    with leaving(raw, {"jsonrpc": "2.0", **body}):
+        wait_for(lambda: any(one["target"].endswith("/slow") for one in Service.seen))
+    assert Service.gone.wait(40)
 
 
 def test_beside_other_targets_names_are_prefixed_and_a_document_out_of_reach_is_passed_over(

@@ -142,7 +142,7 @@ def undisturbed(scene: Scene) -> Iterator[None]:
     """No request of the load fails while the operator works, and some are answered."""
     before = scene.load.good
     yield
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 40
     while scene.load.good == before and time.monotonic() < deadline:
         time.sleep(0.01)
     assert scene.load.bad == []

@@ -49,7 +49,7 @@ def inspect(url: str, *arguments: str) -> dict[str, object]:
     return found
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_the_inspector_lists_and_calls_the_sample_server(gateway) -> None:
     running = gateway(config(sys.executable, "-m", "headgate.sample.mcp_server"), workers=2)
     tools = inspect(f"{running.url}/mcp", "--method", "tools/list")["tools"]
@@ -60,7 +60,7 @@ def test_the_inspector_lists_and_calls_the_sample_server(gateway) -> None:
     assert result["content"][0]["text"] == "Echo: hello"  # type: ignore[index]
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_the_inspector_uses_the_everything_server_through_the_gateway(gateway) -> None:
     running = gateway(config("node", str(EVERYTHING)), workers=2)
     tools = inspect(f"{running.url}/mcp", "--method", "tools/list")["tools"]

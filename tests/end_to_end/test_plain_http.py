@@ -51,7 +51,7 @@ def running(gateway, sample):
 
 
 def curl(*arguments: str) -> tuple[int, dict[str, str], str]:
-    done = subprocess.run(["curl", "-s", "-i", "--max-time", "10", *arguments], capture_output=True, check=True)
+    done = subprocess.run(["curl", "-s", "-i", "--max-time", "60", *arguments], capture_output=True, check=True)
     head, _, body = done.stdout.decode().partition("\r\n\r\n")
     while head.startswith("HTTP/1.1 1"):
         head, _, body = body.partition("\r\n\r\n")
@@ -122,4 +122,4 @@ def test_every_request_leaves_a_line_and_counts(running) -> None:
     curl(f"{running.url}/direct?key=value")
     running.wait_log("http.path=/direct?key=value")
     assert "route=default/direct" in running.log()
-    assert running.metric('gw_requests_total{backend="unknown",protocol="http",method="GET",status="201"') == 1
+    running.wait_metric('gw_requests_total{backend="unknown",protocol="http",method="GET",status="201"', 1)

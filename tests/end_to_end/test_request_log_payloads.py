@@ -59,7 +59,7 @@ def chat(running: Gateway, model: str, text: str, path: str = "/v1/chat/completi
     mark = f"{time.monotonic_ns():032x}"
     message = {"model": model, "messages": [{"role": "user", "content": text}], **more}
     status, _ = call(running, path, message, traceparent=f"00-{mark}-00f067aa0ba902b7-01")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 40
     while not (found := ask(running, "search", filters={"traceId": mark})["logs"]):
         assert time.monotonic() < deadline
         time.sleep(0.02)

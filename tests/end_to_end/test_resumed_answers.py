@@ -39,14 +39,14 @@ def events(answer: httpx.Response) -> Iterator[dict[str, str]]:
 def rest(raw: Raw, event_id: str) -> list[dict[str, Any]]:
     """What a client gets that comes back, on a connection of its own: at any worker."""
     fields = {**raw.http.headers, "accept": "text/event-stream", "last-event-id": event_id}
-    with httpx.stream("GET", f"{str(raw.http.base_url).rstrip('/')}/mcp", headers=fields, timeout=20) as answer:
+    with httpx.stream("GET", f"{str(raw.http.base_url).rstrip('/')}/mcp", headers=fields, timeout=60) as answer:
         assert answer.status_code == 200
         return [json.loads(event["data"]) for event in events(answer)]
 
 
 def call(raw: Raw, name: str, number: int, **params: Any) -> Any:
     message = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name, **params}}
-    return httpx.stream("POST", f"{str(raw.http.base_url).rstrip('/')}/mcp", json=message, headers=raw.http.headers, timeout=20)
+    return httpx.stream("POST", f"{str(raw.http.base_url).rstrip('/')}/mcp", json=message, headers=raw.http.headers, timeout=60)
 
 
 @pytest.mark.parametrize("targets", [{"a": SAMPLE}, {"a": SAMPLE, "b": SAMPLE}], ids=["process", "several"])
@@ -98,7 +98,7 @@ def test_ids_of_nobody_bring_the_stream_of_the_session(gateway: Callable[..., An
     raw = begun(gateway(config({"a": SAMPLE, "b": SAMPLE}), 2))
     for event_id in ("0w00000000-1", "1w00000000-1", "ffffw00000000-1", "x", "0w-1"):
         fields = {**raw.http.headers, "accept": "text/event-stream", "last-event-id": event_id}
-        with httpx.stream("GET", f"{str(raw.http.base_url).rstrip('/')}/mcp", headers=fields, timeout=20) as answer:
+        with httpx.stream("GET", f"{str(raw.http.base_url).rstrip('/')}/mcp", headers=fields, timeout=60) as answer:
             assert answer.status_code == 200, event_id
 
 
@@ -111,9 +111,9 @@ def test_somebody_else_s_answer_is_not_given(gateway: Callable[..., Any]) -> Non
     bob = begun(running, authorization="Bearer bob")
     for session in (ada.session, bob.session):
         fields = {**ACCEPT, "mcp-protocol-version": REVISION, "authorization": "Bearer bob", "mcp-session-id": session, "last-event-id": event_id}
-        with httpx.stream("GET", f"{running.url}/mcp", headers=fields, timeout=20) as answer:
+        with httpx.stream("GET", f"{running.url}/mcp", headers=fields, timeout=60) as answer:
             assert answer.status_code == (404 if session == ada.session else 200)
             if answer.status_code == 200:
                 # His own stream, which says nothing of her call.
                 body = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": INITIALIZE}
-                assert "31" not in httpx.post(f"{running.url}/mcp", json=body, headers={**fields, "last-event-id": ""}).text
+                assert "31" not in httpx.post(f"{running.url}/mcp", json=body, headers={**fields, "last-event-id": ""}, timeout=60).text

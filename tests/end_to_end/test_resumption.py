@@ -23,7 +23,7 @@ class Events:
         fields = {"accept": "text/event-stream", "mcp-session-id": raw.session}
         if after is not None:
             fields["last-event-id"] = after
-        self._stream = httpx.stream("GET", f"{str(raw.http.base_url).rstrip('/')}/mcp", headers=fields, timeout=20)
+        self._stream = httpx.stream("GET", f"{str(raw.http.base_url).rstrip('/')}/mcp", headers=fields, timeout=60)
         self.answer = self._stream.__enter__()
         assert self.answer.status_code == 200
         self._lines = self.answer.iter_lines()
@@ -161,7 +161,7 @@ def test_the_gateway_takes_up_streams_of_its_targets_again(
     assert [message["method"] for _, message in seen] == [
         "notifications/tools/list_changed", "notifications/prompts/list_changed"
     ]  # fmt: skip
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 40
     while asked[-1] != "n-2":
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -59,7 +59,7 @@ def test_a_failed_attempt_is_repeated_with_its_body(gateway, upstream, send_raw)
     assert answer.endswith(b"yes")
     assert [request.endswith(b"\r\n\r\nhello") for request in script.seen] == [True] * 3
     assert b"x-retry-attempt: 2" in script.seen[2]
-    assert running.metric("gw_retries_total") == 2
+    running.wait_metric("gw_retries_total", 2)
     running.wait_log("retry.attempt=2")
 
 

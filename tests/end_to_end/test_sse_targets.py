@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 from mcp.types import CreateMessageResult, TextContent
+from tests.end_to_end.running import free_port
 from tests.end_to_end.test_federation import SAMPLE, Raw, client, config, messages
 
 pytestmark = pytest.mark.warm
@@ -39,7 +40,7 @@ def peer() -> Iterator[Callable[..., tuple[subprocess.Popen[str], int]]]:
     yield start
     for process in running:
         process.kill()
-        process.wait(10)
+        process.wait(40)
 
 
 def sse(port: int, policies: str = "") -> str:
@@ -97,11 +98,12 @@ def test_beside_other_targets_and_with_several_workers(gateway: Callable[..., An
 def test_a_server_that_ends_is_connected_to_again_and_calls_under_way_fail_clearly(
     gateway: Callable[..., Any], peer: Callable[..., Any]
 ) -> None:
-    process, port = peer("sse", "old")
+    port = free_port()
+    process, _ = peer("sse", "old", port)
     raw = Raw(gateway(config({"old": sse(port)})))
     assert raw.text("echo", text="a") == "old: a"
     assert raw.text("exit") == "error MCP server old ended before it answered"
-    process.wait(20)
+    process.wait(40)
     failed = raw.post({"id": 90, "method": "tools/call", "params": {"name": "echo", "arguments": {"text": "b"}}})
     assert failed.status_code == 500
     peer("sse", "old", port)
@@ -130,7 +132,7 @@ def test_a_session_outlasts_its_worker_and_the_gateway(
         running = gateway(text, 2, environment)
     for raw in raws:
         raw.http.close()
-        raw.http = httpx.Client(base_url=running.url, headers=raw.http.headers, timeout=20, transport=httpx.HTTPTransport(retries=20))
+        raw.http = httpx.Client(base_url=running.url, headers=raw.http.headers, timeout=60, transport=httpx.HTTPTransport(retries=20))
         for _ in range(2):
             # The server opens a session in place of the one that ended, unseen.
             assert raw.text("old_echo", text="b") == "old: b"
@@ -149,8 +151,9 @@ def test_a_client_that_leaves_cancels_its_call_and_the_end_of_a_session_closes_t
     head = f"POST /mcp HTTP/1.1\r\nhost: x\r\nmcp-session-id: {raw.session}\r\naccept: application/json, text/event-stream\r\n"
     with socket.create_connection(("127.0.0.1", running.port)) as sock:
         sock.sendall(f"{head}content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode())
-        time.sleep(0.5)
-    deadline = time.monotonic() + 20
+        while '{"began": "slow"}' not in raw.text("seen"):
+            time.sleep(0.02)
+    deadline = time.monotonic() + 40
     while '{"cancelled": "slow"}' not in raw.text("seen"):
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -187,7 +190,8 @@ HOSTILE = [
 def test_servers_that_do_not_open_are_told_of(
     gateway: Callable[..., Any], upstream: Callable[..., int], server: Callable[..., None], reason: str
 ) -> None:
-    running = gateway(config({"old": sse(upstream(server), "{http: {requestTimeout: 2s}}")}))
+    patience = "1s" if "in time" in reason else "60s"
+    running = gateway(config({"old": sse(upstream(server), f"{{http: {{requestTimeout: {patience}}}}}")}))
     opened = Raw(running).opened
     assert reason in opened.text
     assert opened.status_code == (401 if reason == "no" else 500)

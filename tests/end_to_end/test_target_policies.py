@@ -111,7 +111,7 @@ def test_policies_of_a_backend_hold_for_what_the_client_asks_of_it(gateway: Call
     )
     assert Raw(running).opened.status_code == 403
     raw = Raw.__new__(Raw)
-    raw.http = httpx.Client(base_url=running.url, headers={**ACCEPT, "x-team": "red"}, timeout=20)
+    raw.http = httpx.Client(base_url=running.url, headers={**ACCEPT, "x-team": "red"}, timeout=60)
     opened = raw.post({"id": 0, "method": "initialize", "params": INITIALIZE})
     assert (opened.status_code, opened.headers["x-seen"]) == (200, "yes")
 

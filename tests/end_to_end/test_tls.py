@@ -52,7 +52,7 @@ def https(running, folder: Path, host: str) -> str:
             "curl",
             "-s",
             "--max-time",
-            "5",
+            "60",
             "--cacert",
             str(folder / "ca.pem"),
             "--resolve",

@@ -48,7 +48,7 @@ class Server:
         form = self.forms[-1]
         told = form.get("subject_token") or form["assertion"]
         if told == "slow":
-            self.held.wait(10)
+            self.held.wait(60)
         found: Any = {"access_token": f"for-{told}", "token_type": "Bearer", "expires_in": 3600}
         if form.get("requested_token_type") == f"{KIND}id-jag":
             found = {"access_token": f"jag-{told}", "token_type": "N_A", "issued_token_type": f"{KIND}id-jag"}

@@ -256,7 +256,7 @@ def test_a_broken_expression_is_refused(plain, text: str) -> None:
 
 def test_a_kept_connection_is_traced_for_one_request(plain) -> None:
     watch = Watch(plain)
-    connection = http.client.HTTPConnection("127.0.0.1", plain.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", plain.port, timeout=60)
     for _ in range(2):
         connection.request("GET", "/x")
         connection.getresponse().read()

@@ -55,7 +55,7 @@ def test_a_backend_behind_tls_is_reached_by_its_name(
     proxy.places["inner.test:8443"] = tls_upstream(ca, "inner.test")
     policies = {"backendTLS": {"root": str(path)}, **tunnel(proxy.port, backendAuth={"key": KEY})}
     running = gateway(web({"host": "inner.test:8443", "policies": policies}))
-    with httpx.Client() as client:
+    with httpx.Client(timeout=60) as client:
         for _ in range(3):
             answer = client.get(f"{running.url}/0")
             assert (answer.status_code, answer.text) == (200, "secure inner.test:8443")
@@ -80,7 +80,7 @@ def test_plain_backends_with_and_without_a_proxy_share_no_connection(
         {"host": place, "policies": {"backendTunnel": {"proxy": {"backend": "/out"}}}},
         more=named,
     ))  # fmt: skip
-    with httpx.Client() as client:
+    with httpx.Client(timeout=60) as client:
         for _ in range(2):
             for number in range(3):
                 body = client.post(f"{running.url}/{number}", content=b"x" * 70_000).json()
@@ -103,8 +103,8 @@ def test_a_proxy_behind_tls(
         {"host": "inner.test:443", "policies": {**inner, **outer}},
         {"host": "inner.test:443", "policies": {**inner, **tunnel(proxy.port, backendTLS={"root": str(path), "hostname": "no.test"})}},
     ))  # fmt: skip
-    assert httpx.get(f"{running.url}/0").text == "secure inner.test"
-    assert httpx.get(f"{running.url}/1").status_code == 503
+    assert httpx.get(f"{running.url}/0", timeout=60).text == "secure inner.test"
+    assert httpx.get(f"{running.url}/1", timeout=60).status_code == 503
     proxy.stop()
 
 
@@ -123,12 +123,13 @@ def test_a_proxy_that_opens_no_tunnel(gateway: Callable[..., Any], proxy: Connec
     running = gateway(web({"host": "inner.test:80", "policies": tunnel(proxy.port)}))
     for answer, reason in REFUSALS:
         proxy.answer = answer
-        found = httpx.get(f"{running.url}/0")
+        found = httpx.get(f"{running.url}/0", timeout=60)
         assert found.status_code == 503, reason
-        assert reason in found.text or reason in running.log(), (reason, found.text)
+        if reason not in found.text:
+            running.wait_log(reason)
         assert "secret" not in found.text
     proxy.stop()
-    assert httpx.get(f"{running.url}/0").status_code == 503
+    assert httpx.get(f"{running.url}/0", timeout=60).status_code == 503
 
 
 @pytest.mark.parametrize("kind", ["plain", "several", "sse", "openapi"])
@@ -188,7 +189,7 @@ def test_a_service_is_the_proxy(
     proxy.places[place] = echo
     text = web({"host": place, "policies": through_service(backendAuth={"key": KEY})}, more=service(proxy.port))
     running = gateway(text)
-    assert httpx.post(f"{running.url}/0", content=b"x").json()["body"] == "x"
+    assert httpx.post(f"{running.url}/0", content=b"x", timeout=60).json()["body"] == "x"
     assert proxy.asked == [f"CONNECT {place} HTTP/1.1\r\nhost: {place}\r\nproxy-authorization: {KEY}\r\n\r\n"]
     _, dump = running.fetch(f"http://127.0.0.1:{running.admin}/config_dump")
     assert '"service":{"name":"n/proxy.test","port":3128}' in "".join(dump.split())
@@ -198,7 +199,7 @@ def test_a_service_is_the_proxy(
     cases = ({"root": str(path)}, {"root": str(path), "hostname": "no.test"}, {})
     backends = [{"host": "inner.test:8443", "policies": {**inner, **through_service(backendTLS=case)}} for case in cases]
     running = gateway(web(*backends, more=service(secure.port)))
-    assert [httpx.get(f"{running.url}/{number}").status_code for number in range(3)] == [200, 503, 503]
+    assert [httpx.get(f"{running.url}/{number}", timeout=60).status_code for number in range(3)] == [200, 503, 503]
     secure.stop()
 
 
@@ -210,17 +211,17 @@ def test_a_proxy_that_is_gone_is_passed_over(gateway: Callable[..., Any], proxy:
     backend = {"host": place, "policies": through_service()}
     running = gateway(web(backend, more=service(dead, proxy.port)), 2)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda number: httpx.post(f"{running.url}/0", content=str(number)).status_code, range(40)))
+        found = list(pool.map(lambda number: httpx.post(f"{running.url}/0", content=str(number), timeout=60).status_code, range(40)))
     assert found == [200] * 40
     assert proxy.asked
     _, dump = running.fetch(f"http://127.0.0.1:{running.admin}/config_dump")
     assert '"health":0' in "".join(dump.split()), "all workers know that one of them fails"
     # One that nobody can reach is told of; so is a service that has no place at all.
     running = gateway(web(backend, more=service(dead, free_port())))
-    answer = httpx.get(f"{running.url}/0")
+    answer = httpx.get(f"{running.url}/0", timeout=60)
     assert (answer.status_code, "upstream call failed" in answer.text) == (503, True)
     running = gateway(web(backend, more=service()))
-    assert httpx.get(f"{running.url}/0").status_code == 503
+    assert httpx.get(f"{running.url}/0", timeout=60).status_code == 503
     running.wait_log("the service of the proxy has no endpoint")
 
 
@@ -228,7 +229,7 @@ def test_a_proxy_s_refusal_is_final(gateway: Callable[..., Any], proxy: ConnectP
     other = ConnectProxy({})
     proxy.answer = other.answer = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n"
     running = gateway(web({"host": "inner.test:80", "policies": through_service()}, more=service(proxy.port, other.port)))
-    assert httpx.get(f"{running.url}/0").status_code == 503
+    assert httpx.get(f"{running.url}/0", timeout=60).status_code == 503
     assert len(proxy.asked) + len(other.asked) == 1
     running.wait_log("the proxy refused the tunnel with status 403")
     other.stop()
@@ -245,7 +246,7 @@ def test_all_kinds_of_backends_through_a_service(
         models = json.dumps([{**model, **through_service()}])
         running = gateway("gateways: {default: {port: {port}}}\nllm: {models: " + models + "}\n" + service(proxy.port))
         asked = {"model": "sample", "messages": [{"role": "user", "content": "hi"}]}
-        answer = httpx.post(f"{running.url}/v1/chat/completions", json=asked, timeout=20)
+        answer = httpx.post(f"{running.url}/v1/chat/completions", json=asked, timeout=60)
         assert answer.json()["choices"][0]["message"]["content"] == "You said: hi"
         assert len(proxy.asked) == 1
         return
@@ -277,7 +278,7 @@ def test_llm_providers(gateway: Callable[..., Any], proxy: ConnectProxy, sample:
     """
     running = gateway(text)
     asked = {"model": "sample", "messages": [{"role": "user", "content": "hi"}]}
-    answer = httpx.post(f"{running.url}/v1/chat/completions", json=asked, timeout=20)
+    answer = httpx.post(f"{running.url}/v1/chat/completions", json=asked, timeout=60)
     assert answer.status_code == 200, answer.text
     assert answer.json()["choices"][0]["message"]["content"] == "You said: hi"
     assert len(proxy.asked) == 1

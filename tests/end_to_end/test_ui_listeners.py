@@ -64,7 +64,7 @@ def ask(
     """One request to the listener of a host, with its credential."""
     headers = {"host": host, **{name.replace("_", "-"): value for name, value in fields.items()}}
     headers |= {"basic.test": {"authorization": ADA}, "keyed.test": {"cookie": "key=sesame"}}.get(host, {})
-    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
     connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
     for name, value in headers.items():
         connection.putheader(name, value)
@@ -140,7 +140,7 @@ def test_who_has_a_login_can_write_the_configuration(running: Gateway) -> None:
     status, _, body = ask(running, "/api/config", "keyed.test", "POST", document, **kind)
     assert (status, json.loads(body)["status"]) == (200, "success")
     assert running.path.read_text() != before
-    running.path.write_text(before)
+    running.put(before)
     assert ask(running, "/api/config", "keyed.test")[0] == 200
 
 
@@ -346,7 +346,7 @@ routes: [{name: r, policies: {directResponse: {status: 200, body: mine}}}]
 
 
 def wait_for(running: Gateway, status: int) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 40
     while raw(running, "/ui/none.js", "localhost") != status:
         assert time.monotonic() < deadline, running.log()
         time.sleep(0.02)
@@ -354,8 +354,8 @@ def wait_for(running: Gateway, status: int) -> None:
 
 def test_it_comes_and_goes_with_the_configuration(gateway: Callable[..., Gateway]) -> None:
     running = gateway(PLAIN, workers=1)
+    running.wait_log(f"url=http://127.0.0.1:{running.admin}/ui")
     assert "admin page" in running.log()
-    assert f"url=http://127.0.0.1:{running.admin}/ui" in running.log()
     assert ask(running, "/ui", "localhost")[2] == b"mine"
     running.write(PLAIN + "ui: {}\n")
     wait_for(running, 404)
@@ -370,7 +370,7 @@ def test_it_comes_and_goes_with_the_configuration(gateway: Callable[..., Gateway
 
 def test_the_log_says_where_it_is(gateway: Callable[..., Gateway]) -> None:
     running = gateway("gateways: {default: {port: {port}}}\nui: {}\n")
-    assert f"url=http://localhost:{running.port}/ui" in running.log()
+    running.wait_log(f"url=http://localhost:{running.port}/ui")
 
 
 def test_what_the_workers_use_is_for_this_user_only(gateway: Callable[..., Gateway]) -> None:
@@ -422,7 +422,7 @@ def test_behind_tls_the_page_s_own_requests_are_its_own(gateway: Callable[..., G
     running = gateway(
         f"gateways: {{default: {{port: {{port}}, tls: {{cert: {tmp_path}/a.pem, key: {tmp_path}/a.key}}}}}}\nui: {{}}\n"
     )
-    assert f"url=https://localhost:{running.port}/ui" in running.log()
+    running.wait_log(f"url=https://localhost:{running.port}/ui")
     place = f"https://admin.test:{running.port}"
 
     def curl(path: str, *more: str) -> str:

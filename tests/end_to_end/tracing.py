@@ -19,7 +19,7 @@ class Watch:
     """Waits for a request. `wait()` gives its events; `comments` are the frames without data."""
 
     def __init__(self, running, expression: str | None = None, method: str = "POST") -> None:
-        self.connection = http.client.HTTPConnection("127.0.0.1", running.admin, timeout=60)
+        self.connection = http.client.HTTPConnection("127.0.0.1", running.admin, timeout=100)
         query = "" if expression is None else f"?expression={quote(expression)}"
         self.connection.request(method, f"/debug/trace{query}")
         self.sock = self.connection.sock
@@ -50,7 +50,7 @@ class Watch:
 
     def wait(self) -> list[dict[str, Any]]:
         """The events, once the stream has ended."""
-        self._thread.join(60)
+        self._thread.join(100)
         assert not self._thread.is_alive(), f"the trace does not end: {rows(self.events)}"
         return self.events
 

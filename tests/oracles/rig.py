@@ -31,7 +31,7 @@ Fields = list[tuple[str, str]]
 Script = Callable[["Upstream"], Awaitable[None]]
 
 MS = 1_000_000
-PATIENCE = 5.0
+PATIENCE = 60.0
 GET = b"GET / HTTP/1.1\r\nhost: a.test\r\n\r\n"
 
 

@@ -47,6 +47,7 @@ async def sample(ctx: Context[Any]) -> str:
 
 @server.tool()
 async def slow() -> str:
+    SEEN.append({"began": "slow"})
     try:
         await asyncio.sleep(60)
     except asyncio.CancelledError:

@@ -313,6 +313,8 @@ cdef class ExchangeState(Sink):
         if ctx.waiting is not None:
             ctx.waiting.cancel()
         ctx.exchange = None
+        # Before the last byte leaves: who has the whole answer finds it in the metrics.
+        self.worker.meters.count(ctx, self.bind)
         if clean:
             client.flush()
         record_request(self.worker, ctx, self.bind)

@@ -1,4 +1,4 @@
-# What is kept of a request when it is over: its access-log line, counters and histograms.
+# What is kept of a request when it is over: its access-log line and its record; exchange.pyx has counted it before.
 
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.worker cimport Worker

@@ -1,4 +1,4 @@
-"""Bookkeeping at the end of requests and the start of connections."""
+"""Lines and records at the end of requests, counts of refusals and of connections."""
 
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.timers cimport wall_ns
@@ -13,7 +13,6 @@ logger = logging.getLogger("headgate.downstream")
 
 
 cdef int record_request(Worker worker, RequestContext ctx, BindPlan bind) except -1:
-    worker.meters.count(ctx, bind)
     if bind.access_log is not None and worker.log_fd >= 0 and worker.access_log_on:
         (<AccessLogFormat>bind.access_log).write_line(worker.log, ctx, wall_ns())
         worker.log_written()

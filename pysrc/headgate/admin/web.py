@@ -28,6 +28,8 @@ MAX_HEAD = 64 * 1024
 MAX_BODY = 1024 * 1024
 # A client that takes nothing for this long does not get the rest of its answer.
 WRITE_SECONDS = 60.0
+# A process that was kept from running finds a time over before it has looked into its sockets: so long it looks then.
+LOOK_SECONDS = 0.1
 # Between two tries to find out whether a client that has closed its side still reads.
 PROBE_SECONDS = 0.02
 NOT_MODIFIED = 304
@@ -172,13 +174,13 @@ class WebServer:
         self, connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seconds: float
     ) -> bool:
         """One request and its answer; False when the connection is to be closed."""
-        async with asyncio.timeout(seconds):
+        async with _within(seconds):
             head = await _read_head(connection, reader)
         if head is None:
             return False
         if connection.they_are_waiting_for_100_continue:
             writer.write(connection.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
-        async with asyncio.timeout(BODY_SECONDS):
+        async with _within(BODY_SECONDS):
             request = _request(head, await _read_body(connection, reader))
         answer = await self._answer(request)
         if isinstance(answer, Stream):
@@ -310,6 +312,18 @@ async def _gone(
 def _open(connection: h11.Connection, writer: asyncio.StreamWriter) -> bool:
     """Whether the body may go on: it ends by itself at any time."""
     return connection.our_state is h11.SEND_BODY and not writer.transport.is_closing()
+
+
+@contextlib.asynccontextmanager
+async def _within(seconds: float) -> AsyncGenerator[None, None]:
+    """End what waits for more than has come to the socket in this time; raises TimeoutError."""
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(None) as limit:
+        over = loop.call_later(seconds, lambda: limit.reschedule(loop.time() + LOOK_SECONDS))
+        try:
+            yield
+        finally:
+            over.cancel()
 
 
 async def _attended(

@@ -24,7 +24,7 @@ HANDLER = 2  # BackendPlan kind (headgate_engine/plan/plans.pxd)
 # What a front let through may be relayed: the front has already bounded it.
 MAX_BODY = 64 * 1024 * 1024
 # How long a request waits for a worker that is started again.
-PATIENCE_SECONDS = 5.0
+PATIENCE_SECONDS = 15.0
 RETRY_SECONDS = 0.05
 
 
@@ -46,7 +46,9 @@ class Neighbours:
         self._end = RelayEnd(find, self.relay)
 
     async def start(self) -> None:
-        """Begin to take relayed requests."""
+        """Begin to take relayed requests, if that has not begun."""
+        if self._server is not None:
+            return
         backend = BackendPlan(BIND, "mcp", HANDLER)
         backend.handler = HandlerBackend(self._worker, BIND, self._end.handle)
         backend.max_body = MAX_BODY

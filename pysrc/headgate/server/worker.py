@@ -154,7 +154,6 @@ class WorkerProcess:
         if self._neighbours is None:
             ids = SessionIds(message.session_key)
             self._neighbours = Neighbours(self._worker, self._folder, ids, self._find_relayed)
-            await self._neighbours.start()
         for key, descriptor in zip(message.listen, descriptors[1:], strict=True):
             self._sockets[key] = socket.socket(fileno=descriptor)
         try:
@@ -181,11 +180,13 @@ class WorkerProcess:
 
     async def _commit(self) -> None:
         running, self._prepared = self._prepared, None
-        if running is None:
+        if running is None or self._neighbours is None:
             return
         gateway = running.gateway
         running.activate()
         self._running = running
+        # Not before: a request that came for a backend that is not there yet would be told that its session is over.
+        await self._neighbours.start()
         self._watching.configured(gateway)
         handshake_s = gateway.frontend.tls_handshake_timeout_ms / 1000
         keys = tls_keys(gateway)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from rig import GET, Rig, Upstream, on_rig
 
@@ -110,8 +112,6 @@ async def test_a_client_that_goes_while_its_body_is_awaited(rig: Rig) -> None:
 
 @on_rig()
 async def test_a_step_that_waits_for_something_else_goes_on(rig: Rig) -> None:
-    import asyncio
-
     async def later(ctx: RequestContext) -> Reply | None:
         await asyncio.sleep(0.01)
         return Reply(418, b"teapot") if ctx.path == "/tea" else None
@@ -124,11 +124,10 @@ async def test_a_step_that_waits_for_something_else_goes_on(rig: Rig) -> None:
 
 @on_rig()
 async def test_a_step_that_waits_is_cancelled_with_its_client(rig: Rig) -> None:
-    import asyncio
-
-    cancelled: list[bool] = []
+    begun, cancelled = asyncio.Event(), list[bool]()
 
     async def forever(ctx: RequestContext) -> None:
+        begun.set()
         try:
             await asyncio.sleep(3600)
         except asyncio.CancelledError:
@@ -138,7 +137,7 @@ async def test_a_step_that_waits_is_cancelled_with_its_client(rig: Rig) -> None:
     rig.route.request_steps = (AsyncStep("forever", forever),)
     client = await rig.client()
     await client.send(GET)
-    await asyncio.sleep(0.05)
+    await begun.wait()
     client.reset()
     await rig.wait(lambda: cancelled, "the cancellation")
 

@@ -17,7 +17,7 @@ MS = 1_000_000
 
 async def until(condition: Callable[[], object]) -> None:
     """Wait, at most as long as a busy machine may need."""
-    for _ in range(1000):
+    for _ in range(8000):
         if condition():
             return
         await asyncio.sleep(0.005)

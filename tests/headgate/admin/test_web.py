@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
 import pytest
 
+from headgate.admin import web
 from headgate.admin.web import Answer, Request, Row, Stream, WebServer
 
 PATIENCE = 30
@@ -278,3 +280,30 @@ def test_what_is_odd_is_answered(sent: bytes, start: bytes) -> None:
         writer.close()
 
     serve(test)
+
+
+def test_a_head_that_came_in_time_is_read_however_late_the_server_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "HEAD_SECONDS", 1.0)
+
+    async def late(port: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.sleep(0.05)
+        writer.write(b"GET /query HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        # Nothing of this process runs until the time is over.
+        time.sleep(1.3)  # noqa: ASYNC251
+        assert (await reader.read()).startswith(b"HTTP/1.1 200")
+        writer.close()
+
+    serve(late)
+
+
+def test_a_head_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "HEAD_SECONDS", 0.05)
+
+    async def silent(port: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /query HTTP/1.1\r\nhost: ")
+        assert await reader.read() == b""
+        writer.close()
+
+    serve(silent)

@@ -6,7 +6,7 @@ import io
 import json
 import pickle
 import shutil
-import time
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -179,16 +179,24 @@ def _many(count: int) -> str:
 
 
 def test_the_work_of_loading_grows_with_the_file_and_not_faster() -> None:
-    def spent(routes: int) -> float:
-        text = _many(routes)
-        started = time.process_time()
-        gateway: Gateway = load(TextSource(text), environ={}).gateway
-        taken = time.process_time() - started
-        assert len(gateway.binds[0].listeners[0].routes) == routes
-        return taken
+    def spent(routes: int) -> int:
+        """How many functions are called."""
+        text, calls = _many(routes), 0
 
-    # Ten times the routes: quadratic work would take a hundred times as long.
-    assert spent(10_000) < 30 * min(spent(1_000) for _ in range(3))
+        def count(_frame: object, event: str, _argument: object) -> None:
+            nonlocal calls
+            calls += event in ("call", "c_call")
+
+        sys.setprofile(count)
+        try:
+            gateway: Gateway = load(TextSource(text), environ={}).gateway
+        finally:
+            sys.setprofile(None)
+        assert len(gateway.binds[0].listeners[0].routes) == routes
+        return calls
+
+    # Ten times the routes: quadratic work would take a hundred times as many.
+    assert spent(3_000) < 12 * spent(300)
 
 
 DEEP = """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -123,10 +122,9 @@ def test_nesting_beyond_the_limit_is_a_fault_and_no_crash() -> None:
 def test_an_alias_bomb_is_refused_at_once() -> None:
     lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x,x]"]
     lines += [f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)]
-    started = time.monotonic()
+    # Followed to its end, it would fill the memory of any machine.
     with pytest.raises(ConfigErrors, match="aliases followed"):
         read("\n".join(lines), "c.yaml")
-    assert time.monotonic() - started < 2
 
 
 def test_aliases_repeat_their_anchor() -> None:

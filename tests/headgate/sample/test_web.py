@@ -17,7 +17,7 @@ def talk(handler: object, data: bytes) -> bytes:
         server = await Server(handler).start("127.0.0.1", 0)  # type: ignore[arg-type]
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])
         writer.write(data)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             found = await reader.read()
         writer.close()
         server.close()

@@ -31,16 +31,19 @@ def test_a_burst_of_writes_is_one_change(tmp_path: Path) -> None:
 
     async def watch() -> None:
         nonlocal seen
-        async for _ in changes(lambda: [str(path)], 0.05):
+        async for _ in changes(lambda: [str(path)], 0.4):
             seen += 1
 
     async def run() -> None:
         task = asyncio.get_running_loop().create_task(watch())
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.01)
         for number in range(6):
             path.write_text("x" * number)
             await asyncio.sleep(0.02)
-        await asyncio.sleep(0.3)
+        async with asyncio.timeout(60):
+            while not seen:  # noqa: ASYNC110 - it has no event to wait for
+                await asyncio.sleep(0.02)
+        await asyncio.sleep(0.9)
         task.cancel()
 
     asyncio.run(run())

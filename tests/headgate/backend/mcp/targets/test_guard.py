@@ -30,7 +30,7 @@ def group() -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
 
 
 def ended(process: subprocess.Popen[bytes]) -> int:
-    return process.wait(5)
+    return process.wait(40)
 
 
 def test_groups_are_killed_when_the_pipe_closes_and_released_ones_are_not(group) -> None:

@@ -59,7 +59,7 @@ def with_server(
         server = StdioServer(found, lambda: None)
         await server.start()
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 await use(server)
         finally:
             await server.stop()
@@ -280,24 +280,29 @@ def test_only_so_many_requests_may_be_under_way(monkeypatch) -> None:
     with_server(use)
 
 
-def test_a_server_that_does_not_read_holds_back_its_clients_not_our_memory() -> None:
+# A server that reads nothing until there is such a file.
+DEAF = "while not os.path.exists(%r): time.sleep(0.01)"
+
+
+def test_a_server_that_does_not_read_holds_back_its_clients_not_our_memory(tmp_path: Path) -> None:
     async def use(server: StdioServer) -> None:
-        await server.send(request(0, "time.sleep(1)"))
+        await server.send(request(0, DEAF % str(tmp_path / "listen")))
         big = [spawn("test", server.send(request(n, ANSWER, x="x" * 300_000))) for n in range(1, 9)]
         await asyncio.sleep(0.3)
         assert server._process is not None
         assert server._process.stdin is not None
         assert server._process.stdin.transport.get_write_buffer_size() < 400_000
         assert sum(task.done() for task in big) <= 1
+        (tmp_path / "listen").touch()
         found = [await task for task in big]
         assert [(await rest(exchange))[0]["result"] for exchange in found] == [{"got": n} for n in range(2, 10)]
 
     with_server(use)
 
 
-def test_a_cancelled_send_leaves_nothing_behind() -> None:
+def test_a_cancelled_send_leaves_nothing_behind(tmp_path: Path) -> None:
     async def use(server: StdioServer) -> None:
-        await server.send(request(0, "time.sleep(0.5)"))
+        await server.send(request(0, DEAF % str(tmp_path / "listen")))
         stuck = spawn("test", server.send(request(1, x="x" * 300_000)))
         queued = spawn("test", server.send(request(2)))
         await asyncio.sleep(0.1)
@@ -305,6 +310,7 @@ def test_a_cancelled_send_leaves_nothing_behind() -> None:
         queued.cancel()
         await asyncio.wait([stuck, queued])
         assert len(server._exchanges.pending) == 1
+        (tmp_path / "listen").touch()
         assert [answer["result"] for answer in await rest(await server.send(request(3, ANSWER)))] == [{"got": 4}]
 
     with_server(use)
@@ -366,7 +372,7 @@ def alive(pid: int) -> bool:
 
 
 def wait_gone(pid: int) -> None:
-    deadline = time.monotonic() + 8
+    deadline = time.monotonic() + 40
     while alive(pid):
         assert time.monotonic() < deadline, f"{pid} lives on"
         time.sleep(0.02)
@@ -416,21 +422,23 @@ def test_nothing_outlives_a_killed_worker() -> None:
         from headgate.ir.mcp import StdioTarget
 
         async def main():
-            target = StdioTarget(key="k", name="t", cmd="sh", args=("-c", "trap '' TERM; sleep 60 & echo $$ $! >&2; cat"))
+            target = StdioTarget(key="k", name="t", cmd="sh", args=("-c", "trap '' TERM; sleep 600 & echo $$ $! >&2; cat"))
             server = StdioServer(target, lambda: None)
             server._log = lambda line: print(line.decode(), flush=True)
             await server.start()
-            await asyncio.sleep(60)
+            print("started", flush=True)
+            await asyncio.sleep(600)
 
         asyncio.run(main())
         """
     )
     process = subprocess.Popen([sys.executable, "-c", worker], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    pids = [int(word) for word in process.stdout.readline().split()]
+    # The guard is told in the start; what the server says may come before that or behind it.
+    lines = [process.stdout.readline() for _ in range(2)]
+    lines.remove("started\n")
+    pids = [int(word) for word in lines[0].split()]
     assert len(pids) == 2
-    # The guard is told right after the start; the line above may come before.
-    time.sleep(0.3)
     assert all(alive(pid) for pid in pids)
     process.kill()
     process.wait()
