@@ -12,7 +12,7 @@ import httpx
 import pytest
 from tests.end_to_end import llm_rig
 from tests.end_to_end.llm_rig import rigged
-from tests.end_to_end.provider_stand_in import Asked, chat, message, response, stream, whole
+from tests.end_to_end.provider_stand_in import DONE, Asked, chat, chunk, event, message, response, stream, whole
 
 CONFIG = """
 gateways:
@@ -20,6 +20,10 @@ gateways:
 llm:
   gateways: [default]
   models:
+  - {name: gpt-capped, provider: openai, overrides: {max_tokens: 100},
+     params: {baseUrl: "http://127.0.0.1:BACKEND/v1", apiKey: k}}
+  - {name: gpt-usual, provider: openai, defaults: {max_tokens: 100, stream_options: {include_usage: false}},
+     params: {baseUrl: "http://127.0.0.1:BACKEND/v1", apiKey: k}}
   - {name: "gpt-*", provider: openai, params: {baseUrl: "http://127.0.0.1:BACKEND/v1", apiKey: k}}
   - {name: "claude-*", provider: anthropic, params: {baseUrl: "http://127.0.0.1:BACKEND", apiKey: k},
      finalTransformation: {top_k: "llmRequest.max_tokens + 1", temperature: "null"}}
@@ -57,6 +61,11 @@ routes:
   backends:
   - ai: {name: aliased, provider: {anthropic: {}}, hostOverride: "127.0.0.1:BACKEND"}
     policies: {ai: {modelAliases: {fast: faster, faster: never, "claude-*": one, "claude-3*": two, exact: gpt-exact}}}
+- name: fixed
+  gateways: [default]
+  hostnames: [fixed.test]
+  backends:
+  - ai: {name: fixed, provider: {openAI: {}}, hostOverride: "127.0.0.1:BACKEND", pathOverride: /there}
 - name: gpt
   gateways: [default]
   hostnames: [gpt.test]
@@ -127,9 +136,62 @@ def test_encoded_bodies_are_read(rig: Rig, encoding: str, raw: bytes) -> None:
 def test_a_broken_encoding_and_a_body_that_is_too_large(rig: Rig) -> None:
     broken = rig.send(CHAT, b"no gzip", content_encoding="gzip")
     assert (broken.status_code, broken.json()["error"]["code"]) == (400, "request_body_decode_failed")
-    assert rig.send(CHAT, b'{"model": "gpt-1", "x": "' + b"x" * (2 << 20) + b'"}').status_code == 413
-    bomb = gzip.compress(b'{"model": "gpt-1", "x": "' + b"x" * (9 << 20) + b'"}')
-    assert rig.send(CHAT, bomb, content_encoding="gzip").status_code == 413
+    long = b'{"model": "gpt-1", "x": "' + b"x" * (2 << 20) + b'"}'
+    for body, headers in ((long, {}), (gzip.compress(long), {"content_encoding": "gzip"})):
+        refused = rig.send(CHAT, body, **headers)
+        assert (refused.status_code, refused.headers["content-type"]) == (413, "application/json")
+        assert refused.json()["error"]["code"] == "request_body_too_large"
+    pieces = httpx.post(rig.running.url + CHAT, content=iter([long[: 1 << 20], long[1 << 20 :]]), timeout=30)
+    assert (pieces.status_code, pieces.json()["error"]["code"]) == (413, "request_body_too_large")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"connection": "upgrade", "upgrade": "websocket"}, {"content_type": "multipart/form-data; boundary=x"}, {}],
+)
+def test_what_a_head_says_of_a_body_does_not_hide_its_model(rig: Rig, headers: dict[str, str]) -> None:
+    assert rig.seen(f"{CHAT}?model=other", {"model": "mine"}, "pinned.test", **headers).json["model"] == "the-pinned"
+    refused = rig.send(f"{CHAT}?model=gpt-1", {"model": "unknown"}, **headers)
+    assert refused.json()["error"]["code"] == "model_not_found"
+
+
+def test_a_path_does_not_name_the_model_of_a_body_that_does(rig: Rig) -> None:
+    hidden = {"model": "unknown", "messages": TURNS, "max_tokens": 1}
+    for path in (
+        "/model/gpt-1/v1/chat/completions", "/model/gpt-1/%2e%2e%2fv1%2fchat%2fcompletions",
+        "/v1beta/models/gpt-1:x%2fv1%2fmessages",
+    ):  # fmt: skip
+        refused = rig.send(path, hidden)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (404, "model_not_found")
+    for path in ("/model/aws-1/..%2f../converse", "/model/aws-1/a/b"):
+        assert rig.send(path, {"messages": []}).json()["error"]["code"] == "missing_model"
+    # Where the path is not sent on, the body gets what it said.
+    seen = rig.seen("/model/one/invoke", {"model": "other"}, "fixed.test")
+    assert (seen.path, seen.json) == ("/there", {"model": "one"})
+
+
+@pytest.mark.parametrize("host", ["a", "pinned.test"])
+def test_only_realtime_conversations_are_upgraded(rig: Rig, host: str) -> None:
+    asked = len(rig.provider.seen)
+    headers = {"host": host, "connection": "upgrade", "upgrade": "websocket", "sec-websocket-version": "13",
+               "sec-websocket-key": "MDEyMzQ1Njc4OWFiY2RlZg=="}  # fmt: skip
+    refused = httpx.get(f"{rig.running.url}/v1/responses?model=gpt-1", headers=headers)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "invalid_request_body")
+    assert len(rig.provider.seen) == asked
+
+
+def test_a_form_that_names_two_models_is_refused(rig: Rig) -> None:
+    part = b'--b\r\ncontent-disposition: form-data; name="model"\r\n\r\n%s\r\n'
+    body = part % b"gpt-1" + part % b"gpt-2" + b"--b--\r\n"
+    refused = rig.send("/v1/audio/transcriptions", body, content_type="multipart/form-data; boundary=b")
+    assert (refused.status_code, refused.json()["error"]["message"]) == (400, "the request names the model twice")
+
+
+def test_other_spellings_of_a_path_are_translated_and_guarded_like_it(rig: Rig) -> None:
+    rig.answers(whole(message()))
+    body = {"model": "claude-1", "messages": TURNS}
+    for path in ("/v1/chat/completions/", "/v1//chat/completions", "/v1/chat/%63ompletions"):
+        assert rig.seen(path, body).path == "/v1/messages"
 
 
 def test_a_form_is_routed_by_its_field_and_passes_as_it_is(rig: Rig) -> None:
@@ -202,6 +264,45 @@ def test_an_alias_is_resolved_once(rig: Rig, model: str, wanted: str) -> None:
 )
 def test_the_limit_of_tokens_has_the_name_that_the_model_knows(rig: Rig, body: Any, wanted: Any) -> None:
     assert rig.seen(CHAT, body, "gpt.test").json == wanted
+
+
+@pytest.mark.parametrize(
+    ("body", "limit"),
+    [
+        ({"model": "gpt-capped", "max_tokens": 90000}, 100),
+        ({"model": "gpt-capped"}, 100),
+        ({"model": "gpt-usual"}, 100),
+        ({"model": "gpt-usual", "max_tokens": 5}, 5),
+        ({"model": "gpt-usual", "max_completion_tokens": 6}, 6),
+    ],
+)
+def test_a_limit_of_the_configuration_gets_that_name_too(rig: Rig, body: Any, limit: int) -> None:
+    assert rig.seen(CHAT, body).json == {"model": body["model"], "max_completion_tokens": limit, **(
+        {} if body["model"] == "gpt-capped" else {"stream_options": {"include_usage": False}}
+    )}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "wanted", "told"),
+    [
+        ("gpt-1", {}, {"include_usage": True}, False),
+        ("gpt-1", None, {"include_usage": True}, False),
+        ("gpt-1", {"include_obfuscation": False}, {"include_obfuscation": False, "include_usage": True}, False),
+        ("gpt-1", {"include_usage": True}, {"include_usage": True}, True),
+        # Who does not want it is not counted (llm.md 1.10).
+        ("gpt-1", {"include_usage": False}, {"include_usage": False}, True),
+        ("gpt-usual", None, {"include_usage": True}, False),
+    ],
+)
+def test_usage_is_asked_for_unless_the_client_says_what_it_wants(
+    rig: Rig, model: str, options: Any, wanted: Any, told: bool
+) -> None:
+    usage = event({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "real", "choices": [],
+                   "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}})  # fmt: skip
+    rig.answers(stream(chunk("a"), chunk(None, "stop"), usage, DONE))
+    answer = rig.send(CHAT, {"model": model, "stream": True, "messages": TURNS, "stream_options": options})
+    assert rig.provider.last.json["stream_options"] == wanted
+    assert ("prompt_tokens" in answer.text) is told
 
 
 def test_a_last_transformation_sees_the_provider_s_format(rig: Rig) -> None:

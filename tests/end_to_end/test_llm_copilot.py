@@ -98,6 +98,30 @@ def test_what_a_client_says_of_its_editor_stays(rig: Rig) -> None:
     assert (seen["editor-version"], seen["x-initiator"], seen["openai-intent"]) == ("mine/1", "user", "conversation-agent")
 
 
+PICTURE = "data:image/png;base64,iVBORw0="
+
+
+@pytest.mark.parametrize(
+    ("path", "model", "said", "marked"),
+    [
+        ("/v1/chat/completions", "gpt-4.1", {"type": "image_url", "image_url": {"url": PICTURE}}, "true"),
+        ("/v1/chat/completions", "gpt-4.1", {"type": "text", "text": '{"type": "image_url"}'}, None),
+        (
+            "/v1/messages", "claude-opus-4.5",
+            {"type": "tool_result", "tool_use_id": "t", "content": [
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0="}}]},
+            "true",
+        ),
+        ("/v1/responses", "gpt-5.1", {"type": "input_image", "image_url": PICTURE}, "true"),
+    ],
+)  # fmt: skip
+def test_requests_with_pictures_are_marked(rig: Rig, path: str, model: str, said: Any, marked: str | None) -> None:
+    turns = [{"role": "user", "content": [said]}]
+    rig.post({"model": model, "input" if "responses" in path else "messages": turns, "max_tokens": 9}, path)
+    assert rig.provider.last.headers.get("copilot-vision-request") == marked
+    rig.placed()
+
+
 def test_a_key_is_sent_as_it_is(rig: Rig) -> None:
     assert rig.post({"model": "keyed", "messages": MESSAGES}).status_code == 200
     seen = rig.provider.last.headers

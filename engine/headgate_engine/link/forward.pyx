@@ -28,6 +28,8 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 
 import logging
 
+from headgate_engine.llm.router import BODY_TOO_LONG
+
 logger = logging.getLogger("headgate.forward")
 
 
@@ -197,7 +199,7 @@ cdef class Exchange(Attempting):
             return self._body_came() if self._body_ready() else 0
         if self.stage == STAGE_BODY:
             if self.pending.length + n > self.backend.max_body:
-                return self.respond(self.worker.reply(REPLY_BODY_TOO_LARGE))
+                return self._too_long()
         else:
             self.client.pause_request()      # what this read brought is kept, no more is read
         return self.pending.append(p, n)
@@ -249,10 +251,16 @@ cdef class Exchange(Attempting):
             self.client.pause_request()
         return self.advance()
 
+    def _too_long(self):
+        """Refuses a body that cannot be read whole."""
+        if self.backend.kind == BACKEND_LLM:
+            return self.respond(BODY_TOO_LONG)
+        return self.respond(self.worker.reply(REPLY_BODY_TOO_LARGE))
+
     # -- whole bodies, for backends that read them ---------------------------------------------------------------------
     cdef int _want_body(self) except -1:
         if self.ctx.body_state != BODY_WHOLE and self.ctx.head.content_length > self.backend.max_body:
-            return self.respond(self.worker.reply(REPLY_BODY_TOO_LARGE))
+            return self._too_long()
         if self.request_done or self.ctx.body_state == BODY_WHOLE:
             return self._body_complete()
         self.client.resume_request()
@@ -268,7 +276,7 @@ cdef class Exchange(Attempting):
             self.ctx.body_state = BODY_WHOLE
             self.pending = None
         if len(self.ctx.body) > self.backend.max_body:
-            return self.respond(self.worker.reply(REPLY_BODY_TOO_LARGE))
+            return self._too_long()
         self.first_body = self.ctx.body
         if self.backend.kind == BACKEND_HANDLER:
             self.stage = STAGE_RESPONSE

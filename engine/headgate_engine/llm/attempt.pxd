@@ -37,6 +37,7 @@ cdef class LlmCall:
     cdef bytes coding                    # its content-encoding
     cdef Py_ssize_t object_end           # of the body, -1: it is no JSON object
     cdef bint has_stream_options
+    cdef bint has_include_usage          # the client says itself whether it wants the usage of a stream
     cdef bytes max_tokens                # its raw value in the body, None: not there
     cdef bint has_completion_limit       # `max_completion_tokens` is there
     cdef bint open_path                  # no suffix named the format: the model says what becomes of such paths

@@ -10,5 +10,7 @@ cdef dict tell_request(RequestContext ctx, LlmCall call)
 cdef tuple edited(RequestContext ctx, LlmCall call, LlmEdits edits, model)
 # The body after the last transformations, which see the provider's format.
 cdef bytes finally_edited(RequestContext ctx, LlmEdits edits)
-# (sets, removes) that give `max_tokens` the name that these models know.
-cdef tuple short_limits(LlmCall call, sets, removes)
+# (sets, removes) that give `max_tokens`, as the edits leave it, the name that these models know.
+cdef tuple short_limits(LlmCall call, sets, removes, dict defaults)
+# Sets `stream_options` that ask for the usage of a stream, unless they say themselves what is wanted; returns removes.
+cdef object usage_wanted(LlmCall call, bytes body, dict sets, removes, dict defaults)

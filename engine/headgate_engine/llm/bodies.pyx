@@ -78,10 +78,36 @@ cdef bytes finally_edited(RequestContext ctx, LlmEdits edits):
     return edit_object(ctx.body, sets, {}, removes)
 
 
-cdef tuple short_limits(LlmCall call, sets, removes):
+cdef tuple short_limits(LlmCall call, sets, removes, dict defaults):
     """`max_tokens` under the name that these models know; an explicit `max_completion_tokens` wins."""
     sets = {} if sets is None else sets
-    if not call.has_completion_limit:
-        sets.setdefault("max_completion_tokens", call.max_tokens)
+    if not there("max_tokens", call.max_tokens is not None, sets, removes, defaults):
+        return sets, removes
+    if not there("max_completion_tokens", call.has_completion_limit, sets, removes, defaults):
+        # What the configuration sets stands over what the client sent, that over what is set where nothing is.
+        sets["max_completion_tokens"] = sets.get("max_tokens") or call.max_tokens or defaults["max_tokens"]
+        removes = {*removes} - {"max_completion_tokens"}
     sets.pop("max_tokens", None)
     return sets, {*removes, "max_tokens"}
+
+
+cdef bint there(str name, bint sent, dict sets, removes, dict defaults):
+    """Whether the edited body has the member."""
+    return name not in removes and (sent or name in sets or name in defaults)
+
+
+cdef object usage_wanted(LlmCall call, bytes body, dict sets, removes, dict defaults):
+    options = None
+    if "stream_options" in sets:
+        options = json.loads(sets["stream_options"])
+    elif "stream_options" in removes:
+        removes = {*removes} - {"stream_options"}
+    elif call.has_stream_options:
+        options = json.loads(body).get("stream_options")
+    elif "stream_options" in defaults:
+        options = json.loads(defaults["stream_options"])
+    if options is None:
+        options = {}
+    if isinstance(options, dict) and "include_usage" not in options:
+        sets["stream_options"] = json.dumps({**options, "include_usage": True}, separators=(",", ":")).encode()
+    return removes

@@ -2,6 +2,7 @@
 
 cdef class RouteMap:
     cdef readonly tuple suffixes         # (bytes, str), longest first
+    cdef tuple plain                     # the same in small letters
     cdef readonly str rest               # format of everything else
     cdef str find(self, const char* path, Py_ssize_t n)
     # The format of the longest suffix; None where none fits.

@@ -12,7 +12,7 @@ cdef extern from *:
     #endif
     """
 
-from urllib.parse import unquote
+from urllib.parse import unquote, unquote_to_bytes
 
 # Reference: `llm.md` 1.8. Realtime is in it because a WebSocket to that path can be nothing else.
 DEFAULT_ROUTES = {
@@ -36,12 +36,12 @@ DEFAULT_ROUTES = {
     "*": "passthrough",
 }
 
-
 cdef class RouteMap:
     def __init__(self, dict routes):
         rest = routes.get("*", "completions")
         named = [(suffix.encode(), kind) for suffix, kind in routes.items() if suffix != "*"]
         self.suffixes = tuple(sorted(named, key=lambda one: -len(one[0])))
+        self.plain = tuple((suffix.lower(), kind) for suffix, kind in self.suffixes)
         self.rest = rest
 
     cdef str find(self, const char* path, Py_ssize_t n):
@@ -49,18 +49,46 @@ cdef class RouteMap:
         return self.rest if found is None else found
 
     cdef str named(self, const char* path, Py_ssize_t n):
-        cdef bytes suffix
-        cdef Py_ssize_t length
-        for entry in self.suffixes:
-            suffix = <bytes>(<tuple>entry)[0]
-            length = len(suffix)
-            if length <= n and memcmp(path + n - length, <const char*>suffix, length) == 0:
-                return <str>(<tuple>entry)[1]
-        return None
+        cdef str found = ending(self.suffixes, path, n)
+        cdef bytes plain
+        if found is None and n > 1:
+            # Providers may read a path in more than one spelling: what they take for a format must not pass as none.
+            plain = plainly(path[:n])
+            found = ending(self.plain, plain, len(plain))
+        return found
 
     def format_of(self, str path):
         raw = path.encode("utf-8", "surrogateescape")
         return self.find(raw, len(raw))
+
+
+cdef str ending(tuple suffixes, const char* path, Py_ssize_t n):
+    """What stands beside the first suffix that the path ends in."""
+    cdef bytes suffix
+    cdef Py_ssize_t length
+    for entry in suffixes:
+        suffix = <bytes>(<tuple>entry)[0]
+        length = len(suffix)
+        if length <= n and memcmp(path + n - length, <const char*>suffix, length) == 0:
+            return <str>(<tuple>entry)[1]
+    return None
+
+
+cdef bytes plainly(bytes path):
+    """The path as lenient servers read it: decoded, in small letters, without empty or dotted segments and parameters."""
+    cdef list segments = []
+    for _ in range(3):
+        if b"%" not in path:
+            break
+        path = unquote_to_bytes(path)
+    for segment in path.replace(b"\\", b"/").split(b"/"):
+        segment = segment.partition(b";")[0].partition(b"?")[0].partition(b"#")[0].strip()
+        if segment == b"..":
+            if segments:
+                segments.pop()
+        elif segment and segment != b".":
+            segments.append(segment)
+    return b"/" + b"/".join(segments).lower()
 
 
 cdef tuple model_span(bytes path):
@@ -73,13 +101,14 @@ cdef tuple model_span(bytes path):
         if start >= 0:
             start += len(marker)
             stop = path.rfind(b":")
-            return (start, stop) if stop > start and b"/" not in path[start:stop] else None
+            return (start, stop) if stop > start and b"/" not in path[start:] else None
     start = path.find(b"/model/")
     if start < 0:
         return None
     start += len(b"/model/")
     stop = path.find(b"/", start)
-    return (start, stop) if stop > start else None
+    # One verb stands behind it: what else does is no path of that kind, and may lead elsewhere.
+    return (start, stop) if stop > start and b"/" not in path[stop + 1:] else None
 
 
 def path_model(str path):

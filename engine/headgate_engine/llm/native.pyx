@@ -61,7 +61,7 @@ cdef NativeTap native_tap(LlmCall call, LlmLane lane):
 
 
 cdef int prepare_tap(NativeTap tap, LlmCall call, LlmLane lane) except -1:
-    tap.strip = (call.streaming and call.format == "completions" and not call.has_stream_options
+    tap.strip = (call.streaming and call.format == "completions" and not call.has_include_usage
                  and call.object_end >= 0)
     tap.ending = ENDINGS.get(call.format, END_UNKNOWN) if call.streaming and lane.stream_error is not None else 0
     tap.stream_error = lane.stream_error

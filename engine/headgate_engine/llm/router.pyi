@@ -14,7 +14,11 @@ BEDROCK: bytes
 INJECTED: bytes
 STREAM_IN_BODY: frozenset[str]
 LOOSE: frozenset[str]
+BY_BODY: frozenset[str]
+RAW_PREDICT: frozenset[bytes]
+BY_PATH: frozenset[str]
 REASONS: dict[int, str]
+BODY_TOO_LONG: Reply
 
 def refusal(status: int, code: str, message: str) -> Reply: ...
 def not_found(model: str) -> Reply: ...

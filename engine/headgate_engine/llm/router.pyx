@@ -10,7 +10,7 @@ from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport (
     MODEL_IN_BODY, MODEL_IN_FORM, MODEL_IN_PATH, MODEL_IN_QUERY, MODEL_NOWHERE, LlmCall)
-from headgate_engine.llm.bodies cimport edited, finally_edited, short_limits, tell_request
+from headgate_engine.llm.bodies cimport edited, finally_edited, short_limits, tell_request, usage_wanted
 from headgate_engine.llm.edit cimport edit_object
 from headgate_engine.llm.estimate cimport estimate_of
 from headgate_engine.llm.formats cimport RouteMap, model_span
@@ -38,6 +38,11 @@ STREAM_IN_BODY = frozenset(("completions", "messages", "responses", "detect", "p
 # Formats that may have no model, or another body than JSON.
 LOOSE = frozenset(("detect", "passthrough", "realtime"))
 FORM_MODEL = re.compile(rb'name="?model"?[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n([^\r\n]*)\r\n')
+# Formats whose bodies name the model, whatever stands in their paths; of messages that depends on the path.
+BY_BODY = frozenset(("completions", "responses", "embeddings", "rerank", "count_tokens"))
+RAW_PREDICT = frozenset((b":rawPredict", b":streamRawPredict"))
+# Formats whose paths name the model and say whether a stream is wanted.
+BY_PATH = frozenset(("gemini", "gemini_count_tokens"))
 REASONS = {403: "Authorization", 404: "NotFound", 502: "UpstreamFailure"}
 
 
@@ -55,7 +60,9 @@ cdef Reply BAD_MODEL = refusal(400, "invalid_model", "the model must be a non-em
 cdef Reply BAD_ENCODING = refusal(400, "request_body_decode_failed", "the request body cannot be decoded")
 cdef Reply UNKNOWN_ENCODING = refusal(415, "unsupported_content_encoding",
                                       "the request body has a content-encoding other than one of gzip, deflate, br, zstd")
-cdef Reply TOO_LONG = refusal(413, "request_body_too_large", "the decoded request body is larger than the buffer")
+cdef Reply TOO_LONG = refusal(413, "request_body_too_large", "the request body is larger than the buffer")
+BODY_TOO_LONG = TOO_LONG
+cdef Reply NO_UPGRADE = refusal(400, "invalid_request_body", "only realtime conversations go over WebSockets")
 cdef Reply NO_LIST = Reply(501, b'{"error":"Route \'Models\' not implemented"}', ((b"content-type", b"application/json"),),
                            "NotImplemented")
 cdef Reply NOT_ALLOWED = refusal(403, "model_not_allowed", "the API key may not use this model")
@@ -186,12 +193,14 @@ cdef class ModelRouter:
         cdef ChatPeek peek = self.peek
         cdef bint loose = call.format in LOOSE or self.only is not None
         call.object_end = -1
-        if head.flags & HEAD_UPGRADE or call.format == "realtime":
+        if call.format == "realtime" or head.flags & HEAD_UPGRADE and not ctx.body:
+            if call.format not in LOOSE:
+                return NO_UPGRADE                # what is said there would be neither guarded nor counted
             # Frames that are compressed could not be read for usage.
             head.drop_field(b"sec-websocket-extensions", 24)
             return self._read_query(ctx, call)
-        span = model_span(path)
-        if span is not None:
+        span = None if call.format in BY_BODY else model_span(path)
+        if span is not None and (call.format != "messages" or path[span[1]:] in RAW_PREDICT):
             call.place = MODEL_IN_PATH
             call.model_start, call.model_stop = span
             call.requested = unquote(path[span[0]:span[1]].decode("latin-1")).encode()
@@ -205,11 +214,14 @@ cdef class ModelRouter:
             reply = self._decode(ctx, call)
             if reply is not None:
                 return reply
-        if media_type_is(head, b"multipart/form-data", 19):
-            found = FORM_MODEL.search(ctx.body)
-            if found is not None and call.place == MODEL_NOWHERE:
+        # What says it is a form and is JSON is read as what it is: some providers do.
+        if media_type_is(head, b"multipart/form-data", 19) and not ctx.body.lstrip().startswith(b"{"):
+            found = set(FORM_MODEL.findall(ctx.body)) if call.place == MODEL_NOWHERE else ()
+            if len(found) > 1:
+                return TWO_MODELS
+            if found:
                 call.place = MODEL_IN_FORM
-                call.requested = found[1]
+                call.requested = found.pop()
         elif ctx.body:
             try:
                 peek.scan(ctx.body, len(ctx.body))
@@ -233,6 +245,7 @@ cdef class ModelRouter:
         call.object_end = peek.object_end
         call.params = peek.params()
         call.has_stream_options = peek.has_stream_options
+        call.has_include_usage = peek.has_include_usage
         call.max_tokens = peek.max_tokens()
         call.has_completion_limit = peek.has_completion_limit
         if call.place == MODEL_IN_PATH:
@@ -349,11 +362,18 @@ cdef class ModelRouter:
             return estimated(call, body) if call.format == "count_tokens" else unsupported(call, target)
         if call.object_end < 0 or call.opaque:
             return None
-        inject = (call.streaming and not call.has_stream_options and (<LlmLane>call.lane).upstream == "completions"
+        inject = (call.streaming and not call.has_include_usage and (<LlmLane>call.lane).upstream == "completions"
                   and (<LlmLane>call.lane).translation is None)
-        if (target.short_limit and call.max_tokens is not None and call.format == "completions"
+        defaults = {} if target.edits is None else target.edits.defaults
+        if (target.short_limit and (call.max_tokens is not None or sets is not None) and call.format == "completions"
                 and call.model.startswith("gpt-")):
-            sets, removes = short_limits(call, sets, removes)
+            sets, removes = short_limits(call, sets, removes, defaults)
+        if inject and call.has_stream_options and sets is None:
+            sets = {}
+        if call.place == MODEL_IN_PATH and call.format in LOOSE and (<LlmLane>call.lane).head is not None:
+            # The provider gets another path than the one that named the model.
+            sets = {} if sets is None else sets
+            sets["model"] = json.dumps(call.model).encode()
         if sets is not None:
             if call.place == MODEL_IN_BODY or call.place == MODEL_NOWHERE:
                 if model is not None and model != requested:
@@ -361,8 +381,7 @@ cdef class ModelRouter:
                 else:
                     sets.pop("model", None)
             if inject:
-                sets.setdefault("stream_options", b'{"include_usage":true}')
-            defaults = {} if target.edits is None else target.edits.defaults
+                removes = usage_wanted(call, body, sets, removes, defaults)
             if sets or defaults or removes:
                 ctx.body = edit_object(body, sets, defaults, removes)
             return None
@@ -388,8 +407,10 @@ cdef class ModelRouter:
             path = path[:call.model_start] + quoted(call.model) + path[call.model_stop:]
         elif call.place == MODEL_IN_QUERY:
             query = with_model(query, call.model)
-        if target.own_key and query:
-            query = without_key(query)
+        if query and target.own_key:
+            query = without(query, b"key")
+        if query and call.format in BY_PATH and not call.streaming:
+            query = without(query, b"alt")           # answers that are not streams are read as JSON
         new = (<LlmLane>call.lane).path_for(call, path, query, None)
         head.set_target(new, len(new))
         # Usage is read from the answer: a coding that the client alone asked for would hide it.
@@ -450,11 +471,11 @@ cdef bytes with_model(bytes query, str model):
     return b"?" + b"&".join(found) if found else query
 
 
-cdef bytes without_key(bytes query):
-    """The query without the client's key; a name that is escaped is the same name."""
-    if b"key" not in query and b"%" not in query:
+cdef bytes without(bytes query, bytes name):
+    """The query without the members of that name; one that is escaped is the same name."""
+    if name not in query and b"%" not in query:
         return query
-    kept = [part for part in query[1:].split(b"&") if unquote_to_bytes(part.partition(b"=")[0]) != b"key"]
+    kept = [part for part in query[1:].split(b"&") if unquote_to_bytes(part.partition(b"=")[0]) != name]
     return b"?" + b"&".join(kept) if kept else b""
 
 

@@ -31,7 +31,7 @@ cdef class ObjectPeek:
 cdef class ChatPeek(ObjectPeek):
     # What routing an LLM request needs.
     cdef readonly bint has_model, model_is_string, duplicate_model, stream, has_stream_options, include_usage
-    cdef readonly bint has_completion_limit
+    cdef readonly bint has_include_usage, has_completion_limit
     cdef readonly Py_ssize_t model_start, model_stop      # raw value, quotes included
     cdef bytes model_bytes(self)
     # The raw value of `max_tokens`, None without one.

@@ -69,6 +69,9 @@ class ChatPeek(ObjectPeek):
     def include_usage(self) -> bool:
         """Whether `stream_options.include_usage` is true."""
     @property
+    def has_include_usage(self) -> bool:
+        """Whether `stream_options` has a member `include_usage`."""
+    @property
     def has_completion_limit(self) -> bool:
         """Whether there is a member `max_completion_tokens`."""
     @property

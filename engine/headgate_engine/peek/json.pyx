@@ -289,6 +289,7 @@ cdef class ChatPeek(ObjectPeek):
         self.stream = found[C_STREAM].kind == J_TRUE
         self.has_stream_options = found[C_STREAM_OPTIONS].seen > 0
         self.include_usage = found[C_INCLUDE_USAGE].kind == J_TRUE
+        self.has_include_usage = found[C_INCLUDE_USAGE].seen > 0
         self.has_completion_limit = found[C_PARAMS + P_COMPLETION_LIMIT].seen > 0
 
     cpdef dict params(self):

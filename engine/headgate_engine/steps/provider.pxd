@@ -7,3 +7,4 @@ cdef class ProviderStep(Step):
     cdef bytes starting, sparing         # only values that begin so; not those that begin so. Empty: no condition
     cdef object formats                  # frozenset of formats asked in; None: all
     cdef tuple missing                   # (name, value) added where the request has no such field
+    cdef tuple pictured                  # the same, for requests that show the model a picture

@@ -2,12 +2,17 @@ from collections.abc import Iterable
 
 from headgate_engine.plan.step import Step
 
+PICTURES: frozenset[str]
+
+def shows_pictures(body: bytes) -> bool:
+    """Whether a request of chat completions, Messages or Responses has pictures, those of tools' results among them."""
+
 class ProviderStep(Step):
     """Moves the value of `authorization: Bearer` to another field, as an LLM provider wants it.
 
     header: the field, None moves nothing. starting: only values that begin so are moved; sparing: those that begin so
     stay, and the client's field of that name goes. formats: only when the provider is asked in one of them. missing:
-    fields added where the request has none.
+    fields added where the request has none. pictured: the same, for requests with pictures.
     """
 
     def __init__(
@@ -18,4 +23,5 @@ class ProviderStep(Step):
         sparing: str = "",
         formats: Iterable[str] | None = None,
         missing: Iterable[tuple[str, str]] = (),
+        pictured: Iterable[tuple[str, str]] = (),
     ) -> None: ...

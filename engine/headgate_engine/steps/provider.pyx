@@ -1,26 +1,63 @@
 """Credentials of LLM providers; see provider.pxd. Reference: `llm.md` 2.1."""
 
+import json
+
 from headgate_engine.context.headers cimport SPAN_SENSITIVE, MessageHead
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.plan.step cimport CONTINUE, Step
 
 
+# Types of parts that are pictures, in the formats of clients.
+PICTURES = frozenset(("image", "image_url", "input_image", "computer_screenshot"))
+
+
+def shows_pictures(bytes body not None):
+    """Whether a request of chat completions, Messages or Responses has pictures, those of tools' results among them."""
+    if b"image" not in body and b"screenshot" not in body:
+        return False
+    try:
+        told = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(told, dict) and (_pictured(told.get("messages")) or _pictured(told.get("input")))
+
+
+cdef bint _pictured(object found) except -1:
+    if isinstance(found, list):
+        for one in <list>found:
+            if _pictured(one):
+                return True
+    elif isinstance(found, dict):
+        kind = (<dict>found).get("type")
+        if isinstance(kind, str) and kind in PICTURES:
+            return True
+        return _pictured((<dict>found).get("content")) or _pictured((<dict>found).get("output"))
+    return False
+
+
+cdef tuple fields_of(pairs):
+    return tuple((name.lower().encode("ascii"), value.encode("latin-1")) for name, value in pairs)
+
+
 cdef class ProviderStep(Step):
-    def __init__(self, header=None, *, starting="", sparing="", formats=None, missing=()):
+    def __init__(self, header=None, *, starting="", sparing="", formats=None, missing=(), pictured=()):
         self.name = "providerAuth"
         self.header = None if header is None else header.lower().encode("ascii")
         self.starting, self.sparing = starting.encode(), sparing.encode()
         self.formats = None if formats is None else frozenset(formats)
-        self.missing = tuple((name.lower().encode("ascii"), value.encode("latin-1")) for name, value in missing)
+        self.missing, self.pictured = fields_of(missing), fields_of(pictured)
 
     cdef int run(self, RequestContext ctx) except -1:
         cdef MessageHead head = ctx.head
+        cdef tuple fields = self.missing
         cdef bytes name, value
         if self.header is not None and (self.formats is None or ctx.llm is None
                                         or (<LlmCall>ctx.llm).lane.upstream in self.formats):
             self._move(head)
-        for name, value in self.missing:
+        if self.pictured and ctx.body and shows_pictures(ctx.body):
+            fields += self.pictured
+        for name, value in fields:
             if head.find(name, len(name), 0) < 0:
                 head.add_field(name, len(name), value, len(value))
         return CONTINUE

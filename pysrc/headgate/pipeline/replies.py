@@ -71,7 +71,7 @@ CAUSES: dict[str, str] = {
     "misdirected": "the host is not one of the TLS listener that was chosen",
     "listener_not_found": "no listener for the host",
     "route_not_found": "no route for the request",
-    "body_too_large": "`buffer.request`, or a body that an LLM or MCP backend has to read",
+    "body_too_large": "`buffer.request`, or a body that an MCP backend has to read; LLM backends say it in JSON",
     "no_valid_backends": "the route has no backend with a weight",
     "internal": "a fault of ours, also in a policy step",
     "upstream_protocol": "the backend's answer is no HTTP, or breaks off while it is held back",

@@ -29,6 +29,32 @@ def test_the_longest_suffix_counts(path: str, kind: str) -> None:
     assert RouteMap(DEFAULT_ROUTES).format_of(path) == kind
 
 
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/v1/chat/completions/", "completions"),
+        ("/v1//chat/completions", "completions"),
+        ("/v1/chat/./completions", "completions"),
+        ("/v1/chat/x/../completions", "completions"),
+        ("/v1/chat/%63ompletions", "completions"),
+        ("/v1/chat/%2563ompletions", "completions"),
+        ("/v1/chat/completions%2F", "completions"),
+        ("/v1/chat/completions;v=1", "completions"),
+        ("/v1/chat\\completions", "completions"),
+        ("/v1/Chat/Completions", "completions"),
+        ("/v1/messages/count_tokens/", "count_tokens"),
+        ("/v1beta/models/g:generat%65Content", "gemini"),
+        ("/v1beta/models/g:GenerateContent/", "gemini"),
+        ("/v1/Own", "messages"),
+        ("/v1/own/", "messages"),
+        ("/v1/chat/completions/1", "passthrough"),
+        ("/../..", "passthrough"),
+    ],
+)
+def test_other_spellings_of_a_path_are_that_path(path: str, kind: str) -> None:
+    assert RouteMap({**DEFAULT_ROUTES, "/v1/Own": "messages"}).format_of(path) == kind
+
+
 def test_a_map_without_a_star_falls_back_to_completions() -> None:
     routes = RouteMap({"/chat": "messages"})
     assert [routes.format_of(path) for path in ("/x/chat", "/x")] == ["messages", "completions"]
@@ -46,6 +72,9 @@ def test_a_map_without_a_star_falls_back_to_completions() -> None:
         ("/v1beta/models/a/b:generateContent", None),
         ("/v1/chat/completions", None),
         ("/model//converse", None),
+        ("/model/a/v1/chat/completions", None),
+        ("/model/a/..%2f../converse", None),
+        ("/v1beta/models/a:x/v1/messages", None),
     ],
 )
 def test_models_of_paths(path: str, model: str | None) -> None:

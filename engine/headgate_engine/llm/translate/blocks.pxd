@@ -8,12 +8,18 @@ cdef class BlockWriter(Writer):
     cdef bint writing                    # a block of text is open
     cdef Said kind                       # its kind, and where it is
     cdef Py_ssize_t index
+    cdef Tool current                    # the call being written, None: none is
+    cdef list waiting                    # calls whose turn has not come
+    cdef int _begin_tool(self, Tool tool) except -1
+    cdef int _go_on(self) except -1
     cdef int _open_block(self, Said kind) except -1
     cdef Py_ssize_t _next(self) except -1
     # What a format fills in besides.
     cdef int _block_opened(self) except -1
     cdef int _block_closed(self) except -1
     cdef int _tool_opened(self, Tool tool) except -1
+    cdef int _tell_arguments(self, Tool tool, str delta) except -1
+    cdef int _tool_closed(self, Tool tool) except -1
 
 cdef class MessagesWriter(BlockWriter):
     cdef int _block_delta(self, Py_ssize_t index, bytes member, str delta) except -1

@@ -1,11 +1,15 @@
 """The clients' halves of stream translation whose replies are lists of blocks: Messages and Responses."""
 
+import orjson
+
 from headgate_engine.llm.translate.counts cimport Usage
 from headgate_engine.llm.translate.stops cimport write_stop
 from headgate_engine.llm.translate.writers cimport (
     SAID_REFUSAL, SAID_SIGNATURE, SAID_TEXT, SAID_THINKING, Said, Tool, Writer, dumps)
 
 from headgate_engine.llm.translate.writers import messages_usage_of, responses_usage_of
+
+cdef object fast_loads = orjson.loads
 
 # Types of errors that clients of the Messages API know.
 ERROR_TYPES = frozenset((
@@ -18,8 +22,24 @@ cdef dict error_types = {"rate_limit_exceeded": "rate_limit_error", "insufficien
                          "context_length_exceeded": "invalid_request_error"}
 
 
+cdef bint is_whole(Tool tool) except -1:
+    """Whether the arguments of a call are all there."""
+    if not tool.any:
+        return False
+    try:
+        fast_loads("".join(tool.parts))
+    except ValueError:
+        return False
+    return True
+
+
 cdef class BlockWriter(Writer):
-    """One block at a time: what begins another one ends it."""
+    """One block at a time: what begins another one ends it. A call of a tool whose arguments are not whole yet goes on,
+    since some providers send those of parallel calls by turns: the next ones wait.
+    """
+
+    def __cinit__(self):
+        self.waiting = []
 
     cdef int _open_block(self, Said kind) except -1:
         self._ensure_started()
@@ -42,9 +62,52 @@ cdef class BlockWriter(Writer):
         return self._block_closed()
 
     cdef int _open_tool(self, Tool tool) except -1:
+        if self.current is not None and not is_whole(self.current):
+            tool.waits = True
+            self.waiting.append(tool)
+            return 0
         self._close_all()
+        return self._begin_tool(tool)
+
+    cdef int _begin_tool(self, Tool tool) except -1:
         tool.index = self._next()
+        tool.waits = False
+        self.current = tool
         return self._tool_opened(tool)
+
+    cdef int _add_arguments(self, Tool tool, str delta) except -1:
+        tool.parts.append(delta)
+        if tool.waits:
+            return 0
+        self._tell_arguments(tool, delta)
+        return self._go_on() if self.waiting else 0
+
+    cdef int _close_tool(self, Tool tool) except -1:
+        if tool.waits:
+            return 0
+        self.current = None
+        self._tool_closed(tool)
+        return self._go_on()
+
+    cdef int _go_on(self) except -1:
+        """Writes the calls that wait, as far as those in front of them are whole."""
+        cdef Tool tool
+        while self.waiting:
+            tool = self.current
+            if tool is not None:
+                if not is_whole(tool):
+                    return 0
+                tool.closed = True
+                self.current = None
+                self._tool_closed(tool)
+            tool = self.waiting.pop(0)
+            self._begin_tool(tool)
+            if tool.parts:
+                self._tell_arguments(tool, "".join(tool.parts))
+            if tool.closed:
+                self.current = None
+                self._tool_closed(tool)
+        return 0
 
     cdef int _block_opened(self) except -1:
         raise NotImplementedError
@@ -53,6 +116,12 @@ cdef class BlockWriter(Writer):
         raise NotImplementedError
 
     cdef int _tool_opened(self, Tool tool) except -1:
+        raise NotImplementedError
+
+    cdef int _tell_arguments(self, Tool tool, str delta) except -1:
+        raise NotImplementedError
+
+    cdef int _tool_closed(self, Tool tool) except -1:
         raise NotImplementedError
 
 
@@ -109,10 +178,10 @@ cdef class MessagesWriter(BlockWriter):
         return self._event("content_block_start", {"index": tool.index, "content_block": {
             "type": "tool_use", "id": tool.id, "name": tool.name, "input": {}}})
 
-    cdef int _add_arguments(self, Tool tool, str delta) except -1:
+    cdef int _tell_arguments(self, Tool tool, str delta) except -1:
         return self._block_delta(tool.index, b'input_json_delta","partial_json":', delta)
 
-    cdef int _close_tool(self, Tool tool) except -1:
+    cdef int _tool_closed(self, Tool tool) except -1:
         return self._stop_block(tool.index)
 
     cdef int _end(self, str stop) except -1:
@@ -229,12 +298,11 @@ cdef class ResponsesWriter(BlockWriter):
             "id": tool.item, "type": "function_call", "status": "in_progress", "call_id": tool.id,
             "name": tool.name, "arguments": ""}})
 
-    cdef int _add_arguments(self, Tool tool, str delta) except -1:
-        tool.parts.append(delta)
+    cdef int _tell_arguments(self, Tool tool, str delta) except -1:
         return self._event("response.function_call_arguments.delta",
                            {"item_id": tool.item, "output_index": tool.index, "delta": delta})
 
-    cdef int _close_tool(self, Tool tool) except -1:
+    cdef int _tool_closed(self, Tool tool) except -1:
         arguments = "".join(tool.parts)
         self._event("response.function_call_arguments.done",
                     {"item_id": tool.item, "output_index": tool.index, "name": tool.name, "arguments": arguments})

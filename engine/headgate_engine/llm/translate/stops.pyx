@@ -56,8 +56,12 @@ READ = {
         "tool_use": TOOLS,
         "content_filtered": FILTER,
         "guardrail_intervened": FILTER,
+        "malformed_model_output": FILTER,
+        "malformed_tool_use": FILTER,
     },
 }
+# Of these the table has all reasons of a reply that is whole: what it does not know is one that is not.
+CLOSED = frozenset(("gemini",))
 
 WRITE = {
     "completions": {
@@ -97,7 +101,7 @@ cdef dict writers = WRITE
 cpdef str read_stop(str format, object word):
     if not isinstance(word, str):
         return END
-    return (<dict>readers[format]).get(word, END)
+    return (<dict>readers[format]).get(word, FILTER if format in CLOSED else END)
 
 
 cpdef str write_stop(str format, str stop):

@@ -18,8 +18,9 @@ cdef class Tool:
     # One tool call of the reply.
     cdef Py_ssize_t index
     cdef str id, name, item
-    cdef list parts                      # argument deltas, only where the format repeats them at the end
+    cdef list parts                      # argument deltas, in formats of blocks
     cdef bint any, closed
+    cdef bint waits                      # for other calls to be written, in formats of blocks
 
 cdef class Writer:
     cdef readonly bint started, finished

@@ -20,6 +20,8 @@ COPILOT_FIELDS: Final = (
     ("editor-version", f"headgate/{__version__}"), ("x-github-api-version", "2025-10-01"), ("x-initiator", "agent"),
     ("x-interaction-type", "conversation-agent"), ("openai-intent", "conversation-agent"),
 )  # fmt: skip
+# Without it Copilot refuses pictures.
+COPILOT_PICTURES: Final = (("copilot-vision-request", "true"),)
 # What a browser adds makes Anthropic refuse.
 BROWSER_FIELDS: Final = (
     "origin", "access-control-request-method", "access-control-request-headers",
@@ -52,7 +54,7 @@ def after_auth(provider: LlmProvider) -> list[Step]:
     if provider.family == "gemini":
         return [ProviderStep("x-goog-api-key", starting="AIza", formats=("gemini", "gemini_count_tokens"))]
     if provider.family == "copilot":
-        return [ProviderStep(missing=COPILOT_FIELDS)]
+        return [ProviderStep(missing=COPILOT_FIELDS, pictured=COPILOT_PICTURES)]
     if provider.azure is not None and provider.azure.kind == "foundry":
         return [ProviderStep(missing=ANTHROPIC_VERSION)]      # its Claude models want it, the others do not mind
     if any(one.type == "messages" for one in provider.formats):

@@ -6,7 +6,7 @@ Reference: `llm.md` 1.10 (precedence of paths), 2.1 to 2.4.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Final
@@ -112,13 +112,13 @@ def translated(
     pair = pairs.converter(client, upstream)
     if pair is None:
         return None
-    place = provider.bedrock
+    place, placed = provider.bedrock, provider.path_override is not None
     if place is None:
         moderation = provider.moderation if upstream in MODERATED else None
-        work = Translation(pair, provider.kind, spell=dialect.spell, moderation=moderation)
+        work = Translation(pair, provider.kind, spell=dialect.spell, moderation=moderation, placed=placed)
     else:
         cached = dialect.caching if upstream == "converse" and client in CACHING_CLIENTS else None
-        work = Translation(pair, provider.kind, place.guardrail, place.region, caching=cached)
+        work = Translation(pair, provider.kind, place.guardrail, place.region, caching=cached, placed=placed)
     error = _stream_error(client)
     return LlmLane(
         client, upstream, path=path, translation=work, stream_error=error, spell=dialect.spell, adapt=dialect.adapt
@@ -271,7 +271,12 @@ def _azure(provider: LlmProvider, resource: AzureResource) -> tuple[dict[str, La
             )
         lanes[client] = native(client, path)
         paths[client] = path
-    _add_translated(provider, lanes, paths.__getitem__)
+
+    def path_of(upstream: str) -> LanePath:
+        # The client's query is of the client's format.
+        return replace(paths[upstream], keep_query=False)
+
+    _add_translated(provider, lanes, path_of)
     opaque = LanePath(prefix=prefix) if provider.path_override is None else _fixed(provider.path_override)
     for client in OPAQUE:
         lanes[client] = native(client, opaque)
@@ -282,7 +287,7 @@ def _azure(provider: LlmProvider, resource: AzureResource) -> tuple[dict[str, La
         path = LanePath(head=f"{prefix}/anthropic/v1{tail}")
         paths[client] = path if provider.path_override is None else _fixed(provider.path_override)
         claude[client] = native(client, paths[client])
-    _add_translated(provider, claude, paths.__getitem__)
+    _add_translated(provider, claude, path_of)
     return {CLAUDE: claude, OTHERS: lanes}, _foundry_family
 
 

@@ -39,7 +39,8 @@ def _model(answer: object) -> str | None:
 @dataclass(frozen=True, slots=True)
 class Translation:
     """`vendor`: name of the provider in telemetry. `guardrail`, `region`, `caching`: of Bedrock. `spell`: the model as
-    the provider calls it. `moderation`: JSON that OpenAI gets.
+    the provider calls it. `moderation`: JSON that OpenAI gets. `placed`: the configuration names the whole path,
+    whatever a format adds to its own.
     """
 
     pair: Converter
@@ -49,6 +50,7 @@ class Translation:
     spell: Callable[[str], str] | None = None
     caching: PromptCaching | None = None
     moderation: str | None = None
+    placed: bool = False
 
     def request(self, body: bytes, call: LlmCall, head: MessageHead) -> tuple[bytes, str] | Reply:
         """Return the provider's body and where its path ends (Asked.path_suffix), or a 400."""
@@ -82,7 +84,7 @@ class Translation:
         if self.moderation is not None:
             asked.body["moderation"] = json.loads(self.moderation)
         try:
-            return dump_json(asked.body), asked.path_suffix
+            return dump_json(asked.body), "" if self.placed else asked.path_suffix
         except (ValueError, RecursionError):
             return self._refused("the body holds what JSON cannot say, or is nested too deeply")
 

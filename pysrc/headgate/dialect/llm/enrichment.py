@@ -105,13 +105,17 @@ def _responses(body: _Body, prepend: Messages, append: Messages) -> None:
     def told(messages: Messages) -> list[bytes]:
         return [_json({"type": "message", "role": one.role, "content": one.content}) for one in messages]
 
-    for span in body.find("input"):
+    spans = body.find("input")
+    for span in spans:
         raw = body.body[slice(*span)]
         if raw[0] == LIST:
             body.around(span, told(prepend), told(append))
-        elif raw[0] == QUOTE:
-            own = b'{"type":"message","role":"user","content":' + raw + b"}"
-            body.replace(span, b"[" + b",".join([*told(prepend), own, *told(append)]) + b"]")
+            continue
+        own = [b'{"type":"message","role":"user","content":' + raw + b"}"] if raw[0] == QUOTE else []
+        body.replace(span, b"[" + b",".join([*told(prepend), *own, *told(append)]) + b"]")
+    if not spans:
+        # A prompt that the provider keeps needs no input of the client's.
+        body.add_member("input", b"[" + b",".join(told([*prepend, *append])) + b"]")
 
 
 def _gemini(body: _Body, prepend: Messages, append: Messages) -> None:

@@ -48,7 +48,9 @@ Part = Text | Refusal | Thinking | Redacted | Call
 
 @dataclass(slots=True, kw_only=True)
 class Said:
-    """One reply. id, model: empty when the provider gives none. stop: see stops.STOPS. sequence: which one was hit."""
+    """One reply. id, model: empty when the provider gives none. stop: see stops.STOPS. sequence: which one was hit.
+    others: further choices, of which only parts and stop are of use.
+    """
 
     id: str = ""
     model: str = ""
@@ -58,6 +60,7 @@ class Said:
     usage: Usage | None = None
     created: int | None = None
     service_tier: str | None = None
+    others: list[Said] = field(default_factory=list)
 
     def calls(self) -> list[Call]:
         """Return the tool calls."""

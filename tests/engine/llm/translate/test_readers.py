@@ -67,7 +67,7 @@ def test_a_second_call_with_the_index_of_the_first_keeps_its_own_arguments() -> 
 
 def test_arguments_for_a_call_that_had_ended_are_a_fault() -> None:
     reader = joined(CompletionsReader)
-    told = run(reader, chunk(call(0, "1", "f", "{")), chunk(call(1, "2", "g", "{}")), chunk(call(0, None, None, "}")))
+    told = run(reader, chunk(call(0, "1", "f", "{")), chunk({"content": "so"}), chunk(call(0, None, None, "}")))
     assert reader.failed
     assert told[-1]["type"] == "error"
     assert "had ended" in told[-1]["error"]["message"]

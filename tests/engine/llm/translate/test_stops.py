@@ -27,3 +27,8 @@ def test_words_that_are_written_are_read_as_the_same_or_a_wider_stop(format: str
 @pytest.mark.parametrize("word", [None, 7, {}, "unheard_of"])
 def test_words_that_are_not_known_end_the_turn(word: object) -> None:
     assert read_stop("messages", word) == END
+
+
+@pytest.mark.parametrize("word", ["MISSING_THOUGHT_SIGNATURE", "MODEL_ARMOR", "UNHEARD_OF"])
+def test_a_reason_of_gemini_that_is_not_known_is_no_whole_answer(word: str) -> None:
+    assert read_stop("gemini", word) == "filter"

@@ -84,6 +84,13 @@ def test_a_string_input_becomes_a_list() -> None:
     assert found["instructions"] == "own"
 
 
+@pytest.mark.parametrize("given", [{}, {"input": None}])
+def test_a_prompt_that_the_provider_keeps_gets_them_as_its_input(given: dict[str, Any]) -> None:
+    found = told({"prompt": {"id": "p"}, **given}, "responses", [RULES], [LAST])
+    assert [one["content"] for one in found["input"]] == ['Be "kind"', "last"]
+    assert found["prompt"] == {"id": "p"}
+
+
 @pytest.mark.parametrize("form", ["embeddings", "rerank", "detect", "passthrough", "gemini_count_tokens"])
 def test_formats_without_messages_are_left_alone(form: str) -> None:
     body = {"input": "x", "messages": [], "contents": []}

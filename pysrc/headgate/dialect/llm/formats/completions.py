@@ -62,6 +62,21 @@ def _call(call: Json, position: int, asked: Asked) -> Call:
 
 def write(said: Said, asked: Asked) -> Json:
     """Return the reply."""
+    out: Json = {
+        "id": said.id or f"chatcmpl-{asked.ident}",
+        "object": "chat.completion",
+        "created": said.created or asked.created,
+        "model": said.model or asked.model,
+        "choices": [_choice(one, index) for index, one in enumerate((said, *said.others))],
+    }
+    if said.usage is not None:
+        out["usage"] = completions_usage_of(said.usage)
+    if said.service_tier is not None:
+        out["service_tier"] = said.service_tier
+    return out
+
+
+def _choice(said: Said, index: int) -> Json:
     text, calls = said.text(), said.calls()
     refusal = "".join(part.text for part in said.parts if isinstance(part, Refusal))
     message: Json = {"role": "assistant", "content": text or (None if calls or refusal else "")}
@@ -74,20 +89,9 @@ def write(said: Said, asked: Asked) -> Json:
             message["reasoning_signature"] = signatures[0]
     if calls:
         message["tool_calls"] = [tool_call(call) for call in calls]
-    choice: dict[str, Any] = {"index": 0, "message": message, "logprobs": None}
+    choice: dict[str, Any] = {"index": index, "message": message, "logprobs": None}
     choice["finish_reason"] = write_stop("completions", said.ended())
-    out: Json = {
-        "id": said.id or f"chatcmpl-{asked.ident}",
-        "object": "chat.completion",
-        "created": said.created or asked.created,
-        "model": said.model or asked.model,
-        "choices": [choice],
-    }
-    if said.usage is not None:
-        out["usage"] = completions_usage_of(said.usage)
-    if said.service_tier is not None:
-        out["service_tier"] = said.service_tier
-    return out
+    return choice
 
 
 def tool_call(call: Call) -> Json:

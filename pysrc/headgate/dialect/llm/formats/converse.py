@@ -25,6 +25,9 @@ def read(body: Json, asked: Asked) -> Said:
 def _part(block: Json, asked: Asked) -> Part | None:
     if "text" in block:
         return Text(a_text(block["text"], "text"))
+    if "citationsContent" in block:
+        cited = a_list(a_dict(block["citationsContent"], "citationsContent").get("content"), "citationsContent.content")
+        return Text("".join(told(one.get("text")) for one in cited if isinstance(one, dict)))
     if "toolUse" in block:
         use = a_dict(block["toolUse"], "toolUse")
         name = a_text(use.get("name"), "tool name")

@@ -13,7 +13,7 @@ THOUGHT = "__thought__"
 
 
 def read(body: Json, asked: Asked) -> Said:
-    """Return what the first candidate says; UpstreamGarbage. A blocked prompt is an empty reply, filtered."""
+    """Return what the candidates say; UpstreamGarbage. A blocked prompt is an empty reply, filtered."""
     response_id = told(body.get("responseId"))
     said = Said(id=response_id, model=told(body.get("modelVersion")), usage=gemini_usage(body.get("usageMetadata")))
     candidates = a_list(body.get("candidates"), "candidates")
@@ -23,22 +23,40 @@ def read(body: Json, asked: Asked) -> Said:
             raise garbage("candidates", "is empty")
         said.stop = "filter"
         return said
-    candidate = a_dict(candidates[0], "candidates[0]")
+    names = _Names(response_id or asked.ident, asked)
+    _candidate(said, a_dict(candidates[0], "candidates[0]"), names)
+    for position, candidate in enumerate(candidates[1:], 1):
+        other = Said()
+        _candidate(other, a_dict(candidate, f"candidates[{position}]"), names)
+        said.others.append(other)
+    return said
+
+
+class _Names:
+    """Ids of calls that the provider leaves without one."""
+
+    def __init__(self, ident: str, asked: Asked) -> None:
+        self.ident = ident
+        self.asked = asked
+        self.calls = 0
+
+    def call(self, call: Json, signature: str) -> Call:
+        """Return the call with its id."""
+        ident = told(call.get("id")) or f"call_{self.ident}_{self.calls}"
+        self.calls += 1
+        if signature:
+            ident = f"{ident}{THOUGHT}{signature}"
+        name = a_text(call.get("name"), "function name")
+        return Call(ident, self.asked.names.get(name, name), dump_text(call.get("args") or {}))
+
+
+def _candidate(said: Said, candidate: Json, names: _Names) -> None:
     said.stop = read_stop("gemini", candidate.get("finishReason"))
     content = a_dict(candidate.get("content") or {}, "content")
-    calls = 0
     for part in a_list(content.get("parts"), "parts"):
         part = a_dict(part, "a part")
         text = a_text(part.get("text"), "text")
         if text:
             said.parts.append(Thinking(text) if part.get("thought") is True else Text(text))
         if isinstance(part.get("functionCall"), dict):
-            call: Json = part["functionCall"]
-            ident = told(call.get("id")) or f"call_{response_id or asked.ident}_{calls}"
-            if signature := told(part.get("thoughtSignature")):
-                ident = f"{ident}{THOUGHT}{signature}"
-            name = a_text(call.get("name"), "function name")
-            arguments = dump_text(call.get("args") or {})
-            said.parts.append(Call(ident, asked.names.get(name, name), arguments))
-            calls += 1
-    return said
+            said.parts.append(names.call(part["functionCall"], told(part.get("thoughtSignature"))))

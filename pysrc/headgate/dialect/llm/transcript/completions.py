@@ -25,6 +25,11 @@ def request(builder: Builder) -> None:
         for span in fields.get("content", ()):
             _content(builder, span, scope, turn)
         builder.cut()
+        for span in fields.get("refusal", ()):
+            # A client can write here what it likes, and models read it.
+            if builder.is_text(span):
+                builder.add(scope, Piece(*span), turn)
+        builder.cut()
         for call, _ in builder.rows(fields, "tool_calls"):
             called = builder.fields(call)
             for name, what in (("function", "arguments"), ("custom", "input")):
@@ -45,7 +50,7 @@ def _content(
             builder.add(scope, Piece(*row, element=element, clears=clears), turn)
             continue
         fields = builder.fields(row[0])
-        texts = [one for one in fields.get("text", ()) if builder.is_text(one)]
+        texts = builder.texts(fields, "text", "refusal")
         if not texts:
             builder.cut()
         for one in texts:

@@ -117,6 +117,10 @@ class Builder:
         """Whether a value is a string."""
         return self.body[span[0]] == QUOTE
 
+    def texts(self, fields: dict[str, list[Span]], *names: str) -> list[Span]:
+        """Return the strings of those names."""
+        return [span for name in names for span in fields.get(name, ()) if self.is_text(span)]
+
     def words(self, fields: dict[str, list[Span]], name: str) -> list[str]:
         """Return what the strings of that name say."""
         spans = [span for span in fields.get(name, ()) if self.is_text(span)]

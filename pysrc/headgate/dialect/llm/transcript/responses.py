@@ -36,6 +36,9 @@ def request(builder: Builder) -> None:
         if builder.is_text(span):
             turn = builder.turn("system", JOINER)
             builder.add(Scope.SYSTEM_PROMPT, Piece(*span), turn, JOINER)
+            continue
+        for row in builder.rows({"input": [span]}, "input"):
+            _item(builder, row)
     for span in top.get("input", ()):
         if builder.is_text(span):
             builder.add(Scope.MESSAGES, Piece(*span), builder.turn("user", JOINER), JOINER)
@@ -43,6 +46,19 @@ def request(builder: Builder) -> None:
         for row in builder.rows({"input": [span]}, "input"):
             _item(builder, row)
     builder.cut()
+    for start, _ in top.get("prompt", ()):
+        _variables(builder, start)
+
+
+def _variables(builder: Builder, start: int) -> None:
+    """Note what is put into a prompt that the provider keeps."""
+    for inner, _ in builder.fields(start).get("variables", ()):
+        for spans in builder.fields(inner).values():
+            for span in spans:
+                if builder.is_text(span):
+                    builder.alone(Scope.MESSAGES, span)
+                else:
+                    builder.strings(Scope.MESSAGES, builder.fields(span[0]), "text")
 
 
 def _item(builder: Builder, row: Span) -> None:
@@ -74,7 +90,7 @@ def _content(builder: Builder, span: Span, scope: Scope, turn: Turn | None) -> N
         return
     for row, element in elements(builder.rows({"content": [span]}, "content")):
         fields = builder.fields(row[0])
-        texts = [one for one in fields.get("text", ()) if builder.is_text(one)]
+        texts = builder.texts(fields, "text", "refusal")
         if not texts:
             builder.cut()
         for one in texts:

@@ -39,7 +39,8 @@ RESPONSES_TO_MESSAGES_DROPS = (
     *_RESPONSES,
     "`metadata`, `service_tier`, `safety_identifier`, `prompt_cache_key`",
     "audio, files other than PDF and plain text, `detail` of images, `strict` of tools",
-    "`temperature`, and `top_p` below 0.95, with `reasoning.effort`; `reasoning.effort` with a forced tool",
+    "`temperature`, and `top_p` below 0.95, with `reasoning.effort`; `reasoning.effort` with a forced tool, and "
+    "behind results of tools",
 )
 RESPONSES_TO_GEMINI_DROPS = (
     *_RESPONSES,
@@ -52,7 +53,8 @@ RESPONSES_TO_CONVERSE_DROPS = (
     *_RESPONSES,
     "`metadata`, `user`, `service_tier`, `safety_identifier`, `prompt_cache_key`, `parallel_tool_calls`",
     "audio, `detail` of images, `strict` of tools, `tool_choice` none",
-    "`temperature`, and `top_p` below 0.95, with `reasoning.effort`; `reasoning.effort` with a forced tool",
+    "`temperature`, and `top_p` below 0.95, with `reasoning.effort`; `reasoning.effort` with a forced tool, and "
+    "behind results of tools",
     "refused instead of dropped: images by URL, files of types that the provider does not read",
 )
 
@@ -69,6 +71,8 @@ def _with_budget(body: Json, asked: Asked) -> Asked:
     """Set the budget of thinking that a client of Responses may name. It wins over the effort."""
     vendor = fields.obj(body, "vendor_extensions") or {}
     budget = fields.integer(vendor, "thinking_budget_tokens", "vendor_extensions")
+    if budget is not None and completions_to_messages.in_tool_loop(asked.body["messages"]):
+        return replace(asked, dropped=(*asked.dropped, "vendor_extensions.thinking_budget_tokens"))
     if budget is not None:
         asked.body["thinking"] = {"type": "enabled", "budget_tokens": budget}
     return asked
@@ -110,5 +114,5 @@ def responses_to_converse(body: Json, options: Options) -> Asked:
     """Return Converse for Responses."""
     first = _responses(body, options)
     middle = completions_to_messages.request(first.body, options, documents=frozenset(DOCUMENTS))
-    _with_budget(body, middle)
+    middle = _with_budget(body, middle)
     return _join(_join(first, middle), messages_to_converse.request(middle.body, options))

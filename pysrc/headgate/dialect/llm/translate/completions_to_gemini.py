@@ -9,11 +9,12 @@ from headgate.dialect.llm import content, fields
 from headgate.dialect.llm.contract import Asked, Json, Options, Untranslatable
 from headgate.dialect.llm.formats.gemini import THOUGHT
 from headgate.dialect.llm.schemas import normalise
+from headgate.dialect.llm.translate.tool_choice import Choice, choice_of, functions_of, only
 
 CARRIED = fields.words(
     "model messages tools tool_choice max_tokens max_completion_tokens stop temperature top_p top_k presence_penalty "
     "frequency_penalty n seed stream stream_options reasoning_effort thinking_config response_format functions "
-    "cachedContent cached_content safetySettings labels"
+    "function_call cachedContent cached_content safetySettings labels"
 )
 DROPS = (
     "`parallel_tool_calls`, `user`, `logprobs`, `logit_bias`, `metadata`, `store`, `service_tier` and every other "
@@ -21,10 +22,12 @@ DROPS = (
     "keywords of schemas other than those of OpenAPI 3.0 (`additionalProperties`, `not`, `if`, ...)",
     "`image_url.detail`, `name` of messages, `strict` of tools",
     "`reasoning_content` of earlier turns (signatures travel in the ids of tool calls)",
-    "choices other than the first; signatures of thoughts that led to no tool call",
+    "`n` of streams; signatures of thoughts that led to no tool call",
     "refused instead of dropped: images and files by http(s) URL or by id",
 )
 VERTEX = "gcp.vertex_ai"
+# In place of the signature of a call that another model made (the vendor's word for such histories).
+UNSIGNED = "skip_thought_signature_validator"
 GENERATION = {
     "temperature": "temperature",
     "top_p": "topP",
@@ -42,20 +45,25 @@ def request(body: Json, options: Options) -> Asked:
     """Return the provider's request; the model and whether it streams are in its path."""
     dropped = [name for name in body if name not in CARRIED]
     model = content.model_of(body, options.model)
-    turns = _Turns(options.vendor == VERTEX, dropped)
+    turns = _Turns(options.vendor == VERTEX, _is_third(model), dropped)
     messages = fields.objects(body, "messages")
     for position, message in enumerate(messages):
         turns.add(message, f"messages[{position}]")
     out: Json = {"contents": turns.finished()}
     if turns.system:
         out["systemInstruction"] = {"parts": [{"text": "\n".join(turns.system)}]}
-    tools = _tools(body)
+    choice = choice_of(body)
+    tools = _tools(body, choice, dropped)
     if tools:
         out["tools"] = [{"functionDeclarations": tools}]
-    choice = _choice(body)
     if choice is not None:
-        out["toolConfig"] = {"functionCallingConfig": choice}
+        out["toolConfig"] = {"functionCallingConfig": _choice(choice)}
+    stream = bool(fields.flag(body, "stream"))
     config = _config(body, model)
+    if stream and config.get("candidateCount", 1) != 1:
+        # Of a stream the client gets the first choice; it need not pay for others.
+        del config["candidateCount"]
+        dropped.append("n")
     if config:
         out["generationConfig"] = config
     fields.copy(body, out, {"safetySettings": "safetySettings", "labels": "labels"})
@@ -65,7 +73,6 @@ def request(body: Json, options: Options) -> Asked:
         for name in ("systemInstruction", "tools", "toolConfig"):
             out.pop(name, None)
         out["cachedContent"] = cached
-    stream = bool(fields.flag(body, "stream"))
     usage = bool(fields.flag(fields.obj(body, "stream_options") or {}, "include_usage", "stream_options"))
     return Asked(
         body=out, stream=stream, model=model, requested=str(body.get("model") or model), dropped=tuple(dropped),
@@ -74,16 +81,20 @@ def request(body: Json, options: Options) -> Asked:
 
 
 class _Turns:
-    """Collects contents: turns of one role joined, results of tools in the order of their calls."""
+    """Collects contents: turns of one role joined, results of tools in the order of their calls.
 
-    def __init__(self, vertex: bool, dropped: list[str]) -> None:
+    signed: the provider refuses calls of tools without a signature, of which parallel ones have one at the first.
+    """
+
+    def __init__(self, vertex: bool, signed: bool, dropped: list[str]) -> None:
         self.vertex = vertex
+        self.signed = signed
         self.dropped = dropped
         self.system: list[str] = []
         self.contents: list[Json] = []
         self.calls: dict[str, str] = {}
         self.order: list[str] = []
-        self.results: dict[str, Json] = {}
+        self.results: dict[str, list[Json]] = {}
 
     def add(self, message: Json, at: str) -> None:
         role = fields.needed_text(message, "role", at)
@@ -136,11 +147,15 @@ class _Turns:
             if not self.vertex:
                 made["id"] = known
             part: Json = {"functionCall": made}
-            if signature:
-                part["thoughtSignature"] = signature
+            if signature or (self.signed and not self.order):
+                part["thoughtSignature"] = signature or UNSIGNED
             parts.append(part)
             self.calls[ident] = name
             self.order.append(ident)
+        old = fields.obj(message, "function_call", at)
+        if old is not None and not self.order:
+            # Its result comes back as text: without an id nothing joins them.
+            parts.append({"text": content.dump_text(old)})
         self.turn("model", parts)
 
     def result(self, message: Json, at: str) -> None:
@@ -148,18 +163,21 @@ class _Turns:
         name = self.calls.get(ident) or fields.text(message, "name", at)
         if name is None:
             raise Untranslatable(f"{at}.tool_call_id", "belongs to no tool call in front of it")
-        texts = [part["text"] for part in self.parts(message, at) if "text" in part]
+        parts = self.parts(message, at)
+        texts = [part["text"] for part in parts if "text" in part]
         made: Json = {"name": name, "response": {"content": "\n".join(texts)}}
         if not self.vertex:
             made["id"] = ident.partition(THOUGHT)[0]
         if ident not in self.order:
             self.order.append(ident)
-        self.results[ident] = {"functionResponse": made}
+        # Pictures and files follow the results: an answer of a function is JSON.
+        self.results[ident] = [{"functionResponse": made}, *(part for part in parts if "text" not in part)]
 
     def flush(self) -> None:
         """Add the results of tools as one turn."""
         if self.results:
-            self.turn("user", [self.results[ident] for ident in self.order if ident in self.results])
+            given = [self.results[ident] for ident in self.order if ident in self.results]
+            self.turn("user", [found[0] for found in given] + [part for found in given for part in found[1:]])
             self.results = {}
 
     def finished(self) -> list[Json]:
@@ -209,12 +227,15 @@ def _media(holder: Json, name: str, at: str) -> Json:
     raise Untranslatable(at, "must be a data URL or begin with gs://: the provider fetches nothing else")
 
 
-def _tools(body: Json) -> list[Json]:
+def _tools(body: Json, choice: Choice | None, dropped: list[str]) -> list[Json]:
+    """Return the declarations. A list of allowed tools is known for calls that must be made, and else told by leaving
+    the others out.
+    """
+    functions = functions_of(body, dropped)
+    if choice is not None and choice.kind != "required":
+        functions = only(functions, choice)
     out = []
-    tools = [tool for tool in fields.objects(body, "tools") if tool.get("type", "function") == "function"]
-    for position, tool in enumerate(tools):
-        at = f"tools[{position}].function"
-        function = fields.obj(tool, "function", f"tools[{position}]") or {}
+    for at, function in functions:
         made: Json = {"name": fields.needed_text(function, "name", at)}
         fields.copy(function, made, {"description": "description"})
         parameters = fields.obj(function, "parameters", at)
@@ -227,16 +248,11 @@ def _tools(body: Json) -> list[Json]:
     return out
 
 
-def _choice(body: Json) -> Json | None:
-    given = body.get("tool_choice")
-    if given is None:
-        return None
-    if isinstance(given, str):
-        if given not in MODES:
-            raise Untranslatable("tool_choice", "must be one of auto, required, none, or a tool")
-        return {"mode": MODES[given]}
-    function = fields.obj(fields.obj(body, "tool_choice") or {}, "function", "tool_choice") or {}
-    return {"mode": "ANY", "allowedFunctionNames": [fields.needed_text(function, "name", "tool_choice.function")]}
+def _choice(choice: Choice) -> Json:
+    out: Json = {"mode": MODES[choice.kind]}
+    if choice.kind == "required" and choice.names is not None:
+        out["allowedFunctionNames"] = list(choice.names)
+    return out
 
 
 def _config(body: Json, model: str) -> Json:
@@ -266,11 +282,16 @@ def _config(body: Json, model: str) -> Json:
     return out
 
 
+def _is_third(model: str) -> bool:
+    """Whether a model is of the third generation: it has levels of thinking, and wants its signatures back."""
+    return model.rpartition("/")[2].startswith("gemini-3")
+
+
 def _thinking(effort: Any, model: str) -> Json | None:
     if effort is None or effort == "none":
         return None
     if not isinstance(effort, str) or effort not in LEVELS:
         raise Untranslatable("reasoning_effort", "must be one of none, " + ", ".join(LEVELS))
-    if model.rpartition("/")[2].startswith("gemini-3"):
+    if _is_third(model):
         return {"includeThoughts": True, "thinkingLevel": LEVELS[effort]}
     return {"includeThoughts": True, "thinkingBudget": content.BUDGETS[effort]}

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from headgate.dialect.llm import content, fields
 from headgate.dialect.llm.contract import Asked, Json, Options, Untranslatable
+from headgate.dialect.llm.translate.tool_choice import Choice, choice_of, functions_of, only
 
 CARRIED = fields.words(
     "model messages tools tool_choice parallel_tool_calls max_tokens max_completion_tokens stop user temperature top_p "
@@ -16,11 +17,14 @@ DROPS = (
     "`prediction`, `store`, `metadata`, `service_tier` and every other field that is not carried",
     "audio parts, and files other than PDF and plain text",
     "`image_url.detail`, `name` of messages, `strict` of tools",
-    "`temperature`, and `top_p` below 0.95, with `reasoning_effort`; `reasoning_effort` with a forced tool",
+    "tools other than functions (`custom`)",
+    "`temperature`, and `top_p` below 0.95, with `reasoning_effort`; `reasoning_effort` with a forced tool, and behind "
+    "results of tools whose calls came back without signed reasoning",
     "`reasoning_content` of earlier turns without `reasoning_signature`",
 )
 
 
+CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 # Types of documents that the provider reads.
 DOCUMENTS = frozenset({"application/pdf", "text/plain"})
 
@@ -52,10 +56,11 @@ def request(body: Json, options: Options, documents: frozenset[str] | None = Non
         out["stop_sequences"] = stop
     if (user := fields.text(body, "user")) is not None:
         out["metadata"] = {"user_id": user}
-    tools = _tools(body)
+    asked_for = choice_of(body)
+    tools = _tools(body, asked_for, dropped)
     if tools:
         out["tools"] = tools
-    choice = _choice(body, bool(tools))
+    choice = _choice(body, asked_for, bool(tools))
     if choice is not None:
         out["tool_choice"] = choice
     fields.copy(body, out, {"temperature": "temperature", "top_p": "top_p"})
@@ -193,14 +198,13 @@ def _tool_use(call: Json, at: str) -> Json:
     }
 
 
-def _tools(body: Json) -> list[Json]:
+def _tools(body: Json, choice: Choice | None, dropped: list[str]) -> list[Json]:
+    """Return the tools; where several, but not all, are allowed, only those."""
+    functions = functions_of(body, dropped)
+    if choice is not None and choice.names is not None and not _named(choice):
+        functions = only(functions, choice)
     out = []
-    tools = [tool for tool in fields.objects(body, "tools") if tool.get("type", "function") == "function"]
-    listed = [tool.get("function") for tool in tools]
-    for position, function in enumerate([*listed, *fields.objects(body, "functions")]):
-        at = f"tools[{position}]"
-        if not isinstance(function, dict):
-            raise Untranslatable(f"{at}.function", "must be an object")
+    for at, function in functions:
         tool: Json = {"name": fields.needed_text(function, "name", at)}
         if (description := fields.text(function, "description", at)) is not None:
             tool["description"] = description
@@ -209,23 +213,23 @@ def _tools(body: Json) -> list[Json]:
     return out
 
 
-def _choice(body: Json, tools: bool) -> Json | None:
+def _named(choice: Choice) -> bool:
+    """Whether one tool must be called, which the provider has a word for."""
+    return choice.kind == "required" and choice.names is not None and len(choice.names) == 1
+
+
+def _choice(body: Json, asked: Choice | None, tools: bool) -> Json | None:
     """Return the tool choice with the flag against parallel calls."""
-    given = body.get("tool_choice")
     parallel = fields.flag(body, "parallel_tool_calls")
     choice: Json
-    if given is None:
+    if asked is None:
         if parallel is None or not tools:
             return None
         choice = {"type": "auto"}
-    elif isinstance(given, str):
-        kinds = {"auto": "auto", "required": "any", "none": "none"}
-        if given not in kinds:
-            raise Untranslatable("tool_choice", "must be one of auto, required, none, or a tool")
-        choice = {"type": kinds[given]}
+    elif _named(asked):
+        choice = {"type": "tool", "name": (asked.names or ("",))[0]}
     else:
-        function = fields.obj(fields.obj(body, "tool_choice") or {}, "function", "tool_choice") or {}
-        choice = {"type": "tool", "name": fields.needed_text(function, "name", "tool_choice.function")}
+        choice = {"type": CHOICES[asked.kind]}
     if parallel is not None and choice["type"] != "none":
         choice["disable_parallel_tool_use"] = not parallel
     return choice
@@ -239,6 +243,9 @@ def _think(body: Json, out: Json, dropped: list[str]) -> None:
     if out.get("tool_choice", {}).get("type") in ("any", "tool"):
         dropped.append("reasoning_effort")
         return
+    if in_tool_loop(out["messages"]):
+        dropped.append("reasoning_effort")
+        return
     out["thinking"] = {"type": "enabled", "budget_tokens": budget}
     if out.get("temperature", 1) != 1:
         del out["temperature"]
@@ -247,6 +254,17 @@ def _think(body: Json, out: Json, dropped: list[str]) -> None:
     if top_p is not None and top_p < 0.95:
         del out["top_p"]
         dropped.append("top_p")
+
+
+def in_tool_loop(messages: list[Json]) -> bool:
+    """Whether the model is to go on from calls of tools whose reasoning the client did not send back.
+
+    The provider refuses thinking there: the message in front of the last results must begin with it.
+    """
+    if len(messages) < 2 or not any(block["type"] == "tool_result" for block in messages[-1]["content"]):
+        return False
+    said = messages[-2]["content"]
+    return messages[-2]["role"] == "assistant" and said[0]["type"] not in ("thinking", "redacted_thinking")
 
 
 def _output_format(body: Json, way: Way) -> Json | None:

@@ -199,7 +199,9 @@ def _choice(body: Json) -> Any:
     if kind == "function":
         return {"type": "function", "function": {"name": fields.needed_text(found, "name", "tool_choice")}}
     if kind == "allowed_tools":
-        names = [tool.get("name") for tool in fields.objects(found, "tools", "tool_choice")]
+        # Others are not carried, so that they cannot be called anyway.
+        listed = [tool for tool in fields.objects(found, "tools", "tool_choice") if tool.get("type") == "function"]
+        names = [fields.needed_text(tool, "name", "tool_choice.tools") for tool in listed]
         allowed = [{"type": "function", "function": {"name": name}} for name in names]
         mode = fields.text(found, "mode", "tool_choice") or "auto"
         return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": allowed}}

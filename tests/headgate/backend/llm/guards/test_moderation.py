@@ -67,6 +67,18 @@ def test_an_answer_that_cannot_be_read(answer: Any) -> None:
     uvloop.run(main())
 
 
+@pytest.mark.parametrize("answer", [results(True), results(True, None), results("no", True, False)])
+def test_what_is_flagged_in_a_strange_answer_is_refused_all_the_same(answer: Any) -> None:
+    async def main() -> None:
+        async with rig() as found:
+            found.service.says(answer)
+            reply = await judged(found, TEXT + "    failureMode: failOpen\n")
+            assert isinstance(reply, Reply)
+            assert reply.status == 403
+
+    uvloop.run(main())
+
+
 def test_an_error_of_the_vendor_is_no_pass() -> None:
     async def main() -> None:
         async with rig() as found:

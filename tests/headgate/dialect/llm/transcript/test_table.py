@@ -45,15 +45,16 @@ REQUESTS: dict[str, tuple[str, Any, list[tuple[Scope, str]], list[tuple[str, str
                 },
                 {"role": "tool", "tool_call_id": "1", "content": "done"},
                 {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}},
+                {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}], "refusal": "never"},
             ],
         },
         [
             (SYSTEM, "Be brief"), (SYSTEM, "a b"), (SAID, "Say hi"), (SAID, "now"), (GIVEN, '{"to":"x"}'), (GIVEN, "raw"),
-            (GOT, "done"), (GIVEN, "{}"),
+            (GOT, "done"), (GIVEN, "{}"), (SAID, "no"), (SAID, "never"),
         ],
         [
             ("system", "Be brief"), ("developer", "a b"), ("user", "Say hi now"), ("assistant", ""), ("tool", "done"),
-            ("assistant", ""),
+            ("assistant", ""), ("assistant", "no never"),
         ],
     ),
     "messages": (
@@ -108,13 +109,22 @@ REQUESTS: dict[str, tuple[str, Any, list[tuple[Scope, str]], list[tuple[str, str
                 {"type": "mcp_call", "arguments": "{1}", "output": "mcp"},
                 {"type": "reasoning", "summary": [text("hidden")]},
                 {"role": "developer", "content": "dev"},
+                {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]},
             ],
+            "prompt": {"id": "p", "variables": {"a": "var", "b": {"type": "input_text", "text": "part"}}},
         },
         [
             (SYSTEM, "Be brief"), (SAID, "plain"), (SAID, "a\nb"), (GIVEN, "{}"), (GOT, "out"),
-            (GIVEN, '{"command": ["ls"]}'), (GIVEN, "{1}"), (GOT, "mcp"), (SYSTEM, "dev"),
+            (GIVEN, '{"command": ["ls"]}'), (GIVEN, "{1}"), (GOT, "mcp"), (SYSTEM, "dev"), (SAID, "no"),
+            (SAID, "var"), (SAID, "part"),
         ],
-        [("system", "Be brief"), ("user", "plain"), ("user", "a\nb"), ("developer", "dev")],
+        [("system", "Be brief"), ("user", "plain"), ("user", "a\nb"), ("developer", "dev"), ("assistant", "no")],
+    ),
+    "responses instructions": (
+        "responses",
+        {"instructions": [{"role": "developer", "content": "dev"}], "input": "hello"},
+        [(SYSTEM, "dev"), (SAID, "hello")],
+        [("developer", "dev"), ("user", "hello")],
     ),
     "responses string": ("responses", {"input": "hello"}, [(SAID, "hello")], [("user", "hello")]),
     "gemini": (

@@ -1,0 +1,88 @@
+"""Which tools a request of chat completions lets the model use."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from headgate.dialect.llm import fields
+from headgate.dialect.llm.contract import Json, Untranslatable
+
+KINDS = ("auto", "required", "none")
+
+
+class Choice(NamedTuple):
+    """kind: one of KINDS. names: the only tools that may be called; None: all of them."""
+
+    kind: str
+    names: tuple[str, ...] | None = None
+
+
+def choice_of(body: Json) -> Choice | None:
+    """Return what `tool_choice` says, or `function_call` of older clients; None when nothing does. Untranslatable."""
+    given = body.get("tool_choice")
+    if given is None:
+        return _older(body)
+    if isinstance(given, str):
+        if given not in KINDS:
+            raise Untranslatable("tool_choice", "must be one of auto, required, none, or a tool")
+        return Choice(given)
+    found = fields.obj(body, "tool_choice") or {}
+    kind = fields.text(found, "type", "tool_choice") or "function"
+    if kind == "allowed_tools":
+        return _allowed(fields.obj(found, kind, "tool_choice") or {}, f"tool_choice.{kind}")
+    if kind != "function":
+        raise Untranslatable("tool_choice.type", f"{kind!r} cannot be carried: must be function or allowed_tools")
+    function = fields.obj(found, "function", "tool_choice") or {}
+    return Choice("required", (fields.needed_text(function, "name", "tool_choice.function"),))
+
+
+def _older(body: Json) -> Choice | None:
+    given = body.get("function_call")
+    if given is None:
+        return None
+    if isinstance(given, str):
+        if given not in ("auto", "none"):
+            raise Untranslatable("function_call", "must be one of auto, none, or a function")
+        return Choice(given)
+    function = fields.obj(body, "function_call") or {}
+    return Choice("required", (fields.needed_text(function, "name", "function_call"),))
+
+
+def _allowed(holder: Json, at: str) -> Choice:
+    mode = fields.text(holder, "mode", at) or "auto"
+    if mode not in ("auto", "required"):
+        raise Untranslatable(f"{at}.mode", "must be auto or required")
+    names = []
+    for position, tool in enumerate(fields.objects(holder, "tools", at)):
+        function = fields.obj(tool, "function", f"{at}.tools[{position}]")
+        # Tools of other kinds are not carried, so they cannot be called anyway.
+        if function is not None:
+            names.append(fields.needed_text(function, "name", f"{at}.tools[{position}].function"))
+    return Choice(mode, tuple(names))
+
+
+def functions_of(body: Json, dropped: list[str]) -> list[tuple[str, Json]]:
+    """Return the functions of `tools`, and of `functions` of older clients, with their places; other tools are dropped.
+    """
+    out: list[tuple[str, Json]] = []
+    for position, tool in enumerate(fields.objects(body, "tools")):
+        at = f"tools[{position}]"
+        if tool.get("type", "function") != "function":
+            dropped.append(at)
+            continue
+        function = fields.obj(tool, "function", at)
+        if function is None:
+            raise Untranslatable(f"{at}.function", "must be an object")
+        out.append((f"{at}.function", function))
+    out += [(f"functions[{position}]", one) for position, one in enumerate(fields.objects(body, "functions"))]
+    return out
+
+
+def only(functions: list[tuple[str, Json]], choice: Choice | None) -> list[tuple[str, Json]]:
+    """Return those that may be called: providers without a list of allowed tools hear of no others. Untranslatable."""
+    if choice is None or choice.names is None:
+        return functions
+    found = [one for one in functions if one[1].get("name") in choice.names]
+    if not found:
+        raise Untranslatable("tool_choice", "names no tool of the request")
+    return found

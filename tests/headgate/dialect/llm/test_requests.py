@@ -1,0 +1,71 @@
+"""What requests become that no golden file shows: models that make a difference, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from headgate.dialect.llm import pairs
+from headgate.dialect.llm.contract import Options, Untranslatable
+
+FUNCTION = {"type": "function", "function": {"name": "f"}}
+TURNS = [{"role": "user", "content": "go"}]
+
+
+def calls(*idents: str) -> dict[str, Any]:
+    made = [{"id": one, "type": "function", "function": {"name": "f", "arguments": "{}"}} for one in idents]
+    return {"role": "assistant", "tool_calls": made}
+
+
+@pytest.mark.parametrize(
+    ("model", "signatures"),
+    [
+        ("gemini-3-pro", ["skip_thought_signature_validator", None]),
+        ("google/gemini-3.1-flash", ["skip_thought_signature_validator", None]),
+        ("gemini-2.5-pro", [None, None]),
+    ],
+)
+def test_calls_that_another_model_made_say_so_to_models_that_want_signatures(model: str, signatures: Any) -> None:
+    pair = pairs.converter("completions", "gemini")
+    assert pair is not None
+    sent = pair.request({"messages": [*TURNS, calls("a", "b")]}, Options(model=model)).body
+    assert [part.get("thoughtSignature") for part in sent["contents"][1]["parts"]] == signatures
+    own = pair.request({"messages": [*TURNS, calls("a__thought__c2ln", "b")]}, Options(model=model)).body
+    assert [part.get("thoughtSignature") for part in own["contents"][1]["parts"]] == ["c2ln", None]
+
+
+@pytest.mark.parametrize("upstream", ["messages", "gemini", "converse"])
+@pytest.mark.parametrize(
+    ("choice", "where"),
+    [
+        ({"tool_choice": "sometimes"}, "tool_choice"),
+        ({"tool_choice": {"type": "custom", "custom": {"name": "f"}}}, "tool_choice.type"),
+        ({"tool_choice": {"type": "function", "function": {}}}, "tool_choice.function.name"),
+        ({"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "none"}}},
+         "tool_choice.allowed_tools.mode"),
+        ({"tool_choice": {"type": "allowed_tools", "allowed_tools": {"tools": [FUNCTION]}}}, None),
+        ({"tool_choice": {"type": "allowed_tools", "allowed_tools": {"tools": []}}}, "tool_choice"),
+        ({"function_call": "sometimes"}, "function_call"),
+        ({"function_call": {}}, "function_call.name"),
+        ({"tools": [{"type": "function"}]}, "tools[0].function"),
+    ],
+)
+def test_choices_of_tools_that_cannot_be_carried(upstream: str, choice: dict[str, Any], where: str | None) -> None:
+    pair = pairs.converter("completions", upstream)
+    assert pair is not None
+    body = {"messages": TURNS, "tools": [FUNCTION], **choice}
+    if where is None:
+        pair.request(body, Options(model="m"))
+        return
+    with pytest.raises(Untranslatable) as refused:
+        pair.request(body, Options(model="m"))
+    assert refused.value.field == where
+
+
+@pytest.mark.parametrize(("given", "kind"), [("none", "none"), ("auto", "auto"), ({"name": "f"}, "tool")])
+def test_the_choice_of_older_clients(given: Any, kind: str) -> None:
+    pair = pairs.converter("completions", "messages")
+    assert pair is not None
+    sent = pair.request({"messages": TURNS, "functions": [{"name": "f"}], "function_call": given}, Options(model="m")).body
+    assert sent["tool_choice"]["type"] == kind
