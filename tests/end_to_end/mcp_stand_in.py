@@ -44,7 +44,8 @@ class Server:
     """`results`: by method a result, a Fault, or a function of the params that gives one. `before`: messages in front
     of the response, by method. `sessions`: it gives ids of sessions. `revisions`: those it speaks. `stream`: answers
     are event streams whose events have no names. `events`: what its event stream brings, None without one. `listens`:
-    what it says to a subscription before it hangs up. `dead`: it hangs up at once.
+    what it says to a subscription before it hangs up. `dead`: it hangs up at once. `forgotten`: ids of sessions that it
+    knows no more.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Server:
     says: dict[str, Any] = field(default_factory=dict)
     listens: Callable[[dict[str, Any]], list[dict[str, Any]]] | None = None
     dead: bool = False
+    forgotten: set[str] = field(default_factory=set)
     seen: list[Asked] = field(default_factory=list)
 
     def methods(self) -> list[str]:
@@ -121,6 +123,8 @@ class Handler(BaseHTTPRequestHandler):
         method, modern = message.get("method"), fields.get("mcp-protocol-version") == NEW
         if modern and NEW not in server.revisions:
             self._answer(400, b"unsupported protocol version", "text/plain")
+        elif fields.get("mcp-session-id") in server.forgotten:
+            self._answer(404, b"no such session", "text/plain")
         elif not modern and server.sessions and method != "initialize" and "mcp-session-id" not in fields:
             self._answer(400, b"no session", "text/plain")
         elif "id" not in message or method is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import re
 import shutil
@@ -131,6 +132,15 @@ def test_without_a_good_token_the_way_is_told(protected: Callable[..., Any]) -> 
     running.wait_log("jwt.sub=ada")
 
 
+def test_no_path_ends_the_challenge(protected: Callable[..., Any]) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", protected().port, timeout=10)
+    connection.request("POST", '/mcp/a"b\\c', "{}", ACCEPT)
+    answer = connection.getresponse()
+    where = "http://gw.test/.well-known/oauth-protected-resource/mcp/a%22b%5Cc"
+    assert answer.headers["www-authenticate"] == f'Bearer resource_metadata="{where}"'
+    connection.close()
+
+
 def test_modes_and_rules_behind_them(protected: Callable[..., Any]) -> None:
     running = protected(provider="mode: optional", more="authorization: {rules: ['jwt.sub == \"ada\"']}")
     assert call(running).status_code == 403
@@ -196,6 +206,11 @@ def test_one_client_for_everybody(protected: Callable[..., Any], idp: Idp) -> No
             "client_id": "ours", "client_id_issued_at": 0, "token_endpoint_auth_method": "none",
             "grant_types": ["authorization_code"], "response_types": ["code"], "redirect_uris": uris,
         })  # fmt: skip
+        assert answer.headers["access-control-allow-origin"] == "*"
+    asked = {"origin": "http://app.test", "access-control-request-method": "POST"}
+    answer = httpx.options(url, headers=asked)
+    assert (answer.status_code, answer.headers["access-control-allow-methods"]) == (200, "POST, OPTIONS")
+    assert (answer.headers["access-control-allow-headers"], answer.text) == ("content-type", "")
     assert idp.registered == []
 
 

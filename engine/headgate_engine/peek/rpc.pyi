@@ -14,10 +14,14 @@ class Kind(enum.Enum):
     RESPONSE = "response"
 
 class NotAMessage(ValueError):
-    """The text is no JSON-RPC message; `code` says why."""
+    """The text is no JSON-RPC message; `code` says why. `raw_id`, `method`: where a request tells them."""
 
     code: int
-    def __init__(self, code: int, reason: str) -> None: ...
+    raw_id: bytes | None
+    method: str | None
+    def __init__(
+        self, code: int, reason: str, raw_id: bytes | None = None, method: str | None = None
+    ) -> None: ...
 
 class Message:
     """One message, made by parse()."""

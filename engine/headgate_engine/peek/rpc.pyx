@@ -47,9 +47,11 @@ cdef object A_RESPONSE = Kind.RESPONSE
 
 
 class NotAMessage(ValueError):
-    def __init__(self, code, reason):
+    def __init__(self, code, reason, raw_id=None, method=None):
         super().__init__(reason)
         self.code = code
+        self.raw_id = raw_id
+        self.method = method
 
 
 cdef class Message:
@@ -168,6 +170,17 @@ cdef object _kind(RpcPeek peek):
     return A_RESPONSE
 
 
+cdef object _request_with(RpcPeek peek, bytes text, int code, str reason):
+    """The refusal of a text that has a good id: that of a request can be told its client."""
+    cdef object raw_id = None
+    cdef object method = None
+    if peek.has_id and (peek.id_kind == J_STRING or peek.id_kind == J_NUMBER):
+        raw_id = text[peek.id_start:peek.id_stop]
+    if peek.has_method and peek.method_is_string:
+        method = peek._text_of(R_METHOD)
+    return NotAMessage(code, reason, raw_id if method is not None else None, method)
+
+
 def parse(bytes text not None):
     """The message that `text` is."""
     cdef RpcPeek peek = RpcPeek.__new__(RpcPeek)
@@ -186,7 +199,7 @@ def parse(bytes text not None):
         # A target could read the other one of two members with one name.
         raise NotAMessage(INVALID_REQUEST, "a member stands twice")
     if peek.found[R_JSONRPC].kind != J_STRING or peek._text_of(R_JSONRPC) != "2.0":
-        raise NotAMessage(INVALID_REQUEST, 'jsonrpc is not "2.0"')
+        raise _request_with(peek, text, INVALID_REQUEST, 'jsonrpc is not "2.0"')
     message = Message.__new__(Message)
     message.kind = _kind(peek)
     message.text = text
@@ -195,5 +208,5 @@ def parse(bytes text not None):
     message.raw_id = text[peek.id_start:peek.id_stop] if peek.has_id else None
     message.is_error = peek.has_error
     if peek.has_params and message.kind is not A_RESPONSE and text[peek.params_start] != 123:
-        raise NotAMessage(INVALID_PARAMS, "params is not an object")
+        raise _request_with(peek, text, INVALID_PARAMS, "params is not an object")
     return message

@@ -303,7 +303,7 @@ class Backends:
         prefix: Any = record.get("prefixMode") or "conditional"
         failure: Any = record.get("failureMode") or "failClosed"
         return McpBackend(
-            key=f"mcp/{name}/{digest(*(target.key for target in found), prefix, failure, options.mcp_rules is None)}",
+            key=f"mcp/{name}/{digest(*(target.key for target in found), prefix)}",
             name=name,
             targets=found,
             prefix_mode=prefix,

@@ -70,7 +70,8 @@ FailureMode = Literal["failClosed", "failOpen"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpBackend:
-    """`key` names the backend in logs and ties sessions to it across reloads; it changes with the targets.
+    """`key` names the backend in logs and ties sessions to it across reloads; it changes with the targets
+    and the names of what they have.
 
     `prefix_mode`: whether names carry their target: `conditional` only where there are several. `failure_mode`: whether
     a session goes on without a target that fails. `rules`: which tools, prompts, resources

@@ -112,8 +112,6 @@ class McpHandlers:
             handler = HandlerBackend(self._worker, backend.name, handle)
             self._handlers[backend.key] = handler
             self._handles[backend.key] = handle
-            if backend.plain:
-                self._handles[backend.targets[0].key] = handle
         return handler
 
     @staticmethod
@@ -164,7 +162,7 @@ class McpHandlers:
         service: Service
         straight: HttpService | None = None
         if isinstance(target, StdioTarget):
-            service = BridgedService(self._stdio(target, backend.name), self._federation(backend))
+            service = BridgedService(self._stdio(target, backend), self._federation(backend))
         else:
             assert isinstance(target, StreamableHttpTarget)
             straight = self._straight(target, backend)
@@ -190,15 +188,15 @@ class McpHandlers:
         reader = None if endpoint is None else self.environment.client(endpoint)
         return OpenApiRemote(remote, ApiDocument(target.schema, reader))
 
-    def _stdio(self, target: StdioTarget, backend: str) -> StdioService:
+    def _stdio(self, target: StdioTarget, backend: McpBackend) -> StdioService:
         """Return the service of one process for each session, the running one when the command has not changed."""
-        service = self.services.get(target.key)
-        if service is None and self._previous is not None:
-            service = self._previous.services.get(target.key)
+        # Not by the target: another backend with the same command has sessions of its own.
+        service = None if self._previous is None else self._previous.services.get(backend.key)
         if not isinstance(service, StdioService):
-            service = StdioService(target, self.tables.new(backend, resumable=False), self._relay)
+            sessions = self.tables.new(backend.name, resumable=False)
+            service = StdioService(target, sessions, self._relay, backend.key)
         self.tables.kept(service.sessions)
-        self.services[target.key] = service
+        self.services[backend.key] = service
         return service
 
     def _straight(self, target: StreamableHttpTarget, backend: McpBackend) -> HttpService:
@@ -207,7 +205,7 @@ class McpHandlers:
         kept = before.sessions if isinstance(before, HttpService) else None
         sessions = self.tables.new(backend.name, resumable=True) if kept is None else kept
         self.tables.kept(sessions)
-        tell = partial(self._relay.tell_ended, backend_key=target.key)
+        tell = partial(self._relay.tell_ended, backend_key=backend.key)
         found = HttpService(target, self._remote(target), sessions, self._states(backend), tell)
         self.services[backend.key] = found
         return found
@@ -228,9 +226,9 @@ class McpHandlers:
         if found is None:
             origins = {target.name: self._origin(target, makes[target.name]) for target in backend.targets}
             found = StatelessService(origins, self._manner(backend), INFO, self._waiting(backend))
-            found.renew(makes, requests, straight)
+            found.renew(makes, self._manner(backend), requests, straight)
         else:
-            self._renewals.append(partial(found.renew, makes, requests, straight))
+            self._renewals.append(partial(found.renew, makes, self._manner(backend), requests, straight))
         self.sessionless[backend.key] = found
         return found
 
@@ -284,7 +282,7 @@ class McpHandlers:
             if backend.plain:
                 sessions.mark = BRIDGED
             found = FederationService(
-                backend.targets[0].key if backend.plain else backend.key,
+                backend.key,
                 {target.name: self._either(target, remotes.get(target.name)) for target in backend.targets},
                 sessions,
                 self._relay,
@@ -292,10 +290,10 @@ class McpHandlers:
                 None if here else self._states(backend),
             )
             found.remotes = remotes
-            found.renew({}, guard, guardrails)
+            found.renew({}, self._manner(backend), guard, guardrails)
         else:
             # Sessions go on with the rules and policy servers of the newest configuration.
-            self._renewals.append(partial(found.renew, remotes, guard, guardrails))
+            self._renewals.append(partial(found.renew, remotes, self._manner(backend), guard, guardrails))
         self.tables.kept(found.sessions)
         self.services[key] = found
         return found

@@ -85,9 +85,8 @@ class KeyStore:
             self._failures = 0
             for reason in found.skipped:
                 logger.warning("key not usable", extra={"url": self.source.url, "error": reason})
-            changed = [(key.kid, key.algorithms) for key in found.keys] != [
-                (key.kid, key.algorithms) for key in self.keys.keys
-            ]
+            # The keys themselves, too: a provider may give another one the id of one that it withdraws.
+            changed = found.keys != self.keys.keys
             self.keys = found
             if changed:
                 for notify in self.on_change:

@@ -84,7 +84,9 @@ class McpAuthenticationPolicy:
     def challenge(self, ctx: RequestContext) -> Reply:
         """Return the 401 that leads a client to the metadata (RFC 9728 section 5.1)."""
         origin = external(ctx) if self._origin is None else self._origin
-        where = f'Bearer resource_metadata="{origin}{oauth.PROTECTED_RESOURCE}{ctx.path}"'
+        # A path may hold what would end the quoted text (RFC 9110 section 5.6.4).
+        path = ctx.path.replace("\\", "%5C").replace('"', "%22")
+        where = f'Bearer resource_metadata="{origin}{oauth.PROTECTED_RESOURCE}{path}"'
         fields = (JSON, (b"www-authenticate", where.encode("ascii", "replace")))
         return Reply(401, UNAUTHORIZED, fields, REASON)
 
@@ -289,15 +291,16 @@ class McpAuthenticationPolicy:
         if ctx.body_state != BODY_WHOLE:
             return Reply(413, b"", (), "InvalidRequest")
         body = ctx.request_body or b""
+        if ctx.method == "OPTIONS":
+            return Reply(200, b"", REGISTRATION_CORS, "DirectResponse")
         if self._policy.client_id is not None:
             try:
                 request = json.loads(body)
             except (ValueError, RecursionError):
                 request = None
             found = oauth.registered(self._policy.client_id, request)
-            return Reply(201, json.dumps(found).encode(), (JSON,), "DirectResponse")
-        if ctx.method == "OPTIONS":
-            return Reply(200, b"", REGISTRATION_CORS, "DirectResponse")
+            # Clients in browsers register, too; the reference sends them no CORS fields here.
+            return Reply(201, json.dumps(found).encode(), (JSON, *REGISTRATION_CORS), "DirectResponse")
         return self._proxied(body, url)
 
     async def _proxied(self, body: bytes, url: str) -> Reply:

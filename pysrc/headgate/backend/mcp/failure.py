@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+import json
+from collections.abc import Mapping
+from typing import Any, Final
 
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, error_message
 
@@ -24,6 +26,12 @@ class McpFailure(Exception):
         self.message = message
         self.code = code
         self.data = data
+        self.raw_id: bytes | None = None
+
+    def about(self, raw_id: bytes | None) -> McpFailure:
+        """Return itself, with the id of the request that could not be read to its end."""
+        self.raw_id = raw_id
+        return self
 
     def answer(self, raw_id: bytes | None) -> tuple[int, Headers, bytes]:
         """Return status, headers and body."""
@@ -71,6 +79,23 @@ class Refused(TargetFailure):
         self.status = status
         self.fields = fields
         self.body = body
+
+    @property
+    def error(self) -> Mapping[str, Any] | None:
+        """The JSON-RPC error in its body, whatever its id: servers that do not like a request often do not tell."""
+        try:
+            found = json.loads(self.body).get("error")
+        except (ValueError, AttributeError, RecursionError):
+            return None
+        return found if isinstance(found, dict) else None
+
+
+def error_of(target: str, error: Mapping[str, Any]) -> McpFailure:
+    """Return a target's own error as the client gets it. Targets also send what JSON-RPC does not allow."""
+    code, said = error.get("code"), error.get("message")
+    code = code if isinstance(code, int) and not isinstance(code, bool) else INTERNAL_ERROR
+    said = said if isinstance(said, str) and said else "the target gave an error without a message"
+    return McpFailure(200, f"{target}: {said}", code, error.get("data"))
 
 
 def session_not_found() -> McpFailure:

@@ -110,7 +110,7 @@ class Front:
             else:
                 call.reply(405, [("allow", "GET, POST, DELETE")], reason="MCP")
         except McpFailure as failure:
-            status, headers, body = failure.answer(raw_id)
+            status, headers, body = failure.answer(raw_id or failure.raw_id)
             call.add_log_field("mcp.error.message", failure.message)
             call.reply(status, headers, body, reason="MCP")
 
@@ -152,25 +152,43 @@ def check_session_id(session_id: str | None) -> None:
         raise McpFailure(400, "malformed session id")
 
 
+def accepts(call: Call, *kinds: str) -> bool:
+    """Tell whether a client takes all of these kinds of body, which it may say in several fields and any case."""
+    accept = call.headers.get("accept") or ""
+    if all(kind in accept for kind in kinds):
+        return True
+    said = ",".join(value for name, value in call.headers.items() if name.lower() == "accept").lower()
+    return all(kind in said for kind in kinds)
+
+
 def check_get(call: Call) -> None:
     """Raise for a GET that cannot be an event stream."""
-    if "text/event-stream" not in (call.headers.get("accept") or ""):
+    if not accepts(call, "text/event-stream"):
         raise McpFailure(406, "accept must include text/event-stream")
     check_version(call, None)
 
 
 def read_post(call: Call) -> Message:
     """Return the message of a POST; raises McpFailure in the order of the transport's checks."""
-    accept = call.headers.get("accept") or ""
-    if "application/json" not in accept or "text/event-stream" not in accept:
+    if not accepts(call, "application/json", "text/event-stream"):
         raise McpFailure(406, "accept must include application/json and text/event-stream")
     if not (call.headers.get("content-type") or "").lower().startswith("application/json"):
         raise McpFailure(415, "content-type must be application/json")
     try:
         message = parse(call.body)
     except NotAMessage as error:
-        raise McpFailure(400, str(error), error.code) from None
+        raise unread(call, error) from None
     return message
+
+
+def unread(call: Call, error: NotAMessage) -> McpFailure:
+    """Return the refusal of what is no message; under its id, if it has a good one."""
+    version = call.headers.get(versions.HEADER)
+    if error.raw_id is not None and error.method is not None and versions.is_modern(version):
+        fault = modern.unknown_method(error.method)
+        if fault is not None:
+            return McpFailure(fault.status, fault.message, fault.code).about(error.raw_id)
+    return McpFailure(400, str(error), error.code).about(error.raw_id)
 
 
 def with_trace(call: Call, message: Message) -> Message:

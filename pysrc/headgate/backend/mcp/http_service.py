@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from enum import Enum
 
@@ -20,14 +21,14 @@ from headgate.backend.mcp.session import Session, Sessions, owner_of
 from headgate.backend.mcp.states import SessionStates
 from headgate.backend.mcp.targets.remote import ClientFields, Remote, origin_of
 from headgate.dialect.mcp import mirrored, versions
-from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Kind, Message, NotAMessage, error_message, parse
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Kind, Message, NotAMessage, agree, error_message, parse
 from headgate.dialect.mcp.methods import INITIALIZE
 from headgate.dialect.mcp.versions import SESSION_HEADER
 from headgate.ir.mcp import StreamableHttpTarget
 from headgate.ir.policies import BackendPolicies, HeaderModifier
 from headgate.ir.policy.backend_auth import Passthrough
 from headgate_engine.context.request import RequestContext
-from headgate_engine.sse.decode import SseDecoder, SseError
+from headgate_engine.sse.decode import Event, SseDecoder, SseError
 from headgate_engine.sse.encode import encode_event
 
 MAX_BODY = 16 * 1024 * 1024
@@ -58,6 +59,9 @@ SESSION_FIELD = frozenset((SESSION_HEADER,))
 STREAM, JSON = "text/event-stream", "application/json"
 # With what an event begins that has a name, and (a byte order mark) the one that nothing can stand in front of.
 NAMES = (b"event", b"\xef\xbb\xbf")
+# What answers have and hardly anything else, and how many events that have it are looked at when a stream ends.
+ANSWER_MARKS = (b'"result"', b'"error"')
+MAYBE_ANSWERS = 4
 
 
 class Given(str):
@@ -147,7 +151,12 @@ class HttpService:
             await self.sessions.end_here(session_id)
             call.reply(200)
             return
-        session = self._session(call, session_id)
+        try:
+            session = self._session(call, session_id)
+        except McpFailure:
+            # It is gone, as the client wants it (reference, mcp.md 1.2: silent), or never was.
+            call.reply(200)
+            return
         if session.server.name is None:
             call.reply(200)
         else:
@@ -164,7 +173,8 @@ class HttpService:
         if session is not None:
             return session
         states = self._states.open(session_id, owner)
-        if states is None or self._target.name not in states or self.sessions.buried(session_id):
+        # Of one with more targets the client knows other names for what there is.
+        if states is None or set(states) != {self._target.name} or self.sessions.buried(session_id):
             raise session_not_found()
         return self.sessions.adopt(session_id, RemoteSession(states[self._target.name]), owner)
 
@@ -252,20 +262,21 @@ class HttpService:
         """Pass events on as they come, each one whole: a stream that breaks off leaves no half of one."""
         stream: Stream = call.stream(response.status, self._event_fields(own))
         decoder = SseDecoder(MAX_BODY)
-        last = b""
+        last: deque[bytes] = deque(maxlen=MAYBE_ANSWERS)
         modern = versions.is_modern(call.headers.get(versions.HEADER))
         try:
             async with contextlib.aclosing(blocks(response, decoder, modern)) as pieces:
                 async for raw, data in pieces:
-                    last = data or last
+                    last += data
                     await stream.send(raw)
+            reason = "upstream stream ended without an answer"
         except TargetFailure as error:
             call.add_log_field("mcp.error.message", str(error))
-            # With an event id the client can come back for the rest, and an error would tell it not to.
-            if message is not None and (modern or not decoder.last_event_id) and not answers(last, message):
-                reason = DIRECT_REQUEST if str(error) == DIRECT_REQUEST else "upstream stream broke off"
-                text = error_message(message.raw_id, INTERNAL_ERROR, reason)
-                await stream.send(encode_event(text, "message"))
+            reason = DIRECT_REQUEST if str(error) == DIRECT_REQUEST else "upstream stream broke off"
+        # With an event id the client can come back for the rest, and an error would tell it not to.
+        comes_back = bool(decoder.last_event_id) and not modern
+        if message is not None and not comes_back and not any(answers(data, message) for data in last):
+            await stream.send(encode_event(error_message(message.raw_id, INTERNAL_ERROR, reason), "message"))
         await stream.end()
 
 
@@ -326,7 +337,7 @@ def shape_of(method: str, message: Message | None, response: Response) -> Shape:
     if not asks or not 200 <= response.status < 300 or response.status in (202, 204):
         return Shape.PLAIN
     if (response.header("content-encoding") or "identity").lower() != "identity":
-        raise McpFailure(502, "upstream answer is compressed, which nobody asked for", INTERNAL_ERROR)
+        raise McpFailure(502, "upstream answer has a content encoding that nobody knows", INTERNAL_ERROR)
     kind = (response.header("content-type") or "").split(";")[0].strip().lower()
     if kind == STREAM:
         return Shape.STREAM
@@ -337,9 +348,9 @@ def shape_of(method: str, message: Message | None, response: Response) -> Shape:
 
 async def blocks(
     response: Response, decoder: SseDecoder, modern: bool
-) -> AsyncGenerator[tuple[bytes, bytes | None], None]:
-    """Yield what has come in whole blocks, each time with the data of the last event; raises TargetFailure. `modern`:
-    the server may not ask anything.
+) -> AsyncGenerator[tuple[bytes, list[bytes]], None]:
+    """Yield what has come in whole blocks, each time with the data of events that may be an answer; raises
+    TargetFailure. `modern`: the server may not ask anything.
     """
     try:
         async for chunk in response:
@@ -347,12 +358,28 @@ async def blocks(
             if modern and any(event is not None and asks(event.data) for _, event in found):
                 raise TargetFailure(DIRECT_REQUEST)
             if found:
-                data = next((event.data for _, event in reversed(found) if event is not None), None)
-                yield b"".join(raw if event is None else named(raw, event.data) for raw, event in found), data
+                yield passed(found)
     except (OSError, SseError) as error:
         raise TargetFailure(f"upstream stream broke off: {error}") from error
-    if rest := decoder.rest():
-        yield rest, None
+    # An event that nothing ends is none, but there are servers that forget the blank line behind the last one.
+    found = decoder.split(b"\n\n") if decoder.rest() else []
+    if found and all(event is None or whole(event.data) for _, event in found):
+        yield passed(found)
+
+
+def passed(found: list[tuple[bytes, Event | None]]) -> tuple[bytes, list[bytes]]:
+    """Return the bytes of events for the client, and the data of those that may be an answer."""
+    data = [event.data for _, event in found if event is not None and any(mark in event.data for mark in ANSWER_MARKS)]
+    return b"".join(raw if event is None else named(raw, event.data) for raw, event in found), data
+
+
+def whole(data: bytes) -> bool:
+    """Tell whether the data of an event is a message."""
+    try:
+        parse(data)
+    except NotAMessage:
+        return False
+    return True
 
 
 def asks(data: bytes) -> bool:
@@ -386,7 +413,7 @@ def answers(data: bytes, message: Message) -> bool:
         found = parse(data)
     except NotAMessage:
         return False
-    return found.kind is Kind.RESPONSE and found.raw_id == message.raw_id
+    return found.kind is Kind.RESPONSE and agree(found.raw_id, message.raw_id)
 
 
 def edited(headers: list[tuple[str, str]], modifier: HeaderModifier | None) -> list[tuple[str, str]]:

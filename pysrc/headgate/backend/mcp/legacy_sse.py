@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from headgate.backend.contract import Call, Stream
-from headgate.backend.mcp.failure import McpFailure, session_not_found
+from headgate.backend.mcp.failure import McpFailure, error_of, session_not_found
 from headgate.backend.mcp.federation.answering import Answering, merged, response_to
 from headgate.backend.mcp.federation.group import LinkGroup
 from headgate.backend.mcp.federation.requests import fields_of
@@ -184,8 +184,7 @@ class SseSession:
         if bad and (not self._manner.tolerant or not good):
             name, outcome = bad[0]
             if outcome.error is not None:
-                code = int(outcome.error.get("code", INTERNAL_ERROR))
-                raise McpFailure(200, f"{name}: {outcome.error.get('message')}", code, outcome.error.get("data"))
+                raise error_of(name, outcome.error)
             raise McpFailure(500, f"failed to start session: {name}: {outcome.failure}", INTERNAL_ERROR)
         for name, _ in bad:
             await self.group.links.pop(name).close()

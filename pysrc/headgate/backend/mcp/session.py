@@ -94,6 +94,11 @@ class Session:
         self.answers = KeptAnswers(worker)
         self.listener: asyncio.Task[None] | None = None
 
+    def hang_up(self) -> None:
+        """End the event stream: what would come there is of a session that is none any more."""
+        if self.listener is not None:
+            self.listener.cancel()
+
 
 def owner_of(context: Identity | None) -> str:
     """Return a digest of who asks, "" when no policy found that out.
@@ -298,16 +303,18 @@ class Sessions:
         return session
 
     async def remove(self, session_id: str) -> bool:
-        """End a session; False when there is none."""
+        """End a session, and its event stream; False when there is none."""
         session = self._drop(session_id)
         if session is None:
             return False
+        session.hang_up()
         await session.server.stop()
         return True
 
     async def _let_go(self, session_id: str) -> None:
         session = self._drop(session_id)
         if session is not None:
+            session.hang_up()
             # Another worker, or this one after a restart, may go on with one that its id can bring back.
             stays = session.resumable or session.lasting
             await (session.server.release() if stays else session.server.stop())

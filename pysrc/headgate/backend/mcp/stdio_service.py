@@ -28,12 +28,13 @@ KEEPALIVE_SECONDS = 15.0
 
 
 class StdioService:
-    """`sessions` of this worker; `relay` reaches the workers that own the others."""
+    """`sessions` of this worker; `relay` reaches the workers that own the others, where the backend is called `key`."""
 
-    def __init__(self, target: StdioTarget, sessions: Sessions, relay: Relay) -> None:
+    def __init__(self, target: StdioTarget, sessions: Sessions, relay: Relay, key: str) -> None:
         self._target = target
         self.sessions = sessions
         self._relay = relay
+        self._key = key
 
     async def post(self, call: Call, message: Message, session_id: str | None) -> None:
         """Pass a message on; a request is answered with a stream that ends with its response."""
@@ -52,7 +53,7 @@ class StdioService:
         """Return the session, or None when another worker has answered."""
         owner = self.sessions.ids.owner(session_id)
         if owner is not None and owner != self._relay.index:
-            await self._relay.forward(call, owner, self._target.key)
+            await self._relay.forward(call, owner, self._key)
             return None
         session = self.sessions.find(session_id, owner_of(call.context))
         if session is None:
@@ -114,7 +115,7 @@ class StdioService:
             raise McpFailure(400, "a session id is required")
         owner = self.sessions.ids.owner(session_id)
         if owner is not None and owner != self._relay.index:
-            await self._relay.forward(call, owner, self._target.key)
+            await self._relay.forward(call, owner, self._key)
             return
         if self.sessions.find(session_id, owner_of(call.context)) is not None:
             await self.sessions.remove(session_id)

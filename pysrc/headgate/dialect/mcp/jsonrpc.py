@@ -45,6 +45,17 @@ def same_id(raw_id: bytes | None, value: object) -> bool:
     return isinstance(found, str) == isinstance(value, str) and bool(found == value)
 
 
+def agree(one: bytes | None, other: bytes | None) -> bool:
+    """Tell whether two ids as they were written are one: JSON may write a text or a number in several ways."""
+    if one == other or one is None or other is None:
+        return one is not None and one == other
+    try:
+        return same_id(one, json.loads(other))
+    except (ValueError, RecursionError):
+        # An integer of thousands of digits is JSON, and more than int() takes.
+        return False
+
+
 def subscription_id(message: Message) -> object:
     """Return the id of the `subscriptions/listen` that a notification is for, None when it says none."""
     if b'io.modelcontextprotocol/subscriptionId"' not in message.params:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from headgate.dialect.mcp.modern import SERVER_INFO
+from headgate.dialect.mcp.versions import LEGACY
 from headgate_engine.peek.items import Item
 
 PREAMBLE: Final = "This server speaks for several others; what each of them says about itself follows."
@@ -22,9 +23,10 @@ def initialize(
 
     The version is the lowest of all; a capability is there when one target has it.
     """
-    versions = [str(result.get("protocolVersion")) for result in results.values()]
+    given = [result.get("protocolVersion") for result in results.values()]
+    versions = [one for one in given if isinstance(one, str)]
     found: dict[str, Any] = {
-        "protocolVersion": min([*versions, wanted] if wanted is not None else versions),
+        "protocolVersion": min([*versions, wanted] if wanted is not None else versions or LEGACY),
         "capabilities": capabilities([result.get("capabilities") for result in results.values()]),
         "serverInfo": dict(info),
     }

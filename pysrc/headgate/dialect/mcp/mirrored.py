@@ -10,6 +10,7 @@ import base64
 import binascii
 from collections.abc import Iterable
 
+from headgate.dialect.mcp import versions
 from headgate.dialect.mcp.jsonrpc import Message
 from headgate.dialect.mcp.methods import INITIALIZE
 
@@ -42,8 +43,15 @@ def decode(field: str) -> str:
 def mismatch(message: Message, headers: Iterable[tuple[str, str]]) -> str | None:
     """Return how the fields contradict the message, None when they do not."""
     expected = {METHOD_HEADER: message.method, NAME_HEADER: message.name}
+    version: str | None = None
     for name, field in headers:
         name = name.lower()
+        if name == versions.HEADER:
+            if version is not None and field != version:
+                # The server could read the other one.
+                return f"{name} stands twice"
+            version = field
+            continue
         known = name in expected
         if not known and not name.startswith(PARAM_PREFIX):
             continue

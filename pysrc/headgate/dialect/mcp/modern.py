@@ -82,10 +82,17 @@ def fault(message: Message, header: str | None, fields: Iterable[tuple[str, str]
     return found or _missing_field(message, fields)
 
 
+def unknown_method(method: str) -> Fault | None:
+    """Return the refusal of a method that this revision does not have, None for one that it has."""
+    if method in MODERN_REQUESTS:
+        return None
+    return Fault(404, METHOD_NOT_FOUND, f"method not found: {method[:80]}")
+
+
 def _request_fault(message: Message, header: str | None, known: bool) -> Fault | None:
     method = message.method or ""
     if method in REMOVED or (known and method not in MODERN_REQUESTS):
-        return Fault(404, METHOD_NOT_FOUND, f"method not found: {method[:80]}")
+        return unknown_method(method)
     if message.meta_version is None:
         if method not in MODERN_REQUESTS:
             return None

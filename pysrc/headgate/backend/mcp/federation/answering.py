@@ -9,13 +9,13 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import Any, Final
 
 from headgate.backend.contract import Call, Stream
-from headgate.backend.mcp.failure import McpFailure, Refused, Relayed, TargetFailure
+from headgate.backend.mcp.failure import McpFailure, Refused, Relayed, TargetFailure, error_of
 from headgate.backend.mcp.federation.asking import Fields
 from headgate.backend.mcp.federation.group import LinkGroup, Outcome
 from headgate.backend.mcp.front import STREAM_HEADERS
 from headgate.backend.mcp.note import addressed
 from headgate.backend.mcp.resuming import KeptAnswer, KeptAnswers
-from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Message, error_message
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Message
 from headgate.dialect.mcp.versions import HEADER
 from headgate.net.tasks import spawn
 from headgate_engine.sse.encode import encode_comment, encode_event
@@ -148,13 +148,7 @@ def refuse(call: Call, message: Message, target: str, outcome: Outcome) -> None:
     if isinstance(failure, Refused):
         raise Relayed(failure.status, failure.fields, failure.body)
     if outcome.error is not None:
-        text = error_message(
-            message.raw_id,
-            int(outcome.error.get("code", INTERNAL_ERROR)),
-            f"{target}: {outcome.error.get('message')}",
-            outcome.error.get("data"),
-        )
-        call.reply(200, [("content-type", "application/json")], text, reason="MCP")
+        call.reply(*error_of(target, outcome.error).answer(message.raw_id), reason="MCP")
         return
     raise McpFailure(500, f"failed to start session: {target}: {failure}", INTERNAL_ERROR)
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Protocol
 
 from headgate.backend.mcp.failure import TargetFailure
-from headgate.dialect.mcp.jsonrpc import Kind, Message, NotAMessage, parse
+from headgate.dialect.mcp.jsonrpc import Kind, Message, NotAMessage, agree, parse
 
 Fields = list[tuple[str, str]]
 Heard = Callable[[bytes], Awaitable[None]]
@@ -65,7 +65,21 @@ def response_to(text: bytes, message: Message) -> Message | None:
         found = parse(text)
     except NotAMessage:
         return None
-    return found if found.kind is Kind.RESPONSE and found.raw_id == message.raw_id else None
+    return found if found.kind is Kind.RESPONSE and agree(found.raw_id, message.raw_id) else None
+
+
+def nameless(text: bytes, message: Message) -> bytes:
+    """Return what a target answers over HTTP; an error without an id is one about the request that it answers."""
+    if b'"error"' not in text:
+        return text
+    try:
+        found = parse(text)
+    except NotAMessage:
+        return text
+    if not found.is_error or found.raw_id not in (None, b"null"):
+        return text
+    own = message.raw_id or b"null"
+    return found.with_id(own) if found.raw_id is not None else b'{"id":%b,%b' % (own, text.lstrip()[1:])
 
 
 def is_response(text: bytes, message: Message) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from headgate.backend.mcp.failure import McpFailure, Refused, Relayed
+from headgate.backend.mcp.failure import McpFailure, Refused, Relayed, error_of
 from headgate.backend.mcp.federation.asking import Fields
 from headgate.backend.mcp.federation.group import LinkGroup, Outcome
 from headgate.backend.mcp.note import decoded
@@ -67,12 +67,9 @@ def not_found(method: str) -> McpFailure:
 def failure_of(target: str, outcome: Outcome) -> McpFailure:
     """Return what the client gets when a target does not answer a request of revision 2026-07-28."""
     if outcome.error is not None:
-        error = outcome.error
-        code = error.get("code")
-        code = code if isinstance(code, int) else INTERNAL_ERROR
-        return McpFailure(
-            modern.STATUSES.get(code, 200), f"{target}: {error.get('message')}", code, error.get("data")
-        )
+        found = error_of(target, outcome.error)
+        found.status = modern.STATUSES.get(found.code or 0, 200)
+        return found
     failure = outcome.failure
     if isinstance(failure, Refused):
         return relayed(failure)

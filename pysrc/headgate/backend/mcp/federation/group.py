@@ -15,7 +15,7 @@ from headgate.backend.mcp.federation.link import Link
 from headgate.dialect.mcp import naming
 from headgate.dialect.mcp.edit import replaced
 from headgate.dialect.mcp.jsonrpc import METHOD_NOT_FOUND, Kind, Message, NotAMessage, parse
-from headgate.dialect.mcp.methods import INITIALIZE
+from headgate.dialect.mcp.methods import CANCELLED, INITIALIZE
 from headgate_engine.peek.items import Item, list_of
 
 logger = logging.getLogger("headgate.mcp")
@@ -132,6 +132,8 @@ class LinkGroup:
             return None
         if message.kind is Kind.REQUEST and message.raw_id is not None:
             return message.with_id(naming.request_id(target, message.raw_id))
+        if message.method == CANCELLED:
+            return cancelled(target, message)
         if message.method == UPDATED and message.uri is not None and not self.bare:
             return replaced(text, ("params", "uri"), naming.uri_with_target(target, message.uri))
         return text
@@ -184,6 +186,7 @@ class LinkGroup:
     async def listed(self, target: str, message: Message, kind: List, fields: Fields, emit: Emit) -> Listed:
         """Have one target list something, page by page."""
         items: list[Item] = []
+        cursors: set[str] = set()
         asked = message
         for _ in range(MAX_PAGES):
             outcome = await self.ask_in_time(target, asked, fields, emit)
@@ -191,8 +194,10 @@ class LinkGroup:
                 return Listed([], outcome)
             items += list_of(outcome.response, kind.member, kind.key)[1]
             cursor = outcome.response.next_cursor
-            if cursor is None:
+            # Servers also write "" for none; one that leads to itself would lead nowhere else the next time.
+            if not cursor or cursor in cursors:
                 break
+            cursors.add(cursor)
             asked = with_cursor(message, cursor)
         return Listed(items)
 
@@ -218,6 +223,16 @@ class LinkGroup:
             for target, stream in zip(self.links, found, strict=True)
             if stream is not None and not isinstance(stream, BaseException)
         }
+
+
+def cancelled(target: str, message: Message) -> bytes:
+    """Return the news that a server takes its request back, under the id that the client knows."""
+    try:
+        raw_id = json.dumps(message.decoded_params()["requestId"]).encode()
+        own = json.loads(naming.request_id(target, raw_id))
+    except (KeyError, ValueError):
+        return message.text
+    return replaced(message.text, ("params", "requestId"), own)
 
 
 def with_cursor(message: Message, cursor: str) -> Message:

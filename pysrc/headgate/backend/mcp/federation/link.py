@@ -21,8 +21,10 @@ from headgate.backend.mcp.federation.asking import (
     HungUp,
     gathered,
     is_response,
+    nameless,
     response_to,
 )
+from headgate.backend.mcp.federation.wishes import Wishes
 from headgate.backend.mcp.http_service import JSON, MAX_BODY, STREAM, target_headers
 from headgate.backend.mcp.replay import HEADER as LAST_EVENT_ID
 from headgate.backend.mcp.targets.exchanges import Exchange
@@ -119,6 +121,7 @@ class ServerLink(Asking):
         self._server: Server | None = None
         self._starting = asyncio.Lock()
         self._opening: Message | None = None
+        self._wishes = Wishes()
         self._restored = False
         self._started = 0.0
         self._pause = LEAST_PAUSE
@@ -176,7 +179,17 @@ class ServerLink(Asking):
             async for _ in self._exchange(server, opening_of(self._opening), fields):
                 pass
             await server.send(parse(INITIALIZED), fields)
+            for wish in self._wishes.again():
+                with contextlib.suppress(TargetFailure):
+                    async for _ in self._exchange(server, wish, fields):
+                        pass
         return server
+
+    async def ask(self, message: Message, fields: Fields, heard: Heard) -> Message:
+        """Return the response to a request."""
+        answer = await super().ask(message, fields, heard)
+        self._wishes.note(message, answer)
+        return answer
 
     async def _exchange(self, server: Server, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
         exchange = await server.send(message, fields)
@@ -241,6 +254,7 @@ class HttpLink(Asking):
         self._asker = ClientFields()
         self._session = session
         self._opening: Message | None = None
+        self._wishes = Wishes()
         self._version: str | None = None
         self._heard = Position()
 
@@ -310,6 +324,9 @@ class HttpLink(Asking):
         # Not notify(): a server that forgets its session at once is not asked again and again.
         told = await self._call("POST", fields, parse(INITIALIZED), f"application/json, {STREAM}")
         await closed(told)
+        for wish in self._wishes.again():
+            with contextlib.suppress(Refused):
+                await closed(await self._call("POST", fields, wish, f"application/json, {STREAM}"))
         return await self._call("POST", fields, message, f"application/json, {STREAM}")
 
     async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
@@ -331,13 +348,19 @@ class HttpLink(Asking):
             self._version = version_of(last)
 
     async def ask(self, message: Message, fields: Fields, heard: Heard) -> Message:
+        """Return the response to a request."""
+        answer = await self._answer(message, fields, heard)
+        self._wishes.note(message, answer)
+        return answer
+
+    async def _answer(self, message: Message, fields: Fields, heard: Heard) -> Message:
         """Return the response to a request; most come as one text, which needs no stream."""
         if message.method == INITIALIZE:
             return await gathered(self.request(message, fields), message, heard)
         response = await self._post(message, fields)
         if response.status in (202, 204) or media_type(response) != JSON:
             return await gathered(self._whole(response, message, fields), message, heard)
-        text = await whole(response)
+        text = nameless(await whole(response), message)
         answer = response_to(text, message)
         if answer is None:
             if text not in (b"", b"null"):
@@ -355,7 +378,8 @@ class HttpLink(Asking):
         for _ in range(MAX_RESUMES + 1):
             try:
                 async with contextlib.aclosing(messages_of(response, position)) as texts:
-                    async for text in texts:
+                    async for one in texts:
+                        text = nameless(one, message)
                         yield text
                         if is_response(text, message):
                             return

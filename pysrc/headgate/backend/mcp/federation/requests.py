@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from headgate.backend.contract import Call
-from headgate.backend.mcp.failure import McpFailure, Refused, TargetFailure, session_not_found
+from headgate.backend.mcp.failure import McpFailure, Refused, Relayed, TargetFailure, error_of, session_not_found
 from headgate.backend.mcp.federation.answering import Answering, response_to
 from headgate.backend.mcp.federation.asking import Fields
 from headgate.backend.mcp.federation.group import LinkGroup, List, Outcome, outcome_of
@@ -74,7 +74,7 @@ class Requests:
     """
 
     def __init__(self, manner: Manner) -> None:
-        self._prefixed, self._bare, self._open = manner.prefixed, manner.bare, manner.tolerant
+        self._prefixed, self._bare, self.tolerant = manner.prefixed, manner.bare, manner.tolerant
         self.guard: Guard | None = None
         self.guardrails: Guardrails | None = None
 
@@ -99,7 +99,7 @@ class Requests:
             return text if check is None else await checked(call, check, message, targets, text)
         if method == INITIALIZE:
             raise McpFailure(400, "the session is initialized already", INVALID_PARAMS)
-        kind = KINDS.get(method, "")
+        kind = KINDS.get(method) or completed_kind(message)
         try:
             kind, target, plain, path = await self._addressed(group, message, fields)
             addressed(call, target, plain, kind)
@@ -199,7 +199,7 @@ class Requests:
                 found[name] = listed.items
             elif not listed.failed.unknown_method:
                 failures.append((name, listed.failed))
-        if failures and (not self._open or not found):
+        if failures and (not self.tolerant or not found):
             raise self._broken(*failures[0])
         return found
 
@@ -287,14 +287,13 @@ class Requests:
         asked = [name for name, link in group.links.items() if has(link.capabilities, capability)]
         outcomes = await group.ask_all(asked, message, fields, answering.emit)
         failures = [(name, one) for name, one in outcomes.items() if not one.good and not one.unknown_method]
-        if failures and (not self._open or len(failures) == len(asked)):
+        if failures and (not self.tolerant or len(failures) == len(asked)):
             raise self._broken(*failures[0])
         return response_to(message, {})
 
     def _broken(self, target: str, outcome: Outcome) -> McpFailure:
         if outcome.error is not None:
-            code = int(outcome.error.get("code", INTERNAL_ERROR))
-            return McpFailure(200, f"{target}: {outcome.error.get('message')}", code, outcome.error.get("data"))
+            return error_of(target, outcome.error)
         assert outcome.failure is not None
         return self._failed(target, outcome.failure)
 
@@ -302,6 +301,13 @@ class Requests:
         if isinstance(failure, Refused) and failure.forgotten:
             # The client knows how the session was begun.
             found = session_not_found()
+        elif isinstance(failure, Refused) and self._bare and failure.status != 404:
+            # As without rules and guardrails, where it passes as it is: a 401 leads the client to a token.
+            found = Relayed(failure.status, failure.fields, failure.body)
+        elif isinstance(failure, Refused) and failure.error is not None:
+            # Of one among several: its status would be taken for the gateway's own, and a 401 lead to a token that
+            # never reaches the target.
+            found = error_of(target, failure.error)
         else:
             found = McpFailure(500, f"failed to send message: {target}: {failure}", INTERNAL_ERROR)
         found.__cause__ = failure
@@ -332,6 +338,14 @@ def has(capabilities: dict[str, Any] | None, name: str | None) -> bool:
     return name is None or capabilities is None or name in capabilities
 
 
+def completed_kind(message: Message) -> str:
+    """Return what a completion is for, "" for other requests."""
+    if message.method != COMPLETE:
+        return ""
+    ref = message.decoded_params().get("ref")
+    return "prompt" if isinstance(ref, dict) and isinstance(ref.get("name"), str) else "resource"
+
+
 def probe(method: str, message: Message) -> Message:
     """Return a request of the gateway's own, in the revision of a client's."""
     asked: dict[str, Any] = {"jsonrpc": "2.0", "id": "gw_list", "method": method}
@@ -344,7 +358,8 @@ def probe(method: str, message: Message) -> Message:
 def without_cursor(message: Message) -> Message:
     """Return a list request from its beginning: all pages of all targets are one page here."""
     params = message.decoded_params()
-    if "cursor" in params:
+    # Some clients say that they have none.
+    if params.get("cursor") is not None:
         raise McpFailure(400, "invalid request parameters: no such cursor", INVALID_PARAMS)
     return message
 

@@ -62,8 +62,14 @@ class FederationService:
         self.manner = manner
         self._states = states
 
-    def renew(self, remotes: dict[str, Remote], guard: Guard | None, guardrails: Guardrails | None) -> None:
-        """Let sessions go on with the policies, rules and policy servers of a newer configuration."""
+    def renew(
+        self, remotes: dict[str, Remote], manner: Manner, guard: Guard | None, guardrails: Guardrails | None
+    ) -> None:
+        """Let sessions go on with the policies, rules and policy servers of a newer configuration. `manner`: its names
+        are those of before, what becomes of targets that fail may differ.
+        """
+        self.manner = manner
+        self.requests.tolerant = manner.tolerant
         self.requests.guard = guard
         self.requests.guardrails = guardrails
         for name, remote in remotes.items():
@@ -192,6 +198,10 @@ class FederationService:
         if missing := sorted(set(states) - set(self.links)):
             logger.info("session is of other targets", extra={"missing": ",".join(missing)})
             return None
+        if not self.manner.tolerant and (new := sorted(set(self.links) - set(states))):
+            # It would lack what the configuration promises: no target may be missing.
+            logger.info("session is of other targets", extra={"new": ",".join(new)})
+            return None
         group = LinkGroup({name: self.links[name](state) for name, state in states.items()}, self.manner.bare)
         return self.sessions.adopt(session_id, group, owner)
 
@@ -240,6 +250,9 @@ class FederationService:
         """Pass a notification or a response on to whom it concerns; raises McpFailure."""
         fields = fields_of(call)
         if message.kind is Kind.RESPONSE:
+            if message.is_error and message.raw_id in (None, b"null"):
+                # About nothing that anybody asked: of several targets none could be told (reference, mcp.md 1.10).
+                return
             place = naming.split_request_id(message.raw_id)
             if place is None or place[0] not in group.links:
                 raise McpFailure(400, "the response is to no request of a target")

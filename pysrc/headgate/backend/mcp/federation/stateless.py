@@ -95,7 +95,11 @@ class StatelessService:
         self._subscriptions: set[Subscription] = set()
 
     def renew(
-        self, makes: dict[str, Callable[[], Link]], requests: Requests, straight: HttpService | None
+        self,
+        makes: dict[str, Callable[[], Link]],
+        manner: Manner,
+        requests: Requests,
+        straight: HttpService | None,
     ) -> None:
         """Go on with the newest configuration: how targets are opened, and the rules, which `requests` has.
 
@@ -104,6 +108,7 @@ class StatelessService:
         """
         for name, make in makes.items():
             self._origins[name].make = make
+        self._manner = manner
         self.requests = requests
         self.straight = straight
 

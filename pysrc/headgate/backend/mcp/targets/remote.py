@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from headgate.backend.contract import HttpClient, Response
 from headgate.backend.mcp.failure import Headers, Refused
+from headgate.backend.mcp.targets.decoded import plain
 from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
 from headgate_engine.context.request import Reply, RequestContext, derived_context
 from headgate_engine.plan.step import Step, settle
@@ -81,15 +82,17 @@ class Remote:
     ) -> Response:
         """Return the answer once its head has come; OSError when there is none, Refused when a policy answers."""
         if not self._steps:
-            return await self._client.request(method, path, headers, body)
+            return plain(await self._client.request(method, path, headers, body))
         context = derived_context(origin, method, path, self.authority, headers, body)
         for step in self._steps:
             reply = await settle(step, context)
             if reply is not None:
                 raise refusal(reply)
         items = context.request.items()
-        return await self._client.request(
-            context.method, context.target, items, context.request_body, context.authority
+        return plain(
+            await self._client.request(
+                context.method, context.target, items, context.request_body, context.authority
+            )
         )
 
 
