@@ -135,7 +135,8 @@ def test_a_client_that_leaves_ends_the_provider_s_work(gateway, upstream) -> Non
     def script(connection: socket.socket) -> None:
         connection.recv(65536)
         connection.sendall(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n8\r\ndata: x\n\r\n"
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+            b'f\r\ndata: {"x":1}\n\n\r\n'
         )
         connection.settimeout(60)
         try:
@@ -149,7 +150,7 @@ def test_a_client_that_leaves_ends_the_provider_s_work(gateway, upstream) -> Non
     with socket.create_connection(("127.0.0.1", running.port), timeout=60) as client:
         client.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
         found = b""
-        while b"data: x" not in found:
+        while b'data: {"x":1}' not in found:
             found += client.recv(65536)
     assert gone.wait(40)
 
