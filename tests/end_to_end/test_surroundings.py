@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.end_to_end.running import Gateway, free_port
+from tests.end_to_end.running import PATIENCE, Gateway, free_port
 
 DIRECT = """
 gateways: {default: {port: {port}}}
@@ -40,7 +40,7 @@ class Shelled:
 
     def ask(self) -> str:
         """What it answers as soon as it does."""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             assert self.process.poll() is None
             with contextlib.suppress(OSError):
@@ -51,7 +51,14 @@ class Shelled:
     def end(self) -> int:
         """SIGTERM; the exit status."""
         self.process.terminate()
-        return int(self.process.wait(20))
+        return self.status()
+
+    def status(self) -> int:
+        """The exit status, once it ends; AssertionError with its log if it does not."""
+        try:
+            return int(self.process.wait(PATIENCE))
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"it does not end:\n{self.log_path.read_text()}") from None
 
 
 @pytest.fixture
@@ -146,7 +153,7 @@ def test_a_terminal_that_goes_away_ends_it_in_order(shelled: Callable[..., Shell
     try:
         assert running.ask() == "on"
         running.process.send_signal(signal.SIGHUP)
-        assert running.process.wait(20) == 0
+        assert running.status() == 0
         assert "draining reason=SIGHUP" in running.log_path.read_text()
     finally:
         os.close(ours)
