@@ -11,6 +11,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
+from typing import Final
 
 from headgate.server import control
 from headgate.server.control import (
@@ -29,6 +31,9 @@ from headgate.server.control import (
 )
 
 logger = logging.getLogger("headgate.supervisor")
+
+# Started with -P: modules beside it are no top-level modules.
+PROGRAM: Final = str(Path(__file__).with_name("run_worker.py"))
 
 PREPARE_SECONDS = 60.0
 ASK_SECONDS = 2.0
@@ -66,7 +71,7 @@ class Member:
         words = [theirs.fileno(), self._segment_fd, self.index, os.getpid(), form, levels, self._folder]
         try:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "headgate.server.worker", *(str(word) for word in words)],
+                [sys.executable, "-P", PROGRAM, *(str(word) for word in words)],
                 pass_fds=(theirs.fileno(), self._segment_fd),
                 stdin=subprocess.DEVNULL,
             )

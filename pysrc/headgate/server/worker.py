@@ -263,8 +263,11 @@ def tls_keys(gateway: Gateway) -> dict[str, tuple[str, ...]]:
     }
 
 
-def main() -> None:
-    """Run `python -m headgate.server.worker CHANNEL_FD SEGMENT_FD INDEX PARENT FORM LEVELS FOLDER`."""
+def prepare() -> tuple[asyncio.Runner, asyncio.Task[None]]:
+    """Make a worker of this process; its arguments are CHANNEL_FD SEGMENT_FD INDEX PARENT FORM LEVELS FOLDER.
+
+    Return what owns its loop, and its life, at whose end the loop stops.
+    """
     channel_fd, segment_fd, index, parent = (int(word) for word in sys.argv[1:5])
     form, levels, folder = sys.argv[5:8]
     die_with_parent(parent)
@@ -278,8 +281,7 @@ def main() -> None:
     channel = socket.socket(fileno=channel_fd)
     channel.setblocking(False)
     process = WorkerProcess(channel, Segment.attach(segment_fd), index, folder)
-    uvloop.run(process.run())
-
-
-if __name__ == "__main__":
-    main()
+    runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+    life = runner.get_loop().create_task(process.run(), name="worker")
+    life.add_done_callback(lambda _: runner.get_loop().stop())
+    return runner, life
