@@ -13,7 +13,7 @@ import pytest
 from headgate.admin.running import ProfileError
 from headgate.dialect.pprof import Frame
 from headgate.server import profiling
-from headgate.server.profiling import DENIED, CpuProfiler, Target, frame, permit_here, stacks
+from headgate.server.profiling import DENIED, CpuProfiler, Target, frame, permit_here, places, stacks
 
 # Fields of profile.proto.
 SAMPLES, STRINGS = 2, 6
@@ -211,3 +211,36 @@ def test_samples_are_cpu_time_however_often_a_process_is_looked_at() -> None:
     assert 0 < found["seldom"] <= 220
     assert found["seldom"] % 10 == 0
     assert found.get("idle", 0) == 0
+
+
+def of(*seldom: bool) -> list[Target]:
+    return [Target(str(index), index, permit_here, one) for index, one in enumerate(seldom)]
+
+
+@pytest.mark.parametrize(
+    ("processors", "targets", "found"),
+    [
+        # There is one for py-spy.
+        ({0, 1, 2}, of(True, False), [{0, 1, 2}, {0, 1, 2}]),
+        ({0, 1}, of(True), [{0, 1}]),
+        # There is none: the workers' are spread first.
+        ({0, 1}, of(True, False), [{1}, {0}]),
+        ({3, 5}, of(True, False, False, False), [{5}, {3}, {5}, {3}]),
+        ({7}, of(True, False), [{7}, {7}]),
+    ],
+)
+def test_py_spy_stays_on_one_processor_where_none_is_free(monkeypatch, processors, targets, found) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: processors)
+    assert places(targets) == found
+
+
+def test_the_sampler_of_a_process_that_serves_nobody_takes_what_others_leave() -> None:
+    one = {min(os.sched_getaffinity(0))}
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        profiling._step_aside(process.pid, one, polite=False)
+        assert os.sched_getaffinity(process.pid) == one
+        assert os.getpriority(os.PRIO_PROCESS, process.pid) == os.getpriority(os.PRIO_PROCESS, 0)
+        profiling._step_aside(process.pid, one, polite=True)
+        assert os.getpriority(os.PRIO_PROCESS, process.pid) == 19
+    # One that has ended already is left alone.
+    profiling._step_aside(process.pid, one, polite=True)
