@@ -4,8 +4,9 @@ Usage: python -m bench.macro.operating [--against CHECKOUT]
 
 One worker answers pipelined requests of one connection by itself. CPU time comes from the kernel's scheduler
 (/proc/<pid>/schedstat), so that other programs on the machine count little. `--against`: another checkout, built, whose
-gateway is measured in turn. A CPU profile is made on another core than the worker's, and stops the worker for each sample: what it
-costs is told by the throughput under wrk, with a profile and without one in turn.
+gateway is measured in turn. A CPU profile takes time of other processes, and stops the worker for each sample: what it
+costs is told by the requests that a worker still answers while wrk fills it and a profile is made, from its first
+moment to its last, beside those of the times before and behind it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,15 +30,15 @@ REQUEST = b"GET /a HTTP/1.1\r\nhost: a\r\n\r\n"
 BATCH = 50
 COUNT = 20_000
 ROUNDS = 7
-PROFILE_SECONDS = 5
-PROFILE_ROUNDS = 7
-# py-spy reads symbols first.
-START_SECONDS = 0.5
+# The default of the endpoint.
+PROFILE_SECONDS = 10
+PROFILE_ROUNDS = 8
+COUNTERS = re.compile(r"^\w*_requests_total\{.*\} ([\d.e+]+)$", re.MULTILINE)
 CONFIG = """
 config:
   workerThreads: 1
   adminAddr: 127.0.0.1:{admin}
-  statsAddr: "off"
+  statsAddr: 127.0.0.1:{stats}
   readinessAddr: 127.0.0.1:{ready}
   logging: {{level: "request=off,info"}}
 gateways:
@@ -59,10 +60,10 @@ class Gateway:
     """One gateway of a checkout, and a connection to it."""
 
     def __init__(self, root: Path) -> None:
-        self.port, self.admin, ready = free_ports(3)
+        self.port, self.admin, self.stats, ready = free_ports(4)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "headgate.cli.main", "-c",
-             CONFIG.format(port=self.port, admin=self.admin, ready=ready)],
+             CONFIG.format(port=self.port, admin=self.admin, stats=self.stats, ready=ready)],
             env={**os.environ, "PYTHONPATH": f"{root}/engine:{root}/pysrc", "PYTHONDONTWRITEBYTECODE": "1"},
             stdout=subprocess.DEVNULL,
         )  # fmt: skip
@@ -129,38 +130,40 @@ class Gateway:
         over.set()
         thread.join()
 
+    def _answered(self) -> float:
+        """Requests so far."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.stats}/metrics", timeout=10) as answer:
+            return sum(float(found) for found in COUNTERS.findall(answer.read().decode()))
+
+    def rate(self, during: Callable[[], object]) -> float:
+        """Requests per second meanwhile."""
+        count, began = self._answered(), time.perf_counter()
+        during()
+        return (self._answered() - count) / (time.perf_counter() - began)
+
     def profile(self) -> None:
         """Make a CPU profile."""
         self.call("GET", f"/debug/pprof/profile?seconds={PROFILE_SECONDS}")
 
-    def rate(self) -> float:
-        """Requests per second under wrk, which fills the worker for as long as a profile takes."""
-        told = subprocess.run(
-            ["wrk", "-t1", "-c32", f"-d{PROFILE_SECONDS}s", f"http://127.0.0.1:{self.port}/a"],
-            capture_output=True, check=True, text=True,
-        ).stdout  # fmt: skip
-        found = re.search(r"Requests/sec:\s+([\d.]+)", told)
-        assert found is not None, told
-        return float(found[1])
-
-    def profiled(self) -> float:
-        """As rate(), while a CPU profile is made."""
-        thread = threading.Thread(target=self.profile)
-        thread.start()
-        time.sleep(START_SECONDS)
-        found = self.rate()
-        thread.join()
-        return found
+    @contextlib.contextmanager
+    def filled(self) -> Iterator[None]:
+        """As many requests as the worker can answer."""
+        words = ["wrk", "-t1", "-c32", "-d1h", f"http://127.0.0.1:{self.port}/a"]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL) as load:
+            time.sleep(1)
+            yield
+            load.terminate()
 
 
 def profile_cost(gateway: Gateway) -> list[float]:
-    """Requests per second with a profile, as a share of those without, round by round."""
-    gateway.rate()
+    """Requests per second with a profile, as a share of those before and behind it, round by round."""
     found = []
-    for _ in range(PROFILE_ROUNDS):
-        plain = gateway.rate()
-        profiled = gateway.profiled()
-        found.append(profiled / ((plain + gateway.rate()) / 2))
+    with gateway.filled():
+        plain = gateway.rate(lambda: time.sleep(PROFILE_SECONDS))
+        for _ in range(PROFILE_ROUNDS):
+            profiled = gateway.rate(gateway.profile)
+            before, plain = plain, gateway.rate(lambda: time.sleep(PROFILE_SECONDS))
+            found.append(2 * profiled / (before + plain))
     return sorted(found)
 
 
@@ -188,8 +191,9 @@ def main() -> None:
         print(f"heap sampled, 512 KiB        {gateway.cpu():7.0f}")
         gateway.call("POST", "/debug/pprof/heap?rate=0")
         shares = profile_cost(gateway)
-        print(f"CPU profile, 100 Hz          {statistics.median(shares):7.3f} of the requests ({shares[0]:.3f} to "
-              f"{shares[-1]:.3f} in {len(shares)} rounds)")
+        error = statistics.stdev(shares) / len(shares) ** 0.5
+        print(f"CPU profile, 100 Hz          {statistics.mean(shares):7.3f} of the requests, standard error {error:.3f} "
+              f"({shares[0]:.3f} to {shares[-1]:.3f} in {len(shares)} rounds)")
     finally:
         for one in (gateway, other):
             if one is not None:
