@@ -150,9 +150,11 @@ class Gateway:
         """As many requests as the worker can answer."""
         words = ["wrk", "-t1", "-c32", "-d1h", f"http://127.0.0.1:{self.port}/a"]
         with subprocess.Popen(words, stdout=subprocess.DEVNULL) as load:
-            time.sleep(1)
-            yield
-            load.terminate()
+            try:
+                time.sleep(1)
+                yield
+            finally:
+                load.terminate()
 
 
 def profile_cost(gateway: Gateway) -> list[float]:

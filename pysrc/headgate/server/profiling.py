@@ -149,7 +149,8 @@ def _step_aside(pid: int, place: set[int], *, polite: bool) -> None:
     """Put a py-spy in its place. A polite one takes what others leave: nobody waits for its target."""
     with contextlib.suppress(OSError):
         os.sched_setaffinity(pid, place)
-        if polite:
+    if polite:
+        with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, pid, 19)
 
 
