@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import math
 import os
 import re
 import shutil
@@ -31,6 +32,8 @@ START_SECONDS: Final = 60.0
 # For py-spy to end when it is asked to.
 STOP_SECONDS: Final = 5.0
 PR_SET_PTRACER: Final = 0x59616D61
+# The kernel's clock of the CPU time of a process: the lowest bits of a clock's number (clock_getcpuclockid(3)).
+CPUCLOCK_SCHED: Final = 2
 FRAME: Final = re.compile(r"(.*) \((.*?)(?::(\d+))?\)")
 DENIED: Final = re.compile(r"permission denied|operation not permitted|EPERM|\(os error 1\)|\(os error 13\)", re.I)
 # Waits until it may look at its target: py-spy ends at once when it may not.
@@ -87,6 +90,7 @@ async def _profile(targets: list[Target], seconds: int, frequency: int) -> bytes
     program = sampler()
     found = Profile(CPU, ("cpu", "nanoseconds"), 1_000_000_000 // frequency, time.time_ns())
     began = time.monotonic_ns()
+    taken = [cpu_seconds(target.pid) for target in targets]
     with tempfile.TemporaryDirectory(prefix="headgate-profile-") as folder:
         words = [program, "record", "--duration", str(seconds), "--native", "--format", "raw", "--full-filenames"]
         jobs = [
@@ -97,17 +101,52 @@ async def _profile(targets: list[Target], seconds: int, frequency: int) -> bytes
             for index, (target, place) in enumerate(zip(targets, places(targets), strict=True))
         ]  # fmt: skip
         errors = [error for error in await asyncio.gather(*jobs) if error]
+        spent = {target.label: _since(before, target.pid) for target, before in zip(targets, taken, strict=True)}
         files = [(target, Path(folder, str(index))) for index, target in enumerate(targets)]
         texts = [(target, file.read_text(errors="replace")) for target, file in files if file.exists()]
     denied = [error for error in errors if DENIED.search(error)]
     if denied or not texts:
         raise ProfileError(f"{HELP} ({denied[0]})" if denied else "; ".join(errors) or "py-spy wrote nothing")
     for target, text in texts:
-        for stack, count in stacks(text):
-            weight = round(count * frequency / target.rate(frequency))
+        for stack, weight in weighed(list(stacks(text)), target.rate(frequency), frequency, spent[target.label]):
             found.add(stack, (weight,), (("process", target.label),))
     found.duration_ns = time.monotonic_ns() - began
     return found.encode()
+
+
+def cpu_seconds(pid: int) -> float | None:
+    """Return the CPU time of a process since it began; None when it is gone or the kernel does not tell."""
+    try:
+        return time.clock_gettime(~pid << 3 | CPUCLOCK_SCHED)
+    except OSError:
+        return None
+
+
+def _since(before: float | None, pid: int) -> float:
+    """Return the seconds of CPU time since `before`; without an end where they are not known."""
+    after = cpu_seconds(pid)
+    return math.inf if before is None or after is None else after - before
+
+
+def weighed(
+    found: list[tuple[list[Frame], int]], rate: int, frequency: int, spent: float
+) -> Iterator[tuple[list[Frame], int]]:
+    """Yield each stack with its number of samples in a profile of `frequency`, from those that py-spy took at `rate`.
+
+    Together they never stand for more than `spent`, the seconds of CPU time that the process took. To py-spy a
+    process that waits for a processor is as busy as one that runs; and where all processors are busy, py-spy is late
+    for a sample, makes up for it with the next at once, and finds a process that was asleep not asleep again yet.
+    What rounding takes from one stack goes to the next, so the sum stays true.
+    """
+    total = sum(count for _, count in found)
+    factor = min(frequency / rate, spent * frequency / total) if total else 0.0
+    seen = given = 0
+    for stack, count in found:
+        seen += count
+        weight = round(seen * factor) - given
+        given += weight
+        if weight:
+            yield stack, weight
 
 
 async def _record(words: list[str], target: Target, seconds: int, place: set[int]) -> str | None:
