@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import h11
 
 from bench.micro.timing import Row, compare, same, show
-from headgate_engine.http1.codec import CLIENT, SERVER, PythonCodec, bench_parse
+from headgate_engine.http1.binding import CLIENT, SERVER, PythonCodec, bench_parse
 from headgate_engine.wire import events
 
 FIELDS = b"".join(b"X-Header-%d: value number %d\r\n" % (number, number) for number in range(6))

@@ -13,7 +13,7 @@ from h11_oracle import cut, ours  # noqa: E402
 from harness import corpus, mutated, run  # noqa: E402
 from hostile_http1 import HOSTILE_REQUESTS, HOSTILE_RESPONSES  # noqa: E402
 
-from headgate_engine.http1.codec import CLIENT, SERVER  # noqa: E402
+from headgate_engine.http1.binding import CLIENT, SERVER  # noqa: E402
 
 PIECES = [
     b"\r\n",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import h11
 
 from headgate_engine.errors import RemoteProtocolError
-from headgate_engine.http1.codec import CLIENT, SERVER, PythonCodec
+from headgate_engine.http1.binding import CLIENT, SERVER, PythonCodec
 from headgate_engine.wire import events
 
 Normal = list[tuple[object, ...]]

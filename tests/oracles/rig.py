@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import uvloop
 
 from headgate.pipeline.replies import engine_replies
-from headgate_engine.http1.codec import Limits
+from headgate_engine.http1.receiver import Limits
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
 from headgate_engine.plan.plans import BackendPlan, BindPlan, ListenerPlan, RoutePlan

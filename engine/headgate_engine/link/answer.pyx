@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 
 from headgate_engine.context.headers cimport MessageHead, new_head, recycle_head
 from headgate_engine.context.request cimport RequestContext
-from headgate_engine.http1.codec cimport BODY_NONE
+from headgate_engine.http1.kinds cimport BODY_NONE
 from headgate_engine.link.contract cimport WRITE_FAILED
 from headgate_engine.link.exchange cimport STAGE_DONE, STAGE_RESPONSE, with_detail
 from headgate_engine.link.reasons cimport (

@@ -6,7 +6,7 @@ from libc.string cimport memcmp
 from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_UPGRADE, MessageHead, recycle_head
 from headgate_engine.context.mark cimport mark_head
 from headgate_engine.context.request cimport BODY_WHOLE, RequestContext
-from headgate_engine.http1.codec cimport BODY_CHUNKED, BODY_LENGTH, BODY_NONE
+from headgate_engine.http1.kinds cimport BODY_CHUNKED, BODY_LENGTH, BODY_NONE
 from headgate_engine.link.answer cimport Answering
 from headgate_engine.link.contract cimport WRITE_QUEUED, ClientStream
 from headgate_engine.link.endpoints cimport Endpoint, EndpointSet

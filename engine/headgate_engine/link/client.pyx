@@ -6,7 +6,7 @@ import contextvars
 from libc.stdint cimport int64_t
 
 from headgate_engine.context.headers cimport MessageHead, new_head, recycle_head
-from headgate_engine.http1.codec cimport BODY_LENGTH, BODY_NONE
+from headgate_engine.http1.kinds cimport BODY_LENGTH, BODY_NONE
 from headgate_engine.link.contract cimport ClientStream, Sink
 from headgate_engine.link.pool cimport Pool
 

@@ -1,8 +1,8 @@
 """Client HTTP/1.1 connections; see downstream.pxd."""
 
 from headgate_engine.context.headers cimport MessageHead
-from headgate_engine.http1.codec cimport (
-    BODY_CHUNKED, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_PAUSED, Http1Codec, ROLE_SERVER)
+from headgate_engine.http1.codec cimport Http1Codec
+from headgate_engine.http1.kinds cimport BODY_CHUNKED, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_PAUSED, ROLE_SERVER
 from headgate_engine.link.contract cimport ServerStream, Sink, WRITE_FAILED
 from headgate_engine.link.forward cimport Exchange, new_exchange
 from headgate_engine.link.record cimport record_connection, record_refusal

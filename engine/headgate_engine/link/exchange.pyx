@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint32_t
 from headgate_engine.context.headers cimport (
     HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_IS_HEAD, MessageHead, new_head, recycle_head)
 from headgate_engine.context.request cimport recycle_context, Reply, RequestContext
-from headgate_engine.http1.codec cimport BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE
+from headgate_engine.http1.kinds cimport BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE
 from headgate_engine.link.contract cimport ClientStream, ServerStream, Sink
 from headgate_engine.link.endpoints cimport EndpointSet
 from headgate_engine.link.grpc_status cimport GRPC_LATER, grpc_reply, grpc_status, is_grpc

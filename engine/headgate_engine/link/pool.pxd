@@ -1,7 +1,7 @@
 # Kept-alive connections to one destination. The most recently used one goes out first; calls that find none wait for
 # the first that is opened or comes back.
 
-from headgate_engine.http1.codec cimport Limits
+from headgate_engine.http1.receiver cimport Limits
 from headgate_engine.link.contract cimport ConnectionHome, Sink
 from headgate_engine.link.upstream cimport UpstreamConnection
 from headgate_engine.link.worker cimport Worker

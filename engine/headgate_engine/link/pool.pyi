@@ -1,7 +1,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from headgate_engine.http1.codec import Limits
+from headgate_engine.http1.receiver import Limits
 from headgate_engine.link.contract import ConnectionHome
 from headgate_engine.link.worker import Worker
 

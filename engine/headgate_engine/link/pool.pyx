@@ -1,6 +1,6 @@
 """Upstream connection pools; see pool.pxd."""
 
-from headgate_engine.http1.codec cimport Limits
+from headgate_engine.http1.receiver cimport Limits
 from headgate_engine.link.contract cimport ConnectionHome, Sink
 from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.link.upstream cimport UpstreamConnection

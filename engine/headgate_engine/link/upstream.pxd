@@ -1,7 +1,8 @@
 # An HTTP/1.1 connection to a backend. Implements ClientStream for the one call it carries at a time.
 
 from headgate_engine.context.headers cimport MessageHead
-from headgate_engine.http1.codec cimport Http1Codec, Limits
+from headgate_engine.http1.codec cimport Http1Codec
+from headgate_engine.http1.receiver cimport Limits
 from headgate_engine.link.contract cimport ClientStream, ConnectionHome, Sink
 from headgate_engine.link.wire cimport Wire
 from headgate_engine.link.worker cimport Worker

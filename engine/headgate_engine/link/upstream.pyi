@@ -1,6 +1,6 @@
 import asyncio
 
-from headgate_engine.http1.codec import Limits
+from headgate_engine.http1.receiver import Limits
 from headgate_engine.link.contract import ClientStream, ConnectionHome
 from headgate_engine.link.worker import Worker
 

@@ -2,9 +2,10 @@
 
 
 from headgate_engine.context.headers cimport MessageHead
-from headgate_engine.http1.codec cimport (
-    BODY_CHUNKED, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_INFORMATIONAL, EV_UPGRADED,
-    Http1Codec, Limits, ROLE_CLIENT)
+from headgate_engine.http1.codec cimport Http1Codec
+from headgate_engine.http1.kinds cimport (
+    BODY_CHUNKED, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_INFORMATIONAL, EV_UPGRADED, ROLE_CLIENT)
+from headgate_engine.http1.receiver cimport Limits
 from headgate_engine.link.contract cimport ClientStream, ConnectionHome, Sink
 from headgate_engine.link.wire cimport Wire
 from headgate_engine.link.worker cimport Worker

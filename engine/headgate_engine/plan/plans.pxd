@@ -2,7 +2,7 @@
 # swaps the plan of each BindSlot; a request in flight keeps the plans it started with.
 
 from headgate_engine.context.request cimport Reply, RequestContext
-from headgate_engine.http1.codec cimport Limits
+from headgate_engine.http1.receiver cimport Limits
 from headgate_engine.plan.retry cimport RetryPlan
 
 from libc.stdint cimport int64_t, uint64_t

@@ -1,6 +1,6 @@
 from headgate_engine.context.request import Reply
 from headgate_engine.expr.program import Program
-from headgate_engine.http1.codec import Limits
+from headgate_engine.http1.receiver import Limits
 from headgate_engine.link.endpoints import EndpointSet
 from headgate_engine.link.handler import HandlerBackend
 from headgate_engine.link.pool import Pool

@@ -2,7 +2,7 @@
 
 from libc.stdlib cimport free, malloc
 
-from headgate_engine.http1.codec cimport Limits
+from headgate_engine.http1.receiver cimport Limits
 from headgate_engine.plan.chance cimport random_below
 
 from libc.stdint cimport int64_t, uint64_t

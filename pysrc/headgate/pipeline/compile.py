@@ -40,7 +40,7 @@ from headgate.policy.retry import compile_retry
 from headgate.telemetry.families import BUCKETS, BY_NAME
 from headgate.telemetry.metrics import series_key
 from headgate_engine.context.headers import hide_header
-from headgate_engine.http1.codec import Limits
+from headgate_engine.http1.receiver import Limits
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.endpoints import Endpoint as EndpointState
 from headgate_engine.link.endpoints import EndpointSet

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from headgate.backend.contract import Call
 from headgate.backend.mcp.relay import Relay, RelayEnd, socket_path, workers_in
 from headgate.backend.mcp.session import SessionIds
-from headgate_engine.http1.codec import Limits
+from headgate_engine.http1.receiver import Limits
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.handler import HandlerBackend
 from headgate_engine.link.pool import Pool

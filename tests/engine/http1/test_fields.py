@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headgate_engine.errors import RemoteProtocolError
-from headgate_engine.http1.codec import SERVER, PythonCodec
+from headgate_engine.http1.binding import SERVER, PythonCodec
 from headgate_engine.wire.events import Request
 
 TOKEN = frozenset(b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")

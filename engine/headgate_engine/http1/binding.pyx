@@ -1,0 +1,135 @@
+"""The codec for Python callers: the same code, for tests, tools and bindings."""
+
+from libc.stdint cimport int64_t
+
+from headgate_engine.context.headers cimport H_UPGRADE, HEAD_CHUNKED, MessageHead, new_head, recycle_head
+from headgate_engine.http1.codec cimport Http1Codec
+from headgate_engine.http1.head cimport parse_request
+from headgate_engine.http1.kinds cimport (
+    BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE, EV_CLOSED, EV_DATA, EV_END, EV_INFORMATIONAL, EV_NEED_DATA,
+    EV_PAUSED, EV_UPGRADED, ROLE_CLIENT, ROLE_SERVER)
+from headgate_engine.http1.states cimport S_IDLE
+from headgate_engine.wire.buffer cimport ByteBuffer
+
+from headgate_engine.wire import events
+
+SERVER = ROLE_SERVER
+CLIENT = ROLE_CLIENT
+
+
+def _fields_of(MessageHead head):
+    return tuple(head.items()) if head is not None else ()
+
+
+cdef class PythonCodec(Http1Codec):
+    """Http1Codec for Python callers: bytes in, events out; events in, bytes out."""
+
+    def receive(self, bytes data):
+        """Takes bytes from the peer; b"" tells that it closed its half. Call next_event() until NeedData or Paused."""
+        self._keep_rest()       # what a caller who stopped early has not asked for yet
+        self.given = data
+        self.feed(data, len(data))
+
+    def next_event(self):
+        """The next event; RemoteProtocolError when the peer broke the protocol."""
+        cdef MessageHead head
+        cdef int event = self.next()
+        if event == EV_DATA:
+            return events.Data(self.data_ptr[:self.data_len])
+        if event == EV_END:
+            return events.EndOfMessage(_fields_of(self.trailers))
+        if event == EV_NEED_DATA:
+            return events.NeedData()
+        if event == EV_PAUSED:
+            return events.Paused()
+        if event == EV_CLOSED:
+            return events.ConnectionClosed()
+        if event == EV_UPGRADED:
+            return events.Upgraded(self.leftover())
+        head = self.take_head()
+        chunked = head.flags & HEAD_CHUNKED != 0
+        length = None if head.content_length < 0 else head.content_length
+        if head.status:
+            kind = events.InformationalResponse if event == EV_INFORMATIONAL else events.Response
+            return kind(head.status, _fields_of(head), head.reason, head.minor_version, length, chunked)
+        return events.Request(head.method, head.target, head.authority, _fields_of(head), head.minor_version, length,
+                              chunked)
+
+    def send(self, event, bint close=False):
+        """The bytes of an event; LocalProtocolError when it may not be sent now. `close`: end the connection after it."""
+        cdef ByteBuffer out = ByteBuffer()
+        cdef MessageHead head = new_head()
+        cdef int mode = BODY_NONE
+        cdef int64_t length = -1
+        if isinstance(event, (events.Request, events.Response)):
+            if event.chunked:
+                mode = BODY_CHUNKED
+            elif event.content_length is not None:
+                mode, length = BODY_LENGTH, event.content_length
+            for name, value in event.headers:
+                head.add(name, value)
+        if isinstance(event, events.Request):
+            head.set_request(event.method, event.target, event.authority)
+            self.send_request(out, head, mode, length, head.find_id(H_UPGRADE, 0) >= 0)
+        elif isinstance(event, events.Response):
+            head.status = event.status
+            if 100 <= event.status < 200 and event.status != 101:
+                self.send_informational(out, event.status)
+            else:
+                if mode == BODY_NONE and close:
+                    mode = BODY_UNTIL_CLOSE
+                self.send_response(out, head, mode, length, close, True)
+        elif isinstance(event, events.Data):
+            self.send_data(out, event.data, len(event.data))
+        elif isinstance(event, events.EndOfMessage):
+            for name, value in event.trailers:
+                head.add(name, value)
+            self.send_end(out, head if event.trailers else None)
+        else:
+            raise TypeError(f"{event!r} cannot be sent")
+        return out.take()
+
+    def next_cycle(self):
+        """Goes on with the next message; LocalProtocolError while the connection cannot take one."""
+        self.start_next_cycle()
+
+    @property
+    def can_reuse(self):
+        return self.reusable()
+
+    @property
+    def unread(self):
+        """Bytes received and not yet told in events."""
+        return self.buffered()
+
+    @property
+    def held_memory(self):
+        """Bytes of memory the codec keeps for input."""
+        return self.pending.capacity
+
+    @property
+    def waits_for_continue(self):
+        """True while the client holds its body back for a 100 response."""
+        return self.continue_due
+
+
+def bench_parse(bytes data, int times):
+    """Parses a request head `times` times; for bench/micro, so that no Python call is measured."""
+    cdef MessageHead head
+    for _ in range(times):
+        head = new_head()
+        parse_request(head, data, len(data), 256)
+        recycle_head(head)
+
+
+def bench_send_request(bytes data, int times):
+    """Writes the request whose head `data` is `times` times; for bench/micro."""
+    cdef MessageHead head = new_head()
+    cdef ByteBuffer out = ByteBuffer()
+    cdef Http1Codec codec = Http1Codec(ROLE_CLIENT)
+    parse_request(head, data, len(data), 256)
+    for _ in range(times):
+        out.clear()
+        codec.send_state = S_IDLE
+        codec.send_request(out, head, BODY_NONE, -1, False)
+    return out.take()
