@@ -1,13 +1,14 @@
 """Credentials that a configuration holds in fields for anything: values of headers, of bodies, of metadata.
 
-The shape of the file knows which fields are secrets. It cannot know that a header which a policy sets is one; its name
-tells. Expressions that only take a credential from elsewhere stay readable: what they say is no secret.
+The shape of the file knows which fields are secrets. It cannot know that a header which a policy sets is one, or an
+argument of a command; their names tell. Expressions that only take a credential from elsewhere stay readable: what they
+say is no secret.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from headgate.document.secret import REDACTED
@@ -22,6 +23,9 @@ _EXPRESSIONS: Final = frozenset((
     "additionalParams", "fields", "accessLog",
 ))  # fmt: skip
 _QUOTES: Final = re.compile("[\"']")
+# What divides names and values inside an argument: `--api-key=x`, `TOKEN=x`, `Authorization: x`, `https://h/?token=x`.
+_DIVIDERS: Final = re.compile("[=:?&]")
+_PASSWORD_IN_URL: Final = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 
 
 class Concealer:
@@ -38,6 +42,17 @@ class Concealer:
         """Tell whether what has that name is a credential."""
         return _NAME.fullmatch(key) is not None or key.lower() in self._headers
 
+    def arguments(self, words: Sequence[str]) -> list[bool]:
+        """Tell for each argument of a command whether it holds a credential: by its name, or that of the one before."""
+        found: list[bool] = []
+        awaited = False
+        for word in words:
+            *names, last = (part.strip().lstrip("-") for part in _DIVIDERS.split(word))
+            named = last != "" and any(self.names(name) for name in names)
+            found.append(named or (awaited and not word.startswith("--")) or _PASSWORD_IN_URL.search(word) is not None)
+            awaited = not names and word.startswith("-") and self.names(last)
+        return found
+
     def shown(self, document: Any, expressions: bool = False) -> Any:
         """Return JSON without them. `expressions`: it holds expressions, in which only literals can be credentials."""
         if isinstance(document, list):
@@ -50,10 +65,16 @@ class Concealer:
 
     def _value(self, key: str, value: Any, expressions: bool) -> Any:
         if isinstance(value, list) and all(isinstance(one, str) for one in value):
+            if key == "args":
+                marked = zip(value, self.arguments(value), strict=True)
+                return [self._hide(one) if hide else one for one, hide in marked]
             return [self._value(key, one, expressions) for one in value]
         if not isinstance(value, str):
             return self.shown(value, expressions)
         if value == REDACTED or not self.names(key) or (expressions and _QUOTES.search(value) is None):
             return value
+        return self._hide(value)
+
+    def _hide(self, value: str) -> str:
         self.hidden.add(value)
         return REDACTED

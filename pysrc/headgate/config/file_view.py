@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from headgate.config.concealed import Concealer
 from headgate.config.shape.root import ROOT
 from headgate.config.shape.vocabulary import Anything, Case, Choice, ListOf, MapOf, Object, Ref, Scalar, Shape, Union
 from headgate.document.nodes import Node, plain
@@ -64,7 +65,17 @@ def _entry(shapes: tuple[Shape, ...], key: str, node: Node) -> Any:
     # Of its own fields the shape knows better: `authorizationEndpoint` is none.
     if not known and isinstance(node.value, str) and not _is_variable(node.value) and _CREDENTIAL.search(key):
         return REDACTED
-    return _view(tuple(inner), node)
+    shown = _view(tuple(inner), node)
+    return _arguments(shown) if key == "args" and isinstance(shown, list) else shown
+
+
+def _arguments(words: list[Any]) -> list[Any]:
+    """Return the arguments of a command without those that hold a credential; the name of a variable is none."""
+    secret = Concealer().arguments([str(word) for word in words])
+    return [
+        REDACTED if hide and not _is_variable(str(word).rpartition("=")[2]) else word
+        for word, hide in zip(words, secret, strict=True)
+    ]
 
 
 def _is_variable(value: object) -> bool:

@@ -46,3 +46,23 @@ def test_expressions_without_a_literal_stay_readable() -> None:
 def test_policies_of_these_names_stay() -> None:
     policies = [{"authorization": {"rules": ["true"]}}, {"apiKey": {"mode": "strict"}}]
     assert Concealer().shown(policies) == policies
+
+
+@pytest.mark.parametrize(
+    ("words", "hidden"),
+    [
+        (["-y", "server", "--api-key", "abc", "--verbose"], [3]),
+        (["--token=abc", "-token", "-starts-like-an-option", "--port", "80"], [0, 2]),
+        (["-e", "GITHUB_PERSONAL_ACCESS_TOKEN=abc", "-e", "LEVEL=debug"], [1]),
+        (["-H", "Authorization: Bearer abc", "--header=x-api-key:abc", "-H", "accept: text/plain"], [1, 2]),
+        (["https://host/mcp?access_token=abc", "https://host/mcp?page=2", "postgresql://me:abc@db/name"], [0, 2]),
+        (["postgresql://me@db/name", "redis://:abc@db", "https://[::1]:80/", "a:b@c"], [1]),
+        (["--token", "--verbose", "--max-tokens", "5", "--tokens=5", "token", "password="], []),
+        ([], []),
+    ],
+)
+def test_arguments_of_commands(words: list[str], hidden: list[int]) -> None:
+    shown = ["<redacted>" if index in hidden else word for index, word in enumerate(words)]
+    concealer = Concealer()
+    assert concealer.shown({"stdio": {"cmd": "npx", "args": words}}) == {"stdio": {"cmd": "npx", "args": shown}}
+    assert concealer.hidden == {words[index] for index in hidden}

@@ -16,6 +16,7 @@ SECRET = "never-to-be-seen"
 CASES = {
     "LLM key": "llm: {models: [{name: a, provider: openai, params: {apiKey: SECRET}}]}",
     "environment of a server": "mcp: {targets: [{name: a, stdio: {cmd: x, env: {TOKEN: SECRET}}}]}",
+    "arguments of a server": "mcp: {targets: [{name: a, stdio: {cmd: x, args: [--api-key, SECRET, 5, '-u=postgres://me:SECRET@db/x']}}]}",
     "session key": "config: {session: {key: SECRET}}",
     "backend key": "backends: [{name: a, host: 'x:1', policies: {backendAuth: {key: SECRET}}}]",
     "backend key with a place": "backends: [{name: a, host: 'x:1', policies: {backendAuth: {key: {value: SECRET}}}}]",
@@ -43,6 +44,9 @@ def test_variables_are_shown_by_name_and_never_by_value(monkeypatch: pytest.Monk
     text = "llm: {models: [{name: a, provider: openai, params: {apiKey: '${OPENAI_API_KEY}', model: $OPENAI_API_KEY}}]}"
     params = file_view(text, "x.yaml")["llm"]["models"][0]["params"]
     assert params == {"apiKey": "${OPENAI_API_KEY}", "model": "$OPENAI_API_KEY"}
+    words = ["--api-key=${KEY}", "--token", "$TOKEN", "--port", 80]
+    text_of_words = f"mcp: {{targets: [{{name: a, stdio: {{cmd: x, args: {json.dumps(words)}}}}}]}}"
+    assert file_view(text_of_words, "x.yaml")["mcp"]["targets"][0]["stdio"]["args"] == words
     mixed = text.replace("'${OPENAI_API_KEY}'", "'${OPENAI_API_KEY:-sk-inline}'")
     assert "sk-inline" not in json.dumps(file_view(mixed, "x.yaml"))
 

@@ -34,6 +34,7 @@ routes:
 - name: r
   policies:
     apiKey: {keys: [{key: k-1, metadata: {user: u1}}, {key: k-2, metadata: {user: u2}}, {key: k-3}, {key: k-4}]}
+mcp: {targets: [{name: t, stdio: {cmd: x, args: [--api-key, sk-3, --port, "80", --token=sk-4]}}]}
 """
 
 
@@ -56,7 +57,7 @@ SHOWN = shown_text(TEXT, "c.yaml")
 
 
 def test_nothing_secret_is_shown_and_all_else_is_as_it_was() -> None:
-    for secret in ("sk-1", "sk-2", "sk-of-old", "k-1", "k-4"):
+    for secret in ("sk-1", "sk-2", "sk-3", "sk-4", "sk-of-old", "k-1", "k-4"):
         assert secret not in SHOWN
     assert SHOWN.splitlines()[:3] == ["# yaml-language-server: $schema=x.json", "# <redacted>", "llm: # all models"]
     assert "{name: a, provider: openai, params: {apiKey: <redacted>, model: x}} # first" in SHOWN
