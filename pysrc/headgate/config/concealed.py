@@ -25,7 +25,10 @@ _EXPRESSIONS: Final = frozenset((
 _QUOTES: Final = re.compile("[\"']")
 # What divides names and values inside an argument: `--api-key=x`, `TOKEN=x`, `Authorization: x`, `https://h/?token=x`.
 _DIVIDERS: Final = re.compile("[=:?&]")
-_PASSWORD_IN_URL: Final = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
+# Options have shorter names than headers.
+_OPTION: Final = re.compile(r"(.*[-_])?(key|pat|auth|bearer|pass|pwd)", re.I)
+# A password, or a token in place of the user's name.
+_USER_IN_URL: Final = re.compile(r"://([^/\s:@]*:[^/\s@]+|[^/\s:@]{20,})@")
 
 
 class Concealer:
@@ -48,10 +51,13 @@ class Concealer:
         awaited = False
         for word in words:
             *names, last = (part.strip().lstrip("-") for part in _DIVIDERS.split(word))
-            named = last != "" and any(self.names(name) for name in names)
-            found.append(named or (awaited and not word.startswith("--")) or _PASSWORD_IN_URL.search(word) is not None)
-            awaited = not names and word.startswith("-") and self.names(last)
+            named = last != "" and any(self._option(name) for name in names)
+            found.append(named or (awaited and not word.startswith("--")) or _USER_IN_URL.search(word) is not None)
+            awaited = not names and word.startswith("-") and self._option(last)
         return found
+
+    def _option(self, name: str) -> bool:
+        return self.names(name) or _OPTION.fullmatch(name) is not None
 
     def shown(self, document: Any, expressions: bool = False) -> Any:
         """Return JSON without them. `expressions`: it holds expressions, in which only literals can be credentials."""

@@ -56,6 +56,8 @@ def test_policies_of_these_names_stay() -> None:
         (["-e", "GITHUB_PERSONAL_ACCESS_TOKEN=abc", "-e", "LEVEL=debug"], [1]),
         (["-H", "Authorization: Bearer abc", "--header=x-api-key:abc", "-H", "accept: text/plain"], [1, 2]),
         (["https://host/mcp?access_token=abc", "https://host/mcp?page=2", "postgresql://me:abc@db/name"], [0, 2]),
+        (["--secret-access-key", "abc", "AWS_SECRET_ACCESS_KEY=abc", "--pat=abc", "--auth", "me:abc", "--keys", "5"], [1, 2, 3, 5]),
+        (["https://ghp_0123456789abcdefghij@github.com/a", "https://someone@github.com/a"], [0]),
         (["postgresql://me@db/name", "redis://:abc@db", "https://[::1]:80/", "a:b@c"], [1]),
         (["--token", "--verbose", "--max-tokens", "5", "--tokens=5", "token", "password="], []),
         ([], []),

@@ -242,8 +242,8 @@ STACKS = [([Frame(name, "", 0)], count) for name, count in (("a", 1), ("b", 7), 
         (100, math.inf, {"a": 1, "b": 7, "c": 1, "d": 1}),
         (10, math.inf, {"a": 10, "b": 70, "c": 10, "d": 10}),
         (10, 1.0, {"a": 10, "b": 70, "c": 10, "d": 10}),
-        # Half the time, of which no stack with one sample is sure to get its half.
         (10, 0.5, {"a": 5, "b": 35, "c": 5, "d": 5}),
+        # Half of what they claim: no stack with one sample is sure of its half, and the sum is right.
         (100, 0.05, {"b": 4, "d": 1}),
         (100, 0.004, {}),
         (100, 0.0, {}),
