@@ -156,7 +156,9 @@ async def _record(words: list[str], target: Target, seconds: int, place: set[int
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
-        _step_aside(process.pid, place, polite=target.seldom)
+        # At the priority of its target: it must not wait for a processor while the target stands still.
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(process.pid, place)
         await target.permit(process.pid)
         async with asyncio.timeout(seconds + START_SECONDS):
             _, told = await process.communicate(b"\n")
@@ -182,15 +184,6 @@ def places(targets: list[Target]) -> list[set[int]]:
         return [set(allowed)] * len(targets)
     busy_first = sorted(targets, key=lambda target: target.seldom)
     return [{allowed[busy_first.index(target) % len(allowed)]} for target in targets]
-
-
-def _step_aside(pid: int, place: set[int], *, polite: bool) -> None:
-    """Put a py-spy in its place. A polite one takes what others leave: nobody waits for its target."""
-    with contextlib.suppress(OSError):
-        os.sched_setaffinity(pid, place)
-    if polite:
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, pid, 19)
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
