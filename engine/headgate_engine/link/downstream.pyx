@@ -94,11 +94,12 @@ cdef class DownstreamConnection(ServerStream):
         return self.worker.scratch_view
 
     def buffer_updated(self, Py_ssize_t n):
+        cdef Sink sink = self.sink
         try:
             self.last_read_ns = monotonic_ns()
             if self.tunnel:
-                if self.sink is not None:
-                    self.sink.on_client_tunnel_data(self.worker.scratch, n)
+                if sink is not None:
+                    sink.on_client_tunnel_data(self.worker.scratch, n)
                 return
             if self.lingering or self.wire.closing:
                 return
@@ -109,17 +110,18 @@ cdef class DownstreamConnection(ServerStream):
             self._refuse(500, "internal error")
 
     def eof_received(self):
+        cdef Sink sink = self.sink
         try:
             self.client_eof = True
             if self.tunnel:
-                if self.sink is not None:
-                    self.sink.on_client_eof()
+                if sink is not None:
+                    sink.on_client_eof()
                 return self.wire.fd >= 0
-            if self.lingering or self.sink is None and self.codec.buffered() == 0:
+            if self.lingering or sink is None and self.codec.buffered() == 0:
                 return False
-            if self.sink is not None and self.request_done:
+            if sink is not None and self.request_done:
                 # The client is done sending and still reads: the answer goes out first.
-                self.sink.on_client_eof()
+                sink.on_client_eof()
                 return self.wire.fd >= 0 and self.sink is not None
             self.codec.feed(NULL, 0)
             self._process()
@@ -146,10 +148,11 @@ cdef class DownstreamConnection(ServerStream):
         self.wire.queued = True
 
     def resume_writing(self):
+        cdef Sink sink = self.sink
         self.wire.queued = False
         try:
-            if self.sink is not None:
-                self.sink.on_client_writable()
+            if sink is not None:
+                sink.on_client_writable()
             elif self.lingering:
                 self.worker.timers.arm(self.wire, monotonic_ns() + LINGER_NS)
             elif not self.wire.closing and not self.tunnel:
@@ -212,6 +215,7 @@ cdef class DownstreamConnection(ServerStream):
 
     # -- events of the codec -----------------------------------------------------------------------------------------
     cdef int _process(self) except -1:
+        cdef Sink sink            # holds the exchange while it is called: it may end meanwhile
         cdef int event
         if self.processing:
             return 0
@@ -222,12 +226,14 @@ cdef class DownstreamConnection(ServerStream):
                 if event == EV_HEAD:
                     self._begin_request()
                 elif event == EV_DATA:
-                    if self.sink is not None:
-                        self.sink.on_request_data(self.codec.data_ptr, self.codec.data_len)
+                    sink = self.sink
+                    if sink is not None:
+                        sink.on_request_data(self.codec.data_ptr, self.codec.data_len)
                 elif event == EV_END:
                     self.request_done = True
-                    if self.sink is not None:
-                        self.sink.on_request_end(self.codec.trailers)
+                    sink = self.sink
+                    if sink is not None:
+                        sink.on_request_end(self.codec.trailers)
                 elif event == EV_PAUSED:
                     if self.sink is not None:
                         break
@@ -253,8 +259,9 @@ cdef class DownstreamConnection(ServerStream):
 
     cdef int _end_events(self) except -1:
         """After the bytes of one read are used up: send what came of them, set the deadline that now matters."""
-        if self.sink is not None:
-            self.sink.on_request_flush()
+        cdef Sink sink = self.sink
+        if sink is not None:
+            sink.on_request_flush()
         if self.lost or self.wire.closing or self.lingering:
             return 0
         if self.sink is not None:
@@ -441,11 +448,12 @@ cdef class DownstreamConnection(ServerStream):
         return 0
 
     cdef int start_tunnel(self) except -1:
+        cdef Sink sink = self.sink
         cdef bytes left = self.codec.leftover()
         self.tunnel = True
         self.wire.resume_wire()
-        if left and self.sink is not None:
-            self.sink.on_client_tunnel_data(left, len(left))
+        if left and sink is not None:
+            sink.on_client_tunnel_data(left, len(left))
         return 0
 
     cdef int abort(self) except -1:

@@ -23,8 +23,9 @@ logger = logging.getLogger("headgate.forward")
 
 cdef class ExchangeTimer(Timer):
     cdef int on_timer(self, int64_t now_ns) except -1:
-        if self.exchange is not None:
-            self.exchange._timed_out(now_ns)
+        cdef ExchangeState exchange = self.exchange      # lives until the call is over, whatever ends in it
+        if exchange is not None:
+            exchange._timed_out(now_ns)
         return 0
 
 

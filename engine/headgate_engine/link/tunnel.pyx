@@ -1,7 +1,7 @@
 """Upgraded connections; see tunnel.pxd."""
 
 from headgate_engine.context.headers cimport H_UPGRADE, HEAD_UPGRADE, MessageHead
-from headgate_engine.link.contract cimport WRITE_QUEUED, ClientStream
+from headgate_engine.link.contract cimport WRITE_QUEUED, ClientStream, ServerStream
 from headgate_engine.link.exchange cimport STAGE_DONE, STAGE_TUNNEL, ExchangeState
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.realtime cimport frame_tap, FrameTap
@@ -10,6 +10,7 @@ from headgate_engine.llm.realtime cimport frame_tap, FrameTap
 cdef class Tunnelling(ExchangeState):
     cdef int on_upgraded(self) except -1:
         cdef ClientStream upstream = self.upstream
+        cdef ServerStream client = self.client        # what is left in it may end the tunnel at once
         if self.stage == STAGE_DONE:
             return 0
         self.stage = STAGE_TUNNEL
@@ -17,8 +18,8 @@ cdef class Tunnelling(ExchangeState):
             (<LlmCall>self.ctx.llm).heard = frame_tap(self.ctx, <LlmCall>self.ctx.llm)
             if (<LlmCall>self.ctx.llm).guards is not None:
                 self.inspected = (<LlmCall>self.ctx.llm).guards.tunnel(self)
-        self.client.flush()
-        self.client.start_tunnel()
+        client.flush()
+        client.start_tunnel()
         return upstream.start_tunnel()
 
     cdef int on_client_tunnel_data(self, const char* p, Py_ssize_t n) except -1:

@@ -39,12 +39,13 @@ cdef class UpstreamConnection(ClientStream):
         return self.worker.scratch_view
 
     def buffer_updated(self, Py_ssize_t n):
+        cdef Sink sink = self.sink
         try:
             if self.tunnel:
-                if self.sink is not None:
-                    self.sink.on_upstream_tunnel_data(self.worker.scratch, n)
+                if sink is not None:
+                    sink.on_upstream_tunnel_data(self.worker.scratch, n)
                 return
-            if self.sink is None:
+            if sink is None:
                 # Bytes nobody asked for: whatever they are, the connection cannot be trusted with another call.
                 self.close()
                 return
@@ -56,12 +57,13 @@ cdef class UpstreamConnection(ClientStream):
             self._fail("internal error")
 
     def eof_received(self):
+        cdef Sink sink = self.sink
         try:
             if self.tunnel:
-                if self.sink is not None:
-                    self.sink.on_upstream_eof()
+                if sink is not None:
+                    sink.on_upstream_eof()
                 return self.wire.fd >= 0
-            if self.sink is not None:
+            if sink is not None:
                 self.codec.feed(NULL, 0)
                 self._process()
             else:
@@ -86,10 +88,11 @@ cdef class UpstreamConnection(ClientStream):
         self.wire.queued = True
 
     def resume_writing(self):
+        cdef Sink sink = self.sink
         self.wire.queued = False
-        if self.sink is not None:
+        if sink is not None:
             try:
-                self.sink.on_upstream_writable()
+                sink.on_upstream_writable()
             except Exception:  # task boundary
                 logger.exception("upstream connection failed")
                 self._fail("internal error")
@@ -114,17 +117,17 @@ cdef class UpstreamConnection(ClientStream):
         return self.wire.fd < 0 or self.wire.quiet()
 
     cdef int _process(self) except -1:
-        cdef Sink sink
+        # The sink may let go of the call, and with that of its last reference, while it is being called.
+        cdef Sink sink = self.sink
         cdef int event
         try:
             while True:
                 event = self.codec.next()
                 if event == EV_DATA:
-                    self.sink.on_response_data(self.codec.data_ptr, self.codec.data_len)
+                    sink.on_response_data(self.codec.data_ptr, self.codec.data_len)
                 elif event == EV_HEAD:
-                    self.sink.on_response_head(self.codec.take_head())
+                    sink.on_response_head(self.codec.take_head())
                 elif event == EV_END:
-                    sink = self.sink
                     trailers = self.codec.trailers
                     if self.home.wanted():
                         # The next call starts now and may write to its client: the bytes of this one leave first.
@@ -136,9 +139,9 @@ cdef class UpstreamConnection(ClientStream):
                         sink.on_response_end(<MessageHead>trailers)
                     return 0
                 elif event == EV_INFORMATIONAL:
-                    self.sink.on_informational(self.codec.take_head())
+                    sink.on_informational(self.codec.take_head())
                 elif event == EV_UPGRADED:
-                    return self.sink.on_upgraded()
+                    return sink.on_upgraded()
                 elif event == EV_CLOSED:
                     return self._fail("connection closed before a response")
                 else:
@@ -148,7 +151,7 @@ cdef class UpstreamConnection(ClientStream):
         except RemoteProtocolError as error:
             return self._fail_protocol(error)
         if self.sink is not None:
-            self.sink.on_response_flush()
+            sink.on_response_flush()
         return 0
 
     def _fail_protocol(self, error):
@@ -228,10 +231,11 @@ cdef class UpstreamConnection(ClientStream):
         return self.wire.resume_wire()
 
     cdef int start_tunnel(self) except -1:
+        cdef Sink sink = self.sink
         cdef bytes left = self.codec.leftover()
         self.tunnel = True
-        if left and self.sink is not None:
-            self.sink.on_upstream_tunnel_data(left, len(left))
+        if left and sink is not None:
+            sink.on_upstream_tunnel_data(left, len(left))
         return 0
 
     cdef int write_eof(self) except -1:
