@@ -40,7 +40,7 @@ class AdminServers:
         servers = (
             ("admin", settings.admin, WebServer(admin_rows(self._running), self._ports, check_host=loopback)),
             ("stats", settings.stats, WebServer(stats_rows(self._running))),
-            ("readiness", settings.readiness, WebServer(readiness_rows(self._running), preamble=True)),
+            ("readiness", settings.readiness, WebServer(readiness_rows(self._running), proxy_protocol=True)),
         )
         for name, address, server in servers:
             if address.off:

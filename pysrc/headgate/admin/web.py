@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import h11
 
 from headgate.admin import origins
-from headgate.admin.preamble import pass_over
+from headgate.admin.proxy_protocol import skip_header
 from headgate.net.sockets import open_socket
 from headgate.net.tasks import spawn
 
@@ -96,7 +96,7 @@ class WebServer:
 
     `guarded`: foreign pages are kept out (admin/origins); it tells the gateway's own ports. `check_host`: so are names
     that DNS rebinding could point at this port; only for addresses of the machine itself, others may have any name.
-    `preamble`: one of the PROXY protocol may come first.
+    `proxy_protocol`: its header may come first.
     """
 
     def __init__(
@@ -104,10 +104,10 @@ class WebServer:
         rows: tuple[Row, ...],
         guarded: Callable[[], Collection[int]] | None = None,
         check_host: bool = False,
-        preamble: bool = False,
+        proxy_protocol: bool = False,
     ) -> None:
         self._rows = rows
-        self._preamble = preamble
+        self._proxy_protocol = proxy_protocol
         self._guarded = guarded
         self._check_host = check_host
         self._head_seconds = HEAD_SECONDS
@@ -150,7 +150,7 @@ class WebServer:
         connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
         try:
             first = True
-            if self._preamble and (rest := await pass_over(reader)):
+            if self._proxy_protocol and (rest := await skip_header(reader)):
                 connection.receive_data(rest)
             while await self._turn(connection, reader, writer, self._head_seconds if first else IDLE_SECONDS):
                 first = False

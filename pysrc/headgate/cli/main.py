@@ -139,9 +139,9 @@ def _validate(source: FileSource | TextSource) -> int:
     except ConfigErrors as error:
         print(error, file=sys.stderr)
         return 1
-    from headgate.server.rehearsal import rehearse
+    from headgate.server.dry_run import dry_run
 
-    errors = rehearse(loaded.gateway)
+    errors = dry_run(loaded.gateway)
     for line in errors:
         print(line, file=sys.stderr)
     if errors:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from headgate.ir.gateway import Gateway
-from headgate.server.crew import Member
+from headgate.server.worker_pool import WorkerHandle
 from headgate.telemetry.metrics import series_key
 from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.segment import Segment
@@ -40,7 +40,7 @@ class RequestLog:
         # Who writes into it, by process id.
         self._known: set[int] = set()
 
-    async def prepare(self, gateway: Gateway, members: Iterable[Member]) -> None:
+    async def prepare(self, gateway: Gateway, workers: Iterable[WorkerHandle]) -> None:
         """Have records of all workers gathered where the configuration wants that, before it is swapped in."""
         path = gateway.process.request_log
         if self._gatherer is not None and self._gatherer.path != path:
@@ -53,21 +53,21 @@ class RequestLog:
             written, dropped = (records_counter(self._segment, outcome) for outcome in ("written", "dropped"))
             self._gatherer = Gatherer(path, written.add, dropped.add)
             self._gatherer.start()
-        for member in members:
-            await self._join(self._gatherer, member)
+        for worker in workers:
+            await self._join(self._gatherer, worker)
 
-    async def _join(self, gatherer: Gatherer, member: Member) -> None:
-        if member.process is None or member.process.pid in self._known:
+    async def _join(self, gatherer: Gatherer, worker: WorkerHandle) -> None:
+        if worker.process is None or worker.process.pid in self._known:
             return
         reading, writing = os.pipe2(os.O_CLOEXEC)
         try:
             with contextlib.suppress(OSError):      # more than this user may have: the usual size does as well
                 fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-            await member.gather(writing)
+            await worker.gather(writing)
         finally:
             os.close(writing)
         gatherer.add_pipe(reading)
-        self._known.add(member.process.pid)
+        self._known.add(worker.process.pid)
 
     async def stop(self) -> None:
         """Write what there is, and end; the workers have ended, or drop what comes."""

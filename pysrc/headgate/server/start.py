@@ -13,9 +13,9 @@ from typing import Final
 from headgate.config.load import Source, load
 from headgate.errors import ConfigErrors
 from headgate.server import heap
-from headgate.server.crew import Member
-from headgate.server.lifeline import die_with_parent
+from headgate.server.parent_death import die_with_parent
 from headgate.server.supervisor import Supervisor, start_levels, warn
+from headgate.server.worker_pool import WorkerHandle
 from headgate.telemetry import logs
 from headgate.telemetry.levels import Directives
 from headgate_engine.shared.segment import Segment
@@ -43,7 +43,7 @@ def serve(source: Source) -> int:
 
 
 def _serve(source: Source, segment: Segment, folder: str) -> int:
-    early = Member(0, segment.fd, folder, lambda _member: None)
+    early = WorkerHandle(0, segment.fd, folder, lambda _worker: None)
     # The first worker's imports overlap with reading the configuration.
     early.start(os.environ.get("LOG_FORMAT", "text"), "info")
     try:

@@ -20,11 +20,11 @@ from headgate.net.sockets import open_socket, taken
 from headgate.net.tasks import spawn
 from headgate.server import control, heap, reports
 from headgate.server.control import Drain
-from headgate.server.crew import Member
 from headgate.server.profiling import CpuProfiler, Target, permit_here
 from headgate.server.request_log import RequestLog
 from headgate.server.traces import TraceHub, TraceWatch
 from headgate.server.watch import Fingerprint, changes, fingerprint
+from headgate.server.worker_pool import WorkerHandle
 from headgate.telemetry.levels import Directives
 from headgate.telemetry.metrics import series_key
 from headgate_engine.shared.counters import Counter, Gauge
@@ -58,7 +58,7 @@ class Supervisor:
     `folder` is where the workers find one another.
     """
 
-    def __init__(self, source: Source, loaded: Loaded, segment: Segment, folder: str, early: Member) -> None:
+    def __init__(self, source: Source, loaded: Loaded, segment: Segment, folder: str, early: WorkerHandle) -> None:
         self.source = source
         self.gateway: Gateway = loaded.gateway
         self.generation = 0
@@ -68,7 +68,7 @@ class Supervisor:
         self._watched = loaded.watched_files
         self._folder = folder
         self._session_key = session_key(loaded.gateway)
-        self._members: list[Member] = [early]
+        self._workers: list[WorkerHandle] = [early]
         self._stopping = False
         self._stop_count = 0
         self._reload_lock = asyncio.Lock()
@@ -92,23 +92,23 @@ class Supervisor:
             loop.add_signal_handler(signal.SIGHUP, self._on_hangup, os.isatty(0))
         before = fingerprint(self._watched)
         try:
-            self._hire(self.gateway)
-            for member in self._members:
-                member.listen()
+            self._start_workers(self.gateway)
+            for worker in self._workers:
+                worker.listen()
             # The first worker was started before the configuration was known.
-            await self._members[0].set_levels(str(self.levels), self.gateway.process.log_format)
+            await self._workers[0].set_levels(str(self.levels), self.gateway.process.log_format)
             if self._heap_rate:
                 await self.sample_heap(self._heap_rate)
             async with self._reload_lock:
                 await self._install(self.gateway)
             await self._admin.start(self.gateway.process)
         except (ReloadFailed, OSError) as error:
-            self._dismiss()
+            self._stop_workers()
             print(f"headgate: cannot start: {error}", file=sys.stderr)
             return 1
         logger.info(
             "gateway is ready",
-            extra={"generation": self.generation, "workers": len(self._members), "ports": self._port_list()},
+            extra={"generation": self.generation, "workers": len(self._workers), "ports": self._port_list()},
         )
         tell_ready()
         watcher = spawn("watch", self._watch(before))
@@ -120,19 +120,19 @@ class Supervisor:
     def _port_list(self) -> str:
         return ",".join(bind.address for bind in self.gateway.binds)
 
-    def _hire(self, gateway: Gateway) -> None:
+    def _start_workers(self, gateway: Gateway) -> None:
         wanted = gateway.process.workers.resolve(len(os.sched_getaffinity(0)))
-        for member in self._members:
-            member.replace_death_handler(self._on_death)
-        while len(self._members) < wanted:
-            member = Member(len(self._members), self.segment.fd, self._folder, self._on_death)
-            member.start(gateway.process.log_format, str(self.levels))
-            self._members.append(member)
+        for worker in self._workers:
+            worker.replace_death_handler(self._on_death)
+        while len(self._workers) < wanted:
+            worker = WorkerHandle(len(self._workers), self.segment.fd, self._folder, self._on_death)
+            worker.start(gateway.process.log_format, str(self.levels))
+            self._workers.append(worker)
 
-    def _dismiss(self) -> None:
+    def _stop_workers(self) -> None:
         self._stopping = True
-        for member in self._members:
-            member.kill()
+        for worker in self._workers:
+            worker.kill()
 
     # -- configurations ------------------------------------------------------------------------------------------------
     async def _install(self, gateway: Gateway) -> None:
@@ -147,14 +147,14 @@ class Supervisor:
         errors: list[str] = []
         failure = ReloadFailed
         try:
-            members = [member for member in self._members if member.alive()]
-            if not members:
+            workers = [worker for worker in self._workers if worker.alive()]
+            if not workers:
                 raise ConnectionError("no worker is running")
-            for member in members:
-                await member.wait_ready()
-            await self._records.prepare(gateway, members)
+            for worker in workers:
+                await worker.wait_ready()
+            await self._records.prepare(gateway, workers)
             answers = await asyncio.gather(
-                *(member.prepare(generation, config_fd, self._session_key) for member in members)
+                *(worker.prepare(generation, config_fd, self._session_key) for worker in workers)
             )
             errors = sorted({error for answer in answers for error in answer})
         except (ConnectionError, TimeoutError) as error:
@@ -162,24 +162,24 @@ class Supervisor:
         finally:
             os.close(config_fd)
         if errors:
-            for member in self._members:
-                member.discard(generation)
+            for worker in self._workers:
+                worker.discard(generation)
             self._close_sockets(opened)
             # What goes on running keeps the request log that it had.
-            await self._records.prepare(self.gateway, [member for member in self._members if member.ready])
+            await self._records.prepare(self.gateway, [worker for worker in self._workers if worker.ready])
             raise failure("; ".join(errors))
         self.generation = generation
         self.gateway = gateway
-        results = await asyncio.gather(*(member.commit(generation) for member in members), return_exceptions=True)
-        for member, result in zip(members, results, strict=True):
+        results = await asyncio.gather(*(worker.commit(generation) for worker in workers), return_exceptions=True)
+        for worker, result in zip(workers, results, strict=True):
             if result is not None:
                 # Another worker takes its place, with this configuration.
-                logger.error("worker did not swap", extra={"worker": member.index, "error": str(result)})
-                member.kill()
+                logger.error("worker did not swap", extra={"worker": worker.index, "error": str(result)})
+                worker.kill()
         self._generation_gauge.set(generation)
         self._synchronized.set(1)
         self._close_sockets(
-            {bind for member in self._members for bind in member.sockets} - {b.key for b in gateway.binds}
+            {bind for worker in self._workers for bind in worker.sockets} - {b.key for b in gateway.binds}
         )
 
     def _open_sockets(self, gateway: Gateway) -> set[str]:
@@ -187,15 +187,15 @@ class Supervisor:
         opened: set[str] = set()
         errors = []
         for bind in gateway.binds:
-            if all(bind.key in member.sockets for member in self._members):
+            if all(bind.key in worker.sockets for worker in self._workers):
                 continue
             if taken(bind.host, bind.port):
                 errors.append(f"{bind.key}: {bind.address} is already in use")
                 continue
             try:
-                for member in self._members:
-                    if bind.key not in member.sockets:
-                        member.sockets[bind.key] = open_socket(bind.host, bind.port, shared=True)
+                for worker in self._workers:
+                    if bind.key not in worker.sockets:
+                        worker.sockets[bind.key] = open_socket(bind.host, bind.port, shared=True)
                         opened.add(bind.key)
             except OSError as error:
                 errors.append(f"{bind.key}: cannot listen on {bind.address}: {error.strerror}")
@@ -205,10 +205,10 @@ class Supervisor:
         return opened
 
     def _close_sockets(self, keys: set[str]) -> None:
-        for member in self._members:
-            for key in keys & member.sockets.keys():
-                member.sockets.pop(key).close()
-                member.given.discard(key)
+        for worker in self._workers:
+            for key in keys & worker.sockets.keys():
+                worker.sockets.pop(key).close()
+                worker.given.discard(key)
 
     async def reload(self) -> None:
         """Read the source again and bring it in; a failure keeps what runs and is logged."""
@@ -257,48 +257,48 @@ class Supervisor:
                 logger.exception("Failed to reload config", extra={"generation": self.generation})
 
     # -- workers -------------------------------------------------------------------------------------------------------
-    def _on_death(self, member: Member) -> None:
+    def _on_death(self, worker: WorkerHandle) -> None:
         if self._stopping:
             return
-        status = member.ended()
+        status = worker.ended()
         self._traces.worker_died()
-        logger.error("worker died", extra={"worker": member.index, "status": status})
+        logger.error("worker died", extra={"worker": worker.index, "status": status})
         self._restarts.add()
-        spawn(f"restart worker {member.index}", self._restart(member))
+        spawn(f"restart worker {worker.index}", self._restart(worker))
 
-    async def _restart(self, member: Member) -> None:
-        await asyncio.sleep(member.restart_delay())
+    async def _restart(self, worker: WorkerHandle) -> None:
+        await asyncio.sleep(worker.restart_delay())
         async with self._reload_lock:
             if self._stopping:
                 return
-            member.kill()
+            worker.kill()
             config_fd = -1
             try:
-                member.start(self.gateway.process.log_format, str(self.levels))
-                member.listen()
+                worker.start(self.gateway.process.log_format, str(self.levels))
+                worker.listen()
                 config_fd = control.store(self.gateway)
-                await member.wait_ready()
+                await worker.wait_ready()
                 if self._heap_rate:
-                    await member.sample_heap(self._heap_rate)
-                await self._records.prepare(self.gateway, [member])
-                errors = await member.prepare(self.generation, config_fd, self._session_key)
+                    await worker.sample_heap(self._heap_rate)
+                await self._records.prepare(self.gateway, [worker])
+                errors = await worker.prepare(self.generation, config_fd, self._session_key)
                 if errors:
                     raise ConnectionError("; ".join(errors))
-                await member.commit(self.generation)
+                await worker.commit(self.generation)
             except OSError as error:  # ConnectionError and TimeoutError among them
-                logger.error("worker cannot be restarted", extra={"worker": member.index, "error": str(error)})
-                member.kill()
-                if not member.linked:
-                    spawn(f"restart worker {member.index}", self._restart(member))
+                logger.error("worker cannot be restarted", extra={"worker": worker.index, "error": str(error)})
+                worker.kill()
+                if not worker.linked:
+                    spawn(f"restart worker {worker.index}", self._restart(worker))
                 return
             finally:
                 if config_fd >= 0:
                     os.close(config_fd)
-            await self._traces.readmit(member)
-            logger.info("worker restarted", extra={"worker": member.index, "generation": self.generation})
+            await self._traces.readmit(worker)
+            logger.info("worker restarted", extra={"worker": worker.index, "generation": self.generation})
 
-    def _living(self) -> list[Member]:
-        return [member for member in self._members if member.ready]
+    def _living(self) -> list[WorkerHandle]:
+        return [worker for worker in self._workers if worker.ready]
 
     async def watch_trace(self, expression: str | None) -> TraceWatch:
         """Return a watcher of the next request for which the expression holds; TooManyWatchers, BadExpression."""
@@ -310,17 +310,17 @@ class Supervisor:
 
     async def worker_numbers(self) -> list[dict[str, object]]:
         """Return what each worker reports, by index; an empty one did not answer."""
-        return list(await asyncio.gather(*(member.numbers() for member in self._members)))
+        return list(await asyncio.gather(*(worker.numbers() for worker in self._workers)))
 
     async def worker_memory(self) -> list[dict[str, object]]:
         """Return what each worker says of its own memory, by index; an empty one did not answer."""
-        return list(await asyncio.gather(*(member.numbers("memory") for member in self._members)))
+        return list(await asyncio.gather(*(worker.numbers("memory") for worker in self._workers)))
 
     async def sample_heap(self, rate: int) -> None:
         """Sample the allocations of all processes, one for each `rate` bytes on average; 0: no more."""
         self._heap_rate = rate
         heap.switch(rate)
-        await asyncio.gather(*(member.sample_heap(rate) for member in self._members))
+        await asyncio.gather(*(worker.sample_heap(rate) for worker in self._workers))
 
     async def heap_profile(self) -> bytes:
         """Return a gzipped profile.proto of the allocations of all processes; empty while nothing is sampled."""
@@ -333,30 +333,30 @@ class Supervisor:
     async def _heap_reports(self) -> list[tuple[str, int, bytes]]:
         found = [("supervisor", os.getpid(), heap.report())]
         if self._heap_rate:
-            for member in self._living():
-                assert member.process is not None
+            for worker in self._living():
+                assert worker.process is not None
                 with contextlib.suppress(ConnectionError, TimeoutError):
-                    text = await member.ask_long("heap", TASKS_SECONDS)
-                    found.append((f"worker {member.index}", member.process.pid, text))
+                    text = await worker.ask_long("heap", TASKS_SECONDS)
+                    found.append((f"worker {worker.index}", worker.process.pid, text))
         return found
 
     async def tasks(self) -> dict[str, list[str]]:
         """Return the live tasks of the supervisor (`admin`) and of all workers (`workload`), a text for each tree."""
         own = reports.tasks()
-        answers = await asyncio.gather(*(member_tasks(member) for member in self._members))
+        answers = await asyncio.gather(*(worker_tasks(worker) for worker in self._workers))
         return {"admin": own, "workload": [text for answer in answers for text in answer]}
 
     async def cpu_profile(self, seconds: int, frequency: int) -> bytes:
         """Return a profile of all processes as a profile.proto message; ProfileError."""
         targets = [Target("supervisor", os.getpid(), permit_here, seldom=True)]
-        for member in self._living():
-            assert member.process is not None
-            targets.append(Target(f"worker {member.index}", member.process.pid, member.permit))
+        for worker in self._living():
+            assert worker.process is not None
+            targets.append(Target(f"worker {worker.index}", worker.process.pid, worker.permit))
         return await self._profiler.profile(targets, seconds, frequency)
 
     def worker_pids(self) -> list[int]:
         """Return the process ids of the workers."""
-        return [member.process.pid for member in self._members if member.process is not None]
+        return [worker.process.pid for worker in self._workers if worker.process is not None]
 
     async def set_levels(self, text: str, reset: bool) -> str:
         """Change the log directives of the whole tree; raises BadDirective. Returns it when all use it."""
@@ -366,7 +366,7 @@ class Supervisor:
         self.levels = levels
         levels.apply()
         form = self.gateway.process.log_format
-        await asyncio.gather(*(member.set_levels(str(levels), form) for member in self._members))
+        await asyncio.gather(*(worker.set_levels(str(levels), form) for worker in self._workers))
         return str(levels)
 
     # -- the end -------------------------------------------------------------------------------------------------------
@@ -374,7 +374,7 @@ class Supervisor:
         self._stop_count += 1
         if self._stop_count > 1 and sig == signal.SIGINT:
             logger.warning("stopped at once by a second interrupt")
-            self._dismiss()
+            self._stop_workers()
             os._exit(0)
         self.stop(signal.Signals(sig).name)
 
@@ -401,26 +401,26 @@ class Supervisor:
         # what waits at its port unanswered. Kept from now on, so that no other begins.
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._reload_lock.acquire(), SETTLE_SECONDS)
-        for member in self._members:
-            member.send(Drain(settings.min_termination_ms, longest))
+        for worker in self._workers:
+            worker.send(Drain(settings.min_termination_ms, longest))
         # Workers hold their own descriptors: with ours closed, a port ends when its last worker stops accepting.
-        self._close_sockets({key for member in self._members for key in member.sockets})
+        self._close_sockets({key for worker in self._workers for key in worker.sockets})
         deadline = asyncio.get_running_loop().time() + longest / 1000 + KILL_MARGIN_SECONDS
-        while any(member.alive() for member in self._members):
+        while any(worker.alive() for worker in self._workers):
             if asyncio.get_running_loop().time() > deadline:
                 logger.warning("workers did not end in time and are killed")
                 break
             await asyncio.sleep(0.02)
-        self._dismiss()
+        self._stop_workers()
         await self._records.stop()
         logger.info("stopped")
         self._stopped.set()
 
 
-async def member_tasks(member: Member) -> list[str]:
+async def worker_tasks(worker: WorkerHandle) -> list[str]:
     """Return the live tasks of a worker; one that does not answer gives the entry of the reference."""
     try:
-        found: list[str] = json.loads(await member.ask_long("tasks", TASKS_SECONDS))
+        found: list[str] = json.loads(await worker.ask_long("tasks", TASKS_SECONDS))
     except (ConnectionError, TimeoutError):
         return ["failed to dump workload tasks"]
     return found

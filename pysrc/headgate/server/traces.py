@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 from headgate.server.control import Unwatch, Watch
-from headgate.server.crew import Member
+from headgate.server.worker_pool import WorkerHandle
 from headgate.trace.offer import CLAIMS, BadExpression, TooManyWatchers
 from headgate_engine.shared.claims import SLOTS, Claims
 from headgate_engine.shared.segment import Segment
@@ -76,11 +76,11 @@ class TraceWatch:
 
 
 class TraceHub:
-    """All watchers, in the order in which they came. `members`: the workers as they are now."""
+    """All watchers, in the order in which they came. `workers`: the workers as they are now."""
 
-    def __init__(self, segment: Segment, members: Callable[[], list[Member]]) -> None:
+    def __init__(self, segment: Segment, workers: Callable[[], list[WorkerHandle]]) -> None:
         self._claims = Claims(segment, CLAIMS)
-        self._members = members
+        self._workers = workers
         self._watches: dict[int, TraceWatch] = {}
         self._number = 0
         self._draining = False
@@ -100,7 +100,7 @@ class TraceHub:
         found = TraceWatch(self, Watch(self._number, expression, body_limit))
         self._watches[self._number] = found
         try:
-            answers = await asyncio.gather(*(self._tell(member, found) for member in self._members()))
+            answers = await asyncio.gather(*(self._tell(worker, found) for worker in self._workers()))
             errors = [error for answer in answers for error in answer]
             if errors:
                 raise BadExpression(errors[0])
@@ -109,27 +109,27 @@ class TraceHub:
             raise
         return found
 
-    async def _tell(self, member: Member, watch: TraceWatch) -> tuple[str, ...]:
+    async def _tell(self, worker: WorkerHandle, watch: TraceWatch) -> tuple[str, ...]:
         try:
-            return await member.watch(watch.message, watch.writer)
+            return await worker.watch(watch.message, watch.writer)
         except (ConnectionError, TimeoutError):
-            logger.debug("worker does not take watchers", extra={"worker": member.index})
+            logger.debug("worker does not take watchers", extra={"worker": worker.index})
             return ()
 
-    async def readmit(self, member: Member) -> None:
+    async def readmit(self, worker: WorkerHandle) -> None:
         """Tell a new worker of those that wait."""
         for number in sorted(self._watches):
             watch = self._watches.get(number)
             if watch is not None and watch.writer >= 0 and self._claims.offered(number):
-                await self._tell(member, watch)
+                await self._tell(worker, watch)
 
     def release(self, watch: TraceWatch) -> None:
         """One worker has taken it: the others let go, so that the pipe ends with that one's trace."""
         writer, watch.writer = watch.writer, -1
         if writer >= 0:
             os.close(writer)
-            for member in self._members():
-                member.send(Unwatch(watch.message.number))
+            for worker in self._workers():
+                worker.send(Unwatch(watch.message.number))
 
     def forget(self, watch: TraceWatch) -> None:
         """Nobody reads it any more."""

@@ -38,11 +38,11 @@ from headgate.server.control import (
     Watch,
 )
 from headgate.server.drain import drain
-from headgate.server.lifeline import die_with_parent
 from headgate.server.listen import Acceptor
-from headgate.server.neighbours import Neighbours
+from headgate.server.parent_death import die_with_parent
 from headgate.server.reports import long_report, memory
 from headgate.server.watching import Watching
+from headgate.server.worker_relay import WorkerRelay
 from headgate.telemetry import logs
 from headgate.telemetry.levels import Directives
 from headgate_engine.link.worker import Worker
@@ -65,7 +65,7 @@ class WorkerProcess:
         self._acceptors: dict[str, Acceptor] = {}
         self._tls_keys: dict[str, tuple[str, ...]] = {}
         self._finished: asyncio.Future[None] | None = None
-        self._neighbours: Neighbours | None = None
+        self._worker_relay: WorkerRelay | None = None
         self._queue: asyncio.Queue[tuple[control.Message, list[int]]] = asyncio.Queue()
 
     async def run(self) -> None:
@@ -75,14 +75,14 @@ class WorkerProcess:
         self._worker = Worker(loop, self._segment, self._index, logs.output(), spawner(loop))
         self._watching = Watching(self._worker, self._segment)
         loop.add_reader(self._channel.fileno(), self._on_packet)
-        spawn("control", self._obey())
+        spawn("control", self._control_loop())
         self._say(Hello(os.getpid()))
         gc.freeze()
         # Small steps: a collection of 50,000 objects is a pause of 20 ms.
         gc.set_threshold(5_000, 20, 50)
         await self._finished
-        if self._neighbours is not None:
-            self._neighbours.close()
+        if self._worker_relay is not None:
+            self._worker_relay.close()
         if self._running is not None:
             await self._running.aclose()
         await self._worker.aclose()
@@ -109,7 +109,7 @@ class WorkerProcess:
         if self._finished is not None and not self._finished.done():
             self._finished.set_result(None)
 
-    async def _obey(self) -> None:
+    async def _control_loop(self) -> None:
         while True:
             message, descriptors = await self._queue.get()
             match message:
@@ -151,9 +151,9 @@ class WorkerProcess:
 
     async def _prepare(self, message: Prepare, descriptors: list[int]) -> list[str]:
         gateway = control.load(descriptors[0])
-        if self._neighbours is None:
+        if self._worker_relay is None:
             ids = SessionIds(message.session_key)
-            self._neighbours = Neighbours(self._worker, self._folder, ids, self._find_relayed)
+            self._worker_relay = WorkerRelay(self._worker, self._folder, ids, self._find_relayed)
         for key, descriptor in zip(message.listen, descriptors[1:], strict=True):
             self._sockets[key] = socket.socket(fileno=descriptor)
         try:
@@ -162,7 +162,7 @@ class WorkerProcess:
                 self._running,
                 worker=self._worker,
                 generation=message.generation,
-                relay=self._neighbours.relay,
+                relay=self._worker_relay.relay,
             )
             await running.prepare()
         except CompileError as error:
@@ -180,13 +180,13 @@ class WorkerProcess:
 
     async def _commit(self) -> None:
         running, self._prepared = self._prepared, None
-        if running is None or self._neighbours is None:
+        if running is None or self._worker_relay is None:
             return
         gateway = running.gateway
         running.activate()
         self._running = running
         # Not before: a request that came for a backend that is not there yet would be told that its session is over.
-        await self._neighbours.start()
+        await self._worker_relay.start()
         self._watching.configured(gateway)
         handshake_s = gateway.frontend.tls_handshake_timeout_ms / 1000
         keys = tls_keys(gateway)

@@ -19,12 +19,12 @@ NO_LOG: Final = -1
 SESSION_KEY: Final = bytes(32)
 
 
-def rehearse(gateway: Gateway) -> list[str]:
+def dry_run(gateway: Gateway) -> list[str]:
     """Return why workers could not run it, one line each. Files are read; nothing is fetched or started."""
-    return asyncio.run(_rehearse(gateway))
+    return asyncio.run(_dry_run(gateway))
 
 
-async def _rehearse(gateway: Gateway) -> list[str]:
+async def _dry_run(gateway: Gateway) -> list[str]:
     loop = asyncio.get_running_loop()
     segment = Segment.create()
     tasks: list[asyncio.Future[Any]] = []

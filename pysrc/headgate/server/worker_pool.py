@@ -47,10 +47,10 @@ LAST_DELAY = 5.0
 END_SECONDS = 0.2
 
 
-class Member:
+class WorkerHandle:
     """One worker slot: its process, its channel, its sockets. The sockets outlive the process."""
 
-    def __init__(self, index: int, segment_fd: int, folder: str, on_death: Callable[[Member], None]) -> None:
+    def __init__(self, index: int, segment_fd: int, folder: str, on_death: Callable[[WorkerHandle], None]) -> None:
         self.index = index
         self.sockets: dict[str, socket.socket] = {}
         self.given: set[str] = set()
@@ -85,7 +85,7 @@ class Member:
         self.ready = False
         self.started = time.monotonic()
 
-    def replace_death_handler(self, on_death: Callable[[Member], None]) -> None:
+    def replace_death_handler(self, on_death: Callable[[WorkerHandle], None]) -> None:
         """Call `on_death` from now on when the process ends."""
         self._on_death = on_death
 

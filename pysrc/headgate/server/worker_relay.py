@@ -28,7 +28,7 @@ PATIENCE_SECONDS = 15.0
 RETRY_SECONDS = 0.05
 
 
-class Neighbours:
+class WorkerRelay:
     """The sockets of one worker. `find` gives the handler of a relayed backend key."""
 
     def __init__(

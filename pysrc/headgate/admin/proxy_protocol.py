@@ -1,4 +1,4 @@
-"""The PROXY protocol's preamble in front of a request: load balancers send it with their health checks too.
+"""The PROXY protocol's header in front of a request: load balancers send it with their health checks too.
 
 Who the client was is of no interest here, so it is passed over. Format: haproxy.org, The PROXY protocol, versions 1
 and 2.
@@ -18,15 +18,15 @@ READ_SIZE: Final = 8192
 VERSION: Final = 2
 
 
-def preamble_length(data: bytes) -> int | None:
-    """Return how many bytes at the beginning are a preamble; None: more must be seen. ValueError: a broken one."""
+def header_length(data: bytes) -> int | None:
+    """Return how many bytes at the beginning are a header; None: more must be seen. ValueError: a broken one."""
     if len(data) < len(SIGNATURE) and SIGNATURE.startswith(data):
         return None
     if data.startswith(SIGNATURE):
         if len(data) < HEAD:
             return None
         if data[12] >> 4 != VERSION:
-            raise ValueError("a preamble of another version")
+            raise ValueError("a header of another version")
         whole = HEAD + int.from_bytes(data[14:HEAD], "big")
         return whole if len(data) >= whole else None
     if len(data) < len(TEXT) and TEXT.startswith(data):
@@ -35,12 +35,12 @@ def preamble_length(data: bytes) -> int | None:
         return 0
     end = data.find(b"\r\n", 0, MAX_TEXT)
     if end < 0 and len(data) >= MAX_TEXT:
-        raise ValueError("a preamble without an end")
+        raise ValueError("a header without an end")
     return None if end < 0 else end + 2
 
 
-async def pass_over(reader: asyncio.StreamReader) -> bytes:
-    """Return what comes behind a preamble, or from the start where there is none; ConnectionError for a broken one,
+async def skip_header(reader: asyncio.StreamReader) -> bytes:
+    """Return what comes behind a header, or from the start where there is none; ConnectionError for a broken one,
     TimeoutError.
     """
     data = b""
@@ -49,7 +49,7 @@ async def pass_over(reader: asyncio.StreamReader) -> bytes:
             chunk = await reader.read(READ_SIZE)
             data += chunk
             try:
-                length = preamble_length(data) if data else 0
+                length = header_length(data) if data else 0
             except ValueError as error:
                 raise ConnectionAbortedError(str(error)) from None
             if length is not None or not chunk:

@@ -12,7 +12,7 @@ import pytest
 
 from headgate.config.load import TextSource, load
 from headgate.errors import ConfigErrors
-from headgate.server.rehearsal import rehearse
+from headgate.server.dry_run import dry_run
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -25,7 +25,7 @@ routes:
 
 
 def told(text: str) -> list[str]:
-    return rehearse(load(TextSource(text), environ={}).gateway)
+    return dry_run(load(TextSource(text), environ={}).gateway)
 
 
 def test_a_region_that_nothing_tells(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +45,7 @@ def test_what_the_pages_show_runs(page: Path) -> None:
             gateway = load(TextSource(block), environ={}).gateway
         except ConfigErrors:
             continue         # it wants files or an environment of its own; other tests load it
-        assert rehearse(gateway) == []
+        assert dry_run(gateway) == []
 
 
 def test_the_command(tmp_path: Path) -> None:
