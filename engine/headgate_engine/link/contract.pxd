@@ -19,7 +19,6 @@ cdef class ServerStream:
     cdef int flush(self) except -1
     # True while output is queued: the sender should stop its source.
     cdef bint congested(self) noexcept
-    cdef bint request_complete(self) noexcept
     cdef int pause_request(self) except -1
     cdef int resume_request(self) except -1
     # The exchange is over and lets go of the stream; `clean` is False when the connection cannot go on.

@@ -24,9 +24,6 @@ cdef class ServerStream:
     cdef bint congested(self) noexcept:
         return False
 
-    cdef bint request_complete(self) noexcept:
-        return False
-
     cdef int pause_request(self) except -1:
         raise NotImplementedError("ServerStream.pause_request")
 

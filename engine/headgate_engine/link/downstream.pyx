@@ -390,9 +390,6 @@ cdef class DownstreamConnection(ServerStream):
     cdef bint congested(self) noexcept:
         return self.wire.queued
 
-    cdef bint request_complete(self) noexcept:
-        return self.request_done
-
     cdef int pause_request(self) except -1:
         return self.wire.pause_wire()
 
@@ -435,17 +432,10 @@ cdef class DownstreamConnection(ServerStream):
     cdef int _shutdown(self) except -1:
         if not self.request_done:
             return self._linger()
-        if self.wire.fd >= 0 and not self.client_eof:
-            return self._linger_short()
-        return self.wire.close_wire()
-
-    def _linger_short(self):
         # Complete request: nothing can come that would make the kernel reset, except pipelined bytes.
-        if self.codec.buffered() > 0 or self.wire.reading_paused:
-            self._linger()
-        else:
-            self.wire.close_wire()
-        return 0
+        if self.wire.fd >= 0 and not self.client_eof and (self.codec.buffered() > 0 or self.wire.reading_paused):
+            return self._linger()
+        return self.wire.close_wire()
 
     cdef int start_tunnel(self) except -1:
         cdef Sink sink = self.sink

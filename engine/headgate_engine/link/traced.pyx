@@ -83,9 +83,6 @@ cdef class TracedClient(ServerStream):
     cdef bint congested(self) noexcept:
         return self.inner.congested()
 
-    cdef bint request_complete(self) noexcept:
-        return self.inner.request_complete()
-
     cdef int pause_request(self) except -1:
         return self.inner.pause_request()
 
