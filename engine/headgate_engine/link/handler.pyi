@@ -7,7 +7,7 @@ from headgate_engine.link.forward import Exchange
 from headgate_engine.link.worker import Worker
 
 @type_check_only
-class Note(Protocol):
+class RequestTelemetry(Protocol):
     """Is told the end of a request: the status (0: the client left first) and the last piece of the body."""
 
     def ended(self, status: int, answer: bytes) -> None: ...
@@ -28,7 +28,7 @@ class HandlerCall:
     """One request as a handler sees it."""
 
     task: asyncio.Task[None] | None
-    note: Note | None
+    telemetry: RequestTelemetry | None
     def __init__(self, exchange: Exchange) -> None: ...
     @property
     def method(self) -> str: ...

@@ -74,7 +74,7 @@ cdef class HandlerCall:
     cdef readonly bint secure            # the client reached the gateway over TLS
     cdef public object task
     # Where the handler wants to be told of its end: ended(status, last piece of the body), status 0 without an answer.
-    cdef public object note
+    cdef public object telemetry
     cdef object writable
     cdef readonly object place           # equal for requests with equal route_labels(); None if they may all differ
     cdef int status
@@ -140,10 +140,10 @@ cdef class HandlerCall:
         return 0
 
     cdef int tell(self, int status, bytes last) except -1:
-        note = self.note
-        if note is not None and self.exchange.ctx is not None:
-            self.note = None         # it knows this call: no ring that only the garbage collector finds
-            note.ended(status, last)
+        telemetry = self.telemetry
+        if telemetry is not None and self.exchange.ctx is not None:
+            self.telemetry = None         # it knows this call: no ring that only the garbage collector finds
+            telemetry.ended(status, last)
         return 0
 
     # -- called by the exchange ----------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ cdef class HandlerStream:
             raise ConnectionResetError("client closed the connection")
         if not data:
             return
-        if call.note is not None:
+        if call.telemetry is not None:
             call.last = data
         call.exchange.handler_send(data)
         while call.exchange.congested and not call.gone:

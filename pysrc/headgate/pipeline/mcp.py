@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from headgate.backend.contract import Call
 from headgate.backend.mcp.federation.bridged import BridgedService
-from headgate.backend.mcp.federation.held import HOLD_SECONDS, HeldCalls
 from headgate.backend.mcp.federation.link import HttpLink, Link, LinkFactory, ServerLink
 from headgate.backend.mcp.federation.modern_link import EitherLink
-from headgate.backend.mcp.federation.origin import Origin
-from headgate.backend.mcp.federation.requests import Guard, Manner, Requests
+from headgate.backend.mcp.federation.requests import FederationOptions, Guard, Requests
 from headgate.backend.mcp.federation.service import INFO, FederationService
-from headgate.backend.mcp.federation.stateless import StatelessService, Waiting
-from headgate.backend.mcp.front import Front, Manners, Service
+from headgate.backend.mcp.federation.stateless import StatelessService, SuspendedCallRouting
+from headgate.backend.mcp.federation.stateless_target import StatelessTarget
+from headgate.backend.mcp.federation.suspended_calls import HOLD_SECONDS, SuspendedCalls
+from headgate.backend.mcp.front import Front, FrontOptions, Service
 from headgate.backend.mcp.http_service import HttpService
 from headgate.backend.mcp.legacy_sse import PATH as SSE_PATH
 from headgate.backend.mcp.legacy_sse import LegacySse
@@ -28,7 +28,7 @@ from headgate.backend.mcp.targets.remote import Remote
 from headgate.backend.mcp.targets.stdio import StdioServer
 from headgate.backend.mcp.well_known import WellKnown
 from headgate.crypto.sealed import Sealer
-from headgate.dialect.mcp.naming import task_mark
+from headgate.dialect.mcp.naming import task_id_prefix
 from headgate.ir.digest import digest
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
@@ -151,14 +151,14 @@ class McpHandlers:
         return found
 
     def _front(self, backend: McpBackend) -> Front:
-        manners = Manners(stateless=backend.stateless, local_only=backend.local_only)
+        options = FrontOptions(stateless=backend.stateless, local_only=backend.local_only)
         count = McpRequests(self._worker.segment).count
         target = backend.targets[0]
         if not backend.plain:
             federation = self._federation(backend)
             sessionless = self._sessionless(backend, federation.requests, None)
             name = target.name if backend.bare else None
-            return Front(federation, sessionless, name, count, manners)
+            return Front(federation, sessionless, name, count, options)
         service: Service
         straight: HttpService | None = None
         if isinstance(target, StdioTarget):
@@ -167,8 +167,8 @@ class McpHandlers:
             assert isinstance(target, StreamableHttpTarget)
             straight = self._straight(target, backend)
             service = BridgedService(straight, self._federation(backend))
-        sessionless = self._sessionless(backend, Requests(Manner(prefixed=False, bare=True)), straight)
-        return Front(service, sessionless, target.name, count, manners)
+        sessionless = self._sessionless(backend, Requests(FederationOptions(prefixed=False, bare=True)), straight)
+        return Front(service, sessionless, target.name, count, options)
 
     def _remote(self, target: RemoteTarget) -> Remote:
         """Return how a target is reached, with its policies."""
@@ -224,27 +224,27 @@ class McpHandlers:
         remotes = self._federation(backend).remotes
         makes = {target.name: self._maker(target, remotes.get(target.name)) for target in backend.targets}
         if found is None:
-            origins = {target.name: self._origin(target, makes[target.name]) for target in backend.targets}
-            found = StatelessService(origins, self._manner(backend), INFO, self._waiting(backend))
-            found.renew(makes, self._manner(backend), requests, straight)
+            targets = {target.name: self._stateless_target(target, makes[target.name]) for target in backend.targets}
+            found = StatelessService(targets, self._options(backend), INFO, self._waiting(backend))
+            found.renew(makes, self._options(backend), requests, straight)
         else:
-            self._renewals.append(partial(found.renew, makes, self._manner(backend), requests, straight))
+            self._renewals.append(partial(found.renew, makes, self._options(backend), requests, straight))
         self.sessionless[backend.key] = found
         return found
 
-    def _waiting(self, backend: McpBackend) -> Waiting:
+    def _waiting(self, backend: McpBackend) -> SuspendedCallRouting:
         """Return where calls wait whose servers have asked clients without a session something."""
         sealer = self._relay.ids.sealer(f"mcp question {backend.key}")
         hold_s = min(self.tables.limits.ttl_s, HOLD_SECONDS)
-        return Waiting(HeldCalls(sealer, self._relay.index, hold_s), self._relay, backend.key)
+        return SuspendedCallRouting(SuspendedCalls(sealer, self._relay.index, hold_s), self._relay, backend.key)
 
-    def _origin(self, target: McpTarget, make: Callable[[], Link]) -> Origin:
-        origin = Origin(target.name, make, isinstance(target, StdioTarget), self.tables.limits.ttl_s)
+    def _stateless_target(self, target: McpTarget, make: Callable[[], Link]) -> StatelessTarget:
+        stateless = StatelessTarget(target.name, make, isinstance(target, StdioTarget), self.tables.limits.ttl_s)
         if isinstance(target, SseTarget):
-            origin.note_transport()
-        if origin.local and self._several:
-            origin.task_mark = task_mark(self._relay.index)
-        return origin
+            stateless.note_transport()
+        if stateless.local and self._several:
+            stateless.task_id_prefix = task_id_prefix(self._relay.index)
+        return stateless
 
     def _either(self, target: McpTarget, remote: Remote | None) -> LinkFactory:
         factory = self._link(target, remote)
@@ -255,9 +255,9 @@ class McpHandlers:
         return lambda: factory(None)
 
     @staticmethod
-    def _manner(backend: McpBackend) -> Manner:
+    def _options(backend: McpBackend) -> FederationOptions:
         tolerant = backend.failure_mode == "failOpen"
-        return Manner(prefixed=backend.prefixed, bare=backend.bare, tolerant=tolerant)
+        return FederationOptions(prefixed=backend.prefixed, bare=backend.bare, tolerant=tolerant)
 
     def _federation(self, backend: McpBackend) -> FederationService:
         """Return the service of several targets, the running one when the backend has not changed."""
@@ -280,20 +280,20 @@ class McpHandlers:
             here = backend.plain or backend.local
             sessions = self.tables.new(backend.name, resumable=not here)
             if backend.plain:
-                sessions.mark = BRIDGED
+                sessions.id_prefix = BRIDGED
             found = FederationService(
                 backend.key,
                 {target.name: self._either(target, remotes.get(target.name)) for target in backend.targets},
                 sessions,
                 self._relay,
-                self._manner(backend),
+                self._options(backend),
                 None if here else self._states(backend),
             )
             found.remotes = remotes
-            found.renew({}, self._manner(backend), guard, guardrails)
+            found.renew({}, self._options(backend), guard, guardrails)
         else:
             # Sessions go on with the rules and policy servers of the newest configuration.
-            self._renewals.append(partial(found.renew, remotes, self._manner(backend), guard, guardrails))
+            self._renewals.append(partial(found.renew, remotes, self._options(backend), guard, guardrails))
         self.tables.kept(found.sessions)
         self.services[key] = found
         return found

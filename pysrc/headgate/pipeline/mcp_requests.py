@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headgate.backend.contract import Call
-from headgate.backend.mcp.note import Note
+from headgate.backend.mcp.request_telemetry import RequestTelemetry
 from headgate.dialect.mcp.methods import METHODS
 from headgate.telemetry.metrics import label_text
 from headgate_engine.log.meter import counter
@@ -26,30 +26,30 @@ class McpRequests:
         self._counters: dict[tuple[object, ...], Counter] = {}
         self._names: set[tuple[str | None, str]] = set()
 
-    def count(self, call: Call, note: Note) -> None:
+    def count(self, call: Call, telemetry: RequestTelemetry) -> None:
         """Count a request. What clients make up is no label: unknown methods are one, names of failures none."""
-        method = note.method if note.method in METHODS else OTHER
-        kind = note.kind or UNKNOWN
-        name = self._name(note)
+        method = telemetry.method if telemetry.method in METHODS else OTHER
+        kind = telemetry.kind or UNKNOWN
+        name = self._name(telemetry)
         place = call.place
-        key = (method, kind, note.server, name, place)
+        key = (method, kind, telemetry.server, name, place)
         found = self._counters.get(key)
         if found is None:
-            labels = {"method": method, "resource_type": kind, "server": note.server or UNKNOWN, "resource": name}
+            labels = {"method": method, "resource_type": kind, "server": telemetry.server or UNKNOWN, "resource": name}
             text = f"{label_text(labels)},{call.route_labels()}"
             found = counter(self._segment, FAMILY, text.encode("utf-8", "replace"))
             if place is not None:
                 self._counters[key] = found
         found.add()
 
-    def _name(self, note: Note) -> str:
-        name = note.name
-        if name is None or note.failed or note.kind == "task":
+    def _name(self, telemetry: RequestTelemetry) -> str:
+        name = telemetry.name
+        if name is None or telemetry.failed or telemetry.kind == "task":
             return UNKNOWN
         if len(name) > MAX_NAME:
             return OTHER
-        if (note.server, name) not in self._names:
+        if (telemetry.server, name) not in self._names:
             if len(self._names) >= MAX_NAMES:
                 return OTHER
-            self._names.add((note.server, name))
+            self._names.add((telemetry.server, name))
         return name

@@ -52,7 +52,7 @@ async def test_a_stream_arrives_in_its_pieces(rig: Rig) -> None:
 async def test_a_call_is_freed_at_its_end(rig: Rig) -> None:
     """Thousands of rings a second would be the garbage collector's to find, in pauses of many milliseconds."""
 
-    class Note:
+    class RequestTelemetry:
         def __init__(self, call: HandlerCall) -> None:
             self.call = call
             self.told: list[int] = []
@@ -63,12 +63,12 @@ async def test_a_call_is_freed_at_its_end(rig: Rig) -> None:
     notes: list[list[int]] = []
 
     async def handle(call: HandlerCall) -> None:
-        call.note = Note(call)
-        notes.append(call.note.told)
+        call.telemetry = RequestTelemetry(call)
+        notes.append(call.telemetry.told)
         call.reply(200, (), b"done")
 
     def alive() -> int:
-        return sum(type(one) in (HandlerCall, Note) for one in gc.get_objects())
+        return sum(type(one) in (HandlerCall, RequestTelemetry) for one in gc.get_objects())
 
     serve(rig, handle)
     client = await rig.client()
@@ -204,7 +204,7 @@ async def test_a_handler_is_cancelled_with_its_client(rig: Rig) -> None:
     assert cancelled == [True]
 
 
-class Note:
+class RequestTelemetry:
     """What a handler is told of the end."""
 
     def __init__(self) -> None:
@@ -220,13 +220,13 @@ class Note:
 
 @on_rig()
 async def test_a_note_is_told_how_it_ended(rig: Rig) -> None:
-    notes: list[Note] = []
+    notes: list[RequestTelemetry] = []
     hold = asyncio.Event()
 
     async def handle(call: HandlerCall) -> None:
-        note = call.note = Note()
-        note.call = call
-        notes.append(note)
+        telemetry = call.telemetry = RequestTelemetry()
+        telemetry.call = call
+        notes.append(telemetry)
         assert call.place is not None
         match call.path:
             case "/reply":

@@ -14,7 +14,7 @@ DIRECT_REQUEST: Final = (
     "the server sent a request of its own; in this revision it returns a result of type input_required"
 )
 # What a target's refusal tells besides its body.
-RELAYED: Final = ("content-type", "retry-after", "www-authenticate")
+REFUSAL_FIELDS: Final = ("content-type", "retry-after", "www-authenticate")
 
 
 class McpFailure(Exception):
@@ -45,12 +45,12 @@ class McpFailure(Exception):
         return error_message(raw_id, INTERNAL_ERROR if self.code is None else self.code, self.message, self.data)
 
 
-class Relayed(McpFailure):
+class PassedRefusal(McpFailure):
     """A target's own refusal, which the client gets as it is. `in_answer`: its body is a response to the request."""
 
     def __init__(self, status: int, headers: Headers, body: bytes, in_answer: bool = False) -> None:
         super().__init__(status, f"the target answered with status {status}")
-        self._headers = [(name, value) for name, value in headers if name.lower() in RELAYED]
+        self._headers = [(name, value) for name, value in headers if name.lower() in REFUSAL_FIELDS]
         self._body = body
         self._in_answer = in_answer
 

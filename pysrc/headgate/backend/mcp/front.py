@@ -8,7 +8,7 @@ from typing import Protocol
 
 from headgate.backend.contract import Call
 from headgate.backend.mcp.failure import McpFailure
-from headgate.backend.mcp.note import Count, Note, note_of, told
+from headgate.backend.mcp.request_telemetry import Count, RequestTelemetry, log_without_message, telemetry_of
 from headgate.dialect.mcp import modern, rebinding, versions
 from headgate.dialect.mcp.edit import with_members
 from headgate.dialect.mcp.jsonrpc import (
@@ -54,7 +54,7 @@ class Sessionless(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manners:
+class FrontOptions:
     """`stateless`: no client has a session. `local_only`: requests come from this machine's own pages and programs
     (DNS rebinding).
     """
@@ -66,25 +66,25 @@ class Manners:
 class Front:
     """Handles the requests of one backend. `target` is the log's name for what is behind it, None for several.
 
-    `count` is called with the note of every message that has a method, once it is answered. Clients of revision
+    `count` is called with the telemetry of every message that has a method, once it is answered. Clients of revision
     2026-07-28 have no sessions.
     """
 
     def __init__(
-        self, service: Service, sessionless: Sessionless, target: str | None, count: Count, manners: Manners
+        self, service: Service, sessionless: Sessionless, target: str | None, count: Count, options: FrontOptions
     ) -> None:
         self._service = service
         self._sessionless = sessionless
         self._target = target
         self._count = count
-        self._manners = manners
+        self._options = options
 
     async def handle(self, call: Call) -> None:
         """Answer one request."""
         raw_id = None
         try:
             # Where another worker sent it here, that one has looked.
-            if self._manners.local_only and note_of(call) is None:
+            if self._options.local_only and telemetry_of(call) is None:
                 check_local(call)
             session_id = call.headers.get(versions.SESSION_HEADER)
             check_session_id(session_id)
@@ -92,19 +92,19 @@ class Front:
                 message = with_trace(call, read_post(call))
                 raw_id = message.raw_id
                 await self._check(call, message)
-                # One that another worker sent here has its note there.
-                if message.method is not None and note_of(call) is None:
-                    call.note = Note(call, message, session_id, self._target, self._count)
+                # One that another worker sent here has its telemetry there.
+                if message.method is not None and telemetry_of(call) is None:
+                    call.telemetry = RequestTelemetry(call, message, session_id, self._target, self._count)
                 await self._post(call, message, session_id)
-            elif self._manners.stateless:
+            elif self._options.stateless:
                 call.reply(405, [("allow", "POST")], reason="MCP")
             elif call.method == "GET":
-                told(call, session_id, self._target)
+                log_without_message(call, session_id, self._target)
                 check_sessions(call)
                 check_get(call)
                 await self._service.get(call, session_id)
             elif call.method == "DELETE":
-                told(call, session_id, self._target)
+                log_without_message(call, session_id, self._target)
                 check_sessions(call)
                 await self._service.delete(call, session_id)
             else:
@@ -126,7 +126,7 @@ class Front:
 
     async def _post(self, call: Call, message: Message, session_id: str | None) -> None:
         if not versions.is_modern(call.headers.get(versions.HEADER)):
-            if not self._manners.stateless:
+            if not self._options.stateless:
                 await self._service.post(call, message, session_id)
                 return
         elif session_id is not None:

@@ -15,8 +15,8 @@ from enum import Enum
 from headgate.backend.contract import Call, Response, Stream
 from headgate.backend.mcp.failure import DIRECT_REQUEST, McpFailure, Refused, TargetFailure, session_not_found
 from headgate.backend.mcp.front import STREAM_HEADERS, needs_session
-from headgate.backend.mcp.note import shown_session
 from headgate.backend.mcp.relay import relayed
+from headgate.backend.mcp.request_telemetry import logged_session_id
 from headgate.backend.mcp.session import Session, Sessions, owner_of
 from headgate.backend.mcp.states import SessionStates
 from headgate.backend.mcp.targets.remote import ClientFields, Remote, origin_of
@@ -64,13 +64,13 @@ ANSWER_MARKS = (b'"result"', b'"error"')
 MAYBE_ANSWERS = 4
 
 
-class Given(str):
+class GatewayValue(str):
     """A field's value that the gateway itself gives: targets get it also under names that clients cannot use."""
 
     __slots__ = ()
 
 
-class Shape(Enum):
+class AnswerShape(Enum):
     """How an answer is passed on: event by event, as one event, or as it is."""
 
     STREAM = "stream"
@@ -162,7 +162,7 @@ class HttpService:
         else:
             await self._forward(call, self._headers(call, JSON, session), session, None)
         await self.sessions.remove(session_id)
-        self.sessions.bury(session_id)
+        self.sessions.tombstone(session_id)
         await self._tell_ended(session_id)
 
     # -- sessions ------------------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class HttpService:
             return session
         states = self._states.open(session_id, owner)
         # Of one with more targets the client knows other names for what there is.
-        if states is None or set(states) != {self._target.name} or self.sessions.buried(session_id):
+        if states is None or set(states) != {self._target.name} or self.sessions.has_tombstone(session_id):
             raise session_not_found()
         return self.sessions.adopt(session_id, RemoteSession(states[self._target.name]), owner)
 
@@ -194,7 +194,7 @@ class HttpService:
             owner = owner_of(call.context)
             session_id = self._states.seal([(self._target.name, name)], owner)
             session = self.sessions.adopt(session_id, RemoteSession(name), owner)
-            call.add_log_field("mcp.session.id", shown_session(session.id))
+            call.add_log_field("mcp.session.id", logged_session_id(session.id))
         return [(SESSION_HEADER, session.id)]
 
     def _headers(
@@ -223,14 +223,14 @@ class HttpService:
             async with contextlib.nullcontext() if timeout_s is None else asyncio.timeout(timeout_s):
                 response = await self._request(call, headers, None if message is None else message.text)
                 shape = shape_of(call.method, message, response)
-                if shape is not Shape.STREAM:
+                if shape is not AnswerShape.STREAM:
                     body = await read(response)
             if refused is not None and refused(response.status, body):
                 return False
             own = self._begun(call, session, response, opened(message, response, body))
-            if shape is Shape.STREAM:
+            if shape is AnswerShape.STREAM:
                 await self._stream(call, response, own, message)
-            elif shape is Shape.EVENT and body:
+            elif shape is AnswerShape.EVENT and body:
                 call.reply(response.status, self._event_fields(own), encode_event(body, "message"))
             else:
                 returned = [(name, value) for name, value in response.headers if name.lower() not in NOT_RETURNED]
@@ -303,7 +303,7 @@ def target_headers(
     for field in fields:
         name, value = field
         lower = name.lower()
-        if type(value) is Given:
+        if type(value) is GatewayValue:
             headers.append((name, str(value)))
             continue
         meant = lower not in NOT_FORWARDED and lower not in dropped and not lower.startswith(RELAY)
@@ -331,18 +331,18 @@ def unverified(policies: BackendPolicies, fields: Sequence[tuple[str, str]]) -> 
     return "authorization" if origin is None or origin.jwt_token is None else None
 
 
-def shape_of(method: str, message: Message | None, response: Response) -> Shape:
+def shape_of(method: str, message: Message | None, response: Response) -> AnswerShape:
     """Tell how an answer is passed on; raises McpFailure for one that is no answer to the request."""
     asks = method == "GET" or (message is not None and message.kind is Kind.REQUEST)
     if not asks or not 200 <= response.status < 300 or response.status in (202, 204):
-        return Shape.PLAIN
+        return AnswerShape.PLAIN
     if (response.header("content-encoding") or "identity").lower() != "identity":
         raise McpFailure(502, "upstream answer has a content encoding that nobody knows", INTERNAL_ERROR)
     kind = (response.header("content-type") or "").split(";")[0].strip().lower()
     if kind == STREAM:
-        return Shape.STREAM
+        return AnswerShape.STREAM
     if kind == JSON and method != "GET":
-        return Shape.EVENT
+        return AnswerShape.EVENT
     raise McpFailure(502, f"upstream answer has content type {kind[:80] or 'none'}", INTERNAL_ERROR)
 
 

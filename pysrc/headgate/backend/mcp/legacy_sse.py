@@ -17,8 +17,8 @@ from headgate.backend.mcp.federation.group import LinkGroup
 from headgate.backend.mcp.federation.requests import fields_of
 from headgate.backend.mcp.federation.service import INFO, FederationService
 from headgate.backend.mcp.front import STREAM_HEADERS, check_local
-from headgate.backend.mcp.note import Count, Note, note_of, told
 from headgate.backend.mcp.relay import Relay
+from headgate.backend.mcp.request_telemetry import Count, RequestTelemetry, log_without_message, telemetry_of
 from headgate.backend.mcp.session import Sessions, owner_of
 from headgate.dialect.mcp import merge
 from headgate.dialect.mcp.jsonrpc import (
@@ -51,7 +51,7 @@ class Posted:
     gone = True
 
     def __init__(self, call: Call) -> None:
-        self.note: Note | None = None
+        self.telemetry: RequestTelemetry | None = None
         self.task: Any = None
         items = call.headers.items()
         source: RequestContext | None = call.context
@@ -120,7 +120,7 @@ class ToOutbox(Answering):
         """Send a message."""
         await self._outbox.emit(text)
 
-    async def hang_up(self, retry_s: float) -> None:
+    async def close_stream(self, retry_s: float) -> None:
         """Do nothing: the session's stream is not the request's."""
 
     @property
@@ -136,8 +136,8 @@ class SseSession:
 
     def __init__(self, federation: FederationService) -> None:
         self._federation = federation
-        self._manner = federation.manner
-        self.group = LinkGroup({name: make(None) for name, make in federation.links.items()}, self._manner.bare)
+        self._options = federation.options
+        self.group = LinkGroup({name: make(None) for name, make in federation.links.items()}, self._options.bare)
         self.outbox = Outbox()
         self._opened = False
         self._tasks: set[asyncio.Task[None]] = set()
@@ -181,7 +181,7 @@ class SseSession:
         outcomes = await self.group.ask_all(list(self.group.links), message, fields, self.outbox.emit)
         good = {name: one.result for name, one in outcomes.items() if one.result is not None}
         bad = [(name, one) for name, one in outcomes.items() if not one.good]
-        if bad and (not self._manner.tolerant or not good):
+        if bad and (not self._options.tolerant or not good):
             name, outcome = bad[0]
             if outcome.error is not None:
                 raise error_of(name, outcome.error)
@@ -189,7 +189,7 @@ class SseSession:
         for name, _ in bad:
             await self.group.links.pop(name).close()
         result = next(iter(good.values()))
-        if not self._manner.bare:
+        if not self._options.bare:
             result = merge.initialize(good, message.protocol_version, INFO)
         text = response_to(message, result)
         if check is not None:
@@ -213,8 +213,8 @@ class SseSession:
 
 
 class LegacySse:
-    """The sessions of one backend. `federation` knows its targets; `count` is called with the note of every message
-    that has a method, once it is taken: its answer comes on the stream.
+    """The sessions of one backend. `federation` knows its targets; `count` is called with the telemetry of every
+    message that has a method, once it is taken: its answer comes on the stream.
     """
 
     def __init__(self, federation: FederationService, sessions: Sessions, relay: Relay, count: Count) -> None:
@@ -223,13 +223,13 @@ class LegacySse:
         self._relay = relay
         self._count = count
         # The name of the one target there is, None for several.
-        self._target = next(iter(federation.links)) if federation.manner.bare else None
+        self._target = next(iter(federation.links)) if federation.options.bare else None
         hide_parameter(SESSION_PARAMETER)
 
     async def handle(self, call: Call, local_only: bool) -> None:
-        """Answer one request. `local_only`: none but of this machine's own pages and programs (front.Manners)."""
+        """Answer one request. `local_only`: none but of this machine's own pages and programs (front.FrontOptions)."""
         try:
-            if local_only and note_of(call) is None:
+            if local_only and telemetry_of(call) is None:
                 check_local(call)
             if call.method == "GET":
                 await self._get(call)
@@ -246,7 +246,7 @@ class LegacySse:
         with self.sessions.room():
             found = SseSession(self.federation)
             session = self.sessions.add(found, owner_of(call.context))
-        told(call, session.id, self._target)
+        log_without_message(call, session.id, self._target)
         try:
             with self.sessions.in_use(session):
                 stream = call.stream(200, STREAM_HEADERS)
@@ -268,9 +268,9 @@ class LegacySse:
             message = parse(call.body)
         except NotAMessage as error:
             raise McpFailure(400, str(error), error.code) from None
-        # One that another worker sent here has its note there.
-        if message.method is not None and note_of(call) is None:
-            call.note = Note(call, message, session_id, self._target, self._count)
+        # One that another worker sent here has its telemetry there.
+        if message.method is not None and telemetry_of(call) is None:
+            call.telemetry = RequestTelemetry(call, message, session_id, self._target, self._count)
         if session is None:
             assert worker is not None
             await self._relay.forward(call, worker, self.federation.key)
@@ -278,12 +278,12 @@ class LegacySse:
         posted = Posted(call)
         if message.method is not None:
             # For expressions, which read it when this request is over.
-            posted.note = Note(posted, message, session_id, self._target, uncounted)
+            posted.telemetry = RequestTelemetry(posted, message, session_id, self._target, uncounted)
         await session.server.take(message, posted)
         call.reply(202)
 
 
-def uncounted(_call: Call, _note: Note) -> None:
+def uncounted(_call: Call, _telemetry: RequestTelemetry) -> None:
     """Do nothing: the request is counted where it came in."""
 
 

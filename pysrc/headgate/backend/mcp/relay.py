@@ -23,8 +23,8 @@ TELL_SECONDS = 5.0
 SOCKET = re.compile(r"worker-(\d+)\.sock")
 
 
-class ToldElsewhere:
-    """The note of a request that the worker it came to has one of."""
+class RelayedTelemetry:
+    """The telemetry of a request that is told by the worker it came to."""
 
     def addressed(self, target: str, name: str | None, kind: str | None) -> None:
         """Do nothing."""
@@ -33,12 +33,12 @@ class ToldElsewhere:
         """Do nothing."""
 
 
-TOLD_ELSEWHERE = ToldElsewhere()
+RELAYED = RelayedTelemetry()
 
 
 def relayed(call: Call) -> bool:
     """Tell whether another worker sent a request."""
-    return getattr(call, "note", None) is TOLD_ELSEWHERE
+    return getattr(call, "telemetry", None) is RELAYED
 
 
 def identity_of(call: Call) -> list[object]:
@@ -174,5 +174,5 @@ class RelayEnd:
             call.reply(404, [("content-type", "text/plain")], b"mcp: session not found", reason="MCP")
         else:
             self._relay.restore(call)
-            call.note = TOLD_ELSEWHERE
+            call.telemetry = RELAYED
             await handle(call)

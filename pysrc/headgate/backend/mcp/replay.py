@@ -13,12 +13,12 @@ KEPT_BYTES: Final = 256 * 1024
 
 
 class Replay:
-    """The last messages with their event ids, which are of this stream in this process and of no other. `mark` stands
-    before them.
+    """The last messages with their event ids, which are of this stream in this process and of no other. `id_prefix`
+    stands before them.
     """
 
-    def __init__(self, mark: str = "") -> None:
-        self.name = mark + secrets.token_hex(4)
+    def __init__(self, id_prefix: str = "") -> None:
+        self.name = id_prefix + secrets.token_hex(4)
         self._count = 0
         self._kept: deque[tuple[int, bytes]] = deque()
         self._bytes = 0

@@ -22,12 +22,12 @@ from headgate.net.tasks import spawn
 logger = logging.getLogger("headgate.mcp")
 
 REAP_SECONDS = 30.0
-MAX_BURIED = 10_000
+MAX_TOMBSTONES = 10_000
 OWNER_BYTES = 16
 RANDOM_BYTES = 16
 
 
-class Held(Protocol):
+class SessionResource(Protocol):
     """What a session holds: a process, links to several targets, or where it stands at its one remote target."""
 
     @property
@@ -35,7 +35,7 @@ class Held(Protocol):
     async def stop(self) -> None: ...
 
 
-class Resumable(Held, Protocol):
+class Resumable(SessionResource, Protocol):
     """What outlives the worker. `stop()` ends it everywhere, `release()` only lets go of what is held here."""
 
     async def release(self) -> None: ...
@@ -94,7 +94,7 @@ class Session:
         self.answers = KeptAnswers(worker)
         self.listener: asyncio.Task[None] | None = None
 
-    def hang_up(self) -> None:
+    def close_stream(self) -> None:
         """End the event stream: what would come there is of a session that is none any more."""
         if self.listener is not None:
             self.listener.cancel()
@@ -137,23 +137,26 @@ class SessionIds:
         """Return what seals other ids with the same key."""
         return Sealer(self._key, purpose)
 
-    def new(self, worker: int, memo: bytes = b"") -> str:
-        """Return an id for a session of a worker; visible ASCII. `memo`: what a successor needs to go on with it."""
-        return self._sealer.seal(worker.to_bytes(2) + secrets.token_bytes(RANDOM_BYTES) + memo)
+    def new(self, worker: int, resume_token: bytes = b"") -> str:
+        """Return an id for a session of a worker; visible ASCII. `resume_token`: what a successor needs to go on with
+        it.
+        """
+        return self._sealer.seal(worker.to_bytes(2) + secrets.token_bytes(RANDOM_BYTES) + resume_token)
 
     def owner(self, session_id: str) -> int | None:
         """Return the index of the worker that owns it, None when the id is none of ours."""
         content = self._sealer.open(session_id)
         return None if content is None else int.from_bytes(content[:2])
 
-    def memo(self, session_id: str) -> bytes:
+    def resume_token(self, session_id: str) -> bytes:
         """Return what an id says of its session, b"" for nothing."""
         content = self._sealer.open(session_id)
         return b"" if content is None else content[2 + RANDOM_BYTES :]
 
 
 class Sessions:
-    """The sessions of one backend in one worker. `mark` stands before the ids made here: others are told at a glance.
+    """The sessions of one backend in one worker. `id_prefix` stands before the ids made here, which tells
+    them from others.
 
     `resumable`: the ids of most say all there is to know of them (`adopt`). Then the table is a memory of this worker
     alone: what is idle, or the longest unused one of a full table, is let go of and nobody is told; its id brings it
@@ -170,7 +173,7 @@ class Sessions:
         tally: Tally | None = None,
         resumable: bool = False,
     ) -> None:
-        self.mark = ""
+        self.id_prefix = ""
         self._worker = worker
         self.ids = ids
         self._ttl_s, self._cap = limits
@@ -178,7 +181,7 @@ class Sessions:
         self._tally = OwnTally() if tally is None else tally
         self._resumable = resumable
         self._by_id: dict[str, Session] = {}  # the longest unused one first
-        self._buried: dict[str, None] = {}
+        self._tombstones: dict[str, None] = {}
         self._reaper: asyncio.Task[None] | None = None
 
     def limit(self, limits: Limits) -> None:
@@ -232,39 +235,39 @@ class Sessions:
             session.busy -= 1
             session.used = self._clock()
 
-    def add(self, server: Held, owner: str = "", memo: bytes = b"") -> Session:
-        """Register a session of this worker. With a memo the worker's successor can go on with it (`restore`). Where it
-        shows only now that it lives here, raises the 503 of a full table.
+    def add(self, server: SessionResource, owner: str = "", resume_token: bytes = b"") -> Session:
+        """Register a session of this worker. With a `resume_token` the worker's successor can go on with it
+        (`restore`). Where it shows only now that it lives here, raises the 503 of a full table.
         """
-        session_id = self.mark + self.ids.new(self._worker, memo)
+        session_id = self.id_prefix + self.ids.new(self._worker, resume_token)
         register = self._settled if self._resumable else self._kept
         session = register(session_id, server, owner)
-        session.lasting = bool(memo)
+        session.lasting = bool(resume_token)
         return session
 
-    def restore(self, session_id: str, server: Held, owner: str = "") -> Session:
+    def restore(self, session_id: str, server: SessionResource, owner: str = "") -> Session:
         """Register a session that this worker's predecessor had; raises the 503 of a full table."""
         session = self._settled(session_id, server, owner)
         session.lasting = True
         return session
 
-    def _settled(self, session_id: str, server: Held, owner: str) -> Session:
+    def _settled(self, session_id: str, server: SessionResource, owner: str) -> Session:
         if self._resumable:
             self._make_room()
         with self._place():
             return self._kept(session_id, server, owner)
 
-    def memo(self, session_id: str) -> bytes:
+    def resume_token(self, session_id: str) -> bytes:
         """Return what an id of this backend says of its session; b"" for nothing, and for one that was ended here."""
-        if not session_id.startswith(self.mark) or session_id in self._buried:
+        if not session_id.startswith(self.id_prefix) or session_id in self._tombstones:
             return b""
-        return self.ids.memo(session_id[len(self.mark) :])
+        return self.ids.resume_token(session_id[len(self.id_prefix) :])
 
     def owner(self, session_id: str) -> int | None:
         """Return the index of the worker that made an id, None when it was none of these."""
-        if not session_id.startswith(self.mark):
+        if not session_id.startswith(self.id_prefix):
             return None
-        return self.ids.owner(session_id[len(self.mark) :])
+        return self.ids.owner(session_id[len(self.id_prefix) :])
 
     def adopt(self, session_id: str, server: Resumable, owner: str = "") -> Session:
         """Register a session under an id that says itself what there is to know of it."""
@@ -272,7 +275,7 @@ class Sessions:
             self._make_room()
         return self._kept(session_id, server, owner, resumable=True)
 
-    def _kept(self, session_id: str, server: Held, owner: str, *, resumable: bool = False) -> Session:
+    def _kept(self, session_id: str, server: SessionResource, owner: str, *, resumable: bool = False) -> Session:
         session = Session(session_id, server, self._clock(), owner, self._worker)
         session.resumable = resumable
         if session_id not in self._by_id:
@@ -307,34 +310,34 @@ class Sessions:
         session = self._drop(session_id)
         if session is None:
             return False
-        session.hang_up()
+        session.close_stream()
         await session.server.stop()
         return True
 
     async def _let_go(self, session_id: str) -> None:
         session = self._drop(session_id)
         if session is not None:
-            session.hang_up()
+            session.close_stream()
             # Another worker, or this one after a restart, may go on with one that its id can bring back.
             stays = session.resumable or session.lasting
             await (session.server.release() if stays else session.server.stop())
 
-    def bury(self, session_id: str) -> None:
+    def tombstone(self, session_id: str) -> None:
         """Remember that a session was ended: its id could bring it back."""
-        self._buried[session_id] = None
-        while len(self._buried) > MAX_BURIED:
-            del self._buried[next(iter(self._buried))]
+        self._tombstones[session_id] = None
+        while len(self._tombstones) > MAX_TOMBSTONES:
+            del self._tombstones[next(iter(self._tombstones))]
 
     async def end_here(self, session_id: str) -> None:
         """Let go of a resumable session that has been ended elsewhere, for good."""
-        self.bury(session_id)
+        self.tombstone(session_id)
         await self._let_go(session_id)
 
-    def buried(self, session_id: str) -> bool:
+    def has_tombstone(self, session_id: str) -> bool:
         """Tell whether a session was ended here."""
-        return session_id in self._buried
+        return session_id in self._tombstones
 
-    def forget(self, server: Held) -> None:
+    def forget(self, server: SessionResource) -> None:
         """Drop the sessions of a process that has ended."""
         for session_id in [key for key, session in self._by_id.items() if session.server is server]:
             self._drop(session_id)
@@ -347,7 +350,7 @@ class Sessions:
                 if session.used < before and not session.busy:
                     logger.info("session ended: idle", extra={"mcp.session.id": session.id[:8]})
                     if not session.resumable:
-                        self.bury(session.id)
+                        self.tombstone(session.id)
                     spawn("mcp idle", self._let_go(session.id) if session.resumable else self.remove(session.id))
 
     async def aclose(self) -> None:

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from headgate.backend.contract import Call, Stream
 from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_found
 from headgate.backend.mcp.federation.answering import Answering
-from headgate.backend.mcp.federation.asking import is_response
+from headgate.backend.mcp.federation.target_answer import is_response
 from headgate.backend.mcp.front import STREAM_HEADERS, needs_session
-from headgate.backend.mcp.note import shown_session
 from headgate.backend.mcp.relay import Relay
 from headgate.backend.mcp.replay import HEADER as LAST_EVENT_ID
+from headgate.backend.mcp.request_telemetry import logged_session_id
 from headgate.backend.mcp.session import Session, Sessions, owner_of
 from headgate.backend.mcp.targets.exchanges import Exchange
 from headgate.backend.mcp.targets.inbox import Inbox
@@ -81,7 +81,7 @@ class StdioService:
                 first = None if refused is None or exchange is None else await soon(exchange.inbox)
                 if refused is not None and first is not None and refused(200, first):
                     return False
-                call.add_log_field("mcp.session.id", shown_session(session.id))
+                call.add_log_field("mcp.session.id", logged_session_id(session.id))
                 await answer(call, session, exchange, [(SESSION_HEADER, session.id)], first)
                 return True
         finally:

@@ -14,7 +14,7 @@ from typing import Final
 SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 UI: Final = re.compile(r"ui://", re.IGNORECASE)
 REQUEST_ID: Final = "gw_"
-TASK_MARK: Final = re.compile(r"w([0-9]{1,4})~", re.ASCII)
+TASK_ID_PREFIX: Final = re.compile(r"w([0-9]{1,4})~", re.ASCII)
 
 
 class UnknownName(ValueError):
@@ -68,14 +68,14 @@ def split_task(task: str) -> tuple[str, str]:
     return target, rest
 
 
-def task_mark(worker: int) -> str:
+def task_id_prefix(worker: int) -> str:
     """Return what stands before the ids of tasks in a process of one worker, where there are several."""
     return f"w{worker}~"
 
 
 def task_worker(task: str) -> int | None:
     """Return the worker whose process has a task, None for an id without a mark. `task`: as the target has it."""
-    found = TASK_MARK.match(task)
+    found = TASK_ID_PREFIX.match(task)
     return None if found is None else int(found[1])
 
 

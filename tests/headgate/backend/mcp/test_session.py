@@ -303,15 +303,15 @@ def test_sessions_of_one_worker_among_resumable_ones() -> None:
 
 def test_marked_ids_are_told_from_others() -> None:
     async def run() -> None:
-        plain, marked = (Sessions(3, IDS, Limits(60, 2)) for _ in range(2))
-        marked.mark = "gwb."
-        theirs, ours = plain.add(Server()).id, marked.add(Server()).id
+        plain, prefixed = (Sessions(3, IDS, Limits(60, 2)) for _ in range(2))
+        prefixed.id_prefix = "gwb."
+        theirs, ours = plain.add(Server()).id, prefixed.add(Server()).id
         assert ours.startswith("gwb.")
         assert not theirs.startswith("gwb.")
-        assert (marked.owner(ours), marked.owner(theirs)) == (3, None)
+        assert (prefixed.owner(ours), prefixed.owner(theirs)) == (3, None)
         assert (plain.owner(ours), plain.owner(theirs)) == (None, 3)
         await plain.aclose()
-        await marked.aclose()
+        await prefixed.aclose()
 
     asyncio.run(run())
 
@@ -319,24 +319,24 @@ def test_marked_ids_are_told_from_others() -> None:
 def test_an_id_may_say_what_a_successor_needs() -> None:
     async def run() -> None:
         sessions = Sessions(3, IDS, Limits(60.0, 2))
-        sessions.mark = "gwb."
+        sessions.id_prefix = "gwb."
         first = Server()
-        session = sessions.add(first, "ada", b"memo")
+        session = sessions.add(first, "ada", b"resume_token")
         assert sessions.owner(session.id) == 3
         successor = Sessions(3, IDS, Limits(60.0, 2))
-        successor.mark = "gwb."
+        successor.id_prefix = "gwb."
         assert successor.find(session.id, "ada") is None
-        assert successor.memo(session.id) == b"memo"
-        assert successor.memo(session.id[4:]) == b"", "an id of another kind of session"
-        assert successor.memo(sessions.add(Server()).id) == b""
-        assert successor.memo("gwb.nonsense") == b""
+        assert successor.resume_token(session.id) == b"resume_token"
+        assert successor.resume_token(session.id[4:]) == b"", "an id of another kind of session"
+        assert successor.resume_token(sessions.add(Server()).id) == b""
+        assert successor.resume_token("gwb.nonsense") == b""
         server = Server()
         successor.restore(session.id, server, "ada")
         found = successor.find(session.id, "ada")
         assert found is not None
         assert found.server is server
-        successor.bury(session.id)
-        assert successor.memo(session.id) == b"", "it was ended"
+        successor.tombstone(session.id)
+        assert successor.resume_token(session.id) == b"", "it was ended"
         successor.add(Server())
         with pytest.raises(McpFailure):
             successor.restore("gwb.x", Server())
@@ -352,11 +352,11 @@ def test_an_idle_session_is_not_brought_back() -> None:
         now = [0.0]
         sessions = Sessions(0, IDS, Limits(0.01, 10), clock=lambda: now[0])
         server = Server()
-        session = sessions.add(server, "", b"memo")
+        session = sessions.add(server, "", b"resume_token")
         now[0] = 1.0
         async with asyncio.timeout(60):
             await server.stopping.wait()
-        assert sessions.memo(session.id) == b""
+        assert sessions.resume_token(session.id) == b""
         await sessions.aclose()
 
     asyncio.run(run())

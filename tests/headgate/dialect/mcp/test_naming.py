@@ -68,6 +68,6 @@ def test_a_uri_without_scheme_stays_as_it_is() -> None:
 
 
 def test_tasks_of_processes_lead_back_to_their_worker() -> None:
-    assert naming.task_worker(naming.task_mark(12) + "abc") == 12
+    assert naming.task_worker(naming.task_id_prefix(12) + "abc") == 12
     for text in ("abc", "w~x", "w12345~x", "x w1~", "1~x", "w\u0661~x", ""):
         assert naming.task_worker(text) is None

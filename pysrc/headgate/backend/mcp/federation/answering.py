@@ -9,11 +9,11 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import Any, Final
 
 from headgate.backend.contract import Call, Stream
-from headgate.backend.mcp.failure import McpFailure, Refused, Relayed, TargetFailure, error_of
-from headgate.backend.mcp.federation.asking import Fields
+from headgate.backend.mcp.failure import McpFailure, PassedRefusal, Refused, TargetFailure, error_of
 from headgate.backend.mcp.federation.group import LinkGroup, Outcome
+from headgate.backend.mcp.federation.target_answer import Fields
 from headgate.backend.mcp.front import STREAM_HEADERS
-from headgate.backend.mcp.note import addressed
+from headgate.backend.mcp.request_telemetry import addressed
 from headgate.backend.mcp.resuming import KeptAnswer, KeptAnswers
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Message
 from headgate.dialect.mcp.versions import HEADER
@@ -41,7 +41,7 @@ class Answering:
         self._stream: Stream | None = None
         self._lock = asyncio.Lock()
         self._beating: asyncio.Task[None] | None = None
-        self._primed = self._hung_up = False
+        self._primed = self._stream_closed = False
 
     async def emit(self, text: bytes) -> None:
         """Send a message."""
@@ -64,7 +64,7 @@ class Answering:
         return self._stream
 
     async def _send(self, stream: Stream, data: bytes) -> None:
-        if self._hung_up:
+        if self._stream_closed:
             return
         try:
             await stream.send(data)
@@ -72,15 +72,15 @@ class Answering:
             if self._kept is None:
                 raise
 
-    async def hang_up(self, retry_s: float) -> None:
+    async def close_stream(self, retry_s: float) -> None:
         """Have the client come back later, as the target wants it (SEP-1699); where it cannot, it just waits."""
         async with self._lock:
             stream = await self._begin()
-            if self._kept is None or self._hung_up or not self._primed:
+            if self._kept is None or self._stream_closed or not self._primed:
                 return
             last = encode_event(b"", None, self._kept.replay.last_id, int(retry_s * 1000))
             await self._send(stream, last)
-            self._hung_up = True
+            self._stream_closed = True
             with contextlib.suppress(ConnectionResetError):
                 await stream.end()
             if not self._call.gone:
@@ -111,7 +111,7 @@ class Answering:
         if self._kept is not None and self._answers is not None:
             self._kept.finish()
             self._answers.forget_later(self._kept)
-        if not self._hung_up:
+        if not self._stream_closed:
             with contextlib.suppress(ConnectionResetError):
                 await (await self._begin()).end()
 
@@ -146,7 +146,7 @@ def refuse(call: Call, message: Message, target: str, outcome: Outcome) -> None:
     addressed(call, target, None, "")
     failure = outcome.failure
     if isinstance(failure, Refused):
-        raise Relayed(failure.status, failure.fields, failure.body)
+        raise PassedRefusal(failure.status, failure.fields, failure.body)
     if outcome.error is not None:
         call.reply(*error_of(target, outcome.error).answer(message.raw_id), reason="MCP")
         return

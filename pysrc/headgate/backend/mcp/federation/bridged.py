@@ -26,7 +26,7 @@ class BridgedService:
         self._bridge = bridge
 
     def _of(self, session_id: str | None) -> Service:
-        ours = session_id is not None and session_id.startswith(self._bridge.sessions.mark)
+        ours = session_id is not None and session_id.startswith(self._bridge.sessions.id_prefix)
         return self._bridge if ours else self._plain
 
     async def post(self, call: Call, message: Message, session_id: str | None) -> None:

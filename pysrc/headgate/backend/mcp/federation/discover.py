@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from headgate.backend.mcp.failure import McpFailure, Refused, Relayed, error_of
-from headgate.backend.mcp.federation.asking import Fields
+from headgate.backend.mcp.failure import McpFailure, PassedRefusal, Refused, error_of
 from headgate.backend.mcp.federation.group import LinkGroup, Outcome
-from headgate.backend.mcp.note import decoded
+from headgate.backend.mcp.federation.target_answer import Fields
+from headgate.backend.mcp.request_telemetry import decoded
 from headgate.dialect.mcp import merge, modern, versions
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Message
 from headgate.dialect.mcp.methods import DISCOVER
@@ -76,10 +76,10 @@ def failure_of(target: str, outcome: Outcome) -> McpFailure:
     return McpFailure(503, f"failed to send message: {target}: {failure}", INTERNAL_ERROR)
 
 
-def relayed(failure: Refused) -> Relayed:
+def relayed(failure: Refused) -> PassedRefusal:
     """Return a target's refusal as the client gets it."""
     try:
         in_answer = "jsonrpc" in json.loads(failure.body)
     except (ValueError, TypeError):
         in_answer = False
-    return Relayed(failure.status, failure.fields, failure.body, in_answer)
+    return PassedRefusal(failure.status, failure.fields, failure.body, in_answer)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from headgate.backend.mcp.failure import TargetFailure
-from headgate.backend.mcp.federation.asking import Fields, HungUp
 from headgate.backend.mcp.federation.link import Link
+from headgate.backend.mcp.federation.target_answer import Fields, StreamClosed
 from headgate.dialect.mcp import naming
 from headgate.dialect.mcp.edit import replaced
 from headgate.dialect.mcp.jsonrpc import METHOD_NOT_FOUND, Kind, Message, NotAMessage, parse
@@ -144,20 +144,22 @@ class LinkGroup:
         message: Message,
         fields: Fields,
         emit: Emit,
-        hang_up: Callable[[float], Awaitable[None]] | None = None,
+        close_stream: Callable[[float], Awaitable[None]] | None = None,
     ) -> Outcome:
-        """Have one target answer; what it says on the way is emitted. `hang_up` is told when it wants to be polled."""
+        """Have one target answer; what it says on the way is emitted. `close_stream` is called with the seconds after
+        which the target wants to be polled.
+        """
 
-        async def heard(text: bytes) -> None:
-            if not isinstance(text, HungUp):
+        async def on_message(text: bytes) -> None:
+            if not isinstance(text, StreamClosed):
                 shown = self.outward(target, text)
                 if shown is not None:
                     await emit(shown)
-            elif hang_up is not None:
-                await hang_up(text.pause_s)
+            elif close_stream is not None:
+                await close_stream(text.pause_s)
 
         try:
-            return Outcome(await self.links[target].ask(message, fields, heard))
+            return Outcome(await self.links[target].ask(message, fields, on_message))
         except TargetFailure as error:
             return Outcome(failure=error)
 

@@ -13,18 +13,18 @@ from typing import Any, Final, Protocol
 
 from headgate.backend.contract import Response
 from headgate.backend.mcp.failure import Refused, TargetFailure
-from headgate.backend.mcp.federation.asking import (
+from headgate.backend.mcp.federation.session_state import SessionStateReplay
+from headgate.backend.mcp.federation.target_answer import (
     NO_ANSWER,
-    Asking,
     Fields,
-    Heard,
-    HungUp,
+    OnMessage,
+    RequestTarget,
+    StreamClosed,
     gathered,
     is_response,
     nameless,
     response_to,
 )
-from headgate.backend.mcp.federation.wishes import Wishes
 from headgate.backend.mcp.http_service import JSON, MAX_BODY, STREAM, target_headers
 from headgate.backend.mcp.replay import HEADER as LAST_EVENT_ID
 from headgate.backend.mcp.targets.exchanges import Exchange
@@ -59,7 +59,7 @@ class Link(Protocol):
     capabilities: dict[str, Any] | None
 
     def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]: ...
-    async def ask(self, message: Message, fields: Fields, heard: Heard) -> Message: ...
+    async def ask(self, message: Message, fields: Fields, on_message: OnMessage) -> Message: ...
     async def notify(self, message: Message, fields: Fields) -> None: ...
     async def events(self, fields: Fields) -> AsyncGenerator[bytes, None] | None: ...
     async def close(self) -> None: ...
@@ -105,7 +105,7 @@ class Server(Protocol):
     async def stop(self) -> None: ...
 
 
-class ServerLink(Asking):
+class ServerLink(RequestTarget):
     """A server of this session, made by `make()`. One that has ended is started and initialized again, not too often.
 
     `remote`: how it is reached, for its time-out on the first thing that is said of a request; None for a process.
@@ -121,7 +121,7 @@ class ServerLink(Asking):
         self._server: Server | None = None
         self._starting = asyncio.Lock()
         self._opening: Message | None = None
-        self._wishes = Wishes()
+        self._session_state = SessionStateReplay()
         self._restored = False
         self._started = 0.0
         self._pause = LEAST_PAUSE
@@ -179,16 +179,16 @@ class ServerLink(Asking):
             async for _ in self._exchange(server, opening_of(self._opening), fields):
                 pass
             await server.send(parse(INITIALIZED), fields)
-            for wish in self._wishes.again():
+            for wish in self._session_state.again():
                 with contextlib.suppress(TargetFailure):
                     async for _ in self._exchange(server, wish, fields):
                         pass
         return server
 
-    async def ask(self, message: Message, fields: Fields, heard: Heard) -> Message:
+    async def ask(self, message: Message, fields: Fields, on_message: OnMessage) -> Message:
         """Return the response to a request."""
-        answer = await super().ask(message, fields, heard)
-        self._wishes.note(message, answer)
+        answer = await super().ask(message, fields, on_message)
+        self._session_state.note(message, answer)
         return answer
 
     async def _exchange(self, server: Server, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
@@ -241,7 +241,7 @@ class ServerLink(Asking):
             await self._server.stop()
 
 
-class HttpLink(Asking):
+class HttpLink(RequestTarget):
     """A session at a remote server. One that the server has forgotten is opened again, unseen."""
 
     pinned = False
@@ -254,9 +254,9 @@ class HttpLink(Asking):
         self._asker = ClientFields()
         self._session = session
         self._opening: Message | None = None
-        self._wishes = Wishes()
+        self._session_state = SessionStateReplay()
         self._version: str | None = None
-        self._heard = Position()
+        self._heard = StreamPosition()
 
     @property
     def state(self) -> str | None:
@@ -316,7 +316,7 @@ class HttpLink(Asking):
             if not known or error.forgotten:
                 raise
         logger.info("session is opened again", extra={"target": self.name})
-        self._session, self._heard = None, Position()
+        self._session, self._heard = None, StreamPosition()
         assert self._opening is not None
         async with contextlib.aclosing(self.request(opening_of(self._opening), fields)) as texts:
             async for _ in texts:
@@ -324,7 +324,7 @@ class HttpLink(Asking):
         # Not notify(): a server that forgets its session at once is not asked again and again.
         told = await self._call("POST", fields, parse(INITIALIZED), f"application/json, {STREAM}")
         await closed(told)
-        for wish in self._wishes.again():
+        for wish in self._session_state.again():
             with contextlib.suppress(Refused):
                 await closed(await self._call("POST", fields, wish, f"application/json, {STREAM}"))
         return await self._call("POST", fields, message, f"application/json, {STREAM}")
@@ -347,24 +347,24 @@ class HttpLink(Asking):
             note_capabilities(self, last)
             self._version = version_of(last)
 
-    async def ask(self, message: Message, fields: Fields, heard: Heard) -> Message:
+    async def ask(self, message: Message, fields: Fields, on_message: OnMessage) -> Message:
         """Return the response to a request."""
-        answer = await self._answer(message, fields, heard)
-        self._wishes.note(message, answer)
+        answer = await self._answer(message, fields, on_message)
+        self._session_state.note(message, answer)
         return answer
 
-    async def _answer(self, message: Message, fields: Fields, heard: Heard) -> Message:
+    async def _answer(self, message: Message, fields: Fields, on_message: OnMessage) -> Message:
         """Return the response to a request; most come as one text, which needs no stream."""
         if message.method == INITIALIZE:
-            return await gathered(self.request(message, fields), message, heard)
+            return await gathered(self.request(message, fields), message, on_message)
         response = await self._post(message, fields)
         if response.status in (202, 204) or media_type(response) != JSON:
-            return await gathered(self._whole(response, message, fields), message, heard)
+            return await gathered(self._whole(response, message, fields), message, on_message)
         text = nameless(await whole(response), message)
         answer = response_to(text, message)
         if answer is None:
             if text not in (b"", b"null"):
-                await heard(text)
+                await on_message(text)
             raise TargetFailure(NO_ANSWER)
         return answer
 
@@ -374,7 +374,7 @@ class HttpLink(Asking):
         """Yield the messages of an answer up to the response. A stream that ends before it is taken up again where the
         server gives its events ids (transport of 2025-11-25, "Resumability").
         """
-        position = Position()
+        position = StreamPosition()
         for _ in range(MAX_RESUMES + 1):
             try:
                 async with contextlib.aclosing(messages_of(response, position)) as texts:
@@ -391,7 +391,7 @@ class HttpLink(Asking):
             # Revision 2026-07-28 has no way to go on.
             if not position.event_id or is_modern(message.meta_version):
                 return
-            yield HungUp(position.pause_s)
+            yield StreamClosed(position.pause_s)
             await asyncio.sleep(position.pause_s)
             response = await self._call("GET", fields, None, STREAM, position.event_id)
         await closed(response)
@@ -441,7 +441,7 @@ class HttpLink(Asking):
 
 
 @dataclass(slots=True)
-class Position:
+class StreamPosition:
     """How far an event stream was read: the id of its last event, and how long to wait before it is asked for more."""
 
     event_id: str = ""
@@ -470,7 +470,7 @@ async def whole(response: Response) -> bytes:
         await closed(response)
 
 
-async def messages_of(response: Response, position: Position) -> AsyncGenerator[bytes, None]:
+async def messages_of(response: Response, position: StreamPosition) -> AsyncGenerator[bytes, None]:
     """Yield the messages of an answer, a stream or a single one; raises TargetFailure."""
     kind = media_type(response)
     try:

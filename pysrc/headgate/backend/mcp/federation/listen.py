@@ -16,11 +16,11 @@ from typing import Any, Final
 from headgate.backend.contract import Call, Stream
 from headgate.backend.mcp.failure import McpFailure, TargetFailure
 from headgate.backend.mcp.federation.answering import KEEPALIVE_SECONDS, response_to
-from headgate.backend.mcp.federation.asking import Fields, is_response
 from headgate.backend.mcp.federation.discover import failure_of
 from headgate.backend.mcp.federation.group import UPDATED, LinkGroup, Outcome, outcome_of
 from headgate.backend.mcp.federation.link import Link
-from headgate.backend.mcp.federation.origin import RequestLink
+from headgate.backend.mcp.federation.stateless_target import RequestLink
+from headgate.backend.mcp.federation.target_answer import Fields, is_response
 from headgate.backend.mcp.front import STREAM_HEADERS
 from headgate.dialect.mcp import modern, naming
 from headgate.dialect.mcp.edit import replaced

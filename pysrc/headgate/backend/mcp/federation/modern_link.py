@@ -15,11 +15,11 @@ from collections.abc import AsyncGenerator
 from typing import Any, Final
 
 from headgate.backend.mcp.failure import Refused, TargetFailure
-from headgate.backend.mcp.federation.asking import Asking, Fields, Heard, is_response
 from headgate.backend.mcp.federation.group import outcome_of
 from headgate.backend.mcp.federation.link import Link, LinkFactory, ServerLink
+from headgate.backend.mcp.federation.target_answer import Fields, OnMessage, RequestTarget, is_response
 from headgate.backend.mcp.targets.remote import ClientFields, origin_of
-from headgate.dialect.mcp import asked, bridging, modern, versions
+from headgate.dialect.mcp import bridging, elicitation, modern, versions
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Kind, Message, error_message, parse, same_id
 from headgate.dialect.mcp.methods import CANCELLED, INITIALIZE, LISTEN, MODERN_REQUESTS, TASK_REQUESTS
 from headgate.net.tasks import spawn
@@ -34,7 +34,7 @@ LEAST_PAUSE, MOST_PAUSE = 1.0, 30.0
 STATE_PAUSE: Final = 0.25
 
 
-class ModernLink(Asking):
+class ModernLink(RequestTarget):
     """`inner` takes requests of revision 2026-07-28. The session stays with its worker: answers of the client must find
     the request that waits for them.
     """
@@ -167,7 +167,7 @@ class ModernLink(Asking):
             reason = f"the server asks more than {MAX_QUESTIONS} things at once"
             return error_message(message.raw_id, INTERNAL_ERROR, reason)
         able = self._client.capabilities
-        found = (asked.cannot_answer(message, question, able) for question in wanted.requests.values())
+        found = (elicitation.cannot_answer(message, question, able) for question in wanted.requests.values())
         return next((one for one in found if one is not None), None)
 
     async def notify(self, message: Message, fields: Fields) -> None:
@@ -293,7 +293,7 @@ def _code(error: dict[str, Any]) -> int:
     return code if isinstance(code, int) else INTERNAL_ERROR
 
 
-class EitherLink(Asking):
+class EitherLink(RequestTarget):
     """A target whose revision shows when it is asked to begin a session. `make(state)` opens it."""
 
     def __init__(self, make: LinkFactory, state: str | None) -> None:
@@ -310,7 +310,7 @@ class EitherLink(Asking):
         self._link.capabilities = found
 
     @property
-    def memo(self) -> dict[str, Any] | None:
+    def resume_token(self) -> dict[str, Any] | None:
         """What there is to know of a session that lives in this worker, None where it ends with it: `c`, the client of
         one that is the gateway's own; `o`, the words that open one at a server whose connection is the session.
         """
@@ -320,14 +320,14 @@ class EitherLink(Asking):
         opening = self._link.opening if isinstance(self._link, ServerLink) else None
         return None if opening is None else {"o": opening}
 
-    def restore(self, memo: dict[str, Any]) -> None:
+    def restore(self, resume_token: dict[str, Any]) -> None:
         """Go on with a session of which only that is known."""
-        if "c" in memo:
+        if "c" in resume_token:
             link = ModernLink(self._link)
-            link.restore(memo["c"])
+            link.restore(resume_token["c"])
             self._link = link
-        elif "o" in memo and isinstance(self._link, ServerLink):
-            self._link.restore(memo["o"])
+        elif "o" in resume_token and isinstance(self._link, ServerLink):
+            self._link.restore(resume_token["o"])
 
     @property
     def pinned(self) -> bool:
@@ -354,11 +354,11 @@ class EitherLink(Asking):
             async for text in texts:
                 yield text
 
-    async def ask(self, message: Message, fields: Fields, heard: Heard) -> Message:
+    async def ask(self, message: Message, fields: Fields, on_message: OnMessage) -> Message:
         """Return the response to a request."""
         if message.method == INITIALIZE:
-            return await super().ask(message, fields, heard)
-        return await self._link.ask(message, fields, heard)
+            return await super().ask(message, fields, on_message)
+        return await self._link.ask(message, fields, on_message)
 
     async def _opened(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
         refused: Refused | None = None

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from headgate.backend.contract import Call
-from headgate.backend.mcp.failure import McpFailure, Refused, Relayed, TargetFailure, error_of, session_not_found
+from headgate.backend.mcp.failure import McpFailure, PassedRefusal, Refused, TargetFailure, error_of, session_not_found
 from headgate.backend.mcp.federation.answering import Answering, response_to
-from headgate.backend.mcp.federation.asking import Fields
 from headgate.backend.mcp.federation.group import LinkGroup, List, Outcome, outcome_of
-from headgate.backend.mcp.note import addressed
+from headgate.backend.mcp.federation.target_answer import Fields
+from headgate.backend.mcp.request_telemetry import addressed
 from headgate.backend.mcp.targets.remote import ClientFields
 from headgate.dialect.mcp import merge, naming
 from headgate.dialect.mcp.edit import replaced
@@ -53,7 +53,7 @@ Guard = Callable[[Call, str, str, str], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
+class FederationOptions:
     """`prefixed`: names carry their target; without, a name belongs to the one target that has it. `bare`: there is one
     target, whose names and URIs are the client's. `tolerant`: targets that fail are passed over.
     """
@@ -73,8 +73,8 @@ class Requests:
     `guardrails`: the policy servers that are asked about requests and results.
     """
 
-    def __init__(self, manner: Manner) -> None:
-        self._prefixed, self._bare, self.tolerant = manner.prefixed, manner.bare, manner.tolerant
+    def __init__(self, options: FederationOptions) -> None:
+        self._prefixed, self._bare, self.tolerant = options.prefixed, options.bare, options.tolerant
         self.guard: Guard | None = None
         self.guardrails: Guardrails | None = None
 
@@ -117,7 +117,7 @@ class Requests:
                 # What clients of earlier revisions get for a target that there is not (reference, mcp.md 1.13).
                 status, code = 500, INTERNAL_ERROR
             raise McpFailure(status, f"Unknown {kind or 'name'}: {error}", code, data) from None
-        outcome = await group.ask(target, inner, fields, answering.emit, answering.hang_up)
+        outcome = await group.ask(target, inner, fields, answering.emit, answering.close_stream)
         if outcome.failure is not None:
             if isinstance(outcome.failure, Refused) and not self._bare:
                 outcome.failure.body = inbound_error(method, target, outcome.failure.body)
@@ -303,7 +303,7 @@ class Requests:
             found = session_not_found()
         elif isinstance(failure, Refused) and self._bare and failure.status != 404:
             # As without rules and guardrails, where it passes as it is: a 401 leads the client to a token.
-            found = Relayed(failure.status, failure.fields, failure.body)
+            found = PassedRefusal(failure.status, failure.fields, failure.body)
         elif isinstance(failure, Refused) and failure.error is not None:
             # Of one among several: its status would be taken for the gateway's own, and a 401 lead to a token that
             # never reaches the target.

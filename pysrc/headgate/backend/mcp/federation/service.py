@@ -14,12 +14,12 @@ from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_
 from headgate.backend.mcp.federation.answering import Answering, answered, merged, refuse, response_to
 from headgate.backend.mcp.federation.group import LinkGroup
 from headgate.backend.mcp.federation.link import LinkFactory
-from headgate.backend.mcp.federation.memo import links_of, memo_of
-from headgate.backend.mcp.federation.requests import Guard, Manner, Requests, fields_of, nobody
+from headgate.backend.mcp.federation.requests import FederationOptions, Guard, Requests, fields_of, nobody
+from headgate.backend.mcp.federation.resume_token import links_of, resume_token_of
 from headgate.backend.mcp.front import STREAM_HEADERS, needs_session
-from headgate.backend.mcp.note import shown_session
 from headgate.backend.mcp.relay import Relay, relayed
 from headgate.backend.mcp.replay import HEADER as LAST_EVENT_ID
+from headgate.backend.mcp.request_telemetry import logged_session_id
 from headgate.backend.mcp.resuming import worker_of
 from headgate.backend.mcp.session import Session, Sessions, owner_of
 from headgate.backend.mcp.states import SessionStates
@@ -50,26 +50,26 @@ class FederationService:
         links: dict[str, LinkFactory],
         sessions: Sessions,
         relay: Relay,
-        manner: Manner,
+        options: FederationOptions,
         states: SessionStates | None,
     ) -> None:
         self.key = key
         self.sessions = sessions
-        self.requests = Requests(manner)
+        self.requests = Requests(options)
         self.remotes: dict[str, Remote] = {}
         self.links = links
         self._relay = relay
-        self.manner = manner
+        self.options = options
         self._states = states
 
     def renew(
-        self, remotes: dict[str, Remote], manner: Manner, guard: Guard | None, guardrails: Guardrails | None
+        self, remotes: dict[str, Remote], options: FederationOptions, guard: Guard | None, guardrails: Guardrails | None
     ) -> None:
-        """Let sessions go on with the policies, rules and policy servers of a newer configuration. `manner`: its names
+        """Let sessions go on with the policies, rules and policy servers of a newer configuration. `options`: its names
         are those of before, what becomes of targets that fail may differ.
         """
-        self.manner = manner
-        self.requests.tolerant = manner.tolerant
+        self.options = options
+        self.requests.tolerant = options.tolerant
         self.requests.guard = guard
         self.requests.guardrails = guardrails
         for name, remote in remotes.items():
@@ -158,7 +158,7 @@ class FederationService:
             if session is None:
                 return
             await self.sessions.remove(session_id)
-            self.sessions.bury(session_id)
+            self.sessions.tombstone(session_id)
             if self._is_sealed(session_id):
                 await self._relay.tell_ended(session_id, self.key)
         call.reply(200)
@@ -176,13 +176,13 @@ class FederationService:
             return session
         worker = self.sessions.owner(session_id)
         if worker is not None and worker != self._relay.index:
-            lasting = self._relay.knows(worker) and bool(self.sessions.memo(session_id))
+            lasting = self._relay.knows(worker) and bool(self.sessions.resume_token(session_id))
             await self._relay.forward(call, worker, self.key, lasting)
             return None
         if worker is not None:
-            links = links_of(self.sessions.memo(session_id), self.key, owner, self.links)
+            links = links_of(self.sessions.resume_token(session_id), self.key, owner, self.links)
             if links is not None:
-                session = self.sessions.restore(session_id, LinkGroup(links, self.manner.bare), owner)
+                session = self.sessions.restore(session_id, LinkGroup(links, self.options.bare), owner)
         elif self._states is not None:
             session = self._resumed(session_id, owner)
         if session is None:
@@ -193,21 +193,21 @@ class FederationService:
         """Return a session that another worker or process began; its id says where its targets stand."""
         assert self._states is not None
         states = self._states.open(session_id, owner)
-        if states is None or self.sessions.buried(session_id):
+        if states is None or self.sessions.has_tombstone(session_id):
             return None
         if missing := sorted(set(states) - set(self.links)):
             logger.info("session is of other targets", extra={"missing": ",".join(missing)})
             return None
-        if not self.manner.tolerant and (new := sorted(set(self.links) - set(states))):
+        if not self.options.tolerant and (new := sorted(set(self.links) - set(states))):
             # It would lack what the configuration promises: no target may be missing.
             logger.info("session is of other targets", extra={"new": ",".join(new)})
             return None
-        group = LinkGroup({name: self.links[name](state) for name, state in states.items()}, self.manner.bare)
+        group = LinkGroup({name: self.links[name](state) for name, state in states.items()}, self.options.bare)
         return self.sessions.adopt(session_id, group, owner)
 
     async def _initialize(self, call: Call, message: Message) -> None:
         with self.sessions.room():
-            group = LinkGroup({name: make(None) for name, make in self.links.items()}, self.manner.bare)
+            group = LinkGroup({name: make(None) for name, make in self.links.items()}, self.options.bare)
             kept = False
             try:
                 fields = fields_of(call)
@@ -217,20 +217,20 @@ class FederationService:
                 outcomes = await group.ask_all(list(group.links), message, fields, nobody)
                 good = {name: outcome.result for name, outcome in outcomes.items() if outcome.result is not None}
                 bad = [(name, outcome) for name, outcome in outcomes.items() if not outcome.good]
-                if bad and (not self.manner.tolerant or not good):
+                if bad and (not self.options.tolerant or not good):
                     refuse(call, message, *bad[0])
                     return
                 for name, _ in bad:
                     call.add_log_field("mcp.error.message", f"target {name} is passed over")
                     await group.links.pop(name).close()
                 result = next(iter(good.values()))
-                if not self.manner.bare:
+                if not self.options.bare:
                     result = merge.initialize(good, message.protocol_version, INFO)
                 text = response_to(message, result)
                 if check is not None:
                     text = await check.response(list(group.links), text)
                 session = self._begun(group, owner_of(call.context))
-                call.add_log_field("mcp.session.id", shown_session(session.id))
+                call.add_log_field("mcp.session.id", logged_session_id(session.id))
                 kept = True
             finally:
                 if not kept:
@@ -241,7 +241,7 @@ class FederationService:
 
     def _begun(self, group: LinkGroup, owner: str) -> Session:
         if self._states is None or any(link.pinned for link in group.links.values()):
-            return self.sessions.add(group, owner, memo_of(group, self.key, owner))
+            return self.sessions.add(group, owner, resume_token_of(group, self.key, owner))
         session_id = self._states.seal(((name, link.state) for name, link in group.links.items()), owner)
         return self.sessions.adopt(session_id, group, owner)
 
@@ -266,5 +266,5 @@ class FederationService:
         for failure in failures:
             if not isinstance(failure, TargetFailure):
                 raise failure
-        if failures and not self.manner.tolerant:
+        if failures and not self.options.tolerant:
             raise McpFailure(500, f"failed to send message: {failures[0]}", INTERNAL_ERROR)

@@ -13,23 +13,23 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from headgate.backend.contract import Call
-from headgate.backend.mcp.failure import McpFailure, Refused, Relayed
+from headgate.backend.mcp.failure import McpFailure, PassedRefusal, Refused
 from headgate.backend.mcp.federation.answering import Answering, answered, refuse, response_to
-from headgate.backend.mcp.federation.asking import Fields
 from headgate.backend.mcp.federation.discover import discover, failure_of, not_found, relayed
 from headgate.backend.mcp.federation.group import LinkGroup
-from headgate.backend.mcp.federation.held import HeldCalls, ended
 from headgate.backend.mcp.federation.link import Link
 from headgate.backend.mcp.federation.listen import Subscription
-from headgate.backend.mcp.federation.origin import Origin
-from headgate.backend.mcp.federation.requests import Manner, Requests, checked, fields_of, nobody
+from headgate.backend.mcp.federation.requests import FederationOptions, Requests, checked, fields_of, nobody
+from headgate.backend.mcp.federation.stateless_target import StatelessTarget
+from headgate.backend.mcp.federation.suspended_calls import SuspendedCalls, ended
+from headgate.backend.mcp.federation.target_answer import Fields
 from headgate.backend.mcp.front import STREAM_HEADERS
 from headgate.backend.mcp.http_service import HttpService
 from headgate.backend.mcp.relay import Relay
 from headgate.backend.mcp.relay import relayed as from_neighbour
 from headgate.dialect.mcp import merge, modern, naming, versions
-from headgate.dialect.mcp.asked import STATE_MARK, state_of
 from headgate.dialect.mcp.edit import replaced
+from headgate.dialect.mcp.elicitation import STATE_MARK, state_of
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Kind, Message, parse
 from headgate.dialect.mcp.methods import (
     CANCELLED,
@@ -49,12 +49,12 @@ SESSION_ONLY: Final = frozenset((INITIALIZED, CANCELLED, "notifications/roots/li
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """`held` are the calls of this worker that wait for their clients, `relay` reaches those of the others, where the
-    backend is called `key`.
+class SuspendedCallRouting:
+    """`suspended` are the calls of this worker that wait for their clients, `relay` reaches those of the others, where
+    the backend is called `key`.
     """
 
-    held: HeldCalls
+    suspended: SuspendedCalls
     relay: Relay
     key: str
 
@@ -63,7 +63,7 @@ class Waiting:
         has that call, has answered; raises McpFailure.
         """
         state = state_of(message)
-        worker = None if state is None else self.held.worker_of(state)
+        worker = None if state is None else self.suspended.worker_of(state)
         if worker is None or worker == self.relay.index:
             return worker is not None, False
         if from_neighbour(call) or not self.relay.knows(worker):
@@ -77,27 +77,31 @@ class Waiting:
 
 
 class StatelessService:
-    """`origins` by target, in order. `info`: what the gateway says of itself where it speaks for several targets.
+    """`targets` by target, in order. `info`: what the gateway says of itself where it speaks for several targets.
     `waiting`: calls whose servers have asked something, and how to reach those of other workers.
     """
 
     def __init__(
-        self, origins: dict[str, Origin], manner: Manner, info: dict[str, Any], waiting: Waiting | None = None
+        self,
+        targets: dict[str, StatelessTarget],
+        options: FederationOptions,
+        info: dict[str, Any],
+        waiting: SuspendedCallRouting | None = None,
     ) -> None:
-        self.requests = Requests(manner)
+        self.requests = Requests(options)
         self.straight: HttpService | None = None
-        self._origins = origins
-        self._manner = manner
+        self._targets = targets
+        self._options = options
         self._info = info
         self._waiting = waiting
-        for origin in origins.values():
-            origin.held = None if waiting is None else waiting.held
+        for target in targets.values():
+            target.suspended = None if waiting is None else waiting.suspended
         self._subscriptions: set[Subscription] = set()
 
     def renew(
         self,
         makes: dict[str, Callable[[], Link]],
-        manner: Manner,
+        options: FederationOptions,
         requests: Requests,
         straight: HttpService | None,
     ) -> None:
@@ -107,15 +111,15 @@ class StatelessService:
         they must be looked at.
         """
         for name, make in makes.items():
-            self._origins[name].make = make
-        self._manner = manner
+            self._targets[name].make = make
+        self._options = options
         self.requests = requests
         self.straight = straight
 
     @property
     def unread(self) -> bool:
         """Whether messages pass to the one target without a look at what they are about."""
-        return self._manner.bare and self.requests.guard is None
+        return self._options.bare and self.requests.guard is None
 
     async def post(self, call: Call, message: Message) -> None:
         """Serve one message."""
@@ -132,13 +136,13 @@ class StatelessService:
             if answered_there:
                 return
         if is_modern and self.straight is not None and self.unread and not ours:
-            [origin] = self._origins.values()
-            if not origin.legacy:
+            [target] = self._targets.values()
+            if not target.legacy:
                 if await self.straight.post_modern(call, message, modern.is_legacy_refusal):
                     return
-                origin.note_legacy()
-        links = {name: origin.link(is_modern, version) for name, origin in self._origins.items()}
-        group = LinkGroup(dict(links), self._manner.bare)
+                target.note_legacy()
+        links = {name: target.link(is_modern, version) for name, target in self._targets.items()}
+        group = LinkGroup(dict(links), self._options.bare)
         try:
             if message.kind is Kind.NOTIFICATION:
                 await self._notify(call, group, message)
@@ -157,12 +161,12 @@ class StatelessService:
     async def _task_elsewhere(self, call: Call, message: Message) -> bool:
         """Tell whether another worker, whose process has a task, has answered."""
         assert self._waiting is not None
-        target, task = next(iter(self._origins)), message.name or ""
-        if not self._manner.bare:
+        name, task = next(iter(self._targets)), message.name or ""
+        if not self._options.bare:
             with contextlib.suppress(UnknownName):
-                target, task = naming.split_task(task)
-        origin = self._origins.get(target)
-        worker = naming.task_worker(task) if origin is not None and origin.task_mark else None
+                name, task = naming.split_task(task)
+        target = self._targets.get(name)
+        worker = naming.task_worker(task) if target is not None and target.task_id_prefix else None
         if worker is None or from_neighbour(call) or not self._waiting.relay.knows(worker):
             return False
         try:
@@ -177,7 +181,7 @@ class StatelessService:
             links = group.links.values()
             calls = [link.notify(message, fields_of(call)) for link in links]
             for failure in await asyncio.gather(*calls, return_exceptions=True):
-                if isinstance(failure, BaseException) and not self._manner.tolerant:
+                if isinstance(failure, BaseException) and not self._options.tolerant:
                     raise McpFailure(503, f"failed to send message: {failure}", INTERNAL_ERROR) from failure
         call.reply(202)
 
@@ -199,7 +203,7 @@ class StatelessService:
             return text
         status = _status(text)
         if status != 200 and not answering.begun:
-            raise Relayed(status, [("content-type", "application/json")], text, in_answer=True)
+            raise PassedRefusal(status, [("content-type", "application/json")], text, in_answer=True)
         return modern.completed(message.method or "", text)
 
     async def _text(self, call: Call, group: LinkGroup, message: Message, answering: Answering) -> bytes:
@@ -222,7 +226,7 @@ class StatelessService:
     ) -> bytes:
         if group.bare:
             return await self._asked(group, message, fields, answering)
-        return response_to(message, await discover(group, message, fields, self._manner.tolerant, self._info))
+        return response_to(message, await discover(group, message, fields, self._options.tolerant, self._info))
 
     @staticmethod
     async def _asked(group: LinkGroup, message: Message, fields: Fields, answering: Answering) -> bytes:
@@ -244,11 +248,11 @@ class StatelessService:
         outcomes = await group.ask_all(list(group.links), asked, fields, nobody)
         good = {name: outcome.result for name, outcome in outcomes.items() if outcome.result is not None}
         bad = [(name, outcome) for name, outcome in outcomes.items() if not outcome.good]
-        if bad and (not self._manner.tolerant or not good):
+        if bad and (not self._options.tolerant or not good):
             refuse(call, message, *bad[0])
             return
         result = next(iter(good.values()))
-        if not self._manner.bare:
+        if not self._options.bare:
             result = merge.initialize(good, message.protocol_version, self._info)
             # There is no stream on which a change could be told.
             result["capabilities"].get("resources", {}).pop("subscribe", None)
@@ -268,7 +272,7 @@ class StatelessService:
         check = self.requests.check(call, message, fields)
         if check is not None:
             await check.request(list(group.links), None)
-        found = Subscription(group, message, self._manner.tolerant, allowed)
+        found = Subscription(group, message, self._options.tolerant, allowed)
         self._subscriptions.add(found)
         try:
             await found.run(call, fields)
@@ -277,10 +281,10 @@ class StatelessService:
 
     async def revisions(self) -> list[str]:
         """Return the revisions that clients may choose from."""
-        if not self._manner.bare:
+        if not self._options.bare:
             return list(versions.KNOWN)
-        [origin] = self._origins.values()
-        return await origin.revisions()
+        [target] = self._targets.values()
+        return await target.revisions()
 
     def end_subscriptions(self) -> None:
         """End subscriptions, each with a word to its client."""
@@ -291,8 +295,8 @@ class StatelessService:
         """End subscriptions and shared processes."""
         self.end_subscriptions()
         if self._waiting is not None:
-            await self._waiting.held.aclose()
-        await asyncio.gather(*(origin.aclose() for origin in self._origins.values()))
+            await self._waiting.suspended.aclose()
+        await asyncio.gather(*(target.aclose() for target in self._targets.values()))
 
 
 def _status(text: bytes) -> int:

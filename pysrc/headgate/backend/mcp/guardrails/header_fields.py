@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from headgate.backend.contract import Call
-from headgate.backend.mcp.http_service import Given
+from headgate.backend.mcp.http_service import GatewayValue
 
 logger = logging.getLogger("headgate.mcp")
 
@@ -68,7 +68,7 @@ def change(fields: Fields, sets: Sequence[Any], removes: Sequence[str]) -> None:
         if name not in seen:
             seen.add(name)
             _drop(fields, name)
-        fields.append((name, Given(one.value.decode("utf-8", "surrogateescape"))))
+        fields.append((name, GatewayValue(one.value.decode("utf-8", "surrogateescape"))))
     for removed in removes:
         name = removed.lower()
         if is_changeable(name):

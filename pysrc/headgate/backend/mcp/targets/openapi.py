@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from headgate.backend.contract import HttpClient, Response
 from headgate.backend.mcp.failure import TargetFailure
-from headgate.backend.mcp.federation.asking import Asking, Fields
+from headgate.backend.mcp.federation.target_answer import Fields, RequestTarget
 from headgate.backend.mcp.http_service import MAX_BODY, target_headers
 from headgate.backend.mcp.targets.remote import ClientFields, Remote, origin_of
 from headgate.dialect.mcp.jsonrpc import (
@@ -133,7 +133,7 @@ class OpenApiRemote(Remote):
             self.document = newer.document
 
 
-class OpenApiLink(Asking):
+class OpenApiLink(RequestTarget):
     """The service as one target of a session, or of a request without one (2026-07-28). There is nothing to open, and
     nothing to keep.
     """

@@ -10,23 +10,23 @@ from headgate.backend.mcp.failure import TargetFailure
 from headgate.dialect.mcp.jsonrpc import Kind, Message, NotAMessage, agree, parse
 
 Fields = list[tuple[str, str]]
-Heard = Callable[[bytes], Awaitable[None]]
+OnMessage = Callable[[bytes], Awaitable[None]]
 NO_ANSWER = "there was no answer"
 
 
-class HungUp(bytes):
+class StreamClosed(bytes):
     """No message: the target has ended its stream before the response, and is asked again after `pause_s`."""
 
     pause_s: float
 
-    def __new__(cls, pause_s: float) -> HungUp:
+    def __new__(cls, pause_s: float) -> StreamClosed:
         """Make one."""
         made = super().__new__(cls)
         made.pause_s = pause_s
         return made
 
 
-class Asking(Protocol):
+class RequestTarget(Protocol):
     """What can be sent requests: `request` yields the messages that belong to one, its response last."""
 
     @property
@@ -36,20 +36,22 @@ class Asking(Protocol):
 
     def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]: ...
 
-    async def ask(self, message: Message, fields: Fields, heard: Heard) -> Message:
-        """Return the response to a request; what the target says before is heard. TargetFailure without an answer."""
-        return await gathered(self.request(message, fields), message, heard)
+    async def ask(self, message: Message, fields: Fields, on_message: OnMessage) -> Message:
+        """Return the response to a request; `on_message` gets what the target says before. TargetFailure without an
+        answer.
+        """
+        return await gathered(self.request(message, fields), message, on_message)
 
 
-async def gathered(texts: AsyncGenerator[bytes, None], message: Message, heard: Heard) -> Message:
-    """Return the response among the messages that belong to a request; the others are heard."""
+async def gathered(texts: AsyncGenerator[bytes, None], message: Message, on_message: OnMessage) -> Message:
+    """Return the response among the messages that belong to a request; `on_message` gets the others."""
     answer: Message | None = None
     async with contextlib.aclosing(texts):
         async for text in texts:
             found = response_to(text, message)
             if found is None:
                 # It must not wait: the target may be waiting for the client's answer to it.
-                await heard(text)
+                await on_message(text)
             else:
                 answer = found
     if answer is None:
@@ -59,7 +61,7 @@ async def gathered(texts: AsyncGenerator[bytes, None], message: Message, heard: 
 
 def response_to(text: bytes, message: Message) -> Message | None:
     """Return a text as the response to a request, None when it is another message or none."""
-    if isinstance(text, HungUp):
+    if isinstance(text, StreamClosed):
         return None
     try:
         found = parse(text)

@@ -1,4 +1,4 @@
-"""What is told of MCP requests."""
+"""What MCP requests tell."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from headgate.backend.mcp.note import MAX_TEXT, Note, addressed, error_in, response_in, told
+from headgate.backend.mcp.request_telemetry import (
+    MAX_TEXT,
+    RequestTelemetry,
+    addressed,
+    error_in,
+    log_without_message,
+    response_in,
+)
 from headgate.dialect.mcp.jsonrpc import parse
 from headgate_engine.context.request import make_context
 
@@ -18,7 +25,7 @@ ERROR = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Unknown tool
 class FakeCall:
     def __init__(self) -> None:
         self.context: Any = make_context()
-        self.note: Note | None = None
+        self.telemetry: RequestTelemetry | None = None
 
     def add_log_field(self, key: str, value: object) -> None:
         self.context.add_log_field(key, value)
@@ -30,10 +37,10 @@ class FakeCall:
         return dict(found)
 
 
-def note(text: bytes, session: str | None = "s" * 40, server: str | None = None) -> tuple[FakeCall, Note, list[str | None]]:
+def telemetry(text: bytes, session: str | None = "s" * 40, server: str | None = None) -> tuple[FakeCall, RequestTelemetry, list[str | None]]:
     call, counted = FakeCall(), []
-    call.note = Note(call, parse(text), session, server, lambda _call, one: counted.append(one.name))  # type: ignore[arg-type]
-    return call, call.note, counted
+    call.telemetry = RequestTelemetry(call, parse(text), session, server, lambda _call, one: counted.append(one.name))  # type: ignore[arg-type]
+    return call, call.telemetry, counted
 
 
 def shown(call: FakeCall) -> Any:
@@ -41,7 +48,7 @@ def shown(call: FakeCall) -> Any:
 
 
 def test_a_call_of_one_of_several_targets() -> None:
-    call, found, counted = note(CALL)
+    call, found, counted = telemetry(CALL)
     assert call.log == {"mcp.method.name": "tools/call", "mcp.session.id": "s" * 16, "mcp.resource.type": "tool"}
     assert "tool" not in shown(call), "nobody knows yet whose it is"
     assert shown(call)["methodName"] == "tools/call"
@@ -58,7 +65,7 @@ def test_a_call_of_one_of_several_targets() -> None:
 
 
 def test_what_is_known_is_told_once() -> None:
-    call, found, _ = note(CALL, server="a")
+    call, found, _ = telemetry(CALL, server="a")
     before = call.log
     addressed(call, "a", "a_echo", "tool")  # type: ignore[arg-type]
     addressed(call, "a", None, "")  # type: ignore[arg-type]
@@ -72,7 +79,7 @@ def test_the_only_target_is_known_from_the_start() -> None:
         (CALL.replace(b"tools/call", b"prompts/get"), "prompt", "gen_ai.prompt.name"),
         (b'{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"a_echo"}}', "resource", "mcp.resource.uri"),
     ):
-        call, _, _ = note(text, None, "only")
+        call, _, _ = telemetry(text, None, "only")
         assert (call.log["mcp.target"], call.log[field]) == ("only", "a_echo")
         assert "mcp.session.id" not in call.log
         assert "sessionId" not in shown(call)
@@ -81,20 +88,20 @@ def test_the_only_target_is_known_from_the_start() -> None:
 
 
 def test_errors() -> None:
-    call, found, counted = note(CALL, server="a")
+    call, found, counted = telemetry(CALL, server="a")
     found.ended(200, b": quiet\n\nevent: message\r\ndata: " + ERROR + b"\r\n\r\n")
     assert (call.log["mcp.error.code"], call.log["mcp.error.message"]) == (-32602, "Unknown tool: a")
     assert (found.failed, counted) == (True, ["a_echo"])
     assert shown(call)["tool"]["error"]["code"] == -32602
-    call, found, _ = note(CALL)
+    call, found, _ = telemetry(CALL)
     call.add_log_field("mcp.error.message", "said before")
     found.ended(400, ERROR.replace(b"Unknown", b"x" * 1000))
     assert call.log["mcp.error.message"] == "said before"
-    call, found, _ = note(CALL)
+    call, found, _ = telemetry(CALL)
     found.ended(200, ERROR.replace(b"Unknown", b"x" * 1000))
     assert call.log["mcp.error.message"] == "x" * MAX_TEXT
     for status in (0, 404, 500):
-        _, found, _ = note(CALL)
+        _, found, _ = telemetry(CALL)
         found.ended(status, b"")
         assert found.failed
 
@@ -114,9 +121,9 @@ def test_what_is_no_error() -> None:
 
 def test_requests_without_a_message() -> None:
     call = FakeCall()
-    told(call, "s" * 40, "a")  # type: ignore[arg-type]
+    log_without_message(call, "s" * 40, "a")  # type: ignore[arg-type]
     assert call.log == {"mcp.target": "a", "mcp.session.id": "s" * 16}
     call = FakeCall()
-    told(call, None, None)  # type: ignore[arg-type]
+    log_without_message(call, None, None)  # type: ignore[arg-type]
     addressed(call, "b", "x", "tool")  # type: ignore[arg-type]
     assert call.log == {"mcp.target": "b"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headgate.dialect.mcp import asked
+from headgate.dialect.mcp import elicitation
 from headgate.dialect.mcp.jsonrpc import Message, parse
 
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -19,11 +19,11 @@ def message(method: str, /, **params: Any) -> Message:
 
 def test_what_a_client_can_do_is_what_its_request_says() -> None:
     able = {"sampling": {"tools": {}}, "elicitation": {}}
-    assert asked.capabilities_of(message("tools/call", name="x", _meta={CAPABILITIES: able})) == able
-    assert asked.capabilities_of(message("tools/call", name="x")) == {}
-    assert asked.capabilities_of(message("tools/call", name="x", _meta={CAPABILITIES: 5})) == {}
-    assert asked.askable(able)
-    assert not asked.askable({"extensions": {}, "sampling": None})
+    assert elicitation.capabilities_of(message("tools/call", name="x", _meta={CAPABILITIES: able})) == able
+    assert elicitation.capabilities_of(message("tools/call", name="x")) == {}
+    assert elicitation.capabilities_of(message("tools/call", name="x", _meta={CAPABILITIES: 5})) == {}
+    assert elicitation.askable(able)
+    assert not elicitation.askable({"extensions": {}, "sampling": None})
 
 
 def test_a_server_hears_only_what_can_be_brought_about() -> None:
@@ -31,10 +31,10 @@ def test_a_server_hears_only_what_can_be_brought_about() -> None:
         "roots": {"listChanged": True}, "sampling": {"tools": {}}, "elicitation": {"url": {}}, "tasks": {"list": {}},
         "extensions": {"io.modelcontextprotocol/tasks": {}, "example/x": {"a": 1}}, "future": {},
     }  # fmt: skip
-    assert asked.legacy_capabilities(given) == {
+    assert elicitation.legacy_capabilities(given) == {
         "roots": {}, "sampling": {"tools": {}}, "elicitation": {"url": {}}, "extensions": {"example/x": {"a": 1}},
     }  # fmt: skip
-    assert asked.legacy_capabilities({"extensions": {"io.modelcontextprotocol/tasks": {}}}) == {}
+    assert elicitation.legacy_capabilities({"extensions": {"io.modelcontextprotocol/tasks": {}}}) == {}
 
 
 @pytest.mark.parametrize(("method", "params", "able", "code"), [
@@ -46,10 +46,10 @@ def test_a_server_hears_only_what_can_be_brought_about() -> None:
     ("elicitation/create", {"mode": "url"}, {"elicitation": {}}, -32602),
     ("elicitation/create", {"mode": ["form"]}, {"elicitation": {"form": {}}}, -32602),
     ("sampling/createMessage", {"tools": []}, {"sampling": {}}, -32602),
-    ("sampling/createMessage", {"x": "y" * asked.MAX_QUESTION}, {"sampling": {}}, -32602),
+    ("sampling/createMessage", {"x": "y" * elicitation.MAX_QUESTION}, {"sampling": {}}, -32602),
 ])  # fmt: skip
 def test_what_the_gateway_answers_itself(method: str, params: Any, able: Any, code: int | None) -> None:
-    found = json.loads(asked.own_answer(message(method, **params), able) or b"")
+    found = json.loads(elicitation.own_answer(message(method, **params), able) or b"")
     assert found["id"] == "q"
     assert found.get("error", {}).get("code") == code
 
@@ -62,13 +62,13 @@ def test_what_the_gateway_answers_itself(method: str, params: Any, able: Any, co
     ("sampling/createMessage", {"tools": []}, {"sampling": {"tools": {}}}),
 ])  # fmt: skip
 def test_what_is_for_the_client_to_answer(method: str, params: Any, able: Any) -> None:
-    assert asked.own_answer(message(method, **params), able) is None
+    assert elicitation.own_answer(message(method, **params), able) is None
 
 
 def test_questions_and_answers_keep_their_bytes() -> None:
     question = parse(b'{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"x":1.10, "y":"\\u00e4"}}')
     bare = parse(b'{"jsonrpc":"2.0","id":8,"method":"roots/list"}')
-    text = asked.input_required(b'"a"', {"1": asked.as_input(question), "2": asked.as_input(bare)}, "st\"ate")
+    text = elicitation.input_required(b'"a"', {"1": elicitation.as_input(question), "2": elicitation.as_input(bare)}, "st\"ate")
     assert b'{"x":1.10, "y":"\\u00e4"}' in text
     assert json.loads(text) == {"jsonrpc": "2.0", "id": "a", "result": {
         "resultType": "input_required", "requestState": "st\"ate", "inputRequests": {
@@ -76,30 +76,30 @@ def test_questions_and_answers_keep_their_bytes() -> None:
         }}}  # fmt: skip
     back = parse(b'{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"t","inputResponses":'
                  b'{"1":{"content":{"n": 1.50}},"2":5},"requestState":"s"}}')  # fmt: skip
-    assert asked.state_of(back) == "s"
-    assert asked.answers_of(back) == {"1": b'{"content":{"n": 1.50}}'}
-    assert asked.answer(b"7", b'{"content":{"n": 1.50}}') == b'{"jsonrpc":"2.0","id":7,"result":{"content":{"n": 1.50}}}'
+    assert elicitation.state_of(back) == "s"
+    assert elicitation.answers_of(back) == {"1": b'{"content":{"n": 1.50}}'}
+    assert elicitation.answer(b"7", b'{"content":{"n": 1.50}}') == b'{"jsonrpc":"2.0","id":7,"result":{"content":{"n": 1.50}}}'
 
 
 @pytest.mark.parametrize("params", [{}, {"inputResponses": 5}, {"inputResponses": ["a"]}, {"inputResponses": {"a": []}}])
 def test_what_is_no_answer_is_none(params: dict[str, Any]) -> None:
-    assert asked.answers_of(message("tools/call", **params)) == {}
-    assert asked.state_of(message("tools/call", requestState=5, **params)) is None
+    assert elicitation.answers_of(message("tools/call", **params)) == {}
+    assert elicitation.state_of(message("tools/call", requestState=5, **params)) is None
 
 
 def test_a_request_that_is_repeated_has_the_same_digest() -> None:
     first = message("tools/call", name="a", arguments={"x": 1, "y": 2}, _meta={"progressToken": 1})
     again = message("tools/call", requestState="s", inputResponses={}, arguments={"y": 2, "x": 1}, name="a", _meta={})
-    assert asked.digest_of(first) == asked.digest_of(again)
+    assert elicitation.digest_of(first) == elicitation.digest_of(again)
     for other in (message("tools/call", name="a", arguments={"x": 2, "y": 2}), message("prompts/get", name="a")):
-        assert asked.digest_of(first) != asked.digest_of(other)
+        assert elicitation.digest_of(first) != elicitation.digest_of(other)
 
 
 def test_a_client_with_a_session_is_asked_what_it_can_do() -> None:
     call = message("tools/call", name="x")
-    assert asked.cannot_answer(call, {"method": "roots/list"}, {"roots": {}}) is None
-    lacking = json.loads(asked.cannot_answer(call, {"method": "sampling/createMessage"}, {"roots": {}}) or b"")
+    assert elicitation.cannot_answer(call, {"method": "roots/list"}, {"roots": {}}) is None
+    lacking = json.loads(elicitation.cannot_answer(call, {"method": "sampling/createMessage"}, {"roots": {}}) or b"")
     assert lacking["error"]["code"] == -32021
     assert lacking["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
     for strange in ({"method": "tools/call"}, {}, {"method": 5}):
-        assert json.loads(asked.cannot_answer(call, strange, {"roots": {}}) or b"")["error"]["code"] == -32603
+        assert json.loads(elicitation.cannot_answer(call, strange, {"roots": {}}) or b"")["error"]["code"] == -32603

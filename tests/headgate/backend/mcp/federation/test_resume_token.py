@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from headgate.backend.mcp.federation.group import LinkGroup
-from headgate.backend.mcp.federation.memo import MAX_BYTES, links_of, memo_of
 from headgate.backend.mcp.federation.modern_link import EitherLink, ModernLink
+from headgate.backend.mcp.federation.resume_token import MAX_BYTES, links_of, resume_token_of
 from headgate.dialect.mcp.jsonrpc import Message, parse
 
 CAPABILITIES = {"sampling": {}, "tasks": {}}
@@ -34,7 +34,7 @@ class Remote:
             self.state = None if self.modern else "their session"
             yield json.dumps({**found, "result": {"protocolVersion": "2025-06-18", "capabilities": {}}}).encode()
 
-    async def ask(self, message: Message, fields: Any, heard: Any) -> Message:
+    async def ask(self, message: Message, fields: Any, on_message: Any) -> Message:
         raise AssertionError
 
     async def notify(self, message: Message, fields: Any) -> None: ...
@@ -59,8 +59,8 @@ def opened(capabilities: dict[str, Any], **remotes: Remote) -> LinkGroup:
 
 def test_a_session_comes_back_as_it_was_begun() -> None:
     group = opened(CAPABILITIES, new=Remote("new", True, None), old=Remote("old", False, None))
-    memo = memo_of(group, "k", "ada")
-    assert memo
+    resume_token = resume_token_of(group, "k", "ada")
+    assert resume_token
     made: dict[str, str | None] = {}
     remotes: dict[str, Remote] = {}
 
@@ -73,15 +73,15 @@ def test_a_session_comes_back_as_it_was_begun() -> None:
         return make
 
     factories = {name: factory(name) for name in ("new", "old", "later")}
-    assert links_of(memo, "k", "bob", factories) is None
-    assert links_of(memo, "other", "ada", factories) is None
-    assert links_of(memo, "k", "ada", {"new": factories["new"]}) is None, "a target is gone"
+    assert links_of(resume_token, "k", "bob", factories) is None
+    assert links_of(resume_token, "other", "ada", factories) is None
+    assert links_of(resume_token, "k", "ada", {"new": factories["new"]}) is None, "a target is gone"
     assert links_of(b"", "k", "ada", factories) is None
-    links = links_of(memo, "k", "ada", factories)
+    links = links_of(resume_token, "k", "ada", factories)
     assert links is not None
     assert list(links) == ["new", "old"]
     assert made == {"new": None, "old": "their session"}
-    assert memo_of(LinkGroup(links, False), "k", "ada") == memo
+    assert resume_token_of(LinkGroup(links, False), "k", "ada") == resume_token
     call = parse(b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}')
 
     async def use() -> list[bytes]:
@@ -95,15 +95,15 @@ def test_a_session_comes_back_as_it_was_begun() -> None:
 
 def test_what_ends_with_its_worker_has_no_memo() -> None:
     process = Remote("p", False, None, pinned=True)
-    assert memo_of(opened({}, new=Remote("new", True, None), p=process), "k", "") == b""
+    assert resume_token_of(opened({}, new=Remote("new", True, None), p=process), "k", "") == b""
     # Also where the process knows no sessions: what it keeps in mind is its own.
     modern = opened({}, p=Remote("p", True, None, pinned=True))
     link = modern.links["p"]
     assert isinstance(link, EitherLink)
     assert isinstance(link._link, ModernLink)
-    assert memo_of(modern, "k", "") == b""
+    assert resume_token_of(modern, "k", "") == b""
 
 
 def test_a_client_that_says_too_much_of_itself_is_not_remembered() -> None:
     noise = {str(number): hash((number, "x")) for number in range(MAX_BYTES)}
-    assert memo_of(opened({"experimental": noise}, new=Remote("new", True, None)), "k", "") == b""
+    assert resume_token_of(opened({"experimental": noise}, new=Remote("new", True, None)), "k", "") == b""

@@ -1,4 +1,4 @@
-"""What is told of one MCP request: log fields, the series it counts in, and `mcp.*` of expressions."""
+"""What one MCP request tells: log fields, the series it counts in, and `mcp.*` of expressions."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ MAX_TEXT: Final = 256
 ONE_EVENT: Final = b"event: message\ndata: "
 
 
-def shown_session(session_id: str) -> str:
+def logged_session_id(session_id: str) -> str:
     """Return what logs tell of a session id."""
     return session_id[:SESSION_LETTERS]
 
 
-Count = Callable[[Call, "Note"], None]
+Count = Callable[[Call, "RequestTelemetry"], None]
 
 
-class Note:
+class RequestTelemetry:
     """One request with a method. `server`: the only target there is, None where it is one of several; `count` is called
     once, when the request has ended.
     """
@@ -64,12 +64,12 @@ class Note:
         self._count: Count | None = count
         call.add_log_field("mcp.method.name", self.method)
         if session_id is not None:
-            call.add_log_field("mcp.session.id", shown_session(session_id))
+            call.add_log_field("mcp.session.id", logged_session_id(session_id))
         if self.kind is not None:
             call.add_log_field("mcp.resource.type", self.kind)
         context = call.context
         if context is not None:
-            context.dynamic = {**(context.dynamic or {}), "mcp": Shown(self)}
+            context.dynamic = {**(context.dynamic or {}), "mcp": ExpressionView(self)}
         if server is not None:
             self.addressed(server, message.name, self.kind)
 
@@ -106,55 +106,55 @@ class Note:
             self._call.add_log_field(MESSAGE, str(error.get("message"))[:MAX_TEXT])
 
 
-class Shown:
+class ExpressionView:
     """`mcp` as expressions see it, made when they ask."""
 
-    def __init__(self, note: Note) -> None:
-        self._note = note
+    def __init__(self, telemetry: RequestTelemetry) -> None:
+        self._telemetry = telemetry
 
     def __contains__(self, field: str) -> bool:
-        note = self._note
+        telemetry = self._telemetry
         if field == "sessionId":
-            return note.session_id is not None
-        return field == "methodName" or (field == note.kind and note.name is not None)
+            return telemetry.session_id is not None
+        return field == "methodName" or (field == telemetry.kind and telemetry.name is not None)
 
     def __getitem__(self, field: str) -> Any:
-        note = self._note
+        telemetry = self._telemetry
         if field == "methodName":
-            return note.method
+            return telemetry.method
         if field == "sessionId":
-            return note.session_id
-        found: dict[str, Any] = {"name": note.name}
-        if note.server is not None:
-            found["target"] = note.server
-        if note.kind in ARGUMENTS:
-            found["arguments"] = note.message.decoded_params().get("arguments", {})
-        if note.answer:
-            response = decoded(note.answer)
+            return telemetry.session_id
+        found: dict[str, Any] = {"name": telemetry.name}
+        if telemetry.server is not None:
+            found["target"] = telemetry.server
+        if telemetry.kind in ARGUMENTS:
+            found["arguments"] = telemetry.message.decoded_params().get("arguments", {})
+        if telemetry.answer:
+            response = decoded(telemetry.answer)
             found |= {key: response[key] for key in ("result", "error") if key in response}
         return found
 
 
-def told(call: Call, session_id: str | None, server: str | None) -> None:
+def log_without_message(call: Call, session_id: str | None, server: str | None) -> None:
     """Tell of a request that brings no message."""
     if server is not None:
         call.add_log_field("mcp.target", server)
     if session_id is not None:
-        call.add_log_field("mcp.session.id", shown_session(session_id))
+        call.add_log_field("mcp.session.id", logged_session_id(session_id))
 
 
-def note_of(call: Call) -> Note | None:
-    """Return the note of a request that has one."""
-    return getattr(call, "note", None)
+def telemetry_of(call: Call) -> RequestTelemetry | None:
+    """Return the telemetry of a request that has one."""
+    return getattr(call, "telemetry", None)
 
 
 def addressed(call: Call, target: str, name: str | None, kind: str) -> None:
     """Tell of a request whose it is."""
-    note = note_of(call)
-    if note is None:
+    telemetry = telemetry_of(call)
+    if telemetry is None:
         call.add_log_field("mcp.target", target)
     else:
-        note.addressed(target, name, kind or None)
+        telemetry.addressed(target, name, kind or None)
 
 
 def response_in(answer: bytes) -> bytes:

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from headgate.backend.mcp.failure import McpFailure, TargetFailure
-from headgate.backend.mcp.federation import held
-from headgate.backend.mcp.federation.held import HeldCall, HeldCalls, Place
+from headgate.backend.mcp.federation import suspended_calls
+from headgate.backend.mcp.federation.suspended_calls import SuspendedCall, SuspendedCallKey, SuspendedCalls
 from headgate.crypto.sealed import Sealer
 from headgate.dialect.mcp.jsonrpc import Message, parse
 
 CALL = parse(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}')
 ASK = b'{"jsonrpc":"2.0","id":7,"method":"roots/list","params":{}}'
 ANSWER = b'{"jsonrpc":"2.0","id":1,"result":{}}'
-PLACE = Place("ada", "one", b"d")
+PLACE = SuspendedCallKey("ada", "one", b"d")
 KEY = bytes(32)
 
 
@@ -46,7 +46,7 @@ class Session:
         finally:
             self.over = True
 
-    async def ask(self, message: Message, fields: Any, heard: Any) -> Message:
+    async def ask(self, message: Message, fields: Any, on_message: Any) -> Message:
         raise AssertionError
 
     async def notify(self, message: Message, fields: Any) -> None:
@@ -69,8 +69,8 @@ async def release(session: Any) -> None:
     session.closed.set()
 
 
-async def started(session: Session) -> HeldCall:
-    call = HeldCall(session, CALL, "2025-11-25", release)
+async def started(session: Session) -> SuspendedCall:
+    call = SuspendedCall(session, CALL, "2025-11-25", release)
     await call.begin(CALL, [])
     return call
 
@@ -117,7 +117,7 @@ def test_a_server_that_gives_no_stream_is_asked_without(monkeypatch: pytest.Monk
             return None
 
     async def run() -> None:
-        monkeypatch.setattr(held, "STREAM_SECONDS", 0.01)
+        monkeypatch.setattr(suspended_calls, "STREAM_SECONDS", 0.01)
         call = await started(Slow(ANSWER))
         assert await call.next() == ANSWER
         await call.stop()
@@ -130,10 +130,10 @@ def test_there_is_an_end_to_questions() -> None:
         session = Session(ASK, None)
         call = await started(session)
         assert await call.next() == ASK
-        assert all(call.add(parse(ASK.replace(b"7", b"%d" % number))) for number in range(held.MAX_QUESTIONS))
+        assert all(call.add(parse(ASK.replace(b"7", b"%d" % number))) for number in range(suspended_calls.MAX_QUESTIONS))
         assert not call.add(parse(ASK))
         await call.refuse([])
-        assert len(session.told) == held.MAX_QUESTIONS
+        assert len(session.told) == suspended_calls.MAX_QUESTIONS
         assert {one["error"]["code"] for one in session.told} == {-32603}
         assert not call.questions
         await call.stop()
@@ -142,12 +142,12 @@ def test_there_is_an_end_to_questions() -> None:
     asyncio.run(run())
 
 
-def table(hold_s: float = 60.0, now: list[float] | None = None, worker: int = 3) -> HeldCalls:
+def table(hold_s: float = 60.0, now: list[float] | None = None, worker: int = 3) -> SuspendedCalls:
     clock = [1000.0] if now is None else now
-    return HeldCalls(Sealer(KEY, "questions of a"), worker, hold_s, clock=lambda: clock[0])
+    return SuspendedCalls(Sealer(KEY, "questions of a"), worker, hold_s, clock=lambda: clock[0])
 
 
-def refused(calls: HeldCalls, state: str, place: Place = PLACE) -> str:
+def refused(calls: SuspendedCalls, state: str, place: SuspendedCallKey = PLACE) -> str:
     with pytest.raises(McpFailure) as caught:
         calls.take(state, place)
     assert (caught.value.status, caught.value.code) == (400, -32602)
@@ -162,10 +162,10 @@ def test_a_state_brings_back_its_call_once_for_the_same_request_of_the_same_clie
         assert state is not None
         assert calls.worker_of(state) == 3
         assert calls.worker_of("another server's") is None
-        assert "ended" in refused(calls, state, Place("bob", "one", b"d"))
-        assert "another request" in refused(calls, state, Place("ada", "one", b"e"))
-        assert "another request" in refused(calls, state, Place("ada", "two", b"d"))
-        for strange in (state + "A", state[:-1], held.MARK, "x", held.MARK + Sealer(KEY, "questions of b").seal(bytes(26))):
+        assert "ended" in refused(calls, state, SuspendedCallKey("bob", "one", b"d"))
+        assert "another request" in refused(calls, state, SuspendedCallKey("ada", "one", b"e"))
+        assert "another request" in refused(calls, state, SuspendedCallKey("ada", "two", b"d"))
+        for strange in (state + "A", state[:-1], suspended_calls.STATE_PREFIX, "x", suspended_calls.STATE_PREFIX + Sealer(KEY, "questions of b").seal(bytes(26))):
             assert "none of this backend" in refused(calls, strange)
         assert "ended" in refused(table(), state), "a worker that knows nothing of it"
         assert calls.take(state, PLACE) is call
@@ -200,7 +200,7 @@ def test_who_takes_too_long_finds_the_call_ended() -> None:
 
 def test_there_is_room_for_so_many_and_all_end_with_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
-        monkeypatch.setattr(held, "MAX_HELD", 2)
+        monkeypatch.setattr(suspended_calls, "MAX_SUSPENDED", 2)
         calls = table()
         sessions = [Session(None) for _ in range(3)]
         states = [calls.keep(await started(session), PLACE) for session in sessions[:2]]

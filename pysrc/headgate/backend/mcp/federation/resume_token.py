@@ -17,12 +17,12 @@ from headgate.backend.mcp.federation.modern_link import EitherLink
 MAX_BYTES: Final = 3000
 
 
-def memo_of(group: LinkGroup, key: str, owner: str) -> bytes:
+def resume_token_of(group: LinkGroup, key: str, owner: str) -> bytes:
     """Return what brings a session of the backend `key` back for its owner, b"" where nothing does."""
     links: list[dict[str, Any]] = []
     for name, link in group.links.items():
         found: dict[str, Any] = {"t": name}
-        own = link.memo if isinstance(link, EitherLink) else None
+        own = link.resume_token if isinstance(link, EitherLink) else None
         if own is not None:
             found |= own
         elif link.pinned:
@@ -30,17 +30,17 @@ def memo_of(group: LinkGroup, key: str, owner: str) -> bytes:
         elif link.state is not None:
             found["s"] = link.state
         links.append(found)
-    memo = zlib.compress(json.dumps({"k": key, "u": owner, "l": links}, separators=(",", ":")).encode())
-    return memo if len(memo) <= MAX_BYTES else b""
+    resume_token = zlib.compress(json.dumps({"k": key, "u": owner, "l": links}, separators=(",", ":")).encode())
+    return resume_token if len(resume_token) <= MAX_BYTES else b""
 
 
-def links_of(memo: bytes, key: str, owner: str, factories: dict[str, LinkFactory]) -> dict[str, Link] | None:
+def links_of(resume_token: bytes, key: str, owner: str, factories: dict[str, LinkFactory]) -> dict[str, Link] | None:
     """Return the links of a session; None where it is another backend's, somebody else's, or of targets that are gone.
-    `memo` was sealed here.
+    `resume_token` was sealed here.
     """
-    if not memo:
+    if not resume_token:
         return None
-    found = json.loads(zlib.decompress(memo))
+    found = json.loads(zlib.decompress(resume_token))
     if found["k"] != key or found["u"] != owner or not {one["t"] for one in found["l"]} <= set(factories):
         return None
     links: dict[str, Link] = {}

@@ -16,14 +16,19 @@ from typing import Any, Final
 
 from headgate import __version__
 from headgate.backend.mcp.failure import DIRECT_REQUEST, McpFailure, Refused, TargetFailure
-from headgate.backend.mcp.federation.asking import Asking, Fields, HungUp, is_response
-from headgate.backend.mcp.federation.held import MARK, HeldCall, HeldCalls, Place
 from headgate.backend.mcp.federation.link import INITIALIZED, Link
 from headgate.backend.mcp.federation.modern_link import EitherLink
-from headgate.backend.mcp.federation.resident import Resident, with_token
+from headgate.backend.mcp.federation.shared_process import SharedProcess, with_token
+from headgate.backend.mcp.federation.suspended_calls import (
+    STATE_PREFIX,
+    SuspendedCall,
+    SuspendedCallKey,
+    SuspendedCalls,
+)
+from headgate.backend.mcp.federation.target_answer import Fields, RequestTarget, StreamClosed, is_response
 from headgate.backend.mcp.session import owner_of
 from headgate.backend.mcp.targets.remote import ClientFields, lasting, origin_of
-from headgate.dialect.mcp import asked, modern, versions
+from headgate.dialect.mcp import elicitation, modern, versions
 from headgate.dialect.mcp.jsonrpc import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -45,10 +50,10 @@ REVISIONS_SECONDS: Final = 5.0
 MAX_PROCESSES: Final = 64
 
 
-class Origin:
+class StatelessTarget:
     """`make` opens the target; `local`: it is a process of ours. `idle_s`: how long a shared process may be idle.
-    `held`: where calls wait whose servers have asked something; None where clients cannot be asked. `task_mark`: before
-    the ids of tasks, where each worker has a process of its own.
+    `suspended`: where calls wait whose servers have asked something; None where clients cannot be asked.
+    `task_id_prefix`: before the ids of tasks, where each worker has a process of its own.
     """
 
     def __init__(self, name: str, make: Callable[[], Link], local: bool, idle_s: float) -> None:
@@ -61,10 +66,10 @@ class Origin:
         self._has_sessions = False
         self._revisions: list[str] = []
         self._revisions_until = 0.0
-        self._resident: Resident | None = None
+        self._shared_process: SharedProcess | None = None
         self._opening = asyncio.Lock()
-        self.held: HeldCalls | None = None
-        self.task_mark = ""
+        self.suspended: SuspendedCalls | None = None
+        self.task_id_prefix = ""
 
     def link(self, is_modern: bool, version: str | None) -> RequestLink:
         """Return the target for one request, of a client of revision 2026-07-28 or of an earlier one."""
@@ -95,8 +100,8 @@ class Origin:
         if not self.local:
             return self.make()
         async with self._opening:
-            if self._resident is None or self._resident.closed:
-                found = Resident(self.make(), self._idle_s, self.task_mark)
+            if self._shared_process is None or self._shared_process.closed:
+                found = SharedProcess(self.make(), self._idle_s, self.task_id_prefix)
                 try:
                     known = await found.speaks_modern()
                 except BaseException:
@@ -106,8 +111,8 @@ class Origin:
                     self.note_legacy()
                     await found.close()
                     return None
-                self._resident = found
-            return self._resident
+                self._shared_process = found
+            return self._shared_process
 
     async def revisions(self) -> list[str]:
         """Return the revisions that the target speaks, asked for once in a while."""
@@ -137,19 +142,19 @@ class Origin:
 
     async def aclose(self) -> None:
         """End the shared process."""
-        if self._resident is not None:
-            await self._resident.close()
+        if self._shared_process is not None:
+            await self._shared_process.close()
 
 
-class RequestLink(Asking):
+class RequestLink(RequestTarget):
     """A target while one request is served."""
 
     pinned = True
 
-    def __init__(self, origin: Origin, is_modern: bool, version: str | None) -> None:
-        self.name = origin.name
+    def __init__(self, target: StatelessTarget, is_modern: bool, version: str | None) -> None:
+        self.name = target.name
         self.capabilities: dict[str, Any] | None = None
-        self._origin = origin
+        self._target = target
         self._modern = is_modern
         self._version = version if version in versions.LEGACY else versions.LEGACY[-1]
         self._session: Link | None = None
@@ -164,7 +169,7 @@ class RequestLink(Asking):
     @property
     def timeout_s(self) -> float | None:
         """That of the target's policies."""
-        return (self._session or self._origin.make()).timeout_s
+        return (self._session or self._target.make()).timeout_s
 
     @property
     def opened(self) -> bool:
@@ -173,11 +178,11 @@ class RequestLink(Asking):
 
     async def native(self) -> Link | None:
         """Return what takes the request as it is, None when the target wants a session."""
-        return await self._origin.native() if self._modern else None
+        return await self._target.native() if self._modern else None
 
     async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield what comes of a request, the response last. What a server with sessions asks in between goes to the
-        client, where that can be asked.
+        client, where that can be elicitation.
         """
         held = self._held(message, fields)
         native = None if held is not None else await self.native()
@@ -192,7 +197,7 @@ class RequestLink(Asking):
             except Refused as error:
                 if not modern.is_legacy_refusal(error.status, error.body):
                     raise
-                self._origin.note_legacy()
+                self._target.note_legacy()
         if message.method == DISCOVER:
             yield error_message(message.raw_id, METHOD_NOT_FOUND, f"method not found: {DISCOVER}")
             return
@@ -203,8 +208,8 @@ class RequestLink(Asking):
             # Those of such servers end with the session of the request, and are told of in other words.
             failure = McpFailure(400, f"Unknown task: {message.name}", INVALID_PARAMS)
             raise Refused(*failure.answer(message.raw_id))
-        if self._modern and self._session is None and self._origin.held is not None:
-            self._able = asked.capabilities_of(message)
+        if self._modern and self._session is None and self._target.suspended is not None:
+            self._able = elicitation.capabilities_of(message)
         asks = held is not None or self._asks(message)
         texts = self._conversed(held, message, fields) if asks else self._straight(message, fields)
         async with contextlib.aclosing(texts):
@@ -213,22 +218,26 @@ class RequestLink(Asking):
 
     def _asks(self, message: Message) -> bool:
         """Tell whether what a server wants to know can be asked of the client."""
-        return message.method in asked.METHODS and self._origin.held is not None and asked.askable(self._able)
+        if message.method not in elicitation.METHODS or self._target.suspended is None:
+            return False
+        return elicitation.askable(self._able)
 
-    def _held(self, message: Message, fields: Fields) -> HeldCall | None:
+    def _held(self, message: Message, fields: Fields) -> SuspendedCall | None:
         """Return the call that the client goes on with; Refused where it cannot."""
-        state = asked.state_of(message) if self._modern else None
-        if state is None or self._origin.held is None or not (self._origin.legacy or state.startswith(MARK)):
+        state = elicitation.state_of(message) if self._modern else None
+        if state is None or self._target.suspended is None:
+            return None
+        if not (self._target.legacy or state.startswith(STATE_PREFIX)):
             return None
         try:
-            call = self._origin.held.take(state, self._place(message, fields))
+            call = self._target.suspended.take(state, self._place(message, fields))
         except McpFailure as failure:
             raise Refused(*failure.answer(message.raw_id)) from None
-        self._able, self._version, self._session = asked.capabilities_of(message), call.version, call.session
+        self._able, self._version, self._session = elicitation.capabilities_of(message), call.version, call.session
         return call
 
-    def _place(self, message: Message, fields: Fields) -> Place:
-        return Place(owner_of(origin_of(fields)), self.name, asked.digest_of(message))
+    def _place(self, message: Message, fields: Fields) -> SuspendedCallKey:
+        return SuspendedCallKey(owner_of(origin_of(fields)), self.name, elicitation.digest_of(message))
 
     async def _straight(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield what comes of a request of a client that cannot be asked."""
@@ -242,23 +251,23 @@ class RequestLink(Asking):
                     yield text
                 else:
                     # Nobody could bring an answer back: the server must not wait for it.
-                    answer = asked.own_answer(question, {}) or b""
+                    answer = elicitation.own_answer(question, {}) or b""
                     await session.notify(parse(answer), own)
 
     async def _conversed(
-        self, call: HeldCall | None, message: Message, fields: Fields
+        self, call: SuspendedCall | None, message: Message, fields: Fields
     ) -> AsyncGenerator[bytes, None]:
         """Yield what comes of a call, last its response or what the server wants to know first."""
-        held = self._origin.held
+        held = self._target.suspended
         assert held is not None
         begun = call is not None
         if call is None:
             session = await self.session(fields)
-            call = HeldCall(session, message, self._version, self._origin.end)
+            call = SuspendedCall(session, message, self._version, self._target.end)
         own, kept = self._fields(fields), False
         try:
             if begun:
-                await call.answer(asked.answers_of(message), own)
+                await call.answer(elicitation.answers_of(message), own)
             else:
                 await call.begin(modern.legacy_words(message), lasting(own))
             while True:
@@ -267,7 +276,7 @@ class RequestLink(Asking):
                     state = held.keep(call, self._place(message, fields))
                     if state is not None:
                         kept, self._session = True, None
-                        yield asked.input_required(message.raw_id, call.questions, state)
+                        yield elicitation.input_required(message.raw_id, call.questions, state)
                         return
                     await call.refuse(own)
                 elif (question := _request_of(text)) is not None:
@@ -281,11 +290,11 @@ class RequestLink(Asking):
             if not kept:
                 await call.stop()
 
-    async def _take(self, call: HeldCall, question: Message, fields: Fields) -> None:
+    async def _take(self, call: SuspendedCall, question: Message, fields: Fields) -> None:
         """Have the client asked, or answer for it."""
-        answer = asked.own_answer(question, self._able)
+        answer = elicitation.own_answer(question, self._able)
         if answer is None and not call.add(question):
-            answer = asked.refused(question.raw_id or b"null")
+            answer = elicitation.refused(question.raw_id or b"null")
         if answer is not None:
             await call.session.notify(parse(answer), fields)
 
@@ -294,7 +303,7 @@ class RequestLink(Asking):
         native = await self.native()
         if native is None:
             await (await self.session(fields)).notify(message, self._fields(fields))
-        elif not self._origin.local:
+        elif not self._target.local:
             # A process is shared: what one client says must not reach requests of another.
             await native.notify(message, fields)
 
@@ -306,16 +315,16 @@ class RequestLink(Asking):
         """End the server's session, if one was needed."""
         session, self._session = self._session, None
         if session is not None:
-            await self._origin.end(session)
+            await self._target.end(session)
 
     # -- servers with sessions -----------------------------------------------------------------------------------------
     def _open(self) -> Link:
         if self._session is None:
-            if self._origin.local and self._origin.processes >= MAX_PROCESSES:
+            if self._target.local and self._target.processes >= MAX_PROCESSES:
                 raise TargetFailure("too many processes are running")
-            self._origin.processes += 1
+            self._target.processes += 1
             # For a client of an earlier revision a server of 2026-07-28 alone is bridged.
-            make = self._origin.make
+            make = self._target.make
             self._session = make() if self._modern else EitherLink(lambda _state: make(), None)
         return self._session
 
@@ -336,13 +345,13 @@ class RequestLink(Asking):
                 opened = True
             finally:
                 if not opened:
-                    self._origin.forget_legacy()
+                    self._target.forget_legacy()
                     await self.close()
             return link
 
     async def _handshake(self, link: Link, fields: Fields) -> None:
         opening = modern.synthetic_initialize(
-            self._version, "headgate", __version__, asked.legacy_capabilities(self._able)
+            self._version, "headgate", __version__, elicitation.legacy_capabilities(self._able)
         )
         last = b""
         async with contextlib.aclosing(link.request(opening, self._fields(fields))) as texts:
@@ -355,7 +364,7 @@ class RequestLink(Asking):
 
 def _request_of(text: bytes) -> Message | None:
     """Return a request that a server sends, None for any other message."""
-    if isinstance(text, HungUp):
+    if isinstance(text, StreamClosed):
         return None
     try:
         message = parse(text)

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from headgate.backend.mcp.failure import McpFailure, TargetFailure
-from headgate.backend.mcp.federation.asking import NO_ANSWER, Fields, HungUp
 from headgate.backend.mcp.federation.link import Link
+from headgate.backend.mcp.federation.target_answer import NO_ANSWER, Fields, StreamClosed
 from headgate.crypto.sealed import Sealer
-from headgate.dialect.mcp import asked
+from headgate.dialect.mcp import elicitation
 from headgate.dialect.mcp.jsonrpc import INVALID_PARAMS, Kind, Message, NotAMessage, parse
 from headgate.dialect.mcp.methods import PROGRESS
 from headgate.net.tasks import spawn
@@ -27,7 +27,7 @@ logger = logging.getLogger("headgate.mcp")
 
 # How long a client may take for its answers, and how many calls of a backend may wait in one worker.
 HOLD_SECONDS: Final = 300.0
-MAX_HELD: Final = 256
+MAX_SUSPENDED: Final = 256
 MAX_QUESTIONS: Final = 64
 # Messages of a server that are read ahead of its client.
 QUEUE: Final = 2
@@ -36,22 +36,22 @@ TOGETHER_SECONDS: Final = 0.02
 # How long a server may take to give its event stream before it is asked without.
 STREAM_SECONDS: Final = 1.0
 # Before the states made here: servers of revision 2026-07-28 have their own.
-MARK: Final = "gwr."
+STATE_PREFIX: Final = "gwr."
 KEY_BYTES: Final = 16
 # What a server may say on its event stream that belongs to a call.
 OURS: Final = frozenset((PROGRESS, "notifications/message"))
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Whose call waits (`owner_of`), at which target, and what it asks for (`asked.digest_of`)."""
+class SuspendedCallKey:
+    """Whose call waits (`owner_of`), at which target, and what it asks for (`elicitation.digest_of`)."""
 
     owner: str
     target: str
     digest: bytes
 
 
-class HeldCall:
+class SuspendedCall:
     """A call under way at `session`, which is its own. `release` ends the session once the call is over."""
 
     def __init__(
@@ -96,7 +96,7 @@ class HeldCall:
         try:
             async with contextlib.aclosing(self.session.request(message, fields)) as texts:
                 async for text in texts:
-                    if not isinstance(text, HungUp):
+                    if not isinstance(text, StreamClosed):
                         await self._texts.put(text)
         except TargetFailure as error:
             end = error
@@ -116,11 +116,11 @@ class HeldCall:
         return found
 
     def add(self, question: Message) -> bool:
-        """Note a request of the server; False when there are too many."""
+        """RequestTelemetry a request of the server; False when there are too many."""
         if len(self.questions) >= MAX_QUESTIONS or question.raw_id is None:
             return False
         key = f"input-{next(self._numbers)}"
-        self.questions[key] = asked.as_input(question)
+        self.questions[key] = elicitation.as_input(question)
         self._ids[key] = question.raw_id
         return True
 
@@ -128,13 +128,13 @@ class HeldCall:
         """Give the server what the client answers; questions that it leaves out stay."""
         for key in [key for key in self.questions if key in answers]:
             del self.questions[key]
-            await self.session.notify(parse(asked.answer(self._ids.pop(key), answers[key])), fields)
+            await self.session.notify(parse(elicitation.answer(self._ids.pop(key), answers[key])), fields)
 
     async def refuse(self, fields: Fields) -> None:
         """Have the server go on without answers."""
         self.questions.clear()
         for raw_id in [self._ids.pop(key) for key in list(self._ids)]:
-            await self.session.notify(parse(asked.refused(raw_id)), fields)
+            await self.session.notify(parse(elicitation.refused(raw_id)), fields)
 
     async def stop(self) -> None:
         """End the call at the server, if it has not ended."""
@@ -150,15 +150,15 @@ class HeldCall:
 
 
 @dataclass(slots=True)
-class Waiting:
+class SuspendedEntry:
     """A call that waits for its client, at most until `timer` comes up."""
 
-    call: HeldCall
-    place: Place
+    call: SuspendedCall
+    place: SuspendedCallKey
     timer: asyncio.TimerHandle
 
 
-class HeldCalls:
+class SuspendedCalls:
     """Those of one backend in worker `worker`. `sealer` makes states that only this backend can read, in all workers;
     `hold_s`: how long they are good.
     """
@@ -175,7 +175,7 @@ class HeldCalls:
         self._worker = worker
         self._hold_s = hold_s
         self._clock = clock
-        self._waiting: dict[bytes, Waiting] = {}
+        self._waiting: dict[bytes, SuspendedEntry] = {}
         self._full = False
 
     def __len__(self) -> int:
@@ -185,10 +185,10 @@ class HeldCalls:
         """Return the worker that has the call of a state, None for a state that is not one of ours; McpFailure for one
         that is too old, or was changed.
         """
-        return None if not state.startswith(MARK) else self._opened(state)[0]
+        return None if not state.startswith(STATE_PREFIX) else self._opened(state)[0]
 
     def _opened(self, state: str) -> tuple[int, bytes]:
-        content = self._sealer.open(state[len(MARK) :])
+        content = self._sealer.open(state[len(STATE_PREFIX) :])
         if content is None or len(content) != 2 + 8 + KEY_BYTES:
             raise McpFailure(400, "requestState is none of this backend", INVALID_PARAMS)
         if self._clock() * 1000 >= int.from_bytes(content[2:10]):
@@ -196,9 +196,9 @@ class HeldCalls:
             raise McpFailure(400, reason, INVALID_PARAMS)
         return int.from_bytes(content[:2]), content[10:]
 
-    def keep(self, call: HeldCall, place: Place) -> str | None:
+    def keep(self, call: SuspendedCall, place: SuspendedCallKey) -> str | None:
         """Have a call wait for its client; return what brings it back, None where there is no room."""
-        if len(self._waiting) >= MAX_HELD:
+        if len(self._waiting) >= MAX_SUSPENDED:
             if not self._full:
                 logger.warning("too many calls wait for their clients", extra={"target": place.target})
             self._full = True
@@ -206,9 +206,9 @@ class HeldCalls:
         self._full = False
         key = secrets.token_bytes(KEY_BYTES)
         timer = asyncio.get_running_loop().call_later(self._hold_s, self._expire, key)
-        self._waiting[key] = Waiting(call, place, timer)
+        self._waiting[key] = SuspendedEntry(call, place, timer)
         until = int((self._clock() + self._hold_s) * 1000)
-        return MARK + self._sealer.seal(self._worker.to_bytes(2) + until.to_bytes(8) + key)
+        return STATE_PREFIX + self._sealer.seal(self._worker.to_bytes(2) + until.to_bytes(8) + key)
 
     def _expire(self, key: bytes) -> None:
         waiting = self._waiting.pop(key, None)
@@ -216,9 +216,9 @@ class HeldCalls:
             logger.info("call ended: no answer of the client", extra={"target": waiting.place.target})
             spawn("mcp held", waiting.call.end())
 
-    def take(self, state: str, place: Place) -> HeldCall:
+    def take(self, state: str, place: SuspendedCallKey) -> SuspendedCall:
         """Return the call of a state, which has its client back; McpFailure where there is none for this request."""
-        if not state.startswith(MARK):
+        if not state.startswith(STATE_PREFIX):
             raise McpFailure(400, "requestState is none of this backend", INVALID_PARAMS)
         _, key = self._opened(state)
         waiting = self._waiting.get(key)

@@ -8,8 +8,8 @@ import itertools
 from collections.abc import AsyncGenerator
 from typing import Any, Final
 
-from headgate.backend.mcp.federation.asking import Asking, Fields
 from headgate.backend.mcp.federation.link import Link
+from headgate.backend.mcp.federation.target_answer import Fields, RequestTarget
 from headgate.dialect.mcp import modern, versions
 from headgate.dialect.mcp.edit import replaced
 from headgate.dialect.mcp.jsonrpc import Kind, Message, NotAMessage, parse, progress_token
@@ -23,20 +23,20 @@ TASK: Final = b'"taskId'
 TASK_IDS: Final = ("notifications", "taskIds")
 
 
-class Resident(Asking):
+class SharedProcess(RequestTarget):
     """One process for all clients without a session. Closed after an idle time; a new one takes its place then.
-    `task_mark` stands before the ids of its tasks: they lead back to this worker.
+    `task_id_prefix` stands before the ids of its tasks: they lead back to this worker.
     """
 
     pinned = True
 
-    def __init__(self, link: Link, idle_s: float, task_mark: str = "") -> None:
+    def __init__(self, link: Link, idle_s: float, task_id_prefix: str = "") -> None:
         self.name = link.name
         self.capabilities: dict[str, Any] | None = None
         self.closed = False
         self._link = link
         self._idle_s = idle_s
-        self._task_mark = task_mark
+        self._task_id_prefix = task_id_prefix
         self._busy = 0
         self._numbers = itertools.count(1)
         self._timer: asyncio.TimerHandle | None = None
@@ -60,8 +60,8 @@ class Resident(Asking):
 
     async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield what comes of a request. Its progress has a token of ours: clients choose the same ones."""
-        if self._task_mark:
-            message = unmarked(message, self._task_mark)
+        if self._task_id_prefix:
+            message = without_task_prefix(message, self._task_id_prefix)
         token = progress_token(message)
         if token is not None:
             own = f"gw-{next(self._numbers)}"
@@ -71,8 +71,8 @@ class Resident(Asking):
         try:
             async with contextlib.aclosing(self._link.request(message, fields)) as texts:
                 async for text in texts:
-                    if self._task_mark and TASK in text:
-                        text = marked(text, self._task_mark)
+                    if self._task_id_prefix and TASK in text:
+                        text = with_task_prefix(text, self._task_id_prefix)
                     yield text if token is None else with_token(text, token)
         finally:
             self._busy -= 1
@@ -111,31 +111,31 @@ def with_token(text: bytes, token: object) -> bytes:
     return replaced(text, ("params", "progressToken"), token) if message.method == PROGRESS else text
 
 
-def unmarked(message: Message, mark: str) -> Message:
-    """Return a request with its tasks as the process knows them; others than those with the mark it does not know."""
-    if message.method in TASK_REQUESTS and (message.name or "").startswith(mark):
-        return parse(message.with_name((message.name or "")[len(mark) :]))
+def without_task_prefix(message: Message, prefix: str) -> Message:
+    """Return a request with its tasks as the process knows them; others than those with the prefix it does not know."""
+    if message.method in TASK_REQUESTS and (message.name or "").startswith(prefix):
+        return parse(message.with_name((message.name or "")[len(prefix) :]))
     if message.method == LISTEN and TASK in message.params:
         ids = _task_ids(message)
-        kept = [one[len(mark) :] for one in ids if isinstance(one, str) and one.startswith(mark)]
+        kept = [one[len(prefix) :] for one in ids if isinstance(one, str) and one.startswith(prefix)]
         return parse(replaced(message.text, ("params", *TASK_IDS), kept))
     return message
 
 
-def marked(text: bytes, mark: str) -> bytes:
-    """Return a message of a process with the mark before the ids of its tasks."""
+def with_task_prefix(text: bytes, prefix: str) -> bytes:
+    """Return a message of a process with the prefix before the ids of its tasks."""
     try:
         message = parse(text)
     except NotAMessage:
         return text
     if message.kind is Kind.RESPONSE:
         task = message.result_task
-        return text if task is None else message.with_task(mark + task)
+        return text if task is None else message.with_task(prefix + task)
     if message.method == "notifications/tasks":
         task = message.decoded_params().get("taskId")
-        return replaced(text, ("params", "taskId"), f"{mark}{task}") if isinstance(task, str) else text
+        return replaced(text, ("params", "taskId"), f"{prefix}{task}") if isinstance(task, str) else text
     if message.method == ACKNOWLEDGED:
-        ids = [mark + one for one in _task_ids(message) if isinstance(one, str)]
+        ids = [prefix + one for one in _task_ids(message) if isinstance(one, str)]
         return replaced(text, ("params", *TASK_IDS), ids)
     return text
 

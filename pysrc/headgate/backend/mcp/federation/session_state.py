@@ -18,7 +18,7 @@ METHODS: Final = frozenset((SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE))
 MOST_URIS: Final = 1000
 
 
-class Wishes:
+class SessionStateReplay:
     """Those of one session at one server."""
 
     def __init__(self) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from headgate.backend.mcp.federation.resident import marked, unmarked, with_token
+from headgate.backend.mcp.federation.shared_process import with_task_prefix, with_token, without_task_prefix
 from headgate.dialect.mcp.jsonrpc import Message, parse
 
-MARK = "w3~"
+PREFIX = "w3~"
 
 
 def message(method: str, **params: Any) -> Message:
@@ -19,27 +19,27 @@ def message(method: str, **params: Any) -> Message:
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
 def test_a_process_hears_of_its_tasks_by_its_own_ids(method: str) -> None:
-    assert unmarked(message(method, taskId="w3~abc"), MARK).name == "abc"
+    assert without_task_prefix(message(method, taskId="w3~abc"), PREFIX).name == "abc"
     for other in ("abc", "w4~abc", "x+w3~abc"):
-        assert unmarked(message(method, taskId=other), MARK).name == other
+        assert without_task_prefix(message(method, taskId=other), PREFIX).name == other
 
 
 def test_of_a_subscription_only_its_own_tasks_are_left() -> None:
     wanted = {"taskIds": ["w3~a", "w4~b", "c", 5], "toolsListChanged": True}
-    found = unmarked(message("subscriptions/listen", notifications=wanted), MARK).decoded_params()
+    found = without_task_prefix(message("subscriptions/listen", notifications=wanted), PREFIX).decoded_params()
     assert found == {"notifications": {"taskIds": ["a"], "toolsListChanged": True}}
     for same in (message("subscriptions/listen", notifications={"toolsListChanged": True}),
                  message("tools/call", name="x", arguments={"taskId": "w3~a"})):  # fmt: skip
-        assert unmarked(same, MARK) is same
+        assert without_task_prefix(same, PREFIX) is same
 
 
 def test_clients_hear_of_them_with_the_mark() -> None:
-    begun = json.loads(marked(b'{"jsonrpc":"2.0","id":1,"result":{"resultType":"task","taskId":"a","ttlMs":1.0}}', MARK))
+    begun = json.loads(with_task_prefix(b'{"jsonrpc":"2.0","id":1,"result":{"resultType":"task","taskId":"a","ttlMs":1.0}}', PREFIX))
     assert begun["result"]["taskId"] == "w3~a"
-    told = json.loads(marked(b'{"jsonrpc":"2.0","method":"notifications/tasks","params":{"taskId":"a","status":"working"}}', MARK))
+    told = json.loads(with_task_prefix(b'{"jsonrpc":"2.0","method":"notifications/tasks","params":{"taskId":"a","status":"working"}}', PREFIX))
     assert told["params"] == {"taskId": "w3~a", "status": "working"}
-    agreed = marked(b'{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged",'
-                    b'"params":{"notifications":{"taskIds":["a","b"]}}}', MARK)  # fmt: skip
+    agreed = with_task_prefix(b'{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged",'
+                    b'"params":{"notifications":{"taskIds":["a","b"]}}}', PREFIX)  # fmt: skip
     assert json.loads(agreed)["params"] == {"notifications": {"taskIds": ["w3~a", "w3~b"]}}
 
 
@@ -50,7 +50,7 @@ def test_clients_hear_of_them_with_the_mark() -> None:
     b'{"jsonrpc":"2.0","method":"notifications/message","params":{"data":{"taskId":"a"}}}',
 ])  # fmt: skip
 def test_what_names_no_task_stays(text: bytes) -> None:
-    assert marked(text, MARK) == text
+    assert with_task_prefix(text, PREFIX) == text
 
 
 def test_progress_is_told_under_the_clients_token() -> None:
