@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test node-peers conformance-suite conformance lint types stubs wheel wheel-check bench fuzz soak mcp-soak debug-test schema clean help
+.PHONY: run test node-peers conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided soak mcp-soak debug-test schema clean help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -62,8 +62,12 @@ wheel-check: wheel ## install the wheel in a clean environment and serve a reque
 bench: $(STAMP)  ## compare with nginx, HAProxy and Envoy; takes about a quarter of an hour
 	bench/run.sh
 
-fuzz: $(VENV)/.test-deps  ## ten minutes of fuzzing
-	ci/fuzz.sh 120
+fuzz: $(VENV)/.test-deps  ## a minute of random inputs for each fuzz target
+	ci/fuzz.sh 60
+
+fuzz-guided: $(VENV)/.test-deps ## ten minutes of libFuzzer for each target, over an engine with sanitizers (needs clang)
+	$(BIN)/pip install -q --group fuzz
+	ci/fuzz_guided.sh 600
 
 soak: $(VENV)/.test-deps  ## the slow end-to-end runs
 	$(BIN)/python -m pytest -m slow

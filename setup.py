@@ -4,6 +4,8 @@ Environment:
   HEADGATE_ENGINE_DEBUG=1   assertions, line trace, annotated C, no optimisation
   HEADGATE_OPTIMIZE=1       level of optimisation of the C compiler (3): 1 builds twice as fast, for work in progress
   HEADGATE_ONLY=a,b         build only the modules whose dotted name contains one of these words
+  HEADGATE_SANITIZE=address checks of memory and of undefined behaviour; =fuzzer also counts edges for libFuzzer (needs
+                            clang). ci/sanitize.sh and ci/fuzz_guided.sh build with it, into folders of their own
   SOURCE_COMMIT             commit that the build calls itself where there is no git checkout
   SOURCE_DATE_EPOCH         its date, in seconds (reproducible-builds.org); else that of the commit
 """
@@ -27,10 +29,24 @@ DEBUG = os.environ.get("HEADGATE_ENGINE_DEBUG") == "1"
 OPTIMIZE = os.environ.get("HEADGATE_OPTIMIZE", "3")
 ONLY = [word for word in os.environ.get("HEADGATE_ONLY", "").split(",") if word]
 
+SANITIZE = os.environ.get("HEADGATE_SANITIZE", "")
+
+# Line numbers and whole frames, so that a finding names its place. Alignment is not checked: CPython's own headers lay
+# objects out by hand.
+SANITIZERS = {
+    "address": ["-fsanitize=address,undefined"],
+    "fuzzer": ["-fsanitize=address,undefined,fuzzer-no-link", "-fno-sanitize=function"],
+}
+SANITIZE_ARGS = ["-g1", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all", "-fno-sanitize=alignment"]
+
 COMPILE_ARGS = ["-O0", "-g", "-UNDEBUG"] if DEBUG else [f"-O{OPTIMIZE}", "-g0", "-fno-plt", "-Wno-unused-function"]
 # One mapping for code and constants instead of three: a gateway has a hundred of these libraries, and whatever walks
 # its mappings while it stands still (a profiler, for each new address) is done sooner.
 LINK_ARGS = ["-Wl,-z,noseparate-code"]
+if SANITIZE:
+    COMPILE_ARGS += [*SANITIZERS[SANITIZE], *SANITIZE_ARGS]
+    # Clang leaves the run-time library to whoever loads the module; so does the preload of either compiler.
+    LINK_ARGS += [] if SANITIZE == "fuzzer" else SANITIZERS[SANITIZE]
 DEFINES = [("CYTHON_TRACE", "1"), ("CYTHON_TRACE_NOGIL", "1")] if DEBUG else []
 
 # Safe by default; a module that switches a check off says why at its head.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for SECONDS each. Usage: ci/fuzz.sh SECONDS
+# Runs every fuzz target for SECONDS each, with random inputs; ci/fuzz_guided.sh uses libFuzzer. Usage: ci/fuzz.sh SECONDS
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-10}

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "engine"), str(ROOT / "tests" / "oracles"), str(ROOT / "fuzz"), str(ROOT / "fuzz" / "peek")]
+sys.path[:0] = [str(ROOT / "tests" / "oracles"), str(ROOT / "fuzz"), str(ROOT / "fuzz" / "peek")]
 
 from fuzz_json import PIECES  # noqa: E402
 from harness import mutated, run  # noqa: E402

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "engine"), str(ROOT / "tests" / "oracles"), str(ROOT / "fuzz")]
+sys.path[:0] = [str(ROOT / "tests" / "oracles"), str(ROOT / "fuzz")]
 
 from harness import corpus, mutated, run  # noqa: E402
 from json_full import Full, full  # noqa: E402

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "engine"), str(ROOT / "tests" / "oracles"), str(ROOT / "fuzz")]
+sys.path[:0] = [str(ROOT / "tests" / "oracles"), str(ROOT / "fuzz")]
 
 from harness import corpus, mutated, run  # noqa: E402
 from sse_naive import naive  # noqa: E402

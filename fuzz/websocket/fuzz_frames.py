@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "engine"), str(ROOT / "fuzz")]
+sys.path[:0] = [str(ROOT / "fuzz")]
 
 from harness import run  # noqa: E402
 
@@ -52,6 +52,11 @@ def made(source: random.Random) -> tuple[bytes, bool]:
     return stream(masked, source), masked
 
 
+def read_input(data: bytes) -> tuple[bytes, bool]:
+    """Who sends in the first bit, then the stream."""
+    return data[1:], bool(data[:1] and data[0] & 1)
+
+
 def check(found: tuple[bytes, bool], source: random.Random) -> None:
     """One input: whole, cut, and byte by byte."""
     data, masked = found
@@ -70,7 +75,7 @@ def check(found: tuple[bytes, bool], source: random.Random) -> None:
 
 
 def main() -> None:
-    run(__doc__, made, check)
+    run(__doc__, made, check, read=read_input)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "engine"), str(ROOT / "fuzz")]
+sys.path[:0] = [str(ROOT / "fuzz")]
 
 import brotli  # noqa: E402
 from backports import zstd  # noqa: E402
@@ -45,6 +45,12 @@ def made(source: random.Random) -> tuple[str, bytes, int]:
     return coding, mutated(raw, PIECES, source) if source.random() < 0.8 else raw, source.randint(1, 40)
 
 
+def read_input(data: bytes) -> tuple[str, bytes, int]:
+    """The coding in the first byte, the size of the pieces in the second, then the body."""
+    first, second = (data + b"\0\0")[:2]
+    return CODINGS[first % len(CODINGS)], data[2:], 1 + second % 40
+
+
 def check(given: tuple[str, bytes, int], _: random.Random) -> None:
     """One input, whole and cut."""
     coding, data, size = given
@@ -58,7 +64,7 @@ def check(given: tuple[str, bytes, int], _: random.Random) -> None:
 
 
 def main() -> None:
-    run(__doc__, made, check)
+    run(__doc__, made, check, read=read_input)
 
 
 if __name__ == "__main__":
