@@ -4,8 +4,7 @@ from libc.stdint cimport int64_t
 
 from headgate_engine.context.headers cimport MessageHead, new_head, recycle_head
 from headgate_engine.context.request cimport RequestContext
-from headgate_engine.http1.kinds cimport BODY_NONE
-from headgate_engine.link.contract cimport WRITE_FAILED
+from headgate_engine.link.contract cimport SIZE_NONE, WRITE_FAILED
 from headgate_engine.link.exchange cimport STAGE_DONE, STAGE_RESPONSE, with_detail
 from headgate_engine.link.reasons cimport (
     REPLY_INTERNAL, REPLY_RESPONSE_TOO_LARGE, REPLY_UPGRADE_REFUSED, REPLY_UPSTREAM_FAILED, REPLY_UPSTREAM_PROTOCOL)
@@ -59,7 +58,7 @@ cdef class Answering(Tunnelling):
 
     cdef int _open_response(self, MessageHead head) except -1:
         cdef int64_t length = -1
-        cdef int mode
+        cdef int size
         self.stage = STAGE_RESPONSE
         self.request_deadline = self.attempt_deadline = 0
         if self.tap is not None and self.backend.stall_ns:
@@ -73,8 +72,8 @@ cdef class Answering(Tunnelling):
             return 0
         if not self._response_steps():
             return self.respond(self.worker.reply(REPLY_INTERNAL))
-        mode = self._choose_response_mode(head, &length)
-        return self._begin_response(head, mode, length)
+        size = self._response_size(head, &length)
+        return self._begin_response(head, size, length)
 
     # -- answers that wait for their first event, or are read whole (LLM) ----------------------------------------------
     cdef int _await_answer(self) except -1:
@@ -154,7 +153,7 @@ cdef class Answering(Tunnelling):
         self._widen(None if self.route is None else self.route.hold)
         self._widen(self.backend.hold)
         self._widen(self.listener.hold)
-        if not self.hold_limit or self._choose_response_mode(head, &length) == BODY_NONE:
+        if not self.hold_limit or self._response_size(head, &length) == SIZE_NONE:
             return False
         if head.content_length > self.hold_limit:
             if self.hold_strict:
@@ -175,12 +174,12 @@ cdef class Answering(Tunnelling):
         cdef ByteBuffer held = self.held
         cdef MessageHead head = self.ctx.response
         cdef int64_t length = -1
-        cdef int mode
+        cdef int size
         self.held = None
         if not self._response_steps():
             return self.respond(self.worker.reply(REPLY_INTERNAL))
-        mode = self._choose_response_mode(head, &length)
-        self._begin_response(head, mode, length)
+        size = self._response_size(head, &length)
+        self._begin_response(head, size, length)
         return self.client.send_body(held.data, held.length)
 
     cdef int _hold(self, const char* p, Py_ssize_t n) except -1:

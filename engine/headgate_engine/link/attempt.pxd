@@ -24,6 +24,6 @@ cdef class Attempting(Answering):
     cdef bint _pick_endpoint(self) except -1
     cdef int _start_attempt(self) except -1
     cdef int _send_request(self) except -1
-    cdef int _choose_request_mode(self, int64_t* length) noexcept
+    cdef int _request_size(self, int64_t* length) noexcept
     cdef int _sent_on(self, const char* p, Py_ssize_t n) except -1
     cdef int _prepare_retry(self) except -1

@@ -6,9 +6,8 @@ from libc.string cimport memcmp
 from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_UPGRADE, MessageHead, recycle_head
 from headgate_engine.context.mark cimport mark_head
 from headgate_engine.context.request cimport BODY_WHOLE, RequestContext
-from headgate_engine.http1.kinds cimport BODY_CHUNKED, BODY_LENGTH, BODY_NONE
 from headgate_engine.link.answer cimport Answering
-from headgate_engine.link.contract cimport WRITE_QUEUED, ClientStream
+from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, SIZE_UNKNOWN, WRITE_QUEUED, ClientStream
 from headgate_engine.link.endpoints cimport Endpoint, EndpointSet
 from headgate_engine.link.exchange cimport (
     STAGE_BACKEND, STAGE_CONNECT, STAGE_DONE, STAGE_FORWARD, STAGE_RESPONSE, STAGE_TUNNEL, with_detail)
@@ -81,8 +80,8 @@ cdef class Attempting(Answering):
     cdef int _send_request(self) except -1:
         cdef RequestContext ctx = self.ctx
         cdef int64_t length = 0
-        cdef int mode = self._choose_request_mode(&length)
-        self.upstream.send_head(ctx.head, mode, length, ctx.head.flags & HEAD_UPGRADE != 0)
+        cdef int size = self._request_size(&length)
+        self.upstream.send_head(ctx.head, size, length, ctx.head.flags & HEAD_UPGRADE != 0)
         if ctx.body_state == BODY_WHOLE:
             if ctx.body:
                 self.upstream.send_body(ctx.body, len(ctx.body))
@@ -98,18 +97,18 @@ cdef class Attempting(Answering):
             self.client.flush()
         return 0
 
-    cdef int _choose_request_mode(self, int64_t* length) noexcept:
+    cdef int _request_size(self, int64_t* length) noexcept:
         cdef MessageHead head = self.ctx.head
         if self.ctx.body_state == BODY_WHOLE:
             length[0] = len(self.ctx.body)
-            return BODY_LENGTH if length[0] or head.content_length >= 0 or head.flags & HEAD_CHUNKED else BODY_NONE
+            return SIZE_KNOWN if length[0] or head.content_length >= 0 or head.flags & HEAD_CHUNKED else SIZE_NONE
         if head.flags & HEAD_CHUNKED:
-            return BODY_CHUNKED
+            return SIZE_UNKNOWN
         if head.content_length >= 0:
             length[0] = head.content_length
-            return BODY_LENGTH
+            return SIZE_KNOWN
         length[0] = -1
-        return BODY_NONE
+        return SIZE_NONE
 
     cdef int _sent_on(self, const char* p, Py_ssize_t n) except -1:
         """A piece of the body goes upstream; as long as it may have to go again, a copy is kept."""

@@ -6,8 +6,7 @@ import contextvars
 from libc.stdint cimport int64_t
 
 from headgate_engine.context.headers cimport MessageHead, new_head, recycle_head
-from headgate_engine.http1.kinds cimport BODY_LENGTH, BODY_NONE
-from headgate_engine.link.contract cimport ClientStream, Sink
+from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, ClientStream, Sink
 from headgate_engine.link.pool cimport Pool
 
 cdef enum:
@@ -111,9 +110,9 @@ cdef class ClientCall(Sink):
     cdef int on_connected(self, ClientStream stream) except -1:
         self.stream = stream
         if self.body is None:
-            stream.send_head(self.head, BODY_NONE, -1, False)
+            stream.send_head(self.head, SIZE_NONE, -1, False)
         else:
-            stream.send_head(self.head, BODY_LENGTH, len(self.body), False)
+            stream.send_head(self.head, SIZE_KNOWN, len(self.body), False)
             if self.body:
                 stream.send_body(self.body, len(self.body))
         stream.send_end(None)

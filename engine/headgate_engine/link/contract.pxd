@@ -5,6 +5,13 @@ from headgate_engine.context.headers cimport MessageHead
 
 from libc.stdint cimport int64_t
 
+# What is known of a body when its head leaves. How its end is marked (a length, chunks, the end of the connection, a flag
+# of a frame) is the choice of the connection.
+cdef enum BodySize:
+    SIZE_NONE = 0         # no body; a length of 0 or more is what it would have had (answers to HEAD, 304)
+    SIZE_KNOWN = 1        # `length` bytes
+    SIZE_UNKNOWN = 2
+
 cdef enum WriteResult:
     WRITE_DONE = 0        # everything left for the kernel
     WRITE_QUEUED = 1      # some is queued; on_writable() follows
@@ -12,7 +19,8 @@ cdef enum WriteResult:
 
 cdef class ServerStream:
     # One request/response pair of a client connection, as seen by whoever answers it.
-    cdef int start_response(self, MessageHead head, int mode, int64_t length) except -1
+    # `size` is a BodySize.
+    cdef int start_response(self, MessageHead head, int size, int64_t length) except -1
     cdef int send_body(self, const char* p, Py_ssize_t n) except -1
     cdef int end_response(self, MessageHead trailers) except -1
     cdef int send_informational(self, int status, MessageHead head) except -1
@@ -24,13 +32,15 @@ cdef class ServerStream:
     # The exchange is over and lets go of the stream; `clean` is False when the connection cannot go on.
     cdef int finished(self, bint clean) except -1
     cdef int start_tunnel(self) except -1
+    # Behind start_tunnel(): writes at once; returns a WriteResult.
+    cdef int send_tunnel_data(self, const char* p, Py_ssize_t n) except -1
     cdef int abort(self) except -1
     # After the response the connection closes (drain, unread request body, protocol error).
     cdef int close_after(self) except -1
 
 cdef class ClientStream:
     # One request/response pair of an upstream connection, as seen by whoever makes the call.
-    cdef int send_head(self, MessageHead head, int mode, int64_t length, bint upgrade) except -1
+    cdef int send_head(self, MessageHead head, int size, int64_t length, bint upgrade) except -1
     cdef int send_body(self, const char* p, Py_ssize_t n) except -1
     cdef int send_end(self, MessageHead trailers) except -1
     cdef int flush(self) except -1
@@ -39,6 +49,7 @@ cdef class ClientStream:
     cdef int pause_response(self) except -1
     cdef int resume_response(self) except -1
     cdef int start_tunnel(self) except -1
+    cdef int send_tunnel_data(self, const char* p, Py_ssize_t n) except -1
     cdef int write_eof(self) except -1
     # Gives the call up; the connection is not used again.
     cdef int cancel(self) except -1

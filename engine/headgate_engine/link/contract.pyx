@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t
 
 
 cdef class ServerStream:
-    cdef int start_response(self, MessageHead head, int mode, int64_t length) except -1:
+    cdef int start_response(self, MessageHead head, int size, int64_t length) except -1:
         raise NotImplementedError("ServerStream.start_response")
 
     cdef int send_body(self, const char* p, Py_ssize_t n) except -1:
@@ -36,6 +36,9 @@ cdef class ServerStream:
     cdef int start_tunnel(self) except -1:
         raise NotImplementedError("ServerStream.start_tunnel")
 
+    cdef int send_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
+        raise NotImplementedError("ServerStream.send_tunnel_data")
+
     cdef int abort(self) except -1:
         raise NotImplementedError("ServerStream.abort")
 
@@ -44,7 +47,7 @@ cdef class ServerStream:
 
 
 cdef class ClientStream:
-    cdef int send_head(self, MessageHead head, int mode, int64_t length, bint upgrade) except -1:
+    cdef int send_head(self, MessageHead head, int size, int64_t length, bint upgrade) except -1:
         raise NotImplementedError("ClientStream.send_head")
 
     cdef int send_body(self, const char* p, Py_ssize_t n) except -1:
@@ -70,6 +73,9 @@ cdef class ClientStream:
 
     cdef int start_tunnel(self) except -1:
         raise NotImplementedError("ClientStream.start_tunnel")
+
+    cdef int send_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
+        raise NotImplementedError("ClientStream.send_tunnel_data")
 
     cdef int write_eof(self) except -1:
         raise NotImplementedError("ClientStream.write_eof")

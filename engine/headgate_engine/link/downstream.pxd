@@ -34,6 +34,7 @@ cdef class DownstreamConnection(ServerStream):
     cdef bint lingering              # response sent, the rest of the request is thrown away
     cdef bint tunnel, lost, client_eof
 
+    cdef int _framing(self, int size) noexcept
     cdef int _process(self) except -1
     cdef int _begin_request(self) except -1
     cdef int _refuse(self, int status, str detail) except -1

@@ -2,8 +2,9 @@
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.http1.codec cimport Http1Codec
-from headgate_engine.http1.kinds cimport BODY_CHUNKED, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_PAUSED, ROLE_SERVER
-from headgate_engine.link.contract cimport ServerStream, Sink, WRITE_FAILED
+from headgate_engine.http1.kinds cimport (
+    BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_PAUSED, ROLE_SERVER)
+from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, WRITE_FAILED, ServerStream, Sink
 from headgate_engine.link.forward cimport Exchange, new_exchange
 from headgate_engine.link.record cimport record_connection, record_refusal
 from headgate_engine.link.timers cimport monotonic_ns
@@ -343,11 +344,23 @@ cdef class DownstreamConnection(ServerStream):
         return self.sink is None and not self.tunnel
 
     # -- ServerStream ------------------------------------------------------------------------------------------------
-    cdef int start_response(self, MessageHead head, int mode, int64_t length) except -1:
+    cdef int start_response(self, MessageHead head, int size, int64_t length) except -1:
+        cdef int mode = self._framing(size)
         if not self.request_done and not self.codec.rest_is_small(DRAIN_LIMIT):
             self.close_requested = True
         return self.codec.send_response(
             self.worker.to_client, head, mode, length, self._must_close(), self.plan.lower_case)
+
+    cdef int _framing(self, int size) noexcept:
+        """How the end of a body is marked (RFC 9112 section 6.3): without a length by chunks or, for HTTP/1.0, by closing."""
+        if size == SIZE_NONE:
+            return BODY_NONE
+        if size == SIZE_KNOWN:
+            return BODY_LENGTH
+        if self.codec.request_minor >= 1:
+            return BODY_CHUNKED
+        self.close_requested = True
+        return BODY_UNTIL_CLOSE
 
     cdef int send_body(self, const char* p, Py_ssize_t n) except -1:
         if self.tail_len:
@@ -445,6 +458,11 @@ cdef class DownstreamConnection(ServerStream):
         if left and sink is not None:
             sink.on_client_tunnel_data(left, len(left))
         return 0
+
+    cdef int send_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
+        self.tail = p
+        self.tail_len = n
+        return self.flush()
 
     cdef int abort(self) except -1:
         cdef Sink sink = self.sink

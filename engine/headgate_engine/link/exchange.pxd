@@ -74,8 +74,8 @@ cdef class ExchangeState(Sink):
     cdef int _arm(self) except -1
     cdef bint _response_steps(self) except -1
     cdef int _run_response_steps(self) except -1
-    cdef int _choose_response_mode(self, MessageHead head, int64_t* length) noexcept
-    cdef int _begin_response(self, MessageHead head, int mode, int64_t length) except -1
+    cdef int _response_size(self, MessageHead head, int64_t* length) noexcept
+    cdef int _begin_response(self, MessageHead head, int size, int64_t length) except -1
     cdef int respond(self, Reply reply) except -1
     cdef int _unanswered(self) except -1
     cdef int _drop_upstream(self) except -1

@@ -5,8 +5,7 @@ from libc.stdint cimport int64_t, uint32_t
 from headgate_engine.context.headers cimport (
     HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_IS_HEAD, MessageHead, new_head, recycle_head)
 from headgate_engine.context.request cimport recycle_context, Reply, RequestContext
-from headgate_engine.http1.kinds cimport BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE
-from headgate_engine.link.contract cimport ClientStream, ServerStream, Sink
+from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, SIZE_UNKNOWN, ClientStream, ServerStream, Sink
 from headgate_engine.link.endpoints cimport EndpointSet
 from headgate_engine.link.grpc_status cimport GRPC_LATER, grpc_reply, grpc_status, is_grpc
 from headgate_engine.link.reasons cimport REPLY_INTERNAL
@@ -151,24 +150,22 @@ cdef class ExchangeState(Sink):
         for step in steps:
             (<Step>step).run(self.ctx)
 
-    cdef int _choose_response_mode(self, MessageHead head, int64_t* length) noexcept:
+    cdef int _response_size(self, MessageHead head, int64_t* length) noexcept:
         length[0] = head.content_length
         if self.ctx.head.flags & HEAD_IS_HEAD or head.status == 304:
-            return BODY_NONE
+            return SIZE_NONE
         if head.status < 200 or head.status == 204:
             length[0] = -1
-            return BODY_NONE
+            return SIZE_NONE
         if head.content_length >= 0 and (self.tap is None or not self.tap.rewrites):
-            return BODY_LENGTH
+            return SIZE_KNOWN
         length[0] = -1
-        return BODY_CHUNKED if self.ctx.head.minor_version >= 1 else BODY_UNTIL_CLOSE
+        return SIZE_UNKNOWN
 
-    cdef int _begin_response(self, MessageHead head, int mode, int64_t length) except -1:
+    cdef int _begin_response(self, MessageHead head, int size, int64_t length) except -1:
         self.ctx.status = head.status
         self.ctx.response = head
-        if mode == BODY_UNTIL_CLOSE:
-            self.client.close_after()
-        return self.client.start_response(head, mode, length)
+        return self.client.start_response(head, size, length)
 
     # -- answers of our own --------------------------------------------------------------------------------------------
     cdef int respond(self, Reply reply) except -1:
@@ -190,7 +187,7 @@ cdef class ExchangeState(Sink):
     def _answer(self, MessageHead head, bytes body):
         cdef RequestContext ctx = self.ctx
         cdef int64_t length
-        cdef int mode = BODY_LENGTH
+        cdef int size = SIZE_KNOWN
         self.held = None
         ctx.response = head
         self.stage = STAGE_RESPONSE
@@ -203,14 +200,14 @@ cdef class ExchangeState(Sink):
         head.content_length = length
         head.flags &= ~<uint32_t>HEAD_CHUNKED
         if ctx.head.flags & HEAD_IS_HEAD or head.status == 304:
-            mode = BODY_NONE
+            size = SIZE_NONE
         elif head.status == 204 or head.status < 200:
-            mode = BODY_NONE
+            size = SIZE_NONE
             length = -1
         if ctx.head.flags & HEAD_EXPECT_CONTINUE and not self.informed and not self.request_done:
             self.client.close_after()     # whether the client sends the body now is anyone's guess
-        self._begin_response(head, mode, length)
-        if mode == BODY_LENGTH and length:
+        self._begin_response(head, size, length)
+        if size == SIZE_KNOWN and length:
             ctx.response_bytes += length
             self.client.send_body(body, length)
         self.client.end_response(None)
@@ -248,7 +245,7 @@ cdef class ExchangeState(Sink):
         self._unanswered()
         cdef MessageHead head = new_head()
         cdef int64_t length = -1
-        cdef int mode
+        cdef int size
         head.status = status
         for name, value in headers:
             head.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
@@ -256,8 +253,8 @@ cdef class ExchangeState(Sink):
         self.request_deadline = self.attempt_deadline = 0
         if not self._response_steps():
             raise RuntimeError("a response step failed")
-        mode = self._choose_response_mode(head, &length)
-        self._begin_response(head, mode, length)
+        size = self._response_size(head, &length)
+        self._begin_response(head, size, length)
         self.client.flush()
 
     def handler_send(self, bytes data):

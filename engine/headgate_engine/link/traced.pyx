@@ -63,9 +63,9 @@ cdef class BodyCopy:
 
 # -- the two ends --------------------------------------------------------------------------------------------------------
 cdef class TracedClient(ServerStream):
-    cdef int start_response(self, MessageHead head, int mode, int64_t length) except -1:
+    cdef int start_response(self, MessageHead head, int size, int64_t length) except -1:
         self.exchange.trace.response_snapshot("final response")
-        return self.inner.start_response(head, mode, length)
+        return self.inner.start_response(head, size, length)
 
     cdef int send_body(self, const char* p, Py_ssize_t n) except -1:
         self.exchange.received.add(p, n)
@@ -95,6 +95,9 @@ cdef class TracedClient(ServerStream):
     cdef int start_tunnel(self) except -1:
         return self.inner.start_tunnel()
 
+    cdef int send_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
+        return self.inner.send_tunnel_data(p, n)
+
     cdef int abort(self) except -1:
         return self.inner.abort()
 
@@ -103,8 +106,8 @@ cdef class TracedClient(ServerStream):
 
 
 cdef class TracedUpstream(ClientStream):
-    cdef int send_head(self, MessageHead head, int mode, int64_t length, bint upgrade) except -1:
-        return self.inner.send_head(head, mode, length, upgrade)
+    cdef int send_head(self, MessageHead head, int size, int64_t length, bint upgrade) except -1:
+        return self.inner.send_head(head, size, length, upgrade)
 
     cdef int send_body(self, const char* p, Py_ssize_t n) except -1:
         self.exchange.sent.add(p, n)
@@ -130,6 +133,9 @@ cdef class TracedUpstream(ClientStream):
 
     cdef int start_tunnel(self) except -1:
         return self.inner.start_tunnel()
+
+    cdef int send_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
+        return self.inner.send_tunnel_data(p, n)
 
     cdef int write_eof(self) except -1:
         return self.inner.write_eof()

@@ -27,8 +27,7 @@ cdef class Tunnelling(ExchangeState):
         if self.inspected is not None:
             self.inspected.from_client(p[:n])
             return 0
-        self.worker.to_upstream.append(p, n)
-        if self.upstream is not None and self.upstream.flush() == WRITE_QUEUED:
+        if self.upstream is not None and self.upstream.send_tunnel_data(p, n) == WRITE_QUEUED:
             self.client.pause_request()
         return 0
 
@@ -39,8 +38,7 @@ cdef class Tunnelling(ExchangeState):
         if self.inspected is not None:
             self.inspected.from_upstream(p[:n])
             return 0
-        self.worker.to_client.append(p, n)
-        if self.client.flush() == WRITE_QUEUED and self.upstream is not None:
+        if self.client.send_tunnel_data(p, n) == WRITE_QUEUED and self.upstream is not None:
             self.upstream.pause_response()
         return 0
 
@@ -55,12 +53,10 @@ cdef class Tunnelling(ExchangeState):
         if self.stage != STAGE_TUNNEL:
             return
         if to_upstream and self.upstream is not None:
-            self.worker.to_upstream.append(to_upstream, len(to_upstream))
-            if self.upstream.flush() == WRITE_QUEUED:
+            if self.upstream.send_tunnel_data(to_upstream, len(to_upstream)) == WRITE_QUEUED:
                 self.client.pause_request()
         if to_client:
-            self.worker.to_client.append(to_client, len(to_client))
-            if self.client.flush() == WRITE_QUEUED and self.upstream is not None:
+            if self.client.send_tunnel_data(to_client, len(to_client)) == WRITE_QUEUED and self.upstream is not None:
                 self.upstream.pause_response()
 
     def tunnel_hold(self, bint client, bint held):

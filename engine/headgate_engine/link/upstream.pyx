@@ -4,9 +4,9 @@
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.http1.codec cimport Http1Codec
 from headgate_engine.http1.kinds cimport (
-    BODY_CHUNKED, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_INFORMATIONAL, EV_UPGRADED, ROLE_CLIENT)
+    BODY_CHUNKED, BODY_LENGTH, BODY_NONE, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_INFORMATIONAL, EV_UPGRADED, ROLE_CLIENT)
 from headgate_engine.http1.receiver cimport Limits
-from headgate_engine.link.contract cimport ClientStream, ConnectionHome, Sink
+from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, ClientStream, ConnectionHome, Sink
 from headgate_engine.link.wire cimport Wire
 from headgate_engine.link.worker cimport Worker
 
@@ -193,7 +193,8 @@ cdef class UpstreamConnection(ClientStream):
         return 0
 
     # -- ClientStream ------------------------------------------------------------------------------------------------
-    cdef int send_head(self, MessageHead head, int mode, int64_t length, bint upgrade) except -1:
+    cdef int send_head(self, MessageHead head, int size, int64_t length, bint upgrade) except -1:
+        cdef int mode = BODY_NONE if size == SIZE_NONE else BODY_LENGTH if size == SIZE_KNOWN else BODY_CHUNKED
         return self.codec.send_request(self.worker.to_upstream, head, mode, length, upgrade)
 
     cdef int send_body(self, const char* p, Py_ssize_t n) except -1:
@@ -237,6 +238,11 @@ cdef class UpstreamConnection(ClientStream):
         if left and sink is not None:
             sink.on_upstream_tunnel_data(left, len(left))
         return 0
+
+    cdef int send_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
+        self.tail = p
+        self.tail_len = n
+        return self.flush()
 
     cdef int write_eof(self) except -1:
         if self.wire.transport is not None and not self.wire.closing and self.wire.fd >= 0:
