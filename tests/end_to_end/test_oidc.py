@@ -17,6 +17,8 @@ import pytest
 from tests.end_to_end.asking import indented
 from tests.end_to_end.fake_provider import SECRET, FakeProvider
 
+from headgate.crypto.sealed import Sealer
+
 ROOT = Path(__file__).resolve().parents[2]
 PROVIDER = ROOT / "build" / "node" / "node_modules" / "oidc-provider" / "lib" / "index.js"
 COOKIE_KEY = "5a" * 32
@@ -72,6 +74,27 @@ class Browser(httpx.Client):
 
     def names(self, start: str) -> list[str]:
         return [cookie.name for cookie in self.cookies.jar if cookie.name.startswith(start)]
+
+    def session(self) -> tuple[str, str]:
+        """Name and value of the session cookie."""
+        (name,) = self.names("gw_oidc_s_")
+        return name, self.cookies[name]
+
+
+def aged(name: str, value: str, seconds: float) -> str:
+    """The session cookie as it would be if the login had been so many seconds ago: tests wait for no clock."""
+    sealer = session_sealer(name)
+    token, issued, expires, refresh = json.loads(sealer.open(value) or b"null")
+    return sealer.seal(json.dumps([token, issued - seconds, expires - seconds, refresh]).encode())
+
+
+def end_of(name: str, value: str) -> float:
+    """When the session ends, in Unix seconds."""
+    return float(json.loads(session_sealer(name).open(value) or b"null")[2])
+
+
+def session_sealer(name: str) -> Sealer:
+    return Sealer(bytes.fromhex(COOKIE_KEY), f"oidc session {name.removeprefix('gw_oidc_s_')}")
 
 
 def backend_saw(answer: httpx.Response, name: str) -> list[str]:
@@ -311,40 +334,35 @@ def test_logins_that_are_begun_and_never_finished_do_not_pile_up(site, provider:
 
 def test_a_session_is_renewed_before_it_ends(site, provider: FakeProvider) -> None:
     provider.refresh = True
-    provider.claims = {"exp": lambda: time.time() + 16}
+    provider.claims = {"exp": lambda: time.time() + 1600}
     running = site(OIDC % provider.issuer + SHOWN, workers=2)
     with Browser() as browser:
         browser.log_in(running, provider)
-        old = browser.cookies[browser.names("gw_oidc_s_")[0]]
-        assert browser.get(running.url).status_code == 200
-        provider.claims = {}
-        time.sleep(12.5)
-        answers = [httpx.get(running.url, headers={"cookie": f"{browser.names('gw_oidc_s_')[0]}={old}"}, timeout=60) for _ in range(8)]
-        assert {answer.status_code for answer in answers} == {200}
-        refreshes = [form for form in provider.grants if form["grant_type"] == "refresh_token"]
-        assert [form["refresh_token"] for form in refreshes] == ["refresh1"], "one worker renews, once"
-        new = [answer.headers["set-cookie"] for answer in answers if "set-cookie" in answer.headers]
-        assert len(new) == 1
-        assert "Max-Age=5" in new[0] or "Max-Age=600" in new[0]
-        renewed = new[0].split(";")[0]
-        time.sleep(2)
-        assert httpx.get(running.url, headers={"cookie": renewed}, timeout=60).status_code == 200
-        assert backend_saw(httpx.get(running.url, headers={"cookie": renewed}, timeout=60), "x-sub") == ["ada"]
+        name, value = browser.session()
+        assert "set-cookie" not in browser.get(running.url).headers, "too early"
+    old = aged(name, value, 1250)
+    answers = [httpx.get(running.url, headers={"cookie": f"{name}={old}"}, timeout=60) for _ in range(8)]
+    assert {answer.status_code for answer in answers} == {200}
+    refreshes = [form for form in provider.grants if form["grant_type"] == "refresh_token"]
+    assert [form["refresh_token"] for form in refreshes] == ["refresh1"], "one worker renews, once"
+    (new,) = [answer.headers["set-cookie"] for answer in answers if "set-cookie" in answer.headers]
+    renewed = new.split(";")[0]
+    assert end_of(name, renewed.partition("=")[2]) > end_of(name, value) - 1, "a whole life again"
+    assert backend_saw(httpx.get(running.url, headers={"cookie": renewed}, timeout=60), "x-sub") == ["ada"]
 
 
 def test_a_session_goes_on_when_it_cannot_be_renewed_and_ends_in_time(site, provider: FakeProvider) -> None:
     provider.refresh = True
-    provider.claims = {"exp": lambda: time.time() + 12}
+    provider.claims = {"exp": lambda: time.time() + 1200}
     running = site(OIDC % provider.issuer)
     with Browser() as browser:
         browser.log_in(running, provider)
-        cookie = {"cookie": f"{browser.names('gw_oidc_s_')[0]}={browser.cookies[browser.names('gw_oidc_s_')[0]]}"}
-        provider.claims = {"sub": "eve"}          # another user's token renews nothing
-        time.sleep(9.4)
-        answer = httpx.get(running.url, headers=cookie, timeout=60)
-        assert (answer.status_code, "set-cookie" in answer.headers) == (200, False)
-        time.sleep(3.0)
-        assert httpx.get(running.url, headers=cookie, timeout=60).status_code == 302
+        name, value = browser.session()
+    provider.claims = {"sub": "eve"}          # another user's token renews nothing
+    answer = httpx.get(running.url, headers={"cookie": f"{name}={aged(name, value, 940)}"}, timeout=60)
+    assert (answer.status_code, "set-cookie" in answer.headers) == (200, False)
+    assert [form["grant_type"] for form in provider.grants][-1] == "refresh_token"
+    assert httpx.get(running.url, headers={"cookie": f"{name}={aged(name, value, 1240)}"}, timeout=60).status_code == 302
 
 
 def test_sessions_outlive_a_restart_and_belong_to_their_policy(site, provider: FakeProvider) -> None:
@@ -398,7 +416,7 @@ def test_the_configuration_is_checked(gateway) -> None:
 def test_a_real_provider(gateway, echo) -> None:
     text = "gateways:\n  default: {port: {port}}\nroutes:\n- name: web\n  policies:\n    directResponse: {status: 200, body: x}\n"
     running = gateway(text, 2, ENVIRONMENT)
-    command = ["node", str(ROOT / "tests" / "peers" / "oidc_provider.mjs"), str(PROVIDER), f"{running.url}/login/done", "12"]
+    command = ["node", str(ROOT / "tests" / "peers" / "oidc_provider.mjs"), str(PROVIDER), f"{running.url}/login/done", "600"]
     peer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         assert peer.stdout is not None
@@ -429,13 +447,16 @@ def test_a_real_provider(gateway, echo) -> None:
             assert answer.status_code == 200, answer.text
             assert str(answer.url) == f"{running.url}/page"
             assert (backend_saw(answer, "x-sub"), backend_saw(answer, "x-mail")) == (["ada"], ["ada@a.test"])
-            first = browser.cookies[browser.names("gw_oidc_s_")[0]]
-            time.sleep(9.5)     # three quarters of the ID token's life
+            name, first = browser.session()
+            old = aged(name, first, 500)     # of the 600 seconds of the ID token
+            for cookie in list(browser.cookies.jar):
+                if cookie.name == name:
+                    cookie.value = old
             for _ in range(4):
                 assert browser.get(running.url).status_code == 200
-            assert browser.cookies[browser.names("gw_oidc_s_")[0]] != first, "renewed with the refresh token"
-            time.sleep(3)
-            assert browser.get(running.url).status_code == 200
+            renewed = browser.session()[1]
+            assert renewed != old, "renewed with the refresh token"
+            assert end_of(name, renewed) > end_of(name, first) - 1
             goodbye = browser.get(running.url + "/login/done/logout")
             assert goodbye.headers["location"].startswith(f"{issuer}/session/end?")
             assert browser.get(goodbye.headers["location"]).status_code == 200
