@@ -278,9 +278,7 @@ def count_at(parsed: Full, paths: Iterable[tuple[str, ...]]) -> int:
     return next((count for count in told if count >= 0), -1)
 
 
-@given(DOCUMENT)
-@settings(max_examples=500, deadline=None)
-def test_a_chat_peek_says_what_a_full_parse_says(text: str) -> None:
+def compare_chat_peek(text: str) -> None:
     raw = text.encode()
     parsed, peek = full(raw), ChatPeek()
     assert parsed is not None
@@ -299,9 +297,7 @@ def test_a_chat_peek_says_what_a_full_parse_says(text: str) -> None:
         assert [again.value] == parsed.at(("model",))
 
 
-@given(DOCUMENT)
-@settings(max_examples=500, deadline=None)
-def test_a_usage_peek_says_what_a_full_parse_says(text: str) -> None:
+def compare_usage_peek(text: str) -> None:
     parsed, peek = full(text.encode()), UsagePeek()
     assert parsed is not None
     peek.peek(text.encode())
@@ -318,9 +314,7 @@ def test_a_usage_peek_says_what_a_full_parse_says(text: str) -> None:
     assert peek.duplicate is parsed.duplicate(USAGE_FIELDS.values())
 
 
-@given(DOCUMENT)
-@settings(max_examples=500, deadline=None)
-def test_an_rpc_peek_says_what_a_full_parse_says(text: str) -> None:
+def compare_rpc_peek(text: str) -> None:
     raw = text.encode()
     parsed, peek = full(raw), RpcPeek()
     assert parsed is not None
@@ -333,3 +327,12 @@ def test_an_rpc_peek_says_what_a_full_parse_says(text: str) -> None:
         again = full(raw[start:stop])
         assert ([again.value] if again else []) == parsed.at((name,))
     assert peek.duplicate is parsed.duplicate(RPC_FIELDS.values())
+
+
+# One document for all three: making documents takes longer than reading them.
+@given(DOCUMENT)
+@settings(max_examples=500, deadline=None)
+def test_every_peek_says_what_a_full_parse_says(text: str) -> None:
+    compare_chat_peek(text)
+    compare_usage_peek(text)
+    compare_rpc_peek(text)
