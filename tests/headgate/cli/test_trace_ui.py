@@ -158,9 +158,14 @@ def test_the_pictures_of_the_documentation(name: str, keys: tuple[str, ...]) -> 
     async def steps(pilot: Pilot[None], app: TraceApp) -> None:
         await until(pilot, lambda: app.state.startswith("stream complete"))
         await pilot.press(*keys)
-        await pilot.pause()
-        picture = app.export_screenshot(title="gwctl proxy trace --local")
-        assert "selected" in picture
+        pictures: list[str] = []
+
+        def drawn() -> bool:
+            pictures.append(app.export_screenshot(title="gwctl proxy trace --local"))
+            return "selected" in pictures[-1]
+
+        await until(pilot, drawn)
+        picture = pictures[-1]
         path = PICTURES / f"{name}.svg"
         if os.environ.get("HEADGATE_PICTURES"):
             path.parent.mkdir(exist_ok=True)
