@@ -20,8 +20,8 @@ from typing import Any
 import httpx
 import pytest
 from tests.end_to_end.conftest import free_port
-from tests.end_to_end.test_mcp_oauth import PROVIDER, ROOT, consent
-from tests.end_to_end.test_mcp_oauth_flows import KINDS, OWN_CLIENT, started
+from tests.end_to_end.mcp_oauth_flows_rig import KINDS, OWN_CLIENT, started
+from tests.end_to_end.mcp_oauth_rig import PROVIDER, ROOT, consent
 
 MODULES = ROOT / "build" / "conformance" / "node_modules"
 NODE = MODULES / "node" / "bin" / "node"

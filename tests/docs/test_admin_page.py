@@ -17,7 +17,7 @@ gateways:
 """
 
 
-def test_the_commands_answer(gateway) -> None:  # noqa: F811
+def test_the_commands_answer(gateway) -> None:
     running = gateway(CONFIG)
     answers = []
     for block in re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL):

@@ -28,7 +28,7 @@ routes:
 
 
 @pytest.fixture
-def shell(gateway: Callable[..., Any], tmp_path: Path) -> Callable[[str], list[str]]:  # noqa: F811
+def shell(gateway: Callable[..., Any], tmp_path: Path) -> Callable[[str], list[str]]:
     running = gateway(CONFIG, workers=2)
     command = tmp_path / "bin" / "gwctl"
     command.parent.mkdir()

@@ -32,7 +32,7 @@ routes:
 
 
 @pytest.fixture
-def running(gateway):  # noqa: F811
+def running(gateway):
     return gateway(CONFIG, workers=2)
 
 

@@ -31,7 +31,7 @@ def test_the_configuration_loads() -> None:
     assert found.gateway.frontend.access_log.database_add[0][0] == "agent"
 
 
-def test_the_commands_answer(gateway) -> None:  # noqa: F811
+def test_the_commands_answer(gateway) -> None:
     running = gateway(CONFIG, settings="database: {url: 'sqlite://data.db'}")
     ask(running)
     deadline = time.monotonic() + 20

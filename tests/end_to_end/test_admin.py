@@ -11,7 +11,7 @@ import sys
 import urllib.request
 
 import pytest
-from tests.headgate.admin.test_metrics_protobuf import families
+from tests.headgate.admin.metrics_protobuf_rig import families
 
 from headgate.admin import metrics_protobuf
 

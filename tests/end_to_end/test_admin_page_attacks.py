@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 
 import pytest
+from tests.end_to_end.admin_page_attacks_rig import Evil
 from tests.end_to_end.browser import Browser, Page
 from tests.end_to_end.page_rig import ask_admin, gateway_of
 from tests.end_to_end.running import Gateway
@@ -23,15 +24,6 @@ routes:
 """
 
 
-class Evil(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("content-type", "text/html")
-        self.end_headers()
-        self.wfile.write(b"<!doctype html><title>evil</title><body>")
-
-    def log_message(self, *_: object) -> None:
-        return
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from tests.end_to_end.cloud_stand_in import CONTAINER, Clouds, Key, role_key, verify
 from tests.end_to_end.conftest import Gateway
+from tests.end_to_end.mcp_credentials_rig import TRANSPORTS, target_of, use
 from tests.end_to_end.provider_stand_in import Asked, StandIn, whole
 from tests.end_to_end.recorder import Recorder
-from tests.end_to_end.test_mcp_credentials import TRANSPORTS, target_of, use
 
 OWN: Key = ("AKIAOWN", "CANARY-own-secret", None)
 ROUTE = """

@@ -16,8 +16,9 @@ from google import genai
 from google.oauth2.credentials import Credentials
 from tests.end_to_end.cloud_stand_in import CONTAINER, Clouds, Key, role_key, verify
 from tests.end_to_end.conftest import Gateway
+from tests.end_to_end.llm_formats import frame
+from tests.end_to_end.llm_translated_rig import CONVERSE, GEMINI
 from tests.end_to_end.provider_stand_in import StandIn, chat, event, message, message_events, stream, whole
-from tests.end_to_end.test_llm_translated import CONVERSE, GEMINI, frame
 
 MESSAGES: list[Any] = [{"role": "user", "content": "hi"}]
 CONFIG = """

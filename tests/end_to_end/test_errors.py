@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import trustme
-from tests.end_to_end.test_identity import JWKS
+from tests.end_to_end.identity_rig import JWKS
 
 from headgate.pipeline.replies import POLICY_ROWS, REPLIES, Row
 

@@ -15,7 +15,7 @@ import pytest
 from tests.end_to_end.conftest import Gateway
 from tests.end_to_end.provider_stand_in import DONE, StandIn, chat, chunk, event, stream, whole
 from tests.end_to_end.tracing import Watch, one, wait_for
-from tests.engine.llm.test_realtime import DELTA, done, frame
+from tests.engine.llm.realtime_rig import DELTA, done, frame
 
 from headgate_engine.llm.estimate import tokens_of
 

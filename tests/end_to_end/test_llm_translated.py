@@ -12,6 +12,7 @@ import openai
 import pytest
 from tests.end_to_end.llm_formats import frame
 from tests.end_to_end.llm_rig import anthropic_client, openai_client
+from tests.end_to_end.llm_translated_rig import CONVERSE, GEMINI
 from tests.end_to_end.provider_stand_in import (
     DONE,
     Answer,
@@ -147,11 +148,6 @@ def test_responses_at_anthropic_streamed(serve) -> None:
         assert found.get_final_response().output_text == "hello"
 
 
-GEMINI = {
-    "candidates": [{"content": {"role": "model", "parts": [{"text": "hello"}]}, "finishReason": "STOP", "index": 0}],
-    "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 5, "totalTokenCount": 8},
-    "modelVersion": "gem-x", "responseId": "r1",
-}  # fmt: skip
 
 
 def test_completions_at_gemini(serve) -> None:
@@ -279,11 +275,6 @@ def test_google_s_own_client_at_gemini(serve) -> None:
     running.wait_log("gen_ai.usage.output_tokens=5")
 
 
-CONVERSE = {
-    "output": {"message": {"role": "assistant", "content": [{"text": "hello"}]}},
-    "stopReason": "end_turn",
-    "usage": {"inputTokens": 3, "outputTokens": 5, "totalTokens": 8},
-}
 
 
 def test_messages_at_bedrock(serve) -> None:

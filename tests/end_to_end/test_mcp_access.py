@@ -8,11 +8,11 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.end_to_end.federation_rig import ACCEPT, INITIALIZE, SAMPLE, Raw, config, messages
+from tests.end_to_end.identity_rig import JWKS, token
+from tests.end_to_end.legacy_sse_rig import RawSse
 from tests.end_to_end.mcp_stand_in import StandIn, tool
-from tests.end_to_end.test_federation import ACCEPT, INITIALIZE, SAMPLE, Raw, config, messages
-from tests.end_to_end.test_identity import JWKS, token
-from tests.end_to_end.test_legacy_sse import RawSse
-from tests.end_to_end.test_mcp_telemetry import lines
+from tests.end_to_end.mcp_telemetry_rig import lines
 
 pytestmark = pytest.mark.warm
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.end_to_end.test_federation import SAMPLE, Raw, asking, config
-from tests.end_to_end.test_identity import JWKS, token
+from tests.end_to_end.federation_rig import SAMPLE, Raw, asking, config
+from tests.end_to_end.identity_rig import JWKS, token
 
 pytestmark = pytest.mark.warm
 

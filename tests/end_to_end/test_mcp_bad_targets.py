@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
-import re
 import socket
 import sys
 import threading
@@ -18,16 +17,15 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.end_to_end.federation_rig import Raw, config, messages
+from tests.end_to_end.mcp_bad_targets_rig import SSE, answer, letters, server, tools, whole
+from tests.end_to_end.mcp_sessions_rig import wait_for
 from tests.end_to_end.mcp_stand_in import StandIn
 from tests.end_to_end.processes import children_of, command_line
-from tests.end_to_end.test_federation import Raw, config, messages
-from tests.end_to_end.test_mcp_sessions import wait_for
 
 pytestmark = pytest.mark.warm
 
 BAD = Path(__file__).resolve().parents[1] / "peers" / "bad_server.py"
-JSON = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
-SSE = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
 NOTE = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x" * 1000}}
 # How long the bad one may take in all of it: with an answer that can be used it gets the time that a busy machine takes.
 SHORT, LONG = (f"\n    policies: {{http: {{requestTimeout: {seconds}}}}}" for seconds in ("1s", "60s"))
@@ -40,16 +38,10 @@ def stand_in() -> Iterator[StandIn]:
     found.stop()
 
 
-def whole(body: bytes, head: bytes = JSON) -> bytes:
-    return head + b"content-length: %d\r\n\r\n" % len(body) + body
 
 
-def answer(key: Any, result: Any) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", "id": key, "result": result}).encode()
 
 
-def tools(name: str = "call") -> dict[str, Any]:
-    return {"tools": [{"name": name, "inputSchema": {"type": "object"}}], "content": [{"type": "text", "text": "bad called"}]}
 
 
 def event(body: bytes) -> bytes:
@@ -87,10 +79,6 @@ def waiting(connection: socket.socket, key: Any) -> None:
     silent(connection, key)
 
 
-def letters(connection: socket.socket, key: Any) -> None:
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    for letter in whole(answer(key, tools())):
-        connection.sendall(bytes([letter]))
 
 
 def half_closed(connection: socket.socket, key: Any) -> None:
@@ -152,34 +140,6 @@ HTTP_WAYS: dict[str, tuple[Callable[[socket.socket, Any], None], bool]] = {
 }
 
 
-def server(way: Callable[[socket.socket, Any], None]) -> Callable[[socket.socket], None]:
-    """A server that begins well and does the rest its way."""
-
-    def run(connection: socket.socket) -> None:
-        data = b""
-        while True:
-            while b"\r\n\r\n" not in data:
-                piece = connection.recv(65536)
-                if not piece:
-                    return
-                data += piece
-            head, _, data = data.partition(b"\r\n\r\n")
-            length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
-            size = int(length[1]) if length else 0
-            while len(data) < size:
-                data += connection.recv(65536)
-            message, data = json.loads(data[:size] or b"{}"), data[size:]
-            if message.get("method") == "initialize":
-                opened = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "bad", "version": "1"}}
-                connection.sendall(whole(answer(message["id"], opened), JSON + b"mcp-session-id: bad-1\r\n"))
-            elif "id" in message and "method" in message:
-                way(connection, message["id"])
-                if way not in (letters,):
-                    return
-            else:
-                connection.sendall(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
-
-    return run
 
 
 def by_itself(raw: Raw, tool: str) -> dict[str, Any]:

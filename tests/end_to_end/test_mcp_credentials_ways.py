@@ -13,11 +13,11 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.end_to_end.federation_rig import ACCEPT, ASKING, INITIALIZE, messages
+from tests.end_to_end.legacy_sse_rig import RawSse
+from tests.end_to_end.mcp_credentials_rig import INBOUND, OUTBOUND, TAKEN, TOKEN, Way, allowed, target_of
+from tests.end_to_end.modern_rig import META, NEW
 from tests.end_to_end.recorder import Recorder
-from tests.end_to_end.test_federation import ACCEPT, ASKING, INITIALIZE, messages
-from tests.end_to_end.test_legacy_sse import RawSse
-from tests.end_to_end.test_mcp_credentials import INBOUND, OUTBOUND, TAKEN, TOKEN, Way, allowed, target_of
-from tests.end_to_end.test_modern import META, NEW
 
 pytestmark = pytest.mark.warm
 

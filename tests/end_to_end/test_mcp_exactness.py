@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import httpx
 import pytest
+from tests.end_to_end.federation_rig import Raw, config, messages
+from tests.end_to_end.mcp_bad_targets_rig import JSON, SSE, answer, server, whole
 from tests.end_to_end.mcp_stand_in import StandIn, tool
-from tests.end_to_end.test_federation import Raw, config, messages
-from tests.end_to_end.test_mcp_bad_targets import JSON, SSE, answer, server, whole
 
 pytestmark = pytest.mark.warm
 

@@ -9,21 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.end_to_end.federation_rig import SAMPLE, Raw, asking, config, messages
+from tests.end_to_end.identity_rig import JWKS, token
+from tests.end_to_end.mcp_guardrails_rig import changed, guarded
+from tests.end_to_end.modern_rig import Modern, process
 from tests.end_to_end.policy_peer import Policy, passed, refused, telling_server
-from tests.end_to_end.test_federation import SAMPLE, Raw, asking, config, messages
-from tests.end_to_end.test_identity import JWKS, token
-from tests.end_to_end.test_modern import Modern, process
 
 from headgate.dialect.mcp.ext_mcp import McpRequestResult, McpResponseResult
 
 pytestmark = pytest.mark.warm
 
-ALL = "methods: {'*': full}"
 
 
-def guarded(*ports: int, more: str = ALL, rules: str = "") -> str:
-    processors = "".join(f"      - {{kind: remote, host: '127.0.0.1:{port}', {more}}}\n" for port in ports)
-    return f"  policies:\n{rules}    mcpGuardrails:\n      processors:\n{processors}"
 
 
 @pytest.fixture
@@ -39,8 +36,6 @@ def telling() -> Iterator[Any]:
         yield f'mcp: {{host: "http://127.0.0.1:{port}/mcp"}}', seen
 
 
-def changed(kind: Any, value: Any) -> Any:
-    return kind(mutated=value if isinstance(value, bytes) else json.dumps(value).encode())
 
 
 def test_both_phases_see_names_as_they_are_there(gateway: Callable[..., Any], policy: Policy, telling: Any) -> None:

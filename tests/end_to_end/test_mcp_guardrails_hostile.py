@@ -18,9 +18,9 @@ import pytest
 from mcp import types
 from tests.end_to_end.asking import leaving
 from tests.end_to_end.conftest import free_port
+from tests.end_to_end.federation_rig import SAMPLE, Raw, asking, client, config
+from tests.end_to_end.mcp_guardrails_rig import changed, guarded
 from tests.end_to_end.policy_peer import Policy, refused, telling_server, wait_for
-from tests.end_to_end.test_federation import SAMPLE, Raw, asking, client, config
-from tests.end_to_end.test_mcp_guardrails import changed, guarded
 
 from headgate.dialect.mcp.ext_mcp import McpResponseResult
 

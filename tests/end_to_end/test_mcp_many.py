@@ -13,8 +13,8 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.end_to_end.test_federation import ACCEPT, INITIALIZE, config
-from tests.end_to_end.test_mcp_sessions import wait_for
+from tests.end_to_end.federation_rig import ACCEPT, INITIALIZE, config
+from tests.end_to_end.mcp_sessions_rig import wait_for
 
 from headgate.net.tasks import spawn
 

@@ -15,10 +15,10 @@ import httpx
 import pytest
 from mcp import ClientSession, types
 from mcp.client.streamable_http import streamable_http_client
+from tests.end_to_end.federation_rig import ACCEPT, INITIALIZE, SAMPLE, Raw, asking, config, messages
+from tests.end_to_end.mcp_sessions_rig import wait_for
 from tests.end_to_end.mcp_stand_in import NEW, Fault, StandIn, tool
-from tests.end_to_end.test_federation import ACCEPT, INITIALIZE, SAMPLE, Raw, asking, config, messages
-from tests.end_to_end.test_mcp_sessions import wait_for
-from tests.end_to_end.test_modern import Listening, Modern
+from tests.end_to_end.modern_rig import Listening, Modern
 
 pytestmark = pytest.mark.warm
 

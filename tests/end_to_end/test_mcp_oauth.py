@@ -8,45 +8,24 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urljoin, urlsplit
+from urllib.parse import parse_qs
 
 import httpx
 import pytest
-from tests.end_to_end.test_identity import JWKS, RSA_KEY, token
+from tests.end_to_end.identity_rig import JWKS, RSA_KEY, token
+from tests.end_to_end.mcp_oauth_rig import CONFIG, PROVIDER, ROOT, Memory, consent
 
 pytestmark = pytest.mark.warm
 
-ROOT = Path(__file__).resolve().parents[2]
-PROVIDER = ROOT / "build" / "node" / "node_modules" / "oidc-provider" / "lib" / "index.js"
 ACCEPT = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
     "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}  # fmt: skip
-CONFIG = """
-gateways:
-  default: {port: {port}}
-mcp:
-  targets:
-  - name: sample
-    stdio: {cmd: "PYTHON", args: ["-m", "headgate.sample.mcp_server"]}
-  policies:
-    mcpAuthentication:
-      issuer: ISSUER
-      audiences: [api, "api://second"]
-      jwks: 'JWKS'
-      PROVIDER
-      resourceMetadata:
-        resource: http://gw.test/mcp
-        scopesSupported: [read, write]
-        bearerMethodsSupported: [header]
-    MORE
-""".replace("PYTHON", sys.executable)
 SUFFIXES = ("", "/mcp")
 
 
@@ -318,45 +297,8 @@ def test_what_is_not_built_is_refused(tmp_path: Path) -> None:
     assert any("set jwks to https://idp.test/v1/keys" in one for one in warned)
 
 
-# -- the official client, a real authorization server ------------------------------------------------------------------------
-class Memory:
-    """Where the official client keeps what it has."""
-
-    def __init__(self) -> None:
-        self.tokens: Any = None
-        self.client: Any = None
-
-    async def get_tokens(self) -> Any:
-        return self.tokens
-
-    async def set_tokens(self, tokens: Any) -> None:
-        self.tokens = tokens
-
-    async def get_client_info(self) -> Any:
-        return self.client
-
-    async def set_client_info(self, client_info: Any) -> None:
-        self.client = client_info
 
 
-def consent(location: str, back: str = "http://localhost:9/") -> dict[str, str]:
-    """What a user does: follow, sign in, agree; the parameters of the redirect back, which begins with `back`."""
-    with httpx.Client(timeout=60) as browser:
-        answer = browser.get(location)
-        for _ in range(20):
-            if answer.status_code in (302, 303):
-                location = urljoin(str(answer.url), answer.headers["location"])
-                if location.startswith(back):
-                    return {key: values[0] for key, values in parse_qs(urlsplit(location).query).items()}
-                answer = browser.get(location)
-            else:
-                action = re.search(r'action="([^"]+)"', answer.text)
-                assert action, answer.text
-                fields = dict(re.findall(r'name="(prompt)" value="(\w+)"', answer.text))
-                if 'name="login"' in answer.text:
-                    fields |= {"login": "ada", "password": "x"}
-                answer = browser.post(urljoin(str(answer.url), action[1]), data=fields)
-    raise AssertionError("the login does not end")
 
 
 @pytest.mark.node

@@ -8,26 +8,16 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 import pytest
-from tests.end_to_end.test_mcp_oauth import CONFIG, PROVIDER, ROOT, Memory, consent
+from tests.end_to_end.mcp_oauth_flows_rig import BACK, KINDS, OWN_CLIENT, started
+from tests.end_to_end.mcp_oauth_rig import PROVIDER, ROOT, Memory, consent
 
 CLIENT = PROVIDER.parents[2] / "@modelcontextprotocol" / "client"
-BACK = "http://localhost:9/cb"
-OWN_CLIENT = f"\n      clientId: ours\n      redirectUris: ['{BACK}']"
-# Kind, what its configuration needs more.
-KINDS = {
-    "auth0": "",
-    "okta": "\n      jwks: {url: 'ISSUER/v1/keys'}",
-    "keycloak": "",
-    "descope": "",
-    "authentik": OWN_CLIENT,
-    "entra": OWN_CLIENT,
-}
 pytestmark = [
     pytest.mark.warm,
     pytest.mark.node,
@@ -36,22 +26,6 @@ pytestmark = [
 ]
 
 
-def started(running: Any, kind: str, own: bool, backs: Sequence[str] = (BACK,)) -> tuple[subprocess.Popen[str], str]:
-    """Start the authorization server, and have the gateway protect its MCP server with it; returns its issuer, too."""
-    resource = f"{running.url}/mcp"
-    command = ["node", str(ROOT / "tests" / "peers" / "oauth_server.mjs"), str(PROVIDER), resource, kind]
-    if own:
-        command.append(f"{running.url}/.well-known/oauth-authorization-server/mcp/callback")
-    peer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    assert peer.stdout is not None
-    issuer = peer.stdout.readline().strip()
-    text = CONFIG.replace("jwks: 'JWKS'\n", "\n").replace("PROVIDER", f"provider: {{{kind}: {{}}}}{KINDS[kind]}")
-    text = text.replace("ISSUER", issuer).replace('[api, "api://second"]', f'["{resource}"]').replace("http://gw.test/mcp", resource)
-    text = text.replace(BACK, "', '".join(backs))
-    text = text.replace("scopesSupported: [read, write]", "scopesSupported: [mcp]")
-    running.write(text.replace("MORE", "authorization: {rules: ['jwt.sub == \"ada\"']}"))
-    running.wait_log("configuration reloaded")
-    return peer, issuer
 
 
 async def python_client(resource: str) -> tuple[list[str], dict[str, str], Memory]:

@@ -14,10 +14,10 @@ import httpx
 import pytest
 from mcp import types
 from mcp.client import Client
-from tests.end_to_end.test_federation import Raw, children
-from tests.end_to_end.test_mcp_sessions import KEYS, parent, wait_for
-from tests.end_to_end.test_modern import META, NEW, SPACE, Modern, Started, config, messages, process, remote, server
-from tests.end_to_end.test_sse_targets import peer, sse
+from tests.end_to_end.federation_rig import Raw, children
+from tests.end_to_end.mcp_sessions_rig import KEYS, parent, wait_for
+from tests.end_to_end.modern_rig import META, NEW, SPACE, Modern, Started, config, messages, process, remote, server
+from tests.end_to_end.sse_targets_rig import peer, sse
 
 pytestmark = pytest.mark.warm
 

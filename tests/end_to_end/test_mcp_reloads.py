@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.end_to_end.federation_rig import ACCEPT, INITIALIZE, SAMPLE, Raw, config, messages
 from tests.end_to_end.mcp_stand_in import StandIn
-from tests.end_to_end.test_federation import ACCEPT, INITIALIZE, SAMPLE, Raw, config, messages
 
 pytestmark = pytest.mark.warm
 

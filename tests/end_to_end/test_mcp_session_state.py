@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.end_to_end.federation_rig import Raw, config
+from tests.end_to_end.mcp_sessions_rig import wait_for
 from tests.end_to_end.mcp_stand_in import StandIn
-from tests.end_to_end.test_federation import Raw, config
-from tests.end_to_end.test_mcp_sessions import wait_for
 
 pytestmark = pytest.mark.warm
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.end_to_end.test_federation import Raw, asking, children
-from tests.end_to_end.test_mcp_sessions import parent, wait_for
-from tests.end_to_end.test_mcp_telemetry import lines
-from tests.end_to_end.test_modern import (
+from tests.end_to_end.federation_rig import Raw, asking, children
+from tests.end_to_end.mcp_sessions_rig import parent, wait_for
+from tests.end_to_end.mcp_telemetry_rig import lines
+from tests.end_to_end.modern_rig import (
     META,
     SPACE,
     Listening,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -10,7 +9,8 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.end_to_end.test_federation import SAMPLE, Raw, asking, config, messages
+from tests.end_to_end.federation_rig import SAMPLE, Raw, asking, config, messages
+from tests.end_to_end.mcp_telemetry_rig import lines
 
 pytestmark = pytest.mark.warm
 
@@ -31,16 +31,6 @@ config:
 ECHO = {"name": "echo", "arguments": {"message": "CANARY"}}
 
 
-def lines(running: Any, method: str, count: int = 1) -> list[dict[str, Any]]:
-    """The lines of requests with a method, once there are so many."""
-    deadline = time.monotonic() + 40
-    while True:
-        found = [json.loads(line) for line in running.log().splitlines() if line.startswith("{") and line.endswith("}")]
-        found = [line for line in found if line.get("mcp.method.name") == method]
-        if len(found) >= count:
-            return found
-        assert time.monotonic() < deadline, running.log()[-3000:]
-        time.sleep(0.02)
 
 
 def remote(sample: Any, *more: str) -> str:

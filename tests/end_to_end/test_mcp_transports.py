@@ -15,11 +15,11 @@ import pytest
 from mcp import ClientSession
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
+from tests.end_to_end.federation_rig import ACCEPT, INITIALIZE, SAMPLE, Raw, children, config, messages
+from tests.end_to_end.mcp_sessions_rig import wait_for
 from tests.end_to_end.mcp_stand_in import NEW, Fault, StandIn, tool
 from tests.end_to_end.recorder import Recorder
-from tests.end_to_end.test_federation import ACCEPT, INITIALIZE, SAMPLE, Raw, children, config, messages
-from tests.end_to_end.test_mcp_sessions import wait_for
-from tests.end_to_end.test_sse_targets import peer
+from tests.end_to_end.sse_targets_rig import peer
 
 pytestmark = pytest.mark.warm
 

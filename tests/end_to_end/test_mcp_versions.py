@@ -7,10 +7,10 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.end_to_end.federation_rig import ACCEPT, INITIALIZE, SAMPLE, Raw, config, messages
 from tests.end_to_end.mcp_stand_in import NEW, Fault, Server, StandIn
-from tests.end_to_end.test_federation import ACCEPT, INITIALIZE, SAMPLE, Raw, config, messages
-from tests.end_to_end.test_mcp_telemetry import lines
-from tests.end_to_end.test_modern import META, SPACE, Modern
+from tests.end_to_end.mcp_telemetry_rig import lines
+from tests.end_to_end.modern_rig import META, SPACE, Modern
 
 pytestmark = pytest.mark.warm
 

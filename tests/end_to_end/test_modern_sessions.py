@@ -10,10 +10,10 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.end_to_end.test_federation import ACCEPT, INITIALIZE, children, messages
-from tests.end_to_end.test_mcp_sessions import KEYS, PING, begun, parent, wait_for
-from tests.end_to_end.test_mcp_telemetry import lines
-from tests.end_to_end.test_modern import SAMPLE, Modern, Started, config, process, remote, server
+from tests.end_to_end.federation_rig import ACCEPT, INITIALIZE, children, messages
+from tests.end_to_end.mcp_sessions_rig import KEYS, PING, begun, parent, wait_for
+from tests.end_to_end.mcp_telemetry_rig import lines
+from tests.end_to_end.modern_rig import SAMPLE, Modern, Started, config, process, remote, server
 
 pytestmark = pytest.mark.warm
 

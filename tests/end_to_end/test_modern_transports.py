@@ -10,11 +10,11 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.end_to_end.federation_rig import SAMPLE, config
+from tests.end_to_end.legacy_sse_rig import RawSse
+from tests.end_to_end.mcp_credentials_rig import OUTBOUND, TOKEN, jwt_auth, target_of, use
+from tests.end_to_end.modern_rig import NEW, SPACE, Listening, Modern, messages, process, remote, server
 from tests.end_to_end.recorder import Recorder
-from tests.end_to_end.test_federation import SAMPLE, config
-from tests.end_to_end.test_legacy_sse import RawSse
-from tests.end_to_end.test_mcp_credentials import OUTBOUND, TOKEN, jwt_auth, target_of, use
-from tests.end_to_end.test_modern import NEW, SPACE, Listening, Modern, messages, process, remote, server
 
 pytestmark = pytest.mark.warm
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.end_to_end.test_federation import children
-from tests.end_to_end.test_mcp_sessions import wait_for
-from tests.end_to_end.test_peers import INSPECTOR, MODULES, inspect
+from tests.end_to_end.federation_rig import children
+from tests.end_to_end.mcp_sessions_rig import wait_for
+from tests.end_to_end.peers_rig import INSPECTOR, MODULES, inspect
 
 CLIENT = Path(__file__).resolve().parents[1] / "peers" / "federated_client.mjs"
 ASKED = CLIENT.with_name("asked_client.mjs")

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
@@ -16,29 +16,21 @@ import httpx
 import pytest
 from tests.end_to_end.asking import indented
 from tests.end_to_end.fake_provider import SECRET, FakeProvider
+from tests.end_to_end.oidc_rig import (
+    COOKIE_KEY,
+    ENVIRONMENT,
+    OIDC,
+    Browser,
+    provider,  # noqa: F401
+)
 
 from headgate.crypto.sealed import Sealer
 
 ROOT = Path(__file__).resolve().parents[2]
 PROVIDER = ROOT / "build" / "node" / "node_modules" / "oidc-provider" / "lib" / "index.js"
-COOKIE_KEY = "5a" * 32
-ENVIRONMENT = {"OIDC_COOKIE_SECRET": COOKIE_KEY}
-OIDC = """
-oidc:
-  issuer: "%s"
-  clientId: app
-  clientSecret: "a secret/with+signs"
-  redirectURI: "http://127.0.0.1:{port}/login/done"
-  scopes: [email]
-"""
 SHOWN = "transformations: {request: {set: {x-sub: jwt.sub}}}\n"
 
 
-@pytest.fixture
-def provider() -> Iterator[FakeProvider]:
-    found = FakeProvider()
-    yield found
-    found.close()
 
 
 @pytest.fixture
@@ -56,29 +48,6 @@ def site(gateway: Callable[..., Any], echo: int) -> Callable[..., Any]:
     return start
 
 
-class Browser(httpx.Client):
-    """Keeps cookies, follows nothing by itself."""
-
-    def __init__(self) -> None:
-        super().__init__(follow_redirects=False, timeout=60)
-
-    def begin(self, running: Any, path: str = "/") -> httpx.Response:
-        answer = self.get(running.url + path)
-        assert answer.status_code == 302, answer.text
-        return answer
-
-    def log_in(self, running: Any, provider: FakeProvider, path: str = "/", **extra: str) -> httpx.Response:
-        """The provider's answer to a login that begins at `path`."""
-        code, query = provider.authorize(self.begin(running, path).headers["location"])
-        return self.get(f"{query['redirect_uri']}?{urlencode({'code': code, 'state': query['state'], **extra})}")
-
-    def names(self, start: str) -> list[str]:
-        return [cookie.name for cookie in self.cookies.jar if cookie.name.startswith(start)]
-
-    def session(self) -> tuple[str, str]:
-        """Name and value of the session cookie."""
-        (name,) = self.names("gw_oidc_s_")
-        return name, self.cookies[name]
 
 
 def aged(name: str, value: str, seconds: float) -> str:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pytest
 from mcp.shared.exceptions import MCPError
 from tests.end_to_end.asking import leaving
-from tests.end_to_end.test_federation import SAMPLE, Raw, client, config
+from tests.end_to_end.federation_rig import SAMPLE, Raw, client, config
 from tests.end_to_end.tracing import wait_for
 
 pytestmark = pytest.mark.warm

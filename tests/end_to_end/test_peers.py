@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from tests.end_to_end.peers_rig import INSPECTOR, MODULES, inspect
 
-MODULES = Path(__file__).resolve().parents[2] / "build" / "node" / "node_modules"
-INSPECTOR = MODULES / ".bin" / "mcp-inspector"
 EVERYTHING = MODULES / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js"
 
 pytestmark = [
@@ -36,17 +33,6 @@ mcp:
 """
 
 
-def inspect(url: str, *arguments: str) -> dict[str, object]:
-    done = subprocess.run(
-        [str(INSPECTOR), "--cli", url, "--transport", "http", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    found: dict[str, object] = json.loads(done.stdout)
-    return found
 
 
 @pytest.mark.timeout(600)

@@ -184,7 +184,7 @@ def test_delay(policies) -> None:
 
 
 def test_retry_conditions(gateway, upstream) -> None:
-    from tests.end_to_end.test_retry import Scripted
+    from tests.end_to_end.retry_rig import Scripted
 
     script = Scripted((500, b"again"), (200, b"yes"))
     text = BASE % (indented("retry: {codes: [], condition: response.code == 500, precondition: request.method == 'GET'}"),

@@ -13,7 +13,7 @@ import urllib.request
 import pytest
 from tests.end_to_end.asking import ask
 from tests.end_to_end.tracing import wait_for
-from tests.headgate.dialect.test_pprof import read
+from tests.headgate.dialect.pprof_rig import read
 
 CONFIG = """
 gateways:

@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.end_to_end.test_federation import ACCEPT, INITIALIZE, SAMPLE, Raw, config
-from tests.end_to_end.test_resumption import resumable
+from tests.end_to_end.federation_rig import ACCEPT, INITIALIZE, SAMPLE, Raw, config
+from tests.end_to_end.resumption_rig import resumable
 
 __all__ = ["resumable"]
 pytestmark = pytest.mark.warm

@@ -7,45 +7,26 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
 from mcp.types import CreateMessageResult, TextContent
+from tests.end_to_end.federation_rig import SAMPLE, Raw, client, config, messages
 from tests.end_to_end.running import free_port
-from tests.end_to_end.test_federation import SAMPLE, Raw, client, config, messages
+from tests.end_to_end.sse_targets_rig import (
+    peer,  # noqa: F401
+    sse,
+)
 
 pytestmark = pytest.mark.warm
 
-PEER = Path(__file__).resolve().parents[1] / "peers" / "sdk_server.py"
 
 
-@pytest.fixture
-def peer() -> Iterator[Callable[..., tuple[subprocess.Popen[str], int]]]:
-    """`peer(kind, name, port=0)` starts a server of the official SDK; gives process and port."""
-    running: list[subprocess.Popen[str]] = []
-
-    def start(kind: str, name: str, port: int = 0) -> tuple[subprocess.Popen[str], int]:
-        words = [sys.executable, str(PEER), kind, name, str(port)]
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-        running.append(process)
-        assert process.stdout is not None
-        return process, int(process.stdout.readline().split()[1])
-
-    yield start
-    for process in running:
-        process.kill()
-        process.wait(40)
 
 
-def sse(port: int, policies: str = "") -> str:
-    text = f'sse: {{host: "127.0.0.1:{port}"}}'
-    return f"{text}\n    policies: {policies}" if policies else text
 
 
 def test_the_official_client_uses_a_server_over_sse(gateway: Callable[..., Any], peer: Callable[..., Any]) -> None:

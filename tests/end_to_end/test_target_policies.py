@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 import pytest
 import trustme
+from tests.end_to_end.federation_rig import ACCEPT, INITIALIZE, SAMPLE, Raw, config
+from tests.end_to_end.identity_rig import token
+from tests.end_to_end.mcp_credentials_rig import TRANSPORTS, jwt_auth, target_of, use
 from tests.end_to_end.recorder import Recorder
-from tests.end_to_end.test_federation import ACCEPT, INITIALIZE, SAMPLE, Raw, config
-from tests.end_to_end.test_identity import token
-from tests.end_to_end.test_mcp_credentials import TRANSPORTS, jwt_auth, target_of, use
 
 pytestmark = pytest.mark.warm
 

@@ -6,12 +6,15 @@ import shutil
 import socket
 import ssl
 import subprocess
-import threading
 from pathlib import Path
 
 import pytest
-import trustme
 from tests.end_to_end.asking import ask
+from tests.end_to_end.tls_rig import (
+    authority,  # noqa: F401
+    issue,
+    tls_upstream,
+)
 
 CONFIG = """
 gateways:
@@ -31,19 +34,8 @@ frontendPolicies: {accessLog: {add: {asked: destination.hostname, scheme: reques
 """
 
 
-@pytest.fixture
-def authority(tmp_path):
-    found = trustme.CA()
-    found.cert_pem.write_to_path(tmp_path / "ca.pem")
-    return found
 
 
-def issue(authority: trustme.CA, folder: Path, name: str, host: str) -> None:
-    cert = authority.issue_cert(host)
-    new = folder / f"{name}.pem.new"
-    new.write_bytes(b"".join(blob.bytes() for blob in cert.cert_chain_pems))
-    cert.private_key_pem.write_to_path(folder / f"{name}.key")
-    new.rename(folder / f"{name}.pem")
 
 
 def https(running, folder: Path, host: str) -> str:
@@ -94,29 +86,6 @@ def test_the_listener_is_chosen_by_sni_and_renewed_files_are_taken_up(gateway, a
     assert https(running, tmp_path, "a.test") == "a"
 
 
-def tls_upstream(authority: trustme.CA, host: str) -> int:
-    import http.server
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            body = f"secure {self.headers['host']}".encode()
-            self.send_response(200)
-            self.send_header("content-length", str(len(body)))
-            self.send_header("x-connection", str(self.client_address[1]))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_arguments: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert(host).configure_cert(context)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return int(server.server_address[1])
 
 
 BACKEND = """

@@ -19,10 +19,10 @@ import yaml
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from tests.end_to_end.conftest import Gateway
+from tests.end_to_end.identity_rig import token
+from tests.end_to_end.mcp_credentials_rig import jwt_auth, target_of, use
 from tests.end_to_end.provider_stand_in import StandIn, chat, whole
 from tests.end_to_end.recorder import Recorder
-from tests.end_to_end.test_identity import token
-from tests.end_to_end.test_mcp_credentials import jwt_auth, target_of, use
 
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 PEM = KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()

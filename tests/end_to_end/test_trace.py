@@ -10,6 +10,7 @@ import threading
 
 import pytest
 from tests.end_to_end.asking import ask
+from tests.end_to_end.trace_rig import GATEWAY, PLAIN
 from tests.end_to_end.tracing import Watch, one, row, rows, wait_for, watchers
 
 ALL_POLICIES = """
@@ -20,34 +21,6 @@ transformations: {request: {set: {x-more: 'request.headers["x-user"]'}}}
 requestHeaderModifier: {set: {x-set: "1"}}
 urlRewrite: {path: {prefix: /new}}
 responseHeaderModifier: {set: {x-out: "1"}}
-"""
-PLAIN = [
-    "requestStarted",
-    "requestSnapshot initial request",
-    "policySelection listenerFrontend",
-    "traceSampling",
-    "policySelection gateway",
-    "requestSnapshot gateway policies",
-    "routeSelection",
-    "policySelection route",
-    "requestSnapshot route policies",
-    "policySelection backend",
-    "requestSnapshot final request",
-    "backendCallStart",
-    "backendCallResult",
-    "responseSnapshot raw response",
-    "responseSnapshot backend response ready",
-    "responseSnapshot final response",
-    "bodySnapshot response",
-    "requestFinished",
-]
-GATEWAY = """
-gateways:
-  default:
-    port: {port}
-routes:
-- name: web
-  backends: [{host: "127.0.0.1:%d"}]
 """
 
 

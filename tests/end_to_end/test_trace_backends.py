@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from tests.end_to_end.asking import ask
-from tests.end_to_end.test_trace import PLAIN
+from tests.end_to_end.trace_rig import PLAIN
 from tests.end_to_end.tracing import Watch, one, row, rows
 
 LLM = """

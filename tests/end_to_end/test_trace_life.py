@@ -10,7 +10,7 @@ import threading
 
 import pytest
 from tests.end_to_end.asking import ask
-from tests.end_to_end.test_trace import GATEWAY, PLAIN
+from tests.end_to_end.trace_rig import GATEWAY, PLAIN
 from tests.end_to_end.tracing import Watch, one, rows, wait_for
 
 

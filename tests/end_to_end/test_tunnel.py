@@ -13,8 +13,8 @@ import httpx
 import pytest
 import trustme
 from tests.end_to_end.connect_proxy import ConnectProxy
-from tests.end_to_end.test_federation import SAMPLE, Raw, config
-from tests.end_to_end.test_tls import tls_upstream
+from tests.end_to_end.federation_rig import SAMPLE, Raw, config
+from tests.end_to_end.tls_rig import tls_upstream
 
 pytestmark = pytest.mark.warm
 KEY = "Basic cHJveHk6aHVudGVyMg=="

@@ -18,15 +18,15 @@ from typing import Any
 
 import pytest
 import trustme
+from tests.end_to_end.admin_page_attacks_rig import Evil
 from tests.end_to_end.asking import indented
 from tests.end_to_end.browser import Browser, Page
 from tests.end_to_end.fake_provider import FakeProvider
+from tests.end_to_end.oidc_rig import ENVIRONMENT, OIDC
+from tests.end_to_end.oidc_rig import Browser as Client
 from tests.end_to_end.page_rig import ask_admin, gateway_of
 from tests.end_to_end.running import Gateway
-from tests.end_to_end.test_admin_page_attacks import Evil
-from tests.end_to_end.test_oidc import ENVIRONMENT, OIDC
-from tests.end_to_end.test_oidc import Browser as Client
-from tests.end_to_end.test_tls import issue
+from tests.end_to_end.tls_rig import issue
 
 CONFIG = """
 gateways:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from tests.headgate.dialect.pprof_rig import read
 
 from headgate.dialect.pprof import CPU, HEAP, Frame, Profile
 
@@ -14,17 +13,6 @@ MAIN = Frame("main", "a/main.py", 3)
 CALL = Frame("call;ü", "a/call.py", 0)
 
 
-def read(folder: Path, data: bytes, *options: str) -> str:
-    """What `go tool pprof` makes of a profile."""
-    go = shutil.which("go")
-    if go is None:
-        pytest.skip("no go")
-    path = folder / "profile.pb"
-    path.write_bytes(data)
-    # The first call builds the tool.
-    done = subprocess.run([go, "tool", "pprof", *options, str(path)], capture_output=True, text=True, timeout=550)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_samples_of_one_stack_are_summed_up() -> None:

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.headgate.dialect.test_pprof import read
+from tests.headgate.dialect.pprof_rig import read
 
 from headgate.server import heap
 
