@@ -151,7 +151,7 @@ if __name__ == "__main__":
         package_dir={"headgate_engine": "engine/headgate_engine", "headgate": "pysrc/headgate"},
         packages=find_packages("engine") + find_namespace_packages("pysrc", include=["headgate", "headgate.*"]),
         package_data={
-            "headgate_engine": ["**/*.pxd", "**/*.pyi", "py.typed"],
+            "headgate_engine": ["**/*.pxd", "**/*.pyi", "**/*.h", "py.typed"],
             "headgate": ["py.typed", "**/*.json", "**/*.yaml", "**/*.html", "**/*.css", "**/*.js", "**/*.svg"],
         },
         cmdclass={"build_py": BuildPy, "sdist": Sdist},

@@ -30,7 +30,7 @@ def patterns_only(text: bytes) -> int:
 
 def rows() -> Iterator[Row]:
     builtins = [("builtin", name) for name in BUILTIN_NAMES]
-    scanner = Scanner(builtins, lambda _: False)
+    scanner = Scanner(builtins)
     words = Scanner([("pattern", rf"(?i)project[ -]{name}\b") for name in ("heron", "osprey", "kestrel", "merlin")])
     for name, text in (("nothing to find", CLEAN), ("three to find", MIXED)):
         same(len(scanner.edits(text)), with_re(text))

@@ -1,6 +1,10 @@
 # Finding personal numbers and addresses, and user patterns, in text: all built-in patterns in one pass over UTF-8 bytes,
 # all user patterns in one pass of RE2's automaton. Time is linear in the text; what is not has a budget.
 
+from libc.stdint cimport uint8_t
+
+from headgate_engine.guard.numbers cimport Group
+
 cdef enum:
     B_SSN = 0
     B_CARD = 1
@@ -13,27 +17,43 @@ cdef struct Hit:
     Py_ssize_t start, stop
     int kind                   # Builtin
 
-cdef class Hits:
-    # What one pass found, each kind from left to right without overlaps; phone numbers are candidates, the longest of one
-    # start first.
-    cdef Hit* items
-    cdef Py_ssize_t count, capacity
-    cdef Py_ssize_t stopped    # offset where the pass gave up because there were too many hits, -1: it did not
-    cdef int add(self, Py_ssize_t start, Py_ssize_t stop, int kind) except -1
+cdef struct Hits:
+    # What one pass found, each kind from left to right without overlaps; telephone numbers are candidates, the longest of
+    # one start first.
+    Hit* items
+    Py_ssize_t count, capacity
+    Py_ssize_t stopped         # offset where the pass gave up because there were too many hits, -1: it did not
+
+cdef struct Order:
+    # Built-ins in the order of their rules. `wanted`: a bit for each.
+    int kinds[BUILTINS]
+    int count, wanted
+
+cdef class Workspace:
+    # Memory of searches, one after the other; one thread uses it. `taken`: what the last search found, ascending.
+    cdef Hits hits, taken, found, merged
 
 cdef class Budget:
     # What one request, or one piece of a stream, may still cost; all texts and guards of it share one.
-    cdef public int phone_tries
     cdef public double seconds
 
 cdef class Scanner:
+    # Nothing in it changes once it is made: several threads may use it.
     cdef readonly tuple rules  # ("builtin", name) or ("pattern", text)
-    cdef object phone          # bytes -> bool
-    cdef int wanted            # bits of Builtin
     cdef int rule_of[BUILTINS]  # Builtin -> index of the first rule that names it, -1
+    cdef Order order           # all built-ins
     cdef tuple patterns        # per rule: compiled pattern or None
     cdef bint follows          # a pattern stands behind a built-in
     cdef tuple pattern_rules   # indexes of rules that are patterns, in the order of the set
     cdef object pattern_set    # re2.Set over all patterns, None: fewer than two
-    cdef int _pass(self, bytes text, Hits out, int wanted) except -1
-    cdef list _resolve(self, bytes text, Hits hits, list order, Budget budget)
+    # Finds the built-ins of a text: where two overlap, the rule that is listed first has it.
+    cdef int search(self, const uint8_t* p, Py_ssize_t n, const Order* order, Workspace work) except -1 nogil
+    # The same as edits: (start, stop, replacement, rule).
+    cdef list told(self, Workspace work)
+    cdef Order _order(self, Py_ssize_t first, Py_ssize_t last)
+    cdef list _builtin_edits(self, bytes text, Order order)
+    cdef int _pass(self, const uint8_t* p, Py_ssize_t n, Hits* out, int wanted) except -1 nogil
+    cdef int _numbers(self, const uint8_t* p, Py_ssize_t n, Group* groups, int count, int wanted, Py_ssize_t* floor,
+                      Hits* out) except -1 nogil
+    cdef int _take(self, const uint8_t* p, int kind, Workspace work) except -1 nogil
+    cdef int _merge(self, Workspace work) except -1 nogil

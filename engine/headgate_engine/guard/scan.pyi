@@ -1,36 +1,30 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 BUILTIN_NAMES: tuple[str, ...]
 TOKENS: dict[str, bytes]
 MASKED: bytes
 MAX_MATCHES: int
-PHONE_TRIES: int
 PATTERN_MEMORY: int
 BUDGET_SECONDS: float
 
-class Hits:
-    """What one pass found; only Scanner makes it."""
+class Workspace:
+    """Memory of searches; only Scanner and those that search whole requests make it."""
 
 class Budget:
-    """What the texts of one request may still cost: looks into the telephone library, seconds for finding all matches.
+    """What the texts of one request may still cost: seconds for finding all matches of patterns.
 
     Past it more counts as found, never less.
     """
 
-    phone_tries: int
     seconds: float
-    def __init__(self, phone_tries: int = ..., seconds: float = ...) -> None: ...
+    def __init__(self, seconds: float = ...) -> None: ...
 
 class Scanner:
     """rules: ("builtin", name) or ("pattern", text) in the order in which they count. ValueError for an unknown name,
     or a pattern that the linear-time engine has not (look-around, back-references).
-
-    phone: tells whether a candidate (bytes of digits and separators) is a telephone number; without it none is.
     """
 
-    def __init__(
-        self, rules: Sequence[tuple[str, str]], phone: Callable[[bytes], bool] | None = None
-    ) -> None: ...
+    def __init__(self, rules: Sequence[tuple[str, str]]) -> None: ...
     @property
     def rules(self) -> tuple[tuple[str, str], ...]: ...
     def first(self, text: bytes, budget: Budget | None = None) -> int:

@@ -2,12 +2,14 @@
 """The compiled scanner of prompt guards; see scan.pxd. boundscheck is off: all access is to C memory of known length."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint64_t
 from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy
 
 from headgate_engine.guard.numbers cimport (
     C_DIGIT, C_START, C_WORD, CLASS, Group, MAX_GROUPS, PHONE_ENDS, card_at, email_at, phone_at, read_groups, sin_at,
     ssn_at)
+from headgate_engine.guard.phone cimport is_phone
 
 import time
 
@@ -28,41 +30,62 @@ MASKED = b"<masked>"
 MAX_MATCHES = 20_000
 # A search is linear, all matches of a pattern that runs on to the text's end need not be: time for those of one budget.
 BUDGET_SECONDS = 0.25
-# Candidates that the telephone library looks at, about 0.1 ms each; more count as numbers.
-PHONE_TRIES = 500
 # Memory of one pattern's automaton; it starts again from scratch when that is full.
 PATTERN_MEMORY = 8 << 20
 
 cdef enum:
     MAX_HITS = 40_000
 
+# Eight bytes at a time: 0x01, 0x80, '0', '@' ^ '0', and ten in each.
+cdef uint64_t ONES = 0x0101010101010101
+cdef uint64_t TOPS = 0x8080808080808080
+cdef uint64_t ZEROS = 0x3030303030303030
+cdef uint64_t AT_SIGNS = 0x7070707070707070
+cdef uint64_t TENS = 0x0A0A0A0A0A0A0A0A
 
-cdef class Hits:
-    def __cinit__(self):
-        self.stopped = -1
 
-    def __dealloc__(self):
-        free(self.items)
-
-    cdef int add(self, Py_ssize_t start, Py_ssize_t stop, int kind) except -1:
-        cdef Hit* grown
-        if self.count == self.capacity:
-            grown = <Hit*>realloc(self.items, (self.capacity * 2 + 32) * sizeof(Hit))
-            if grown == NULL:
+cdef int add(Hits* hits, Py_ssize_t start, Py_ssize_t stop, int kind) except -1 nogil:
+    cdef Hit* grown
+    if hits.count == hits.capacity:
+        grown = <Hit*>realloc(hits.items, (hits.capacity * 2 + 32) * sizeof(Hit))
+        if grown == NULL:
+            with gil:
                 raise MemoryError()
-            self.items = grown
-            self.capacity = self.capacity * 2 + 32
-        self.items[self.count].start = start
-        self.items[self.count].stop = stop
-        self.items[self.count].kind = kind
-        self.count += 1
-        return 0
+        hits.items = grown
+        hits.capacity = hits.capacity * 2 + 32
+    hits.items[hits.count].start = start
+    hits.items[hits.count].stop = stop
+    hits.items[hits.count].kind = kind
+    hits.count += 1
+    return 0
+
+
+cdef class Workspace:
+    def __dealloc__(self):
+        free(self.hits.items)
+        free(self.taken.items)
+        free(self.found.items)
+        free(self.merged.items)
 
 
 cdef class Budget:
-    def __init__(self, int phone_tries=PHONE_TRIES, double seconds=BUDGET_SECONDS):
-        self.phone_tries = phone_tries
+    def __init__(self, double seconds=BUDGET_SECONDS):
         self.seconds = seconds
+
+
+cdef Py_ssize_t next_start(const uint8_t* p, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
+    """Offset of the next digit or @ from `at` on, n for none."""
+    cdef uint64_t word
+    while at + 8 <= n:
+        memcpy(&word, p + at, 8)
+        word ^= ZEROS
+        # Is a byte less than ten, or is one zero? Both tests are exact for "any byte" (Anderson, "Bit Twiddling Hacks").
+        if (word - TENS) & ~word & TOPS or ((word ^ AT_SIGNS) - ONES) & ~(word ^ AT_SIGNS) & TOPS:
+            break
+        at += 8
+    while at < n and not CLASS[p[at]] & C_START:
+        at += 1
+    return at
 
 
 # -- rules ---------------------------------------------------------------------------------------------------------------
@@ -88,10 +111,9 @@ def _set_of(list texts):
 
 
 cdef class Scanner:
-    def __init__(self, rules, phone=None):
+    def __init__(self, rules):
         cdef int kind
         self.rules = tuple((str(sort), str(text)) for sort, text in rules)
-        self.phone = phone
         for kind in range(BUILTINS):
             self.rule_of[kind] = -1
         patterns = []
@@ -105,32 +127,32 @@ cdef class Scanner:
             kind = BUILTIN_NAMES.index(text)
             if self.rule_of[kind] < 0:
                 self.rule_of[kind] = index
-            self.wanted |= 1 << kind
         self.patterns = tuple(patterns)
         self.pattern_rules = tuple(index for index, one in enumerate(patterns) if one is not None)
         sorts = [sort for sort, _text in self.rules]
         self.follows = "builtin" in sorts and "pattern" in sorts[sorts.index("builtin"):]
         if len(self.pattern_rules) > 1:
             self.pattern_set = _set_of([self.rules[index][1] for index in self.pattern_rules])
+        self.order = self._order(0, len(self.rules))
 
-    cdef int _pass(self, bytes text, Hits out, int wanted) except -1:
+    cdef int _pass(self, const uint8_t* p, Py_ssize_t n, Hits* out, int wanted) except -1 nogil:
         """Collects what the wanted built-ins find, left to right."""
-        cdef const uint8_t* p = <const uint8_t*>PyBytes_AS_STRING(text)
-        cdef Py_ssize_t n = PyBytes_GET_SIZE(text)
         cdef Py_ssize_t at = 0
         cdef Py_ssize_t start = 0
-        cdef Py_ssize_t stop, size
+        cdef Py_ssize_t stop
         cdef Py_ssize_t floor[BUILTINS]
         cdef Py_ssize_t ends[PHONE_ENDS]
         cdef Group groups[MAX_GROUPS]
         cdef int count, i
         cdef bint border
+        out.count = 0
+        out.stopped = -1
         for i in range(BUILTINS):
             floor[i] = 0
-        while at < n:
-            if not CLASS[p[at]] & C_START:
-                at += 1
-                continue
+        while True:
+            at = next_start(p, at, n)
+            if at >= n:
+                return 0
             if out.count >= MAX_HITS:
                 out.stopped = at
                 return 0
@@ -138,94 +160,138 @@ cdef class Scanner:
                 if wanted & (1 << B_EMAIL):
                     stop = email_at(p, at, n, floor[B_EMAIL], &start)
                     if stop >= 0:
-                        out.add(start, stop, B_EMAIL)
+                        add(out, start, stop, B_EMAIL)
                         floor[B_EMAIL] = stop
                 at += 1
                 continue
             border = at == 0 or not CLASS[p[at - 1]] & C_WORD
             count = read_groups(p, at, n, groups)
-            if border and wanted & (1 << B_SSN) and at >= floor[B_SSN]:
-                stop = ssn_at(p, n, groups, count)
-                if stop >= 0:
-                    out.add(at, stop, B_SSN)
-                    floor[B_SSN] = stop
-            if border and wanted & (1 << B_CARD) and at >= floor[B_CARD]:
-                stop = card_at(p, n, groups, count)
-                if stop >= 0:
-                    out.add(at, stop, B_CARD)
-                    floor[B_CARD] = stop
-            if border and wanted & (1 << B_SIN) and at >= floor[B_SIN]:
-                stop = sin_at(p, n, groups, count)
-                if stop >= 0:
-                    out.add(at, stop, B_SIN)
-                    floor[B_SIN] = stop
+            if border:
+                self._numbers(p, n, groups, count, wanted, floor, out)
             if wanted & (1 << B_PHONE):
                 count = phone_at(p, at, n, &start, ends)
                 for i in range(count):
-                    out.add(start, ends[i], B_PHONE)
-            size = groups[0].length
-            at += size
+                    add(out, start, ends[i], B_PHONE)
+            at += groups[0].length
             while at < n and CLASS[p[at]] & C_DIGIT:
                 at += 1
+
+    cdef int _numbers(self, const uint8_t* p, Py_ssize_t n, Group* groups, int count, int wanted, Py_ssize_t* floor,
+                      Hits* out) except -1 nogil:
+        """Collects the numbers that begin with the first group."""
+        cdef Py_ssize_t at = groups[0].start
+        cdef Py_ssize_t stop
+        cdef int kind
+        for kind in range(BUILTINS):
+            if not wanted & (1 << kind) or at < floor[kind]:
+                continue
+            if kind == B_SSN:
+                stop = ssn_at(p, n, groups, count)
+            elif kind == B_CARD:
+                stop = card_at(p, n, groups, count)
+            elif kind == B_SIN:
+                stop = sin_at(p, n, groups, count)
+            else:
+                continue
+            if stop >= 0:
+                add(out, at, stop, kind)
+                floor[kind] = stop
         return 0
 
-    cdef list _resolve(self, bytes text, Hits hits, list order, Budget budget):
-        """Edits of those built-in rules: where two overlap, the rule that is listed first has it."""
-        cdef Py_ssize_t i
-        cdef int kind
-        taken = []
-        cdef Hit* hit
-        for kind in order:
-            rule = self.rule_of[kind]
-            token = TOKENS[BUILTIN_NAMES[kind]]
-            found = []
-            position, floor = 0, 0
-            for i in range(hits.count):
-                hit = &hits.items[i]
-                if hit.kind != kind or hit.start < floor:
-                    continue
-                # Both lists ascend by their starts: one walk finds what overlaps.
-                while position < len(taken) and taken[position][1] <= hit.start:
-                    position += 1
-                if position < len(taken) and taken[position][0] < hit.stop:
-                    continue
-                if kind == B_PHONE:
-                    if self.phone is None:
-                        break
-                    if budget.phone_tries > 0:
-                        budget.phone_tries -= 1
-                        if not self.phone(text[hit.start:hit.stop]):
-                            continue
-                floor = hit.stop
-                found.append((hit.start, hit.stop, token, rule))
-            if found:
-                taken = sorted(taken + found) if taken else found
-        if hits.stopped >= 0:
-            taken = [one for one in taken if one[1] <= hits.stopped]
-            rule = self.rule_of[order[0]]
-            taken.append((hits.stopped, len(text), TOKENS[BUILTIN_NAMES[order[0]]], rule))
-        return taken
+    cdef int search(self, const uint8_t* p, Py_ssize_t n, const Order* order, Workspace work) except -1 nogil:
+        cdef int i
+        self._pass(p, n, &work.hits, order.wanted)
+        work.taken.count = 0
+        if work.hits.count == 0:
+            return 0
+        for i in range(order.count):
+            self._take(p, order.kinds[i], work)
+        if work.hits.stopped >= 0:
+            while work.taken.count and work.taken.items[work.taken.count - 1].stop > work.hits.stopped:
+                work.taken.count -= 1
+            add(&work.taken, work.hits.stopped, n, order.kinds[0])
+        return 0
 
-    def _order(self, first, last):
+    cdef int _take(self, const uint8_t* p, int kind, Workspace work) except -1 nogil:
+        """Adds what one kind has: where two overlap, the rule that is listed first has it."""
+        cdef Hits* taken = &work.taken
+        cdef Hits* found = &work.found
+        cdef Py_ssize_t i
+        cdef Py_ssize_t position = 0
+        cdef Py_ssize_t floor = 0
+        cdef Hit* hit
+        found.count = 0
+        for i in range(work.hits.count):
+            hit = &work.hits.items[i]
+            if hit.kind != kind or hit.start < floor:
+                continue
+            # Both lists ascend by their starts: one walk finds what overlaps.
+            while position < taken.count and taken.items[position].stop <= hit.start:
+                position += 1
+            if position < taken.count and taken.items[position].start < hit.stop:
+                continue
+            if kind == B_PHONE and not is_phone(p + hit.start, hit.stop - hit.start):
+                continue
+            floor = hit.stop
+            add(found, hit.start, hit.stop, kind)
+        return self._merge(work) if found.count else 0
+
+    cdef int _merge(self, Workspace work) except -1 nogil:
+        """Makes one ascending list of `taken` and `found`."""
+        cdef Py_ssize_t i = 0
+        cdef Py_ssize_t k = 0
+        cdef Hit* one
+        cdef Hits spare
+        cdef Hits* merged = &work.merged
+        merged.count = 0
+        while i < work.taken.count or k < work.found.count:
+            if k == work.found.count or i < work.taken.count and work.taken.items[i].start < work.found.items[k].start:
+                one = &work.taken.items[i]
+                i += 1
+            else:
+                one = &work.found.items[k]
+                k += 1
+            add(merged, one.start, one.stop, one.kind)
+        spare = work.taken
+        work.taken = work.merged
+        work.merged = spare
+        return 0
+
+    cdef Order _order(self, Py_ssize_t first, Py_ssize_t last):
         """Built-ins among the rules first..last, in their order."""
-        order = []
+        cdef Order order
+        cdef Py_ssize_t index
+        cdef int kind
+        order.count = order.wanted = 0
         for index in range(first, last):
             sort, name = self.rules[index]
             if sort == "builtin":
                 kind = BUILTIN_NAMES.index(name)
                 if self.rule_of[kind] == index:
-                    order.append(kind)
+                    order.kinds[order.count] = kind
+                    order.wanted |= 1 << kind
+                    order.count += 1
         return order
 
-    def _builtin_edits(self, bytes text, list order, Budget budget):
-        cdef Hits hits = Hits()
-        cdef int wanted = 0
-        for kind in order:
-            wanted |= 1 << <int>kind
-        if not wanted:
+    cdef list _builtin_edits(self, bytes text, Order order):
+        cdef Workspace work
+        cdef const uint8_t* p = <const uint8_t*>PyBytes_AS_STRING(text)
+        cdef Py_ssize_t n = PyBytes_GET_SIZE(text)
+        if not order.wanted:
             return []
-        self._pass(text, hits, wanted)
-        return self._resolve(text, hits, order, budget) if hits.count else []
+        work = Workspace.__new__(Workspace)
+        with nogil:
+            self.search(p, n, &order, work)
+        return self.told(work)
+
+    cdef list told(self, Workspace work):
+        cdef Py_ssize_t i
+        cdef Hit* hit
+        cdef list found = []
+        for i in range(work.taken.count):
+            hit = &work.taken.items[i]
+            found.append((hit.start, hit.stop, TOKENS[BUILTIN_NAMES[hit.kind]], self.rule_of[hit.kind]))
+        return found
 
     def _pattern_edits(self, bytes text, int rule, Budget budget):
         found = []
@@ -252,7 +318,7 @@ cdef class Scanner:
     def first(self, bytes text not None, Budget budget=None):
         best = -1
         budget = budget or Budget()
-        for edit in self._builtin_edits(text, self._order(0, len(self.rules)), budget):
+        for edit in self._builtin_edits(text, self.order):
             if best < 0 or edit[3] < best:
                 best = edit[3]
         for rule in self._suspects(text):
@@ -268,16 +334,14 @@ cdef class Scanner:
 
     def edits(self, bytes text not None, Budget budget=None):
         cdef int index = 0
-        cdef int last, tries
+        cdef int last
         budget = budget or Budget()
         suspects = self._suspects(text) if self.pattern_rules else []
         if not suspects:
-            tries = budget.phone_tries
-            done = self._builtin_edits(text, self._order(0, len(self.rules)), budget)
+            done = self._builtin_edits(text, self.order)
             if not done or not self.follows:
                 return done
             # A pattern may match what the masks have left: rule by rule, then.
-            budget.phone_tries = tries
         done = []
         working = text
         while index < len(self.rules):
@@ -288,7 +352,7 @@ cdef class Scanner:
                 last = index
                 while last < len(self.rules) and self.patterns[last] is None:
                     last += 1
-                found = self._builtin_edits(working, self._order(index, last), budget)
+                found = self._builtin_edits(working, self._order(index, last))
             if found:
                 done = compose_edits(done, found) if done else found
                 working = apply_edits(text, done)

@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
-from typing import Final
-
 from headgate.backend.llm.guards.contract import Answer, Asked, GuardFailure, Refused
 from headgate.dialect.llm.transcript.edit import Changes
 from headgate.ir.policy.prompt_guard import GuardRule, RegexGuard
 from headgate_engine.guard.scan import Scanner
 
-# Countries whose numbers count without a country code.
-REGIONS: Final = ("US", "GB", "DE", "IL", "IN", "CA", "BR")
-
-
-@lru_cache(maxsize=1)
-def telephone() -> Callable[[bytes], bool]:
-    """Return what tells telephone numbers; its library is loaded by the first configuration that wants it."""
-    import phonenumbers
-
-    @lru_cache(maxsize=1024)
-    def is_number(candidate: bytes) -> bool:
-        text = candidate.decode("utf-8", "replace")
-        for region in REGIONS:
-            try:
-                if phonenumbers.is_valid_number(phonenumbers.parse(text, region)):
-                    return True
-            except phonenumbers.NumberParseException:
-                continue
-        return False
-
-    return is_number
-
 
 def scanner_of(rules: tuple[GuardRule, ...]) -> Scanner:
     """Return the compiled rules."""
-    wants_phone = any(rule.kind == "builtin" and rule.text == "phoneNumber" for rule in rules)
-    return Scanner([(rule.kind, rule.text) for rule in rules], telephone() if wants_phone else None)
+    return Scanner([(rule.kind, rule.text) for rule in rules])
 
 
 class PatternGuard:
