@@ -20,7 +20,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.end_to_end.processes import children_of
+from tests.end_to_end.processes import children_of, command_line
 
 # How long a test waits for what is sure to come: a busy machine is no fault.
 PATIENCE = 60.0
@@ -132,7 +132,14 @@ class Gateway:
             time.sleep(0.02)
 
     def worker_pids(self) -> list[int]:
-        return children_of(self.process.pid)
+        """Of the workers that run; the template, from which they are forked, is no worker."""
+        return [pid for pid in children_of(self.process.pid) if command_line(pid).startswith("headgate: worker ")]
+
+    def template_pid(self) -> int:
+        [pid] = [
+            pid for pid in children_of(self.process.pid) if command_line(pid).startswith(("headgate: template",))
+        ]
+        return pid
 
     def metric(self, start: str) -> float:
         """Sum of the samples whose line begins with `start`, since the test has the gateway."""

@@ -247,9 +247,31 @@ def test_a_worker_that_dies_is_replaced_and_the_other_goes_on(gateway) -> None:
     running.wait_metric("gw_worker_restarts_total", 1)
 
 
+def test_a_template_that_dies_is_replaced_and_its_workers_live_on(gateway) -> None:
+    running = gateway(DIRECT.replace("BODY", "hello"), workers=2)
+    workers = running.worker_pids()
+    os.kill(running.template_pid(), signal.SIGKILL)
+    running.wait_log("template died status=-9")
+    assert running.worker_pids() == workers
+    assert running.fetch(running.url) == (200, "hello")
+    os.kill(workers[0], signal.SIGKILL)
+    running.wait_log("worker restarted")
+    assert len(running.worker_pids()) == 2
+    assert workers[1] in running.worker_pids()
+    # Forked from a template that was started with exec: the same in every respect.
+    assert set(map(parent, running.worker_pids())) == {running.process.pid}
+    for _ in range(20):
+        assert running.fetch(running.url) == (200, "hello")
+
+
+def parent(pid: int) -> int:
+    with open(f"/proc/{pid}/stat") as file:
+        return int(file.read().rpartition(")")[2].split()[1])
+
+
 def test_workers_end_when_the_supervisor_is_killed(gateway) -> None:
     running = gateway(DIRECT.replace("BODY", "x"), workers=2)
-    workers = running.worker_pids()
+    workers = [*running.worker_pids(), running.template_pid()]
     running.process.kill()
     running.process.wait()
     deadline = time.monotonic() + 40

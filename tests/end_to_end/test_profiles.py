@@ -69,7 +69,7 @@ def test_the_cpu_profile_shows_python_and_compiled_code_of_all_processes(gateway
     assert "Period: 5000000" in text
     assert "cpu/count" in text
     assert "process:[worker 0]" in text or "process:[worker 1]" in text
-    assert "headgate/server/run_worker.py" in text, "Python frames"
+    assert "headgate/cli/main.py" in text, "Python frames"
     assert "DownstreamConnection" in text, "compiled frames"
     top = read(tmp_path, data, "-top", "-cum")
     assert "Type: cpu" in top

@@ -2,9 +2,20 @@
 
 from libc.stdint cimport uint64_t
 
+import os
 import random
 
-cdef uint64_t _state = random.SystemRandom().getrandbits(64) | 1
+cdef uint64_t _state
+
+
+def _seed():
+    global _state
+    _state = random.SystemRandom().getrandbits(64) | 1
+
+
+_seed()
+# Workers are forked: each draws numbers of its own.
+os.register_at_fork(after_in_child=_seed)
 
 
 cdef uint64_t next_random() noexcept nogil:

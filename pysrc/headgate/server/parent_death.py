@@ -1,12 +1,16 @@
-"""Children that end with their parent."""
+"""Children that end with their parent, and grandchildren that become children."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
+from collections.abc import Iterator
+from typing import Final
 
-PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG: Final = 1
+PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 def die_with_parent(parent: int, sig: int = signal.SIGKILL) -> None:
@@ -15,3 +19,14 @@ def die_with_parent(parent: int, sig: int = signal.SIGKILL) -> None:
     libc.prctl(PR_SET_PDEATHSIG, int(sig), 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
+
+
+@contextlib.contextmanager
+def adopting() -> Iterator[None]:
+    """Make descendants that lose their parent meanwhile children of this process (prctl(2), child subreaper)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        libc.prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)

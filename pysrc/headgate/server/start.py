@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import shutil
 import signal
@@ -10,12 +11,13 @@ import sys
 import tempfile
 from typing import Final
 
-from headgate.config.load import Source, load
+from headgate.config.load import Loaded, Source, load
 from headgate.errors import ConfigErrors
 from headgate.server import heap
 from headgate.server.parent_death import die_with_parent
 from headgate.server.supervisor import Supervisor, start_levels, warn
-from headgate.server.worker_pool import WorkerHandle
+from headgate.server.template_handle import TemplateHandle
+from headgate.server.worker import Life, begin
 from headgate.telemetry import logs
 from headgate.telemetry.levels import Directives
 from headgate_engine.shared.segment import Segment
@@ -24,48 +26,47 @@ from headgate_engine.shared.segment import Segment
 SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 (mkdtemp is private)
 
 
-def serve(source: Source) -> int:
-    """Run the gateway in the foreground; return the exit status. Configuration errors go to standard error."""
+def serve(source: Source) -> int | Life:
+    """Run the gateway in the foreground; return the exit status. Configuration errors go to standard error.
+
+    Also returns in each worker, which has been forked below, with its life: the caller runs its loop.
+    """
     parent = os.environ.pop("HEADGATE_PARENT", "")
     if parent.isdigit():
         die_with_parent(int(parent), signal.SIGTERM)
-    segment = Segment.create()
     try:
+        loaded = load(source)
+        heap.rate_of(os.environ.get(heap.VARIABLE))
         folder = private_folder()
+    except ConfigErrors as error:
+        print(error, file=sys.stderr)
+        return 1
+    except ValueError as error:
+        print(f"headgate: cannot start: {error}", file=sys.stderr)
+        return 1
     except OSError as error:
         why = f"no folder for the sockets of the workers: {error.strerror}; set TMPDIR"
         print(f"headgate: cannot start: {why}", file=sys.stderr)
         return 1
+    segment = Segment.create()
+    template = TemplateHandle(segment, folder)
+    worker = template.fork()
+    if worker is not None:
+        return begin(worker)
     try:
-        return _serve(source, segment, folder)
+        return _supervise(source, loaded, segment, folder, template)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _serve(source: Source, segment: Segment, folder: str) -> int:
-    early = WorkerHandle(0, segment.fd, folder, lambda _worker: None)
-    # The first worker's imports overlap with reading the configuration.
-    early.start(os.environ.get("LOG_FORMAT", "text"), "info")
-    try:
-        loaded = load(source)
-    except ConfigErrors as error:
-        early.kill()
-        print(error, file=sys.stderr)
-        return 1
-    try:
-        heap.rate_of(os.environ.get(heap.VARIABLE))
-    except ValueError as error:
-        early.kill()
-        print(f"headgate: cannot start: {error}", file=sys.stderr)
-        return 1
-    form = loaded.gateway.process.log_format
-    logs.set_up(Directives(start_levels(loaded.gateway)), form)
-
+def _supervise(source: Source, loaded: Loaded, segment: Segment, folder: str, template: TemplateHandle) -> int:
+    gc.freeze()
+    gc.enable()
+    logs.set_up(Directives(start_levels(loaded.gateway)), loaded.gateway.process.log_format)
     warn(loaded)
 
     async def run() -> int:
-        supervisor = Supervisor(source, loaded, segment, folder, early)
-        return await supervisor.run()
+        return await Supervisor(source, loaded, segment, folder, template).run()
 
     return asyncio.run(run())
 

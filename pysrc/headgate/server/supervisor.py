@@ -22,6 +22,7 @@ from headgate.server import control, heap, reports
 from headgate.server.control import Drain
 from headgate.server.profiling import CpuProfiler, Target, permit_here
 from headgate.server.request_log import RequestLog
+from headgate.server.template_handle import TemplateHandle
 from headgate.server.traces import TraceHub, TraceWatch
 from headgate.server.watch import Fingerprint, changes, fingerprint
 from headgate.server.worker_pool import WorkerHandle
@@ -53,12 +54,14 @@ class WorkerLost(ReloadFailed):
 
 
 class Supervisor:
-    """One gateway process tree. `loaded` is the first configuration, `early` a worker already started.
+    """One gateway process tree. `loaded` is the first configuration, `template` what workers are forked from.
 
     `folder` is where the workers find one another.
     """
 
-    def __init__(self, source: Source, loaded: Loaded, segment: Segment, folder: str, early: WorkerHandle) -> None:
+    def __init__(
+        self, source: Source, loaded: Loaded, segment: Segment, folder: str, template: TemplateHandle
+    ) -> None:
         self.source = source
         self.gateway: Gateway = loaded.gateway
         self.generation = 0
@@ -66,9 +69,9 @@ class Supervisor:
         self.levels = Directives(start_levels(loaded.gateway))
         self._start_levels = str(self.levels)
         self._watched = loaded.watched_files
-        self._folder = folder
+        self._template = template
         self._session_key = session_key(loaded.gateway)
-        self._workers: list[WorkerHandle] = [early]
+        self._workers: list[WorkerHandle] = []
         self._stopping = False
         self._stop_count = 0
         self._reload_lock = asyncio.Lock()
@@ -92,11 +95,7 @@ class Supervisor:
             loop.add_signal_handler(signal.SIGHUP, self._on_hangup, os.isatty(0))
         before = fingerprint(self._watched)
         try:
-            self._start_workers(self.gateway)
-            for worker in self._workers:
-                worker.listen()
-            # The first worker was started before the configuration was known.
-            await self._workers[0].set_levels(str(self.levels), self.gateway.process.log_format)
+            await self._start_workers(self.gateway)
             if self._heap_rate:
                 await self.sample_heap(self._heap_rate)
             async with self._reload_lock:
@@ -120,17 +119,16 @@ class Supervisor:
     def _port_list(self) -> str:
         return ",".join(bind.address for bind in self.gateway.binds)
 
-    def _start_workers(self, gateway: Gateway) -> None:
+    async def _start_workers(self, gateway: Gateway) -> None:
         wanted = gateway.process.workers.resolve(len(os.sched_getaffinity(0)))
-        for worker in self._workers:
-            worker.replace_death_handler(self._on_death)
         while len(self._workers) < wanted:
-            worker = WorkerHandle(len(self._workers), self.segment.fd, self._folder, self._on_death)
-            worker.start(gateway.process.log_format, str(self.levels))
+            worker = WorkerHandle(len(self._workers), self._template, self._on_death)
+            await worker.start(gateway.process.log_format, str(self.levels))
             self._workers.append(worker)
 
     def _stop_workers(self) -> None:
         self._stopping = True
+        self._template.kill()
         for worker in self._workers:
             worker.kill()
 
@@ -274,8 +272,7 @@ class Supervisor:
             worker.kill()
             config_fd = -1
             try:
-                worker.start(self.gateway.process.log_format, str(self.levels))
-                worker.listen()
+                await worker.start(self.gateway.process.log_format, str(self.levels))
                 config_fd = control.store(self.gateway)
                 await worker.wait_ready()
                 if self._heap_rate:

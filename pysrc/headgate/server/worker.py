@@ -8,10 +8,9 @@ import gc
 import logging
 import os
 import resource
-import signal
 import socket
-import sys
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 import uvloop
 
@@ -39,8 +38,8 @@ from headgate.server.control import (
 )
 from headgate.server.drain import drain
 from headgate.server.listen import Acceptor
-from headgate.server.parent_death import die_with_parent
 from headgate.server.reports import long_report, memory
+from headgate.server.template import WorkerStart
 from headgate.server.watching import Watching
 from headgate.server.worker_relay import WorkerRelay
 from headgate.telemetry import logs
@@ -263,25 +262,24 @@ def tls_keys(gateway: Gateway) -> dict[str, tuple[str, ...]]:
     }
 
 
-def prepare() -> tuple[asyncio.Runner, asyncio.Task[None]]:
-    """Make a worker of this process; its arguments are CHANNEL_FD SEGMENT_FD INDEX PARENT FORM LEVELS FOLDER.
+class Life(NamedTuple):
+    """The life of this process as a worker, at whose end the loop of the runner stops."""
 
-    Return what owns its loop, and its life, at whose end the loop stops.
-    """
-    channel_fd, segment_fd, index, parent = (int(word) for word in sys.argv[1:5])
-    form, levels, folder = sys.argv[5:8]
-    die_with_parent(parent)
-    # Signals go to the supervisor, which tells us what to do.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    logs.set_up(Directives(levels), form)
+    runner: asyncio.Runner
+    task: asyncio.Task[None]
+
+
+def begin(start: WorkerStart) -> Life:
+    """Make a worker of this process, which was forked from a template."""
+    gc.enable()
+    logs.set_up(Directives(start.order.levels), start.order.form)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    channel = socket.socket(fileno=channel_fd)
-    channel.setblocking(False)
-    process = WorkerProcess(channel, Segment.attach(segment_fd), index, folder)
+    start.channel.setblocking(False)
+    process = WorkerProcess(start.channel, start.segment, start.order.index, start.folder)
     runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
-    life = runner.get_loop().create_task(process.run(), name="worker")
-    life.add_done_callback(lambda _: runner.get_loop().stop())
-    return runner, life
+    loop = runner.get_loop()
+    task = spawner(loop)("worker", process.run())
+    task.add_done_callback(lambda _: loop.stop())
+    return Life(runner, task)

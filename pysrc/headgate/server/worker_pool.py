@@ -7,14 +7,11 @@ import contextlib
 import logging
 import os
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Final
 
 from headgate.server import control
+from headgate.server.child import ChildProcess
 from headgate.server.control import (
     Ask,
     Commit,
@@ -29,11 +26,9 @@ from headgate.server.control import (
     Told,
     Watch,
 )
+from headgate.server.template_handle import TemplateHandle
 
 logger = logging.getLogger("headgate.supervisor")
-
-# Started with -P: modules beside it are no top-level modules.
-PROGRAM: Final = str(Path(__file__).with_name("run_worker.py"))
 
 PREPARE_SECONDS = 60.0
 ASK_SECONDS = 2.0
@@ -50,31 +45,25 @@ END_SECONDS = 0.2
 class WorkerHandle:
     """One worker slot: its process, its channel, its sockets. The sockets outlive the process."""
 
-    def __init__(self, index: int, segment_fd: int, folder: str, on_death: Callable[[WorkerHandle], None]) -> None:
+    def __init__(self, index: int, template: TemplateHandle, on_death: Callable[[WorkerHandle], None]) -> None:
         self.index = index
         self.sockets: dict[str, socket.socket] = {}
         self.given: set[str] = set()
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: ChildProcess | None = None
         self.ready = False
         self.started = 0.0
         self.delay = FIRST_DELAY
-        self._segment_fd = segment_fd
-        self._folder = folder
+        self._template = template
         self._on_death = on_death
         self._channel: socket.socket | None = None
         self._waiting: dict[tuple[str, int], asyncio.Future[control.Message]] = {}
         self._asked = 0
 
-    def start(self, form: str, levels: str) -> None:
-        """Start the process; nothing of ours but its channel and the segment is inherited."""
+    async def start(self, form: str, levels: str) -> None:
+        """Start the process and begin to read its channel; OSError."""
         ours, theirs = control.channel_pair()
-        words = [theirs.fileno(), self._segment_fd, self.index, os.getpid(), form, levels, self._folder]
         try:
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", PROGRAM, *(str(word) for word in words)],
-                pass_fds=(theirs.fileno(), self._segment_fd),
-                stdin=subprocess.DEVNULL,
-            )
+            self.process = await self._template.start_worker(self.index, form, levels, theirs.fileno())
         except OSError:
             ours.close()
             raise
@@ -84,26 +73,13 @@ class WorkerHandle:
         self.given = set()
         self.ready = False
         self.started = time.monotonic()
-
-    def replace_death_handler(self, on_death: Callable[[WorkerHandle], None]) -> None:
-        """Call `on_death` from now on when the process ends."""
-        self._on_death = on_death
+        asyncio.get_running_loop().add_reader(ours.fileno(), self._on_packet)
 
     def ended(self) -> int | None:
         """Return the exit status, minus the signal that killed it; None where it is still there. Its channel closes
         on the way out: the status comes a moment later.
         """
-        if self.process is None:
-            return None
-        try:
-            return self.process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            return None
-
-    def listen(self) -> None:
-        """Begin to read the channel; needs a running loop."""
-        if self._channel is not None:
-            asyncio.get_running_loop().add_reader(self._channel.fileno(), self._on_packet)
+        return None if self.process is None else self.process.wait(END_SECONDS)
 
     def _on_packet(self) -> None:
         assert self._channel is not None
@@ -270,6 +246,5 @@ class WorkerHandle:
 
     def kill(self) -> None:
         """End the process at once."""
-        if self.process is not None and self.process.poll() is None:
+        if self.process is not None:
             self.process.kill()
-            self.process.wait()
