@@ -93,6 +93,4 @@ cdef int header_id_of(const char* name, Py_ssize_t n) noexcept nogil
 # SPAN_SENSITIVE for fields that carry credentials, else 0.
 cdef unsigned char sensitivity(int header_id, const char* name, Py_ssize_t n) noexcept nogil
 
-# Heads are recycled: a parsed head is returned when its request is over.
 cdef MessageHead new_head()
-cdef void recycle_head(MessageHead head) noexcept

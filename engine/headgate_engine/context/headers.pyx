@@ -1,9 +1,8 @@
 # cython: boundscheck=False
 """Message heads as spans; see headers.pxd."""
 
+cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
-from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
@@ -12,45 +11,25 @@ from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, IS_VALUE, all_of, is
 cdef enum:
     FIRST_DATA = 1024
     FIRST_SPANS = 24
-    # A recycled head keeps at most this much memory.
+    # Memory that one head leaves to another is at most this large.
     KEEP_DATA = 16384
     KEEP_SPANS = 256
     MAX_DATA = 16777216
-    MAX_POOLED = 128
-    # `status` of a head that waits in the pool.
-    POOLED = -1
+    MAX_SPARE = 128
 
-# The pool owns a reference to each; a list would be made larger and smaller all the time.
-cdef PyObject* _pool[MAX_POOLED]
-cdef int _pooled = 0
+# Only memory is used again, when the head that had it is gone; never a head that somebody may still look at.
+cdef struct HeadMemory:
+    char* data
+    HeaderSpan* spans
+    uint32_t capacity
+    int span_capacity
+
+cdef HeadMemory _spare[MAX_SPARE]
+cdef int _spare_count = 0
 
 
 cdef MessageHead new_head():
-    global _pooled
-    cdef MessageHead head
-    if _pooled:
-        _pooled -= 1
-        head = <MessageHead>_pool[_pooled]
-        Py_DECREF(head)
-        head.status = 0
-        return head
-    return MessageHead()
-
-
-cdef void recycle_head(MessageHead head) noexcept:
-    global _pooled
-    if head is None or head.status == POOLED or _pooled == MAX_POOLED or head.capacity > KEEP_DATA \
-            or head.span_capacity > KEEP_SPANS:
-        return
-    # The caller's reference and its context's; a third is a step or handler that kept the head, and must not find
-    # another request in it.
-    if (<PyObject*>head).ob_refcnt > 2:
-        return
-    head.clear()
-    head.status = POOLED
-    Py_INCREF(head)
-    _pool[_pooled] = <PyObject*>head
-    _pooled += 1
+    return MessageHead.__new__(MessageHead)
 
 
 cdef int header_id_of(const char* name, Py_ssize_t n) noexcept nogil:
@@ -99,19 +78,42 @@ cdef int header_id_of(const char* name, Py_ssize_t n) noexcept nogil:
     return H_OTHER
 
 
+@cython.freelist(32)
 cdef class MessageHead:
     def __cinit__(self):
+        global _spare_count
+        cdef HeadMemory* spare
+        self.minor_version = 1
+        self.content_length = -1
+        if _spare_count:
+            _spare_count -= 1
+            spare = &_spare[_spare_count]
+            self.data = spare.data
+            self.spans = spare.spans
+            self.capacity = spare.capacity
+            self.span_capacity = spare.span_capacity
+            return
         self.data = <char*>PyMem_Malloc(FIRST_DATA)
         self.spans = <HeaderSpan*>PyMem_Malloc(FIRST_SPANS * sizeof(HeaderSpan))
         if self.data == NULL or self.spans == NULL:
             raise MemoryError()
         self.capacity = FIRST_DATA
         self.span_capacity = FIRST_SPANS
-        self.clear()
 
     def __dealloc__(self):
-        PyMem_Free(self.data)
-        PyMem_Free(self.spans)
+        global _spare_count
+        cdef HeadMemory* spare
+        if _spare_count == MAX_SPARE or self.data == NULL or self.spans == NULL or self.capacity > KEEP_DATA \
+                or self.span_capacity > KEEP_SPANS:
+            PyMem_Free(self.data)
+            PyMem_Free(self.spans)
+            return
+        spare = &_spare[_spare_count]
+        spare.data = self.data
+        spare.spans = self.spans
+        spare.capacity = self.capacity
+        spare.span_capacity = self.span_capacity
+        _spare_count += 1
 
     cdef void clear(self) noexcept:
         self.length = 0

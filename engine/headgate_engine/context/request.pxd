@@ -88,5 +88,7 @@ cdef class RequestContext:
     cdef int replace_body(self, bytes body) except -1
     cdef int set_response_header(self, bytes name, bytes value) except -1
 
+# A context belongs to one request for ever: who keeps it reads that request, never a later one.
 cdef RequestContext new_context()
-cdef void recycle_context(RequestContext ctx) noexcept
+# Breaks the rings at the end of the request, so that the context goes with its last holder, without the collector.
+cdef int release_context(RequestContext ctx) except -1

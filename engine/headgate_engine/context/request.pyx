@@ -1,7 +1,6 @@
-"""Per-request state: one recycled object, filled by the connection classes and read by steps."""
+"""Per-request state: filled by the connection classes and read by steps."""
 
-from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+cimport cython
 
 
 cdef class Reply:
@@ -54,6 +53,8 @@ cdef class Usage:
         return 0
 
 
+# Only the memory of contexts that are gone is used again.
+@cython.freelist(64)
 cdef class RequestContext:
     cdef int set_response_header(self, bytes name, bytes value) except -1:
         if self.response_headers is None:
@@ -136,74 +137,16 @@ cdef class RequestContext:
         self.reply = reply
 
 
-# Recycled contexts: as many as one loop turn plausibly needs at once.
-cdef enum:
-    MAX_POOLED = 256
-# The pool owns a reference to each.
-cdef PyObject* _pool[MAX_POOLED]
-cdef int _pooled = 0
-
-
 cdef RequestContext new_context():
-    global _pooled
-    cdef RequestContext ctx
-    if _pooled:
-        _pooled -= 1
-        ctx = <RequestContext>_pool[_pooled]
-        Py_DECREF(ctx)
-    else:
-        ctx = RequestContext.__new__(RequestContext)
-    ctx.status = 0
-    ctx.attempts = 0
-    ctx.started_ns = ctx.upstream_started_ns = ctx.head_received_ns = ctx.finished_ns = 0
-    ctx.request_bytes = ctx.response_bytes = 0
-    ctx.next_step = 0
-    ctx.secure = False
-    ctx.body_limit = 0
-    ctx.body_state = BODY_UNREAD
-    return ctx
+    return RequestContext.__new__(RequestContext)
 
 
-cdef void recycle_context(RequestContext ctx) noexcept:
-    global _pooled
-    ctx.head = None
-    ctx.response = None
-    ctx.body = None
-    ctx.response_body = None
+cdef int release_context(RequestContext ctx) except -1:
     ctx.exchange = None
-    ctx.trace = None
     ctx.waiting = None
-    ctx.rule = None
-    ctx.jwt = None
-    ctx.jwt_token = None
-    ctx.api_key = None
-    ctx.api_key_text = None
-    ctx.allowed_models = None
-    ctx.basic_user = None
-    ctx.signing_keys = None
-    ctx.metadata = None
-    ctx.dynamic = None
-    ctx.connection = None
-    ctx.listener = None
-    ctx.route = None
-    ctx.backend = None
-    ctx.endpoint = None
-    ctx.reply = None
-    ctx.reason = None
-    ctx.error = None
-    ctx.response_headers = None
-    ctx.protocol = None
-    ctx.requested_model = None
-    ctx.provider = None
-    ctx.usage = None
+    ctx.trace = None
     ctx.llm = None
-    ctx.token_buckets = None
-    ctx.log_fields = None
-    # A handler in Python may still hold it; only an object nobody else sees is used again.
-    if _pooled < MAX_POOLED and (<PyObject*>ctx).ob_refcnt <= 2:
-        Py_INCREF(ctx)
-        _pool[_pooled] = <PyObject*>ctx
-        _pooled += 1
+    return 0
 
 
 def make_context(str method="GET", str target="/", str authority="a.test", headers=(), *, bytes body=None, bint secure=False,

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from headgate_engine.context.headers cimport H_UPGRADE, HEAD_CHUNKED, MessageHead, new_head, recycle_head
+from headgate_engine.context.headers cimport H_UPGRADE, HEAD_CHUNKED, MessageHead, new_head
 from headgate_engine.http1.codec cimport Http1Codec
 from headgate_engine.http1.head cimport parse_request
 from headgate_engine.http1.kinds cimport (
@@ -119,7 +119,6 @@ def bench_parse(bytes data, int times):
     for _ in range(times):
         head = new_head()
         parse_request(head, data, len(data), 256)
-        recycle_head(head)
 
 
 def bench_send_request(bytes data, int times):

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from headgate_engine.context.headers cimport MessageHead, new_head, recycle_head
+from headgate_engine.context.headers cimport MessageHead, new_head
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.contract cimport SIZE_NONE, WRITE_FAILED
 from headgate_engine.link.exchange cimport STAGE_DONE, STAGE_RESPONSE, with_detail
@@ -14,10 +14,7 @@ from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.plan.plans cimport ResponseHold
 from headgate_engine.wire.buffer cimport ByteBuffer
 
-import asyncio
-import logging
-
-logger = logging.getLogger("headgate.forward")
+from headgate_engine.plan.step import drive
 
 
 cdef class Answering(Tunnelling):
@@ -26,7 +23,6 @@ cdef class Answering(Tunnelling):
         # 100 was ours to give; other hints pass to clients that can read them.
         if head.status != 100 and self.ctx.head.minor_version >= 1 and self.stage != STAGE_DONE:
             self.client.send_informational(head.status, head)
-        recycle_head(head)
         return 0
 
     cdef int on_response_head(self, MessageHead head) except -1:
@@ -316,7 +312,8 @@ cdef class Answering(Tunnelling):
         self.asking = True
         if self.upstream is not None:
             self.upstream.pause_response()
-        self.ctx.waiting = asyncio.get_running_loop().create_task(ask_guards(self, self.ctx, self.tap.waits))
+        self.ctx.waiting = self.worker.spawn(
+            "guards", drive("guards", self.ctx, self, self.tap.waits, None, self.guards_answered))
         return 0
 
     def guards_answered(self, found):
@@ -336,32 +333,3 @@ cdef class Answering(Tunnelling):
         self.client.flush()
         if not self.asking and self.upstream is not None and not self.client.congested():
             self.upstream.resume_response()
-
-    def guards_failed(self, str detail):
-        """A guard broke, which is a fault of ours."""
-        if self.stage == STAGE_DONE or not self.asking:
-            return
-        self.asking = False
-        self.ctx.error = detail
-        if self.ctx.status:
-            self._drop_upstream()
-            self._finish(False)
-        else:
-            self.respond(self.worker.reply(REPLY_INTERNAL))
-
-
-async def ask_guards(Answering exchange, RequestContext ctx, awaitable):
-    """Waits for guards, then lets the answer go on."""
-    try:
-        found = await awaitable
-    except asyncio.CancelledError:
-        raise
-    except Exception as error:  # task boundary: the client gets a 500 or a broken stream, the worker goes on
-        logger.exception("a guard failed")
-        if ctx.exchange is exchange:
-            ctx.waiting = None
-            exchange.guards_failed(f"guard: {type(error).__name__}")
-        return
-    if ctx.exchange is exchange:
-        ctx.waiting = None
-        exchange.guards_answered(found)

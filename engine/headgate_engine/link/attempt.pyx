@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcmp
 
-from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_UPGRADE, MessageHead, recycle_head
+from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_UPGRADE, MessageHead
 from headgate_engine.context.mark cimport mark_head
 from headgate_engine.context.request cimport BODY_WHOLE, RequestContext
 from headgate_engine.link.answer cimport Answering
@@ -190,9 +190,7 @@ cdef class Attempting(Answering):
         ctx.head.add_field(b"x-retry-attempt", 15, number, len(number))
         if self.first_body is not None:
             ctx.body = self.first_body
-        if ctx.response is not None:
-            recycle_head(ctx.response)
-            ctx.response = None
+        ctx.response = None
         ctx.error = None
         ctx.next_step = 0
         self.attempt_deadline = 0

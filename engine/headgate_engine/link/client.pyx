@@ -5,7 +5,7 @@ import contextvars
 
 from libc.stdint cimport int64_t
 
-from headgate_engine.context.headers cimport MessageHead, new_head, recycle_head
+from headgate_engine.context.headers cimport MessageHead, new_head
 from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, ClientStream, Sink
 from headgate_engine.link.pool cimport Pool
 
@@ -123,7 +123,6 @@ cdef class ClientCall(Sink):
         return self._fail(CallError(detail, timed_out))
 
     cdef int on_informational(self, MessageHead head) except -1:
-        recycle_head(head)
         return 0
 
     cdef int on_response_head(self, MessageHead head) except -1:

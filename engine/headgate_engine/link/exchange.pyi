@@ -1,4 +1,4 @@
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from headgate_engine.context.request import RequestContext
 from headgate_engine.link.contract import Sink
@@ -22,4 +22,9 @@ class ExchangeState(Sink):
     def handler_start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None: ...
     def handler_send(self, data: bytes) -> None: ...
     def handler_end(self) -> None: ...
-    def handler_failed(self, detail: str) -> None: ...
+    def wait_for(
+        self, name: str, awaitable: Awaitable[object], verdict_of: Callable[[RequestContext, object], int]
+    ) -> None:
+        """Suspend the request until `awaitable` has come to something; resume() gets what verdict_of() makes of it."""
+    def task_failed(self, detail: str) -> None:
+        """Answer 500, or break an answer that has begun: what the request waited for has failed."""

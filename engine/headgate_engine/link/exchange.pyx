@@ -3,8 +3,8 @@
 from libc.stdint cimport int64_t, uint32_t
 
 from headgate_engine.context.headers cimport (
-    HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_IS_HEAD, MessageHead, new_head, recycle_head)
-from headgate_engine.context.request cimport recycle_context, Reply, RequestContext
+    HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_IS_HEAD, MessageHead, new_head)
+from headgate_engine.context.request cimport release_context, Reply, RequestContext
 from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, SIZE_UNKNOWN, ClientStream, ServerStream, Sink
 from headgate_engine.link.endpoints cimport EndpointSet
 from headgate_engine.link.grpc_status cimport GRPC_LATER, grpc_reply, grpc_status, is_grpc
@@ -16,6 +16,8 @@ from headgate_engine.plan.step cimport CONTINUE, RESPOND, WAIT_BODY, Step
 from headgate_engine.steps.local_rate_limit cimport settle_tokens
 
 import logging
+
+from headgate_engine.plan.step import drive
 
 logger = logging.getLogger("headgate.forward")
 
@@ -53,6 +55,22 @@ cdef class ExchangeState(Sink):
                 return verdict
         ctx.next_step = 0
         return CONTINUE
+
+    def wait_for(self, str name, awaitable, verdict_of):
+        """Suspends the request until `awaitable` has come to something; resume() then gets `verdict_of(ctx, found)`."""
+        self.ctx.waiting = self.worker.spawn(
+            f"step {name}", drive(f"step {name}", self.ctx, self, awaitable, verdict_of, self.resume))
+
+    def task_failed(self, str detail):
+        """What the request waited for broke, which is a fault of ours: 500, or a broken answer when it has begun."""
+        if self.stage == STAGE_DONE:
+            return
+        self.ctx.error = detail
+        if self.ctx.status:
+            self._drop_upstream()
+            self._finish(False)
+        else:
+            self.respond(self.worker.reply(REPLY_INTERNAL))
 
     cdef int _guarded_steps(self, tuple steps) except -1:
         """A step that raises is a fault of ours: 500, a line in the log, and nothing goes upstream."""
@@ -272,16 +290,6 @@ cdef class ExchangeState(Sink):
         self.client.end_response(None)
         self._finish(True)
 
-    def handler_failed(self, str detail):
-        """The handler broke: 500 before the head, a broken connection after it."""
-        if self.stage == STAGE_DONE:
-            return
-        self.ctx.error = detail
-        if self.ctx.status:
-            self._finish(False)
-        else:
-            self.respond(self.worker.reply(REPLY_INTERNAL))
-
     # -- the end -------------------------------------------------------------------------------------------------------
     cdef int _drop_upstream(self) except -1:
         cdef ClientStream upstream = self.upstream
@@ -310,7 +318,7 @@ cdef class ExchangeState(Sink):
                 settle_tokens(ctx)        # before the client can ask again
         if ctx.waiting is not None:
             ctx.waiting.cancel()
-        ctx.exchange = None
+        ctx.exchange = None          # nothing that ends from here on can reach this request
         # Before the last byte leaves: who has the whole answer finds it in the metrics.
         self.worker.meters.count(ctx, self.bind)
         if clean:
@@ -322,11 +330,8 @@ cdef class ExchangeState(Sink):
         self.client = None
         self.call = None
         self.tap = None
-        recycle_head(ctx.head)
-        if ctx.response is not None:
-            recycle_head(ctx.response)
         self.ctx = None
-        recycle_context(ctx)
+        release_context(ctx)
         return 0 if self.abandoned else client.finished(clean)
 
 

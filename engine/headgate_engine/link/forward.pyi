@@ -6,5 +6,3 @@ class Exchange(Attempting):
 
     def resume(self, verdict: int = 0) -> None:
         """Go on after a step that suspended; with RESPOND its reply is sent. Later calls do nothing."""
-    def step_failed(self, detail: str) -> None:
-        """Answer 500 for a step that suspended and broke; `detail` goes to the log."""

@@ -106,13 +106,6 @@ cdef class Exchange(Attempting):
         if self.stage != STAGE_DONE and not self.request_done:
             self.client.resume_request()
 
-    def step_failed(self, str detail):
-        """A step that suspended broke: 500."""
-        if self.suspended and self.stage != STAGE_DONE:
-            self.suspended = False
-            self.ctx.error = detail
-            self.respond(self.worker.reply(REPLY_INTERNAL))
-
     cdef int _pick_listener(self) except -1:
         cdef MessageHead head = self.ctx.head
         self.listener = self.bind.only

@@ -136,7 +136,7 @@ cdef class HandlerCall:
     cdef int fail(self, str detail) except -1:
         self.answered = True
         self.tell(500, self.last)
-        self.exchange.handler_failed(detail)
+        self.exchange.task_failed(detail)
         return 0
 
     cdef int tell(self, int status, bytes last) except -1:

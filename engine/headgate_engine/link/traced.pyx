@@ -220,11 +220,13 @@ cdef class TracedExchange(Exchange):
             self._step_ends(verdict)
         Exchange.resume(self, verdict)
 
-    def step_failed(self, str detail):
-        if self.suspended and self.stage != STAGE_DONE and self.step is not None:
-            step, self.step = self.step, None
-            self.trace.step_raised(step, self.step_started, detail)
-        Exchange.step_failed(self, detail)
+    def task_failed(self, str detail):
+        if self.stage != STAGE_DONE:
+            if self.step is not None:
+                step, self.step = self.step, None
+                self.trace.step_raised(step, self.step_started, detail)
+            self._call_ends(None, detail)
+        Exchange.task_failed(self, detail)
 
     # -- the backend -----------------------------------------------------------------------------------------------------
     cdef int _body_complete(self) except -1:
@@ -365,10 +367,6 @@ cdef class TracedExchange(Exchange):
     def handler_start(self, int status, headers):
         self._answered_by_handler(status)
         Exchange.handler_start(self, status, headers)
-
-    def handler_failed(self, str detail):
-        self._call_ends(None, detail)
-        Exchange.handler_failed(self, detail)
 
     # -- the end ---------------------------------------------------------------------------------------------------------
     cdef int _finish(self, bint clean) except -1:

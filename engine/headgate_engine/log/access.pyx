@@ -13,7 +13,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memchr, memcpy
 
 from headgate_engine.context.headers cimport MessageHead
-from headgate_engine.context.request cimport RequestContext, Usage, new_context, recycle_context
+from headgate_engine.context.request cimport RequestContext, Usage, new_context
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.log.fields cimport LogFields
 from headgate_engine.log.redact cimport has_secret, redact
@@ -380,7 +380,6 @@ cdef class AccessLogFormat:
         cdef ByteBuffer out = ByteBuffer()
         cdef RequestContext ctx = _context(request)
         self.write_line(out, ctx, wall_ns)
-        recycle_context(ctx)
         return out.take()
 
     def nanoseconds_per_line(self, request, *, Py_ssize_t rounds=10000):

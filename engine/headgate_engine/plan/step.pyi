@@ -1,4 +1,5 @@
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from headgate_engine.context.request import Reply, RequestContext
 
@@ -37,3 +38,15 @@ class AsyncStep(Step):
     def __init__(
         self, name: str, function: Callable[[RequestContext], Awaitable[Reply | None] | Reply | None]
     ) -> None: ...
+    def verdict_of(self, ctx: RequestContext, found: object) -> int:
+        """Return the verdict of what an awaitable came to; TypeError when it is neither None nor a Reply."""
+
+async def drive(
+    name: str,
+    ctx: RequestContext,
+    exchange: object,
+    awaitable: Awaitable[object],
+    verdict_of: Callable[[RequestContext, object], int] | None,
+    go_on: Callable[[Any], None],
+) -> None:
+    """Wait for what a request is suspended for, then let it go on; whatever fails on the way answers 500."""

@@ -91,27 +91,34 @@ cdef class AsyncStep(Step):
         if isinstance(found, Reply):
             ctx.reply = found
             return RESPOND
-        ctx.waiting = asyncio.get_running_loop().create_task(_drive(self.name, ctx, ctx.exchange, found))
+        ctx.exchange.wait_for(self.name, found, self.verdict_of)
         return SUSPEND
 
+    def verdict_of(self, RequestContext ctx, found):
+        """The verdict of what an awaitable of `function` came to; TypeError when it is neither None nor a Reply."""
+        if found is None:
+            return CONTINUE
+        if not isinstance(found, Reply):
+            raise TypeError(f"step {self.name!r} gave {type(found).__name__}, not None or a Reply")
+        ctx.reply = found
+        return RESPOND
 
-async def _drive(name, RequestContext ctx, exchange, awaitable):
-    """Waits for a suspended step, then lets its request go on."""
+
+async def drive(str name, RequestContext ctx, exchange, awaitable, verdict_of, go_on):
+    """Waits for what a request is suspended for, then lets it go on: `go_on(verdict_of(ctx, what it came to))`, or go_on() of
+    that itself where `verdict_of` is None. Whatever fails on the way answers 500. The owner of tasks runs it
+    (Exchange.wait_for); a request that has ended meanwhile has cancelled it, or is left alone.
+    """
     try:
-        reply = await awaitable
+        found = await awaitable
+        if ctx.exchange is not exchange:
+            return
+        ctx.waiting = None
+        go_on(found if verdict_of is None else verdict_of(ctx, found))
     except asyncio.CancelledError:
         raise
     except Exception as error:  # task boundary: a 500 for this request
-        logger.exception("step %s failed", name)
+        logger.exception("%s failed", name)
         if ctx.exchange is exchange:
             ctx.waiting = None
-            exchange.step_failed(f"{name}: {type(error).__name__}")
-        return
-    if ctx.exchange is not exchange:
-        return                      # the client went meanwhile, and the context serves another request
-    ctx.waiting = None
-    if reply is None:
-        exchange.resume(CONTINUE)
-    else:
-        ctx.reply = reply
-        exchange.resume(RESPOND)
+            exchange.task_failed(f"{name}: {type(error).__name__}")

@@ -14,7 +14,7 @@ from libc.stdint cimport int32_t, uint32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memchr, memcmp, memset
 
-from headgate_engine.context.headers cimport MessageHead, new_head, recycle_head
+from headgate_engine.context.headers cimport MessageHead, new_head
 from headgate_engine.route.conditions cimport Condition, ConditionTable, Facts, ValuePredicate, forget
 from headgate_engine.route.index cimport KeyIndex
 from headgate_engine.wire.scan cimport lower
@@ -391,11 +391,8 @@ cdef class RouteTable:
     def match(self, str host, str method, str target, headers=()):
         cdef MessageHead head = new_head()
         cdef bytes raw = host.encode()
-        try:
-            _describe(head, host, method, target, headers)
-            return self.match_rule(raw, len(raw), head)
-        finally:
-            recycle_head(head)
+        _describe(head, host, method, target, headers)
+        return self.match_rule(raw, len(raw), head)
 
     def nanoseconds_per_match(self, requests, *, Py_ssize_t rounds=10):
         cdef MessageHead head

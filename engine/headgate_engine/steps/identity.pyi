@@ -37,6 +37,8 @@ class IdentityStep(AsyncStep):
     def bad(self) -> Reply: ...
     def judge(self, ctx: RequestContext, credential: bytes) -> int:
         """Have an unknown credential verified; returns a verdict."""
+    def verdict_of(self, ctx: RequestContext, found: object) -> int:
+        """Return the verdict of what an awaited verify() came to."""
     def admit(self, ctx: RequestContext, credential: bytes, value: object, seconds: float = 0.0) -> None:
         """Accept a verified credential, and remember it for so long."""
     def forget(self) -> None:

@@ -5,17 +5,13 @@ from hashlib import blake2b, sha256
 
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.link.timers cimport monotonic_ns
-from headgate_engine.plan.step cimport CONTINUE, RESPOND, AsyncStep
+from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, AsyncStep
 from headgate_engine.steps.location cimport CredentialLocation
 
 from libc.stdint cimport int64_t
 
 DIGEST_KEY = secrets.token_bytes(32)
 MODES = {"strict": STRICT, "optional": OPTIONAL, "permissive": PERMISSIVE}
-
-import logging
-
-logger = logging.getLogger("headgate.step")
 
 
 cdef class Remembered:
@@ -61,14 +57,21 @@ cdef class IdentityStep(AsyncStep):
 
     def judge(self, RequestContext ctx, bytes credential):
         """Has an unknown credential verified."""
-        import asyncio
         found = self.function(ctx, credential)
         if found is None:
             return CONTINUE
         if isinstance(found, Reply):
             return self.refuse(ctx, found, False)
-        ctx.waiting = asyncio.get_running_loop().create_task(_drive(self, ctx, ctx.exchange, found))
-        return 2        # SUSPEND
+        ctx.exchange.wait_for(self.name, found, self.verdict_of)
+        return SUSPEND
+
+    def verdict_of(self, RequestContext ctx, found):
+        """The verdict of what an awaited verify() came to."""
+        if found is None:
+            return CONTINUE
+        if not isinstance(found, Reply):
+            raise TypeError(f"step {self.name!r} gave {type(found).__name__}, not None or a Reply")
+        return self.refuse(ctx, found, False)
 
     cdef int accept(self, RequestContext ctx, bytes credential, object value) except -1:
         raise NotImplementedError
@@ -100,24 +103,6 @@ cdef class IdentityStep(AsyncStep):
     def bad(self):
         """The answer to a bad credential."""
         return self.invalid
-
-
-async def _drive(IdentityStep step, RequestContext ctx, exchange, awaitable):
-    try:
-        reply = await awaitable
-    except Exception as error:  # task boundary: a 500 for this request
-        logger.exception("step %s failed", step.name)
-        if ctx.exchange is exchange:
-            ctx.waiting = None
-            exchange.step_failed(f"{step.name}: {type(error).__name__}")
-        return
-    if ctx.exchange is not exchange:
-        return
-    ctx.waiting = None
-    if reply is None:
-        exchange.resume(CONTINUE)
-    else:
-        exchange.resume(step.refuse(ctx, reply, False))
 
 
 cdef class JwtStep(IdentityStep):

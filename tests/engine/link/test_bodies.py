@@ -10,6 +10,8 @@ from rig import GET, Rig, Upstream, on_rig
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.plan.plans import ResponseHold
 from headgate_engine.plan.step import WAIT_BODY_VERDICT, AsyncStep, PythonStep
+from headgate_engine.steps.identity import ChallengeStep
+from headgate_engine.steps.location import CredentialLocation
 
 
 def reader(limit: int, found: list[tuple[int, bytes | None]], replace: bytes | None = None) -> PythonStep:
@@ -217,3 +219,81 @@ async def test_grpc_clients_get_their_own_errors(rig: Rig) -> None:
     assert answer.get("content-type") == "application/grpc"
     assert answer.get("grpc-status") == "7"
     assert answer.get("grpc-message") == "no %C3%A9%25"
+
+
+# -- what belongs to one request only, and what fails behind an await ---------------------------------------------------
+
+
+@on_rig()
+async def test_a_context_that_was_kept_shows_its_own_request_for_ever(rig: Rig) -> None:
+    kept: list[RequestContext] = []
+
+    def keep(ctx: RequestContext) -> None:
+        ctx.jwt = {"sub": ctx.path}
+        kept.append(ctx)
+
+    rig.route.request_steps = (PythonStep("keep", keep),)
+    client = await rig.client()
+    for number in range(20):
+        await client.ask(b"GET /%d HTTP/1.1\r\nhost: h%d.test\r\nauthorization: Basic %d\r\n\r\n" % ((number,) * 3))
+    assert [ctx.path for ctx in kept] == [f"/{number}" for number in range(20)]
+    for number, ctx in enumerate(kept):
+        assert (ctx.jwt, ctx.authority) == ({"sub": f"/{number}"}, f"h{number}.test")
+        assert ctx.request.get("authorization") == f"Basic {number}"
+        assert ctx.client_target == f"/{number}"
+    assert len({id(ctx) for ctx in kept}) == 20
+
+
+@on_rig()
+async def test_heads_that_were_kept_stay_what_they_were(rig: Rig) -> None:
+    heads = []
+
+    def keep(ctx: RequestContext) -> None:
+        heads.append((ctx.request, ctx.response_head))
+
+    rig.route.response_steps = (PythonStep("keep", keep),)
+
+    async def script(up: Upstream) -> None:
+        while True:
+            request = await up.request()
+            await up.reply(b"ok", fields=f"x-of: {request.target}\r\n")
+
+    rig.script = script
+    client = await rig.client()
+    for number in range(20):
+        await client.ask(b"GET /%d HTTP/1.1\r\nhost: a.test\r\n\r\n" % number)
+    assert [(ask.path, answer.get("x-of")) for ask, answer in heads] == [(f"/{n}", f"/{n}") for n in range(20)]
+
+
+async def nonsense(_ctx: RequestContext) -> object:
+    await asyncio.sleep(0)
+    return 17
+
+
+async def raising(_ctx: RequestContext) -> Reply:
+    await asyncio.sleep(0)
+    raise ValueError("broken")
+
+
+@pytest.mark.parametrize("function", [nonsense, raising, lambda _ctx: 17], ids=["type", "raises", "not awaitable"])
+@pytest.mark.parametrize("phase", ["gateway", "route", "backend"])
+@on_rig(faults=1)
+async def test_what_fails_behind_an_await_answers_500(rig: Rig, phase: str, function: object) -> None:
+    owner = {"gateway": rig.listener, "route": rig.route, "backend": rig.backend}[phase]
+    owner.request_steps = (AsyncStep("late", function),)  # type: ignore[arg-type]
+    assert (await rig.ask(GET)).status == 500
+
+
+@on_rig(faults=1)
+async def test_a_refusal_that_raises_behind_an_await_answers_500(rig: Rig) -> None:
+    def challenge(_ctx: RequestContext) -> Reply:
+        raise ValueError("no way to be found")
+
+    async def verify(_ctx: RequestContext, _credential: bytes) -> Reply:
+        await asyncio.sleep(0)
+        return Reply(401)
+
+    location = CredentialLocation("header", "authorization", "Bearer ")
+    rig.route.request_steps = (ChallengeStep("who", location, "strict", verify, challenge),)
+    answer = await rig.ask(b"GET / HTTP/1.1\r\nhost: a.test\r\nauthorization: Bearer x\r\n\r\n")
+    assert answer.status == 500
