@@ -1,1 +1,30 @@
-# No C face: calls from Python through the engine's pools, see client.pyi.
+# HTTP calls through the engine's pools. `HttpClient.request` is the face for Python, see client.pyi; ClientCall is also the
+# base of calls that the engine makes itself and may hand on to Python (mcp/direct).
+
+from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.link.contract cimport ClientStream, Sink
+from headgate_engine.link.pool cimport Pool
+
+from libc.stdint cimport int64_t
+
+cdef class HttpClient:
+    cdef readonly Pool pool
+    cdef bytes authority
+
+cdef class ClientCall(Sink):
+    cdef Pool pool
+    cdef MessageHead head
+    cdef MessageHead response
+    cdef ClientStream stream
+    cdef bytes body
+    cdef readonly object head_ready       # future: the response head is there; None where nobody waits for it
+    cdef object more                      # future: data, end or failure came
+    cdef object chunks                    # deque of bytes
+    cdef int64_t queued
+    cdef bint ended, paused, idempotent
+    cdef object failure
+
+    cdef int start(self, bint fresh) except -1
+    cdef int _fail(self, error) except -1
+    cdef int _wake(self) except -1
+    cdef int abandon(self) except -1

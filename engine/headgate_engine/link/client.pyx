@@ -33,9 +33,6 @@ class CallError(OSError):
 cdef class HttpClient:
     """Calls to one destination. authority: value of the host field; prefix is not added to targets."""
 
-    cdef readonly Pool pool
-    cdef bytes authority
-
     def __init__(self, Pool pool, str authority):
         self.pool = pool
         self.authority = authority.encode("ascii")
@@ -83,18 +80,6 @@ cdef class HttpClient:
 
 
 cdef class ClientCall(Sink):
-    cdef Pool pool
-    cdef MessageHead head
-    cdef MessageHead response
-    cdef ClientStream stream
-    cdef bytes body
-    cdef readonly object head_ready       # future: the response head is there
-    cdef object more                      # future: data, end or failure came
-    cdef object chunks                    # deque of bytes
-    cdef int64_t queued
-    cdef bint ended, paused, idempotent
-    cdef object failure
-
     def __init__(self, Pool pool, MessageHead head, bytes body):
         self.pool = pool
         self.head = head
@@ -127,7 +112,7 @@ cdef class ClientCall(Sink):
 
     cdef int on_response_head(self, MessageHead head) except -1:
         self.response = head
-        if not self.head_ready.done():
+        if self.head_ready is not None and not self.head_ready.done():
             self.head_ready.set_result(None)
         return 0
 
@@ -163,7 +148,7 @@ cdef class ClientCall(Sink):
     cdef int _fail(self, error) except -1:
         self.failure = error
         self.ended = True
-        if not self.head_ready.done():
+        if self.head_ready is not None and not self.head_ready.done():
             self.head_ready.set_exception(error)
         return self._wake()
 

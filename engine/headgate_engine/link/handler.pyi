@@ -1,6 +1,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Protocol, type_check_only
+from typing import Any, Protocol, type_check_only
 
 from headgate_engine.context.request import RequestContext
 from headgate_engine.link.forward import Exchange
@@ -22,14 +22,16 @@ class HandlerBackend:
     def worker(self) -> Worker: ...
     @property
     def name(self) -> str: ...
-    def begin(self, exchange: Exchange) -> HandlerCall: ...
+    def begin(self, exchange: Exchange, begun: Any = None) -> HandlerCall:
+        """Start the handler. `begun`: the call to a target that the engine has begun for this request."""
 
 class HandlerCall:
     """One request as a handler sees it."""
 
     task: asyncio.Task[None] | None
     telemetry: RequestTelemetry | None
-    def __init__(self, exchange: Exchange) -> None: ...
+    begun: Any
+    def __init__(self, exchange: Exchange, begun: Any = None) -> None: ...
     @property
     def method(self) -> str: ...
     @property

@@ -38,8 +38,8 @@ cdef class HandlerBackend:
         self.task_name = f"handler {name}"
         self.handle = handle
 
-    def begin(self, Exchange exchange):
-        call = HandlerCall(exchange)
+    def begin(self, Exchange exchange not None, begun=None):
+        call = HandlerCall(exchange, begun)
         call.task = self.worker.spawn(self.task_name, self._run(call))
         return call
 
@@ -61,6 +61,8 @@ cdef class HandlerBackend:
         finally:
             # The task holds the call: together they would wait for the garbage collector, thousands in a second.
             call.task = None
+            if call.begun is not None:
+                call.begun.give_up()
 
 
 cdef class HandlerCall:
@@ -75,16 +77,20 @@ cdef class HandlerCall:
     cdef public object task
     # Where the handler wants to be told of its end: ended(status, last piece of the body), status 0 without an answer.
     cdef public object telemetry
+    # The call to a target that the engine has begun for this request (mcp.direct.DirectCall); who takes it sets None.
+    cdef public object begun
     cdef object writable
     cdef readonly object place           # equal for requests with equal route_labels(); None if they may all differ
     cdef int status
     cdef bytes last
 
-    def __init__(self, Exchange exchange):
+    def __init__(self, Exchange exchange not None, begun=None):
         cdef RequestContext ctx = exchange.ctx
         head = ctx.request
+        self.begun = begun
         # For proxy.upstreamDuration: from here to the head of the answer all is waiting for targets, however many.
-        ctx.upstream_started_ns = monotonic_ns()
+        if begun is None:
+            ctx.upstream_started_ns = monotonic_ns()
         self.exchange = exchange
         self.method = head.method
         self.target = head.target

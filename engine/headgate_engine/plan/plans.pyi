@@ -7,6 +7,7 @@ from headgate_engine.link.pool import Pool
 from headgate_engine.llm.router import ModelRouter
 from headgate_engine.log.access import AccessLogFormat
 from headgate_engine.log.records import RecordFormat
+from headgate_engine.mcp.direct import DirectBackend
 from headgate_engine.plan.retry import RetryPlan
 from headgate_engine.plan.step import Step
 from headgate_engine.route.table import HostTable, RouteTable
@@ -36,7 +37,7 @@ class BackendPlan:
     hold: ResponseHold | None
     request_timeout_ns: int
     router: ModelRouter
-    handler: HandlerBackend
+    handler: HandlerBackend | DirectBackend
     failure: Reply
     final_steps: tuple[Step, ...]
     first_event_ns: int

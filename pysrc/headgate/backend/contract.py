@@ -35,6 +35,20 @@ class Identity(Protocol):
     def request(self) -> Any: ...
 
 
+class BegunCall(Protocol):
+    """A call to a target that the engine has begun (headgate_engine.mcp.direct). `refusal`: the answer of a policy in
+    front of the target; `remaining_s`: what is left of its time, None for no limit. `answer()` raises OSError,
+    TimeoutError, or what a policy raised.
+    """
+
+    @property
+    def refusal(self) -> Any: ...
+    @property
+    def remaining_s(self) -> float | None: ...
+    def answer(self) -> Response: ...
+    def give_up(self) -> None: ...
+
+
 class Call(Protocol):
     """One request with its whole body. The task that handles it is cancelled when the client goes away."""
 
@@ -57,6 +71,7 @@ class Call(Protocol):
     @property
     def place(self) -> object: ...
     telemetry: Any
+    begun: BegunCall | None
     task: Any
     @property
     def gone(self) -> bool: ...

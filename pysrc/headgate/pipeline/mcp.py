@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from headgate.backend.contract import Call
+from headgate.backend.mcp.direct_service import DirectService, never_waits
 from headgate.backend.mcp.federation.bridged import BridgedService
 from headgate.backend.mcp.federation.link import HttpLink, Link, LinkFactory, ServerLink
 from headgate.backend.mcp.federation.modern_link import EitherLink
@@ -42,6 +43,7 @@ from headgate.ir.mcp import (
     StreamableHttpTarget,
 )
 from headgate.ir.policy.authorization import Authorization
+from headgate.ir.policy.backend_auth import Passthrough
 from headgate.net.authority import own_authority
 from headgate.net.tasks import spawn
 from headgate.pipeline.channels import Channels
@@ -55,6 +57,7 @@ from headgate_engine.link.client import HttpClient
 from headgate_engine.link.handler import HandlerBackend
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
+from headgate_engine.mcp.direct import DirectBackend, DirectTarget
 from headgate_engine.plan.step import CONTINUE_VERDICT, run_step
 from headgate_engine.steps.authorization import AuthorizationStep
 
@@ -89,8 +92,9 @@ class McpHandlers:
         self._renewals: list[Callable[[], None]] = []
         self.channels: Channels | None = None
         self._backends: dict[str, McpBackend] = {}
-        self._handlers: dict[str, HandlerBackend] = {}
+        self._handlers: dict[str, HandlerBackend | DirectBackend] = {}
         self._handles: dict[str, Handle] = {}
+        self._requests: dict[str, McpRequests] = {}
         self.services: dict[str, StdioService | FederationService | HttpService] = {}
         self.legacy: dict[str, LegacySse] = {}
         self.sessionless: dict[str, StatelessService] = {}
@@ -99,7 +103,7 @@ class McpHandlers:
         """Return what seals with the key of session ids."""
         return self._relay.ids.sealer(purpose)
 
-    def get(self, backend: McpBackend) -> HandlerBackend:
+    def get(self, backend: McpBackend) -> HandlerBackend | DirectBackend:
         """Return the handler of a backend."""
         if self._backends.setdefault(backend.key, backend) != backend:
             # Routes may give one backend rules and policy servers of their own.
@@ -109,10 +113,29 @@ class McpHandlers:
             # Without sessions /sse is a path like others: a GET is refused, a POST served.
             legacy = None if backend.stateless else self._legacy(backend)
             handle = self._entrance(self._front(backend), legacy, self._documents(backend), backend.local_only)
-            handler = HandlerBackend(self._worker, backend.name, handle)
+            handler = self._direct(backend, HandlerBackend(self._worker, backend.name, handle))
             self._handlers[backend.key] = handler
             self._handles[backend.key] = handle
         return handler
+
+    def _direct(self, backend: McpBackend, handler: HandlerBackend) -> HandlerBackend | DirectBackend:
+        """Return what answers plain calls in the engine, and others by `handler`; that itself where none are plain."""
+        target, service = backend.targets[0], self.services.get(backend.key)
+        if backend.stateless or backend.local_only or not isinstance(service, HttpService):
+            return handler
+        assert isinstance(target, StreamableHttpTarget)
+        client, steps = service.remote.compiled
+        credential = target.policies.auth
+        if not never_waits(steps) or (credential is not None and isinstance(credential.main, Passthrough)):
+            return handler
+        assert isinstance(client, HttpClient)
+        plain = DirectTarget(client, target.path, steps=steps, timeout_ms=target.policies.request_timeout_ms or 0)
+        count = self._counts(backend).count
+        return DirectBackend(handler, plain, DirectService(service.sessions, target.name, target.policies, count))
+
+    def _counts(self, backend: McpBackend) -> McpRequests:
+        """Return what counts the requests of a backend, whoever answers them."""
+        return self._requests.setdefault(backend.key, McpRequests(self._worker.segment))
 
     @staticmethod
     def _entrance(
@@ -152,7 +175,7 @@ class McpHandlers:
 
     def _front(self, backend: McpBackend) -> Front:
         options = FrontOptions(stateless=backend.stateless, local_only=backend.local_only)
-        count = McpRequests(self._worker.segment).count
+        count = self._counts(backend).count
         target = backend.targets[0]
         if not backend.plain:
             federation = self._federation(backend)

@@ -19,7 +19,7 @@ from headgate.backend.mcp.relay import relayed
 from headgate.backend.mcp.request_telemetry import logged_session_id
 from headgate.backend.mcp.session import Session, Sessions, owner_of
 from headgate.backend.mcp.states import SessionStates
-from headgate.backend.mcp.targets.remote import ClientFields, Remote, origin_of
+from headgate.backend.mcp.targets.remote import ClientFields, Remote, origin_of, taken_over
 from headgate.dialect.mcp import mirrored, versions
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Kind, Message, NotAMessage, agree, error_message, parse
 from headgate.dialect.mcp.methods import INITIALIZE
@@ -107,7 +107,7 @@ class HttpService:
         tell_ended: Callable[[str], Awaitable[None]],
     ) -> None:
         self._target = target
-        self._remote = remote
+        self.remote = remote
         self.sessions = sessions
         self._states = states
         self._tell_ended = tell_ended
@@ -201,7 +201,7 @@ class HttpService:
         self, call: Call, accept: str, session: Session | None, message: Message | None = None
     ) -> list[tuple[str, str]]:
         fields = ClientFields(call.headers.items(), call.context)
-        headers = target_headers(self._remote.policies, fields, accept, message, SESSION_FIELD)
+        headers = target_headers(self.remote.policies, fields, accept, message, SESSION_FIELD)
         if session is not None and session.server.name is not None:
             headers.append((SESSION_HEADER, session.server.name))
         return headers
@@ -218,7 +218,7 @@ class HttpService:
         """Call the server and give the client its answer. The target's time-out does not cover a stream's body."""
         response: Response | None = None
         body = b""
-        timeout_s = self._remote.timeout_s
+        timeout_s = self.remote.timeout_s if call.begun is None else call.begun.remaining_s
         try:
             async with contextlib.nullcontext() if timeout_s is None else asyncio.timeout(timeout_s):
                 response = await self._request(call, headers, None if message is None else message.text)
@@ -234,7 +234,7 @@ class HttpService:
                 call.reply(response.status, self._event_fields(own), encode_event(body, "message"))
             else:
                 returned = [(name, value) for name, value in response.headers if name.lower() not in NOT_RETURNED]
-                returned = edited([*returned, *own], self._remote.policies.response_headers)
+                returned = edited([*returned, *own], self.remote.policies.response_headers)
                 call.reply(response.status, returned, body)
             return True
         except Refused as error:
@@ -248,13 +248,18 @@ class HttpService:
                     await response.aclose()
 
     async def _request(self, call: Call, headers: list[tuple[str, str]], body: bytes | None) -> Response:
+        begun, call.begun = call.begun, None
         try:
-            return await self._remote.request(call.method, self._target.path, headers, body, call.context)
+            if begun is not None:
+                return taken_over(begun)
+            return await self.remote.request(call.method, self._target.path, headers, body, call.context)
+        except TimeoutError:
+            raise
         except OSError as error:
             raise McpFailure(503, f"upstream call failed: {error}", INTERNAL_ERROR) from error
 
     def _event_fields(self, own: list[tuple[str, str]]) -> list[tuple[str, str]]:
-        return edited([*STREAM_HEADERS, *own], self._remote.policies.response_headers)
+        return edited([*STREAM_HEADERS, *own], self.remote.policies.response_headers)
 
     async def _stream(
         self, call: Call, response: Response, own: list[tuple[str, str]], message: Message | None

@@ -10,7 +10,7 @@ import asyncio
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from headgate.backend.contract import Call, Stream
+from headgate.backend.contract import BegunCall, Call, Stream
 from headgate.backend.mcp.failure import McpFailure, error_of, session_not_found
 from headgate.backend.mcp.federation.answering import Answering, merged, response_to
 from headgate.backend.mcp.federation.group import LinkGroup
@@ -52,6 +52,7 @@ class Posted:
 
     def __init__(self, call: Call) -> None:
         self.telemetry: RequestTelemetry | None = None
+        self.begun: BegunCall | None = None
         self.task: Any = None
         items = call.headers.items()
         source: RequestContext | None = call.context

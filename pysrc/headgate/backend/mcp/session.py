@@ -228,12 +228,20 @@ class Sessions:
     @contextlib.contextmanager
     def in_use(self, session: Session) -> Iterator[None]:
         """Keep a session from being idle; its idle time begins when nobody uses it any more."""
-        session.busy += 1
+        self.begin_use(session)
         try:
             yield
         finally:
-            session.busy -= 1
-            session.used = self._clock()
+            self.end_use(session)
+
+    def begin_use(self, session: Session) -> None:
+        """Keep a session from being idle until `end_use`."""
+        session.busy += 1
+
+    def end_use(self, session: Session) -> None:
+        """Let the idle time of a session begin when nobody uses it any more."""
+        session.busy -= 1
+        session.used = self._clock()
 
     def add(self, server: SessionResource, owner: str = "", resume_token: bytes = b"") -> Session:
         """Register a session of this worker. With a `resume_token` the worker's successor can go on with it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from headgate.backend.contract import HttpClient, Response
+from headgate.backend.contract import BegunCall, HttpClient, Response
 from headgate.backend.mcp.failure import Headers, Refused
 from headgate.backend.mcp.targets.decoded import plain
 from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
@@ -67,6 +67,11 @@ class Remote:
         self.policies, self._steps = newer.policies, newer._steps
 
     @property
+    def compiled(self) -> tuple[HttpClient, tuple[Step, ...]]:
+        """What the engine needs to make calls by itself."""
+        return self._client, self._steps
+
+    @property
     def timeout_s(self) -> float | None:
         """How long a call may take until its head has come."""
         timeout_ms = self.policies.request_timeout_ms
@@ -94,6 +99,13 @@ class Remote:
                 context.method, context.target, items, context.request_body, context.authority
             )
         )
+
+
+def taken_over(begun: BegunCall) -> Response:
+    """Return the answer to a call that the engine has begun; raises as `Remote.request` and TimeoutError."""
+    if begun.refusal is not None:
+        raise refusal(begun.refusal)
+    return plain(begun.answer())
 
 
 def refusal(reply: Reply) -> Refused:

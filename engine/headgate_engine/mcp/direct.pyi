@@ -1,0 +1,66 @@
+from typing import Any, Protocol, type_check_only
+
+from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.link.client import ClientCall, HttpClient, Response
+from headgate_engine.link.forward import Exchange
+from headgate_engine.link.handler import HandlerBackend, RequestTelemetry
+from headgate_engine.link.timers import Timer
+from headgate_engine.peek.rpc import Message
+from headgate_engine.plan.step import Step
+
+ACCEPT: bytes
+
+@type_check_only
+class Service(Protocol):
+    """What the engine asks of the service that answers in Python."""
+
+    def find(self, context: RequestContext, session_id: str) -> Any | None:
+        """Return the living session of an id, whose owner asks; None for what Python has to look at."""
+    def begin_use(self, session: Any) -> None: ...
+    def end_use(self, session: Any) -> None: ...
+    def telemetry(self, call: Any, message: Message, session_id: str) -> RequestTelemetry: ...
+    def event_fields(self, session_id: str | None) -> list[tuple[bytes, bytes]]:
+        """Return the header of an answer that is a stream of events."""
+    def lost_answer(self, raw_id: bytes | None, reason: str) -> bytes:
+        """Return the event with the error that ends a stream without a response."""
+    def agree(self, one: bytes | None, other: bytes | None) -> bool: ...
+
+class DirectTarget:
+    """A StreamableHTTP server: reached through `client` at `path`, with compiled policies that never wait."""
+
+    def __init__(
+        self, client: HttpClient, path: str, *, steps: tuple[Step, ...] = (), timeout_ms: int = 0
+    ) -> None: ...
+
+class DirectBackend:
+    """Answers plain calls itself; `handler` gets the others, some of them with a call to the target begun."""
+
+    def __init__(self, handler: HandlerBackend, target: DirectTarget, service: Service) -> None: ...
+    @property
+    def target(self) -> DirectTarget: ...
+    def begin(self, exchange: Exchange) -> Any: ...
+
+class DirectTimer(Timer):
+    """C face only."""
+
+class DirectCall(ClientCall):
+    """One call in progress; a DirectBackend makes it."""
+
+    @property
+    def refusal(self) -> Reply | None:
+        """The answer of a policy in front of the target, None where none refused."""
+    @property
+    def remaining_s(self) -> float | None:
+        """What is left of the target's time, in seconds; None: there is no limit."""
+    @property
+    def context(self) -> RequestContext | None: ...
+    @property
+    def place(self) -> object: ...
+    def route_labels(self) -> str: ...
+    def add_log_field(self, key: str, value: object) -> None: ...
+    def answer(self) -> Response:
+        """Return the target's answer; raises CallError, TimeoutError, or what a policy raised."""
+    def give_up(self) -> None:
+        """End the call at the target, if it has not ended."""
+    def client_writable(self) -> None: ...
+    def client_gone(self) -> None: ...

@@ -1,0 +1,66 @@
+"""What the engine asks when it passes calls of a plain backend on by itself (headgate_engine.mcp.direct): sessions,
+telemetry, and the header of answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from headgate.backend.contract import Call
+from headgate.backend.mcp.front import STREAM_HEADERS
+from headgate.backend.mcp.http_service import edited
+from headgate.backend.mcp.request_telemetry import Count, RequestTelemetry
+from headgate.backend.mcp.session import Session, Sessions, owner_of
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Message, agree, error_message
+from headgate.dialect.mcp.versions import SESSION_HEADER
+from headgate.ir.policies import BackendPolicies
+from headgate_engine.context.request import RequestContext
+from headgate_engine.link.handler import encode_headers
+from headgate_engine.plan.step import AsyncStep, PythonStep, Step
+from headgate_engine.sse.encode import encode_event
+
+FIELDS: Final = encode_headers(STREAM_HEADERS)
+
+
+class DirectService:
+    """`target`: the name of the one target. `count` is called once for each request, as by the front in Python."""
+
+    def __init__(self, sessions: Sessions, target: str, policies: BackendPolicies, count: Count) -> None:
+        self._sessions = sessions
+        self._target = target
+        self._modifier = policies.response_headers
+        self._count = count
+        self.agree = agree
+
+    def find(self, context: RequestContext, session_id: str) -> Session | None:
+        """Return the living session of an id, whose owner asks; None for what has to be looked at."""
+        return self._sessions.find(session_id, owner_of(context))
+
+    def begin_use(self, session: Session) -> None:
+        """Keep a session from being idle."""
+        self._sessions.begin_use(session)
+
+    def end_use(self, session: Session) -> None:
+        """Let its idle time begin."""
+        self._sessions.end_use(session)
+
+    def telemetry(self, call: Call, message: Message, session_id: str) -> RequestTelemetry:
+        """Return the telemetry of a request."""
+        return RequestTelemetry(call, message, session_id, self._target, self._count)
+
+    def event_fields(self, session_id: str | None) -> list[tuple[bytes, bytes]]:
+        """Return the header of an answer that is a stream of events."""
+        if self._modifier is None:
+            return FIELDS if session_id is None else [*FIELDS, (SESSION_HEADER.encode(), session_id.encode())]
+        own = [] if session_id is None else [(SESSION_HEADER, session_id)]
+        return encode_headers(edited([*STREAM_HEADERS, *own], self._modifier))
+
+    def lost_answer(self, raw_id: bytes | None, reason: str) -> bytes:
+        """Return the event with the error that ends a stream without a response."""
+        return encode_event(error_message(raw_id, INTERNAL_ERROR, reason), "message")
+
+
+def never_waits(steps: Sequence[Any]) -> bool:
+    """Tell whether the engine can run the steps of a target by itself."""
+    return all(isinstance(step, Step) and not isinstance(step, AsyncStep | PythonStep) for step in steps)
