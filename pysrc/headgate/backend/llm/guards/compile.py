@@ -15,7 +15,6 @@ from headgate.backend.llm.guards.bedrock import Guardrail
 from headgate.backend.llm.guards.content_safety import ContentSafety
 from headgate.backend.llm.guards.contract import (
     VERDICTS,
-    Answer,
     Asked,
     Guard,
     GuardFailure,
@@ -31,6 +30,7 @@ from headgate.backend.llm.guards.realtime import GuardedTunnel, Judges, Tunnel
 from headgate.backend.llm.guards.regex import PatternGuard, scanner_of
 from headgate.backend.llm.guards.stream import FAILED, GuardedStream, machine
 from headgate.backend.llm.guards.webhook import REASON, Webhook
+from headgate.backend.llm.off_loop import LONG_NS, off_loop
 from headgate.dialect.llm import enrichment
 from headgate.dialect.llm.transcript.contract import Scope, Transcript
 from headgate.dialect.llm.transcript.table import GUARDED, reply_texts, request_texts
@@ -57,6 +57,8 @@ from headgate_engine.shared.segment import SegmentFull
 
 logger = logging.getLogger("headgate.guard")
 
+# Time that reading a body for its texts takes for each byte, at most.
+READ_NS: Final = 4
 CHECKS: Final = "gw_guardrail_checks_total"
 ACTIONS: Final = ("Allow", "Mask", "Reject", "FailOpen", "FailClosed")
 LOG_FIELD: Final = "gw.ai.guardrail"
@@ -73,7 +75,7 @@ Outcome = bytes | Reply
 T = TypeVar("T")
 
 
-async def settled(found: Outcome | Awaitable[Outcome]) -> Outcome:
+async def settled(found: T | Awaitable[T]) -> T:
     """Return a value that may have to be waited for."""
     return await found if isinstance(found, Awaitable) else found
 
@@ -118,6 +120,16 @@ class Guards:
         self.stream_judges = tuple(one for one in answers if not _masks(one))
         self.asks = {phase: any(one.guard.asks for one in entries) for phase, entries in self.entries.items()}
 
+    def is_long(self, phase: Phase, body: bytes) -> bool:
+        """Whether searching a body takes so long that others would have to wait."""
+        spent = len(body) * READ_NS
+        for one in self.entries[phase]:
+            if spent > LONG_NS:
+                break
+            if isinstance(one.guard, PatternGuard):
+                spent += one.guard.scanner.nanoseconds(body)
+        return spent > LONG_NS
+
     def begin(self, ctx: RequestContext) -> GuardCall:
         """Begin with a request, while its head is still the client's."""
         return GuardCall(self, ctx)
@@ -152,8 +164,9 @@ class GuardCall:
         for index, entry in enumerate(self.guards.entries["request"]):
             if entry.programs:
                 self.known.headers[index, "request"] = _values(entry, self.ctx)
-        work = self._run("request", body, form, self.known.forwarded)
-        return work if self.guards.asks["request"] else finished(work)
+        long = self.guards.is_long("request", body)
+        work = self._run("request", body, form, self.known.forwarded, long)
+        return work if long or self.guards.asks["request"] else finished(work)
 
     def answers(self, form: str) -> bool:
         """Whether anything is asked about replies of that format."""
@@ -169,8 +182,9 @@ class GuardCall:
         """Return the reply that may go to the client, or what takes its place. headers: those of the provider."""
         if form not in GUARDED or not self.guards.entries["response"]:
             return body
-        work = self._run("response", body, form, self._answered(headers))
-        return work if self.guards.asks["response"] else finished(work)
+        long = self.guards.is_long("response", body)
+        work = self._run("response", body, form, self._answered(headers), long)
+        return work if long or self.guards.asks["response"] else finished(work)
 
     def stream(self, form: str, headers: Iterable[tuple[str, str]] = ()) -> GuardedStream | None:
         """Return what a streamed reply goes through, None when it passes as it is."""
@@ -200,7 +214,7 @@ class GuardCall:
 
         def said(event: bytes) -> Refused | bytes | Awaitable[Refused | bytes | None] | None:
             work = self._said(event)
-            return work if guards.asks["request"] else finished(work)
+            return work if guards.asks["request"] or guards.is_long("request", event) else finished(work)
 
         sizes = (guards.source.window, guards.source.overlap)
 
@@ -225,7 +239,7 @@ class GuardCall:
     async def _said(self, event: bytes) -> Refused | bytes | None:
         """Judge what a user says in a conversation; bytes: the event with its masks, where those apply."""
         self.verdicts = Verdicts()        # each thing said is another question
-        found = await self._run("request", event, REALTIME, [])
+        found = await self._run("request", event, REALTIME, [], self.guards.is_long("request", event))
         if found is CANNOT_TELL:
             return Refused(Reply(503, FAILED.encode(), (), REASON))
         if isinstance(found, Reply):
@@ -233,22 +247,28 @@ class GuardCall:
         return found if self.guards.source.stream_masks and found is not event else None
 
     # -- the loop ------------------------------------------------------------------------------------------------------
-    async def _run(self, phase: Phase, body: bytes, form: str, forwarded: Pairs) -> Outcome:
+    async def _run(self, phase: Phase, body: bytes, form: str, forwarded: Pairs, long: bool) -> Outcome:
         asking = phase == "request" and self.guards.asks[phase]
         token = VERDICTS.set(self.verdicts) if asking else None
         try:
-            return await self._judged(phase, body, form, forwarded)
+            return await self._judged(phase, body, form, forwarded, long)
         finally:
             if token is not None:
                 VERDICTS.reset(token)
 
-    async def _judged(self, phase: Phase, body: bytes, form: str, forwarded: Pairs) -> Outcome:
+    async def _judged(self, phase: Phase, body: bytes, form: str, forwarded: Pairs, long: bool) -> Outcome:
+        """long: reading and searching take so much time that they are done beside the loop."""
         read = request_texts if phase == "request" else reply_texts
         transcript = None
         for index, entry in enumerate(self.guards.entries[phase]):
             try:
-                transcript = read(body, form) if transcript is None else transcript
-                answer = await self._judge(entry, index, phase, transcript, forwarded)
+                if transcript is None:
+                    transcript = await off_loop(read, body, form) if long else read(body, form)
+                asked = self._asked(entry, index, phase, transcript, forwarded)
+                if long and not entry.guard.asks:
+                    answer = await settled(await off_loop(entry.guard.judge, asked))
+                else:
+                    answer = await settled(entry.guard.judge(asked))
             except (GuardFailure, ValueError) as error:
                 if self._failed(entry, error, phase):
                     continue
@@ -269,7 +289,8 @@ class GuardCall:
             if entry not in self.guards.stream_judges:
                 continue
             try:
-                answer = await self._judge(entry, index, "response", transcript, forwarded)
+                asked = self._asked(entry, index, "response", transcript, forwarded)
+                answer = await settled(entry.guard.judge(asked))
             except (GuardFailure, ValueError) as error:
                 if self._failed(entry, error):
                     continue
@@ -280,16 +301,14 @@ class GuardCall:
             entry.count("Allow")
         return None
 
-    async def _judge(
+    def _asked(
         self, entry: _Entry, index: int, phase: Phase, transcript: Transcript, forwarded: Pairs
-    ) -> Answer:
+    ) -> Asked:
         headers = self.known.headers.get((index, phase), [])
         if entry.forwarded:
             own = {name for name, _ in headers}
             headers = [*headers, *((name, value) for name, value in _fitting(entry, forwarded) if name not in own)]
-        runs = transcript.of(entry.scopes)
-        answer = entry.guard.judge(Asked(phase, transcript, runs, headers, self.known.budget))
-        return await answer if isinstance(answer, Awaitable) else answer
+        return Asked(phase, transcript, entry.scopes, headers, self.known.budget)
 
     # -- what is known of the request ----------------------------------------------------------------------------------
     def _tell(self, body: bytes) -> None:

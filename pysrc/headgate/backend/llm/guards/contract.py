@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
-from headgate.dialect.llm.transcript.contract import Run, Transcript
+from headgate.dialect.llm.transcript.contract import Run, Scope, Transcript
 from headgate.errors import GatewayError, Source
 from headgate_engine.context.request import Reply
 from headgate_engine.guard.scan import Budget
@@ -59,17 +59,22 @@ class Known:
 
 @dataclass(slots=True)
 class Asked:
-    """One question. `transcript`: all texts of the body; `runs`: those in scope. `headers`: of this guard."""
+    """One question. `transcript`: all texts of the body; `scopes`: those that count. `headers`: of this guard."""
 
     phase: Phase
     transcript: Transcript
-    runs: list[Run]
+    scopes: frozenset[Scope]
     headers: Pairs
     budget: Budget
 
     @property
     def body(self) -> bytes:
         return self.transcript.body
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs in scope."""
+        return self.transcript.of(self.scopes)
 
     def texts(self) -> list[str]:
         """Return what the runs say, empty ones left out."""

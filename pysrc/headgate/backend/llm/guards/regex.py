@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from headgate.backend.llm.guards.contract import Answer, Asked, GuardFailure, Refused
-from headgate.dialect.llm.transcript.edit import Changes
 from headgate.ir.policy.prompt_guard import GuardRule, RegexGuard
 from headgate_engine.guard.scan import Scanner
+from headgate_engine.guard.search import first_rule, masked
 
 
 def scanner_of(rules: tuple[GuardRule, ...]) -> Scanner:
@@ -26,21 +26,12 @@ class PatternGuard:
 
     def judge(self, asked: Asked) -> Answer:
         """Judge texts."""
+        texts = asked.transcript.texts
         if not self.masks:
-            for run in asked.runs:
-                rule = self.scanner.first(run.text(asked.body), asked.budget)
-                if rule >= 0:
-                    return Refused(rule=self.name_of(rule))
-            return None
-        changes = Changes(asked.body)
-        for run in asked.runs:
-            edits = self.scanner.edits(run.text(asked.body), asked.budget)
-            if edits:
-                changes.text(run.pieces, run.joiner, [edit[:3] for edit in edits])
-        if not changes:
-            return None
+            rule = first_rule(self.scanner, texts, asked.scopes, asked.budget)
+            return None if rule < 0 else Refused(rule=self.name_of(rule))
         try:
-            return changes.done()
+            return masked(self.scanner, texts, asked.scopes, asked.budget)
         except ValueError as error:
             raise GuardFailure(f"a mask broke the JSON of a tool's input or output: {error}") from None
 

@@ -1,4 +1,7 @@
-"""Texts of a body: pieces with their places, runs that are read as one text, turns of the conversation."""
+"""Texts of a body: pieces with their places, runs that are read as one text, turns of the conversation.
+
+The engine reads them (headgate_engine.guard.readers); objects are made of those that somebody asks for.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from headgate_engine.guard.spans import items, members, said
+from headgate_engine.guard import transcript
+from headgate_engine.guard.spans import said
 
-QUOTE: Final = 34
 Span = tuple[int, int]
 NOWHERE: Final[Span] = (0, 0)
 
@@ -66,17 +69,44 @@ class Turn:
         return self.joiner.join(found for piece in self.pieces if (found := piece_text(body, piece)))
 
 
-@dataclass(slots=True)
 class Transcript:
     """The texts of one body."""
 
-    body: bytes
-    runs: list[Run] = field(default_factory=list)
-    turns: list[Turn] = field(default_factory=list)
+    __slots__ = ("_runs", "_turns", "texts")
+
+    def __init__(self, texts: transcript.Transcript) -> None:
+        self.texts = texts
+        self._runs: dict[int, Run] = {}
+        self._turns: list[Turn] | None = None
+
+    @property
+    def body(self) -> bytes:
+        return self.texts.body
+
+    def run(self, index: int) -> Run:
+        """Return one run; IndexError."""
+        found = self._runs.get(index)
+        if found is None:
+            scope, joiner, pieces = self.texts.run(index)
+            found = self._runs[index] = Run(Scope(scope), joiner, [Piece(*piece) for piece in pieces])
+        return found
+
+    @property
+    def runs(self) -> list[Run]:
+        """Return all runs."""
+        return [self.run(index) for index in range(len(self.texts))]
+
+    @property
+    def turns(self) -> list[Turn]:
+        """Return all turns."""
+        if self._turns is None:
+            told = self.texts.conversation()
+            self._turns = [Turn(role, joiner, [Piece(*piece) for piece in pieces]) for role, joiner, pieces in told]
+        return self._turns
 
     def of(self, scopes: frozenset[Scope]) -> list[Run]:
         """Return the runs of those scopes."""
-        return [run for run in self.runs if run.scope in scopes]
+        return [self.run(index) for index in range(len(self.texts)) if self.texts.scope(index) in scopes]
 
 
 def piece_text(body: bytes, piece: Piece) -> bytes:
@@ -89,88 +119,3 @@ def text_of(body: bytes, pieces: list[Piece], joiner: bytes) -> bytes:
     if len(pieces) == 1:
         return piece_text(body, pieces[0])
     return joiner.join(piece_text(body, piece) for piece in pieces)
-
-
-class Builder:
-    """Collects the texts of a checked JSON body. Members that stand twice all count: who reads next may take any."""
-
-    def __init__(self, body: bytes) -> None:
-        self.body = body
-        self.found = Transcript(body)
-        self._open: Run | None = None
-        # Blanks may stand in front of the object that readers look for at 0.
-        self._lead = len(body) - len(body.lstrip(b" \t\r\n"))
-
-    # -- reading -----------------------------------------------------------------------------------------------------
-    def fields(self, at: int) -> dict[str, list[Span]]:
-        """Return the members of the object at `at` by name; empty when it is none."""
-        fields: dict[str, list[Span]] = {}
-        for name, start, stop in members(self.body, at or self._lead):
-            fields.setdefault(name, []).append((start, stop))
-        return fields
-
-    def rows(self, fields: dict[str, list[Span]], *names: str) -> list[Span]:
-        """Return the items of all arrays of those names."""
-        return [row for name in names for start, _ in fields.get(name, ()) for row in items(self.body, start)]
-
-    def is_text(self, span: Span) -> bool:
-        """Whether a value is a string."""
-        return self.body[span[0]] == QUOTE
-
-    def texts(self, fields: dict[str, list[Span]], *names: str) -> list[Span]:
-        """Return the strings of those names."""
-        return [span for name in names for span in fields.get(name, ()) if self.is_text(span)]
-
-    def words(self, fields: dict[str, list[Span]], name: str) -> list[str]:
-        """Return what the strings of that name say."""
-        spans = [span for span in fields.get(name, ()) if self.is_text(span)]
-        return [said(self.body, *span).decode("utf-8", "replace") for span in spans]
-
-    # -- noting ------------------------------------------------------------------------------------------------------
-    def turn(self, role: str, joiner: bytes) -> Turn:
-        """Begin a turn."""
-        self.cut()
-        turn = Turn(role, joiner)
-        self.found.turns.append(turn)
-        return turn
-
-    def cut(self) -> None:
-        """End the run: what comes next is another text."""
-        self._open = None
-
-    def add(self, scope: Scope, piece: Piece, turn: Turn | None = None, joiner: bytes = b" ") -> None:
-        """Note a piece; it goes on with the run when that has not been cut."""
-        run = self._open
-        if run is None or run.scope is not scope or run.joiner != joiner:
-            run = self._open = Run(scope, joiner)
-            self.found.runs.append(run)
-        run.pieces.append(piece)
-        if turn is not None:
-            turn.pieces.append(piece)
-
-    def alone(self, scope: Scope, span: Span, turn: Turn | None = None) -> None:
-        """Note a value that is a text of its own: a string, or raw JSON."""
-        self.cut()
-        self.add(scope, Piece(*span, raw=not self.is_text(span)), turn)
-        self.cut()
-
-    def strings(self, scope: Scope, fields: dict[str, list[Span]], *names: str) -> None:
-        """Note all strings of those names, each as a text of its own."""
-        for name in names:
-            for span in fields.get(name, ()):
-                if self.is_text(span):
-                    self.alone(scope, span)
-
-    def values(self, scope: Scope, fields: dict[str, list[Span]], *names: str) -> None:
-        """Note all values of those names, strings or not; null says nothing."""
-        for name in names:
-            for start, stop in fields.get(name, ()):
-                if self.body[start:stop] != b"null":
-                    self.alone(scope, (start, stop))
-
-
-def elements(rows: list[Span]) -> list[tuple[Span, Span]]:
-    """Return each item of an array with what leaving it out takes away."""
-    starts = [start for start, _ in rows[1:]]
-    removable = [(row[0], after) for row, after in zip(rows, starts, strict=False)]
-    return list(zip(rows, [*removable, NOWHERE], strict=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import takewhile
 
@@ -30,23 +31,30 @@ class Changes:
         """
         texts = [piece_text(self.body, piece) for piece in pieces]
         local: list[list[Edit]] = [[] for _ in pieces]
-        starts = []
+        lows = []
         at = 0
         for text in texts:
-            starts.append(at)
+            lows.append(at)
             at += len(text) + len(joiner)
+        first = 0
         for start, stop, replacement in edits:
-            touched = [
-                i for i, low in enumerate(starts) if max(start, low) < min(stop, low + len(texts[i]))
-            ]
-            for i in touched:
-                low = starts[i]
-                new = replacement if i == touched[-1] else b""
-                local[i].append((max(start - low, 0), min(stop - low, len(texts[i])), new))
-            if not touched and pieces:
+            # Both ascend: a piece that ends in front of this edit is not touched by any that follows.
+            while first < len(lows) and lows[first] + len(texts[first]) <= start:
+                first += 1
+            last, touched = first, -1
+            while last < len(lows) and lows[last] < stop:
+                low, high = lows[last], lows[last] + len(texts[last])
+                if max(start, low) < min(stop, high):
+                    local[last].append((max(start - low, 0), min(stop - low, high - low), b""))
+                    touched = last
+                last += 1
+            if touched >= 0:
+                low, high, _ = local[touched][-1]
+                local[touched][-1] = (low, high, replacement)
+            elif pieces:
                 # Between two pieces, or nothing was there.
-                i = max((i for i, low in enumerate(starts) if low <= start), default=0)
-                place = min(start - starts[i], len(texts[i]))
+                i = max(bisect_right(lows, start) - 1, 0)
+                place = min(start - lows[i], len(texts[i]))
                 local[i].append((place, place, replacement))
         for piece, text, changes in zip(pieces, texts, local, strict=True):
             if changes:

@@ -1,54 +1,23 @@
-"""Formats by name, and what reads their texts."""
+"""The texts of requests and replies by the names of their formats (headgate.dialect.llm.contract.Format)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
-from headgate.dialect.llm.transcript import completions, gemini, messages, plain, realtime, responses
-from headgate.dialect.llm.transcript.contract import Builder, Transcript
-from headgate_engine.guard.spans import check
+from headgate.dialect.llm.transcript.contract import Transcript
+from headgate_engine.guard.readers import FORMATS, read_texts
 
-OBJECT: Final = 123
+__all__ = ["FORMATS", "GUARDED", "reply_texts", "request_texts"]
 
-
-class Readers(NamedTuple):
-    """`guarded`: whether prompt guards look at requests and replies of this format."""
-
-    request: Callable[[Builder], None]
-    reply: Callable[[Builder], None]
-    guarded: bool = False
-
-
-# Names as in headgate.dialect.llm.contract.Format.
-FORMATS: Final = {
-    "completions": Readers(completions.request, completions.reply, guarded=True),
-    "messages": Readers(messages.request, messages.reply, guarded=True),
-    "responses": Readers(responses.request, responses.reply, guarded=True),
-    "gemini": Readers(gemini.request, gemini.reply, guarded=True),
-    "count_tokens": Readers(messages.request, plain.nothing),
-    "gemini_count_tokens": Readers(gemini.request, plain.nothing),
-    "embeddings": Readers(plain.embeddings, plain.nothing),
-    "rerank": Readers(plain.rerank, plain.nothing),
-    # One event at a time, of those that clients send.
-    "realtime": Readers(realtime.request, plain.nothing),
-}
-GUARDED: Final = frozenset(name for name, row in FORMATS.items() if row.guarded)
+# Formats whose requests and replies prompt guards look at.
+GUARDED: Final = frozenset(("completions", "messages", "responses", "gemini"))
 
 
 def request_texts(body: bytes, form: str) -> Transcript:
     """Return the texts of a request; PeekError (a ValueError) when it is no JSON object, KeyError for other formats."""
-    return _read(body, FORMATS[form].request)
+    return Transcript(read_texts(body, form))
 
 
 def reply_texts(body: bytes, form: str) -> Transcript:
     """Return the texts of a 2xx reply; raises as request_texts()."""
-    return _read(body, FORMATS[form].reply)
-
-
-def _read(body: bytes, read: Callable[[Builder], None]) -> Transcript:
-    if check(body) != OBJECT:
-        raise ValueError("not a JSON object")
-    builder = Builder(body)
-    read(builder)
-    return builder.found
+    return Transcript(read_texts(body, form, reply=True))

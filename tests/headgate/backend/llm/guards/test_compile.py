@@ -11,6 +11,7 @@ import pytest
 import uvloop
 from tests.oracles.guard_rig import Rig, rig
 
+from headgate.backend.llm.guards import compile as compiled
 from headgate.backend.llm.guards.compile import CANNOT_TELL, settled
 from headgate.ir.policy.prompt_guard import REJECTED, PromptGuard, combined
 from headgate_engine.context.request import Reply, RequestContext, make_context
@@ -56,6 +57,30 @@ async def asked(found: Rig, text: str, body: Any = None, ctx: RequestContext | N
 async def answered(found: Rig, text: str, body: Any = None) -> Any:
     call = found.guards(text).begin(context())
     return await settled(call.response(encoded(ANSWER if body is None else body), "completions"))
+
+
+@pytest.mark.parametrize("rule", ["{action: reject, rules: [{pattern: heron}]}", "{action: reject, builtins: [email]}",
+                                  "{action: mask, builtins: [email, ssn]}", "{action: mask, rules: [{pattern: 'h.r'}]}",
+                                  "{action: mask, builtins: [email], rules: [{pattern: 'o@|<[A-Z]'}]}"])
+@pytest.mark.parametrize("text", ["a heron at jo@ex.io", "219-09-9999", "nothing", "broken"])
+def test_what_is_long_comes_to_the_same_beside_the_loop(rule: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = b"{" if text == "broken" else chat(text)
+    both = f"{{request: [{{regex: {rule}}}], response: [{{regex: {rule}}}]}}"
+
+    async def work(found: Rig) -> None:
+        call = found.guards(both).begin(context())
+        short = call.request(body, "completions")
+        assert not isinstance(short, Awaitable)
+        monkeypatch.setattr(compiled, "LONG_NS", -1)
+        long = call.request(body, "completions")
+        assert isinstance(long, Awaitable)
+        assert await long == short
+        reply = encoded({"choices": [{"message": {"content": text}}]}) if text != "broken" else body
+        beside = await settled(call.response(reply, "completions"))
+        monkeypatch.setattr(compiled, "LONG_NS", 1 << 40)
+        assert beside == call.response(reply, "completions")
+
+    run(work)
 
 
 # -- patterns ------------------------------------------------------------------------------------------------------------

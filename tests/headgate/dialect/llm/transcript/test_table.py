@@ -229,7 +229,7 @@ def test_what_is_no_object_is_refused(body: bytes) -> None:
 ODD = [None, 1, "x", [], {}, [[]], [None], [1], [{}], [{"content": 3}], [{"content": [None, 1, "t", {"text": 4}]}]]
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", sorted(FORMATS))
 @pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
 def test_odd_values_are_read_without_harm(form: str, odd: object) -> None:
     names = ("messages", "system", "input", "instructions", "contents", "systemInstruction", "choices", "content", "output")

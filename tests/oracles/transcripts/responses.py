@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headgate.dialect.llm.transcript.completions import SYSTEM
-from headgate.dialect.llm.transcript.contract import Builder, Piece, Scope, Span, Turn, elements
+from tests.oracles.transcripts.completions import SYSTEM
+from tests.oracles.transcripts.contract import Builder, Piece, Scope, Span, Turn, elements
 
 JOINER = b"\n"
 # Item -> members that hold what a tool is given, and what it gave.

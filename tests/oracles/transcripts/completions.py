@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.dialect.llm.transcript.contract import Builder, Piece, Scope, Span, Turn, elements
+from tests.oracles.transcripts.contract import Builder, Piece, Scope, Span, Turn, elements
 
 SYSTEM = ("system", "developer")
 TOOL = ("tool", "function")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from headgate.dialect.llm.transcript.contract import Builder, Piece, Scope
+from tests.oracles.transcripts.contract import Builder, Piece, Scope
 
 ITEM: Final = "conversation.item.create"
 

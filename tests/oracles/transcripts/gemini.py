@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.dialect.llm.transcript.contract import Builder, Piece, Scope, Span, Turn, elements
+from tests.oracles.transcripts.contract import Builder, Piece, Scope, Span, Turn, elements
 
 JOINER = b"\n"
 
@@ -29,7 +29,7 @@ def request(builder: Builder) -> None:
 
 def _parts(builder: Builder, content: dict[str, list[Span]], scope: Scope, turn: Turn) -> None:
     single = [span for span in content.get("parts", ()) if builder.body[span[0]] == 123]
-    rows = elements(builder.rows(content, "parts"))
+    rows = [pair for span in content.get("parts", ()) for pair in elements(builder.rows({"parts": [span]}, "parts"))]
     for row, element in [*((span, (0, 0)) for span in single), *rows]:
         fields = builder.fields(row[0])
         if is_thought(builder, fields):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.dialect.llm.transcript.contract import Builder, Piece, Scope, Span, Turn, elements
+from tests.oracles.transcripts.contract import Builder, Piece, Scope, Span, Turn, elements
 
 UNSEEN = frozenset(("thinking", "redacted_thinking", "web_search_tool_result", "image"))
 CALLS = frozenset(("tool_use", "server_tool_use", "mcp_tool_use"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.dialect.llm.transcript.contract import Builder, Scope
+from tests.oracles.transcripts.contract import Builder, Scope
 
 
 def embeddings(builder: Builder) -> None:

@@ -1,0 +1,318 @@
+"""Formats of LLM requests and replies as guards read them; see readers.pxd.
+
+Sources: the API references of OpenAI (chat completions, responses, embeddings, realtime), Anthropic (messages), Google
+(generateContent) and Cohere (rerank).
+"""
+
+from headgate_engine.guard.items cimport gemini_reply, gemini_request, responses_reply, responses_request
+from headgate_engine.guard.reading cimport (
+    Clears, Kinds, add_texts, count_words, inner_values, is_base64, is_call, is_input_text, is_item_create, is_message,
+    is_only_system, is_result, is_system, is_text_type, is_tool, is_unseen, is_user, no_clears, parts, turn_of, words)
+from headgate_engine.guard.transcript cimport (
+    Fields, LINE, NO_TURN, N_ANNOTATIONS, N_ARGUMENTS, N_CHOICES, N_CONTENT, N_CONTEXT, N_CUSTOM, N_DATA, N_DOCUMENTS,
+    N_FUNCTION, N_FUNCTION_CALL_SNAKE, N_INPUT, N_ITEM, N_LOGPROBS, N_MESSAGE, N_MESSAGES, N_NONE, N_QUERY, N_REFUSAL,
+    N_ROLE, N_SOURCE, N_SYSTEM, N_TEXT, N_TITLE, N_TOOL_CALLS, N_TYPE, ROLE_ASSISTANT, ROLE_NONE, ROLE_SYSTEM,
+    ROLE_USER, SPACE, S_INPUT, S_MESSAGES, S_OUTPUT, S_SYSTEM, Span, Transcript, word_is)
+
+FORMATS = frozenset(("completions", "messages", "responses", "gemini", "count_tokens", "gemini_count_tokens", "embeddings",
+                     "rerank", "realtime"))
+
+
+# -- chat completions ----------------------------------------------------------------------------------------------------
+cdef int completions_request(Transcript t) except -1 nogil:
+    cdef Fields top
+    cdef Span array, row, element
+    cdef int at = 0
+    cdef int place
+    t.fields(0, &top)
+    while t.each(&top, N_MESSAGES, &at, &array):
+        place = 0
+        while t.item(array.start, &place, &row, &element):
+            completions_message(t, row.start)
+    return 0
+
+
+cdef int completions_message(Transcript t, int start) except -1 nogil:
+    cdef Fields fields, called
+    cdef Kinds roles
+    cdef Span span, row, element
+    cdef int turn, scope, place
+    cdef int system = 0
+    cdef int tool = 0
+    cdef int at = 0
+    t.fields(start, &fields)
+    words(t, &fields, N_ROLE, is_tool, &tool, &roles)
+    words(t, &fields, N_ROLE, is_system, &system, &roles)
+    # Of several roles the one that is looked at more closely counts.
+    if roles.count == 0 or tool < roles.count:
+        scope = S_SYSTEM if roles.count and system == roles.count else S_MESSAGES
+    else:
+        scope = S_OUTPUT
+    turn = turn_of(t, &roles, ROLE_NONE, SPACE)
+    while t.each(&fields, N_CONTENT, &at, &span):
+        parts(t, span, scope, turn, SPACE, no_clears(), False)
+    t.cut()
+    at = 0
+    while t.each(&fields, N_REFUSAL, &at, &span):
+        # A client can write here what it likes, and models read it.
+        if t.is_text(span.start):
+            t.add(scope, span.start, span.stop, turn, SPACE)
+    t.cut()
+    at = 0
+    while t.each(&fields, N_TOOL_CALLS, &at, &span):
+        place = 0
+        while t.item(span.start, &place, &row, &element):
+            t.fields(row.start, &called)
+            inner_values(t, &called, N_FUNCTION, N_ARGUMENTS, S_INPUT)
+            inner_values(t, &called, N_CUSTOM, N_INPUT, S_INPUT)
+            t.drop(&called)
+    inner_values(t, &fields, N_FUNCTION_CALL_SNAKE, N_ARGUMENTS, S_INPUT)
+    t.drop(&fields)
+    return 0
+
+
+cdef int completions_reply(Transcript t) except -1 nogil:
+    """Token probabilities repeat what is said, and annotations count its characters."""
+    cdef Fields top, choice, message
+    cdef Span array, row, element, inner, span
+    cdef Clears clears
+    cdef int turn, place, within, at
+    cdef int outer = 0
+    t.fields(0, &top)
+    while t.each(&top, N_CHOICES, &outer, &array):
+        place = 0
+        while t.item(array.start, &place, &row, &element):
+            t.fields(row.start, &choice)
+            turn = t.turn(ROLE_ASSISTANT, SPACE)
+            clears.first = t.clear_count
+            at = 0
+            while t.each(&choice, N_LOGPROBS, &at, &span):
+                t.clear(span.start, span.stop, True)
+            within = 0
+            while t.each(&choice, N_MESSAGE, &within, &inner):
+                t.fields(inner.start, &message)
+                at = 0
+                while t.each(&message, N_ANNOTATIONS, &at, &span):
+                    t.clear(span.start, span.stop, False)
+                clears.count = t.clear_count - clears.first
+                at = 0
+                while t.each(&message, N_CONTENT, &at, &span):
+                    parts(t, span, S_MESSAGES, turn, SPACE, clears, False)
+                t.drop(&message)
+            t.drop(&choice)
+    return 0
+
+
+# -- messages ------------------------------------------------------------------------------------------------------------
+cdef int messages_request(Transcript t) except -1 nogil:
+    cdef Fields top, fields
+    cdef Kinds roles
+    cdef Span array, row, element, span
+    cdef int place, scope, turn, inner
+    cdef int system = 0
+    cdef int at = 0
+    t.fields(0, &top)
+    while t.each(&top, N_SYSTEM, &at, &span):
+        blocks(t, span, S_SYSTEM, t.turn(ROLE_SYSTEM, LINE), LINE)
+    at = 0
+    while t.each(&top, N_MESSAGES, &at, &array):
+        place = 0
+        while t.item(array.start, &place, &row, &element):
+            t.fields(row.start, &fields)
+            words(t, &fields, N_ROLE, is_only_system, &system, &roles)
+            scope = S_SYSTEM if roles.count and system == roles.count else S_MESSAGES
+            turn = turn_of(t, &roles, ROLE_NONE, SPACE)
+            inner = 0
+            while t.each(&fields, N_CONTENT, &inner, &span):
+                blocks(t, span, scope, turn, SPACE)
+            t.drop(&fields)
+    return 0
+
+
+cdef int blocks(Transcript t, Span span, int scope, int turn, int joiner) except -1 nogil:
+    """Notes a content: a string, or blocks."""
+    cdef Fields fields
+    cdef Span row, element
+    cdef int place = 0
+    if t.is_text(span.start):
+        t.add(scope, span.start, span.stop, turn, <unsigned char>joiner)
+        return 0
+    while t.item(span.start, &place, &row, &element):
+        t.fields(row.start, &fields)
+        block(t, &fields, &element, scope, turn, joiner)
+        t.drop(&fields)
+    return 0
+
+
+cdef int block(Transcript t, const Fields* fields, const Span* element, int scope, int turn, int joiner) except -1 nogil:
+    cdef Kinds kinds
+    cdef Span inner
+    cdef int texts = 0
+    cdef int at = 0
+    words(t, fields, N_TYPE, is_text_type, &texts, &kinds)
+    if kinds.count and word_is(&kinds.word, b"mid_conv_system"):
+        t.cut()
+        while t.each(fields, N_CONTENT, &at, &inner):
+            blocks(t, inner, S_SYSTEM, NO_TURN, joiner)
+        return t.strings(S_SYSTEM, fields, N_TEXT)
+    if (texts or not kinds.count) and add_texts(t, fields, N_TEXT, scope, element, turn, joiner, no_clears()):
+        return 0
+    t.cut()
+    if kinds.count == 1 and is_unseen(&kinds.word):
+        return 0
+    if count_words(t, fields, N_TYPE, is_call):
+        return t.values(S_INPUT, fields, N_INPUT)
+    if count_words(t, fields, N_TYPE, is_result):
+        return result(t, fields)
+    return document(t, fields, scope)
+
+
+cdef int result(Transcript t, const Fields* fields) except -1 nogil:
+    cdef Span span
+    cdef int at = 0
+    while t.each(fields, N_CONTENT, &at, &span):
+        if t.is_text(span.start) or t.p[span.start] == c"[":
+            blocks(t, span, S_OUTPUT, NO_TURN, SPACE)
+            t.cut()
+        elif t.p[span.start] == c"{":
+            t.alone(S_OUTPUT, span.start, span.stop)
+    return 0
+
+
+cdef int document(Transcript t, const Fields* fields, int scope) except -1 nogil:
+    """Documents, search results, compactions: everything that they say."""
+    cdef Fields source
+    cdef Span span, inner
+    cdef int within
+    cdef int at = 0
+    t.strings(scope, fields, N_TITLE)
+    t.strings(scope, fields, N_CONTEXT)
+    while t.each(fields, N_CONTENT, &at, &span):
+        blocks(t, span, scope, NO_TURN, SPACE)
+        t.cut()
+    at = 0
+    while t.each(fields, N_SOURCE, &at, &span):
+        if t.is_text(span.start):
+            t.alone(scope, span.start, span.stop)
+            continue
+        t.fields(span.start, &source)
+        if not count_words(t, &source, N_TYPE, is_base64):
+            t.strings(scope, &source, N_DATA)
+        within = 0
+        while t.each(&source, N_CONTENT, &within, &inner):
+            blocks(t, inner, scope, NO_TURN, SPACE)
+            t.cut()
+        t.drop(&source)
+    return 0
+
+
+cdef int messages_reply(Transcript t) except -1 nogil:
+    """Text blocks; they are one choice."""
+    cdef Fields top, fields
+    cdef Span array, row, element
+    cdef int place
+    cdef Span whole
+    cdef int at = 0
+    cdef int turn = t.turn(ROLE_ASSISTANT, SPACE)
+    whole.start = whole.stop = 0
+    t.fields(0, &top)
+    while t.each(&top, N_CONTENT, &at, &array):
+        place = 0
+        while t.item(array.start, &place, &row, &element):
+            t.fields(row.start, &fields)
+            if not count_words(t, &fields, N_TYPE, is_text_type) \
+                    or not add_texts(t, &fields, N_TEXT, S_MESSAGES, &whole, turn, SPACE, no_clears()):
+                t.cut()
+            t.drop(&fields)
+    return 0
+
+
+# -- formats without a conversation --------------------------------------------------------------------------------------
+cdef int each_text(Transcript t, int first, int second) except -1 nogil:
+    """Inputs, queries and documents, each a text of its own; token numbers say nothing that could be read."""
+    cdef Fields top, fields
+    cdef Span array, row, element
+    cdef int[2] names = [first, second]
+    cdef int at, place, i
+    t.fields(0, &top)
+    for i in range(2):
+        t.strings(S_MESSAGES, &top, names[i])
+    for i in range(2):
+        at = 0
+        while t.each(&top, names[i], &at, &array):
+            place = 0
+            while t.item(array.start, &place, &row, &element):
+                if t.is_text(row.start):
+                    t.alone(S_MESSAGES, row.start, row.stop)
+                else:
+                    t.fields(row.start, &fields)
+                    t.strings(S_MESSAGES, &fields, N_TEXT)
+                    t.drop(&fields)
+    return 0
+
+
+cdef int realtime_request(Transcript t) except -1 nogil:
+    """What an event has a user say, its parts as one text; nothing for all other events."""
+    cdef Fields top, item, part
+    cdef Kinds kinds
+    cdef Span one, array, row, element
+    cdef Span whole
+    cdef int place, within, turn
+    cdef int messages = 0
+    cdef int at = 0
+    whole.start = whole.stop = 0
+    t.fields(0, &top)
+    if not count_words(t, &top, N_TYPE, is_item_create):
+        return 0
+    while t.each(&top, N_ITEM, &at, &one):
+        t.fields(one.start, &item)
+        words(t, &item, N_TYPE, is_message, &messages, &kinds)
+        if count_words(t, &item, N_ROLE, is_user) and kinds.count <= 1 and messages == kinds.count:
+            turn = t.turn(ROLE_USER, SPACE)
+            within = 0
+            while t.each(&item, N_CONTENT, &within, &array):
+                place = 0
+                while t.item(array.start, &place, &row, &element):
+                    t.fields(row.start, &part)
+                    if count_words(t, &part, N_TYPE, is_input_text):
+                        add_texts(t, &part, N_TEXT, S_MESSAGES, &whole, turn, SPACE, no_clears())
+                    t.drop(&part)
+        t.drop(&item)
+    return 0
+
+
+# -- formats by name -----------------------------------------------------------------------------------------------------
+cdef Transcript texts_of(bytes body, str format, bint reply):
+    cdef Transcript t
+    if format not in FORMATS:
+        raise KeyError(format)
+    t = Transcript.__new__(Transcript)
+    t.begin(body)
+    if reply:
+        if format == "completions":
+            completions_reply(t)
+        elif format == "messages":
+            messages_reply(t)
+        elif format == "responses":
+            responses_reply(t)
+        elif format == "gemini":
+            gemini_reply(t)
+    elif format == "completions":
+        completions_request(t)
+    elif format == "messages" or format == "count_tokens":
+        messages_request(t)
+    elif format == "responses":
+        responses_request(t)
+    elif format == "gemini" or format == "gemini_count_tokens":
+        gemini_request(t)
+    elif format == "embeddings":
+        each_text(t, N_INPUT, N_NONE)
+    elif format == "rerank":
+        each_text(t, N_QUERY, N_DOCUMENTS)
+    else:
+        realtime_request(t)
+    return t
+
+
+def read_texts(bytes body not None, str format not None, *, bint reply=False):
+    return texts_of(body, format, reply)

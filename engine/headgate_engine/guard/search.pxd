@@ -1,0 +1,41 @@
+# The scanner over all texts of a body: one call, without the GIL where all rules are built in; and masks put into the body.
+
+from headgate_engine.guard.transcript cimport Piece, Transcript
+
+cdef enum:
+    # Replacements that are no entry of `tokens`.
+    T_NOTHING = -1
+    T_EMPTY_LIST = -2
+    T_NULL = -3
+
+cdef struct Edit:
+    # Of the text of one run: what becomes which token. `piece`: the one that start..stop are offsets in, in a second step.
+    Py_ssize_t start, stop
+    int token, piece
+
+cdef struct Change:
+    # Of the body's bytes.
+    int start, stop, token
+
+cdef struct Place:
+    # Where a piece lies in the text of its run.
+    Py_ssize_t low, high
+
+cdef class Patch:
+    # Collects what masks change in a body; all bytes between stay.
+    cdef list tokens           # bytes that stand in JSON strings as they are
+    cdef Edit* edits           # of one run, ascending
+    cdef Edit* parts           # the same by pieces
+    cdef Place* places
+    cdef Change* changes
+    cdef int edit_count, edit_room, part_count, part_room, place_room, change_count, change_room
+    cdef bint raw              # JSON outside of strings has changed
+    cdef int edit(self, Py_ssize_t start, Py_ssize_t stop, int token) except -1 nogil
+    cdef int part(self, int piece, Py_ssize_t start, Py_ssize_t stop, int token) except -1 nogil
+    cdef int change(self, int start, int stop, int token) except -1 nogil
+    # Turns the edits of a run into changes of the body.
+    cdef int run(self, Transcript t, int index) except -1 nogil
+    cdef int locate(self, Transcript t, int first, int count) except -1 nogil
+    cdef int divide(self, int count) except -1 nogil
+    cdef int put(self, Transcript t, Piece* piece, Edit* parts, int count, Py_ssize_t length) except -1 nogil
+    cdef bytes done(self, Transcript t)

@@ -1,0 +1,107 @@
+"""Reads the texts of a body in Python: what headgate_engine.guard.readers is compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from headgate.dialect.llm.transcript.contract import Piece, Run, Scope, Span, Turn
+from headgate_engine.guard.spans import items, members, said
+
+__all__ = ["Builder", "Piece", "Run", "Scope", "Span", "Transcript", "Turn", "elements"]
+QUOTE: Final = 34
+NOWHERE: Final[Span] = (0, 0)
+
+
+@dataclass(slots=True)
+class Transcript:
+    """The texts of one body."""
+
+    body: bytes
+    runs: list[Run] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
+
+
+class Builder:
+    """Collects the texts of a checked JSON body. Members that stand twice all count: who reads next may take any."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+        self.found = Transcript(body)
+        self._open: Run | None = None
+        # Blanks may stand in front of the object that readers look for at 0.
+        self._lead = len(body) - len(body.lstrip(b" \t\r\n"))
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+    def fields(self, at: int) -> dict[str, list[Span]]:
+        """Return the members of the object at `at` by name; empty when it is none."""
+        fields: dict[str, list[Span]] = {}
+        for name, start, stop in members(self.body, at or self._lead):
+            fields.setdefault(name, []).append((start, stop))
+        return fields
+
+    def rows(self, fields: dict[str, list[Span]], *names: str) -> list[Span]:
+        """Return the items of all arrays of those names."""
+        return [row for name in names for start, _ in fields.get(name, ()) for row in items(self.body, start)]
+
+    def is_text(self, span: Span) -> bool:
+        """Whether a value is a string."""
+        return self.body[span[0]] == QUOTE
+
+    def texts(self, fields: dict[str, list[Span]], *names: str) -> list[Span]:
+        """Return the strings of those names."""
+        return [span for name in names for span in fields.get(name, ()) if self.is_text(span)]
+
+    def words(self, fields: dict[str, list[Span]], name: str) -> list[str]:
+        """Return what the strings of that name say."""
+        spans = [span for span in fields.get(name, ()) if self.is_text(span)]
+        return [said(self.body, *span).decode("utf-8", "replace") for span in spans]
+
+    # -- noting ------------------------------------------------------------------------------------------------------
+    def turn(self, role: str, joiner: bytes) -> Turn:
+        """Begin a turn."""
+        self.cut()
+        turn = Turn(role, joiner)
+        self.found.turns.append(turn)
+        return turn
+
+    def cut(self) -> None:
+        """End the run: what comes next is another text."""
+        self._open = None
+
+    def add(self, scope: Scope, piece: Piece, turn: Turn | None = None, joiner: bytes = b" ") -> None:
+        """Note a piece; it goes on with the run when that has not been cut."""
+        run = self._open
+        if run is None or run.scope is not scope or run.joiner != joiner:
+            run = self._open = Run(scope, joiner)
+            self.found.runs.append(run)
+        run.pieces.append(piece)
+        if turn is not None:
+            turn.pieces.append(piece)
+
+    def alone(self, scope: Scope, span: Span, turn: Turn | None = None) -> None:
+        """Note a value that is a text of its own: a string, or raw JSON."""
+        self.cut()
+        self.add(scope, Piece(*span, raw=not self.is_text(span)), turn)
+        self.cut()
+
+    def strings(self, scope: Scope, fields: dict[str, list[Span]], *names: str) -> None:
+        """Note all strings of those names, each as a text of its own."""
+        for name in names:
+            for span in fields.get(name, ()):
+                if self.is_text(span):
+                    self.alone(scope, span)
+
+    def values(self, scope: Scope, fields: dict[str, list[Span]], *names: str) -> None:
+        """Note all values of those names, strings or not; null says nothing."""
+        for name in names:
+            for start, stop in fields.get(name, ()):
+                if self.body[start:stop] != b"null":
+                    self.alone(scope, (start, stop))
+
+
+def elements(rows: list[Span]) -> list[tuple[Span, Span]]:
+    """Return each item of an array with what leaving it out takes away."""
+    starts = [start for start, _ in rows[1:]]
+    removable = [(row[0], after) for row, after in zip(rows, starts, strict=False)]
+    return list(zip(rows, [*removable, NOWHERE], strict=False))
