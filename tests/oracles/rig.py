@@ -22,6 +22,7 @@ import uvloop
 
 from headgate.pipeline.replies import engine_replies
 from headgate_engine.http1.receiver import Limits
+from headgate_engine.link.backend import HOST
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
 from headgate_engine.plan.plans import BackendPlan, BindPlan, ListenerPlan, RoutePlan
@@ -250,7 +251,7 @@ class Rig:
         self.upstream_port = 0
         self.port = 0
         self.pool = Pool(self.worker, "b", b"backend:80", self.connect_upstream)
-        self.backend = BackendPlan("b", "http", 0)
+        self.backend = BackendPlan("b", "http", HOST)
         self.backend.pool = self.pool
         self.route = RoutePlan("r", "default", "", (self.backend,), (1,))
         self.bind = BindPlan("bind/1", Limits())

@@ -3,15 +3,12 @@
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.link.tunnel cimport Tunnelling
-from headgate_engine.plan.retry cimport RetryPlan
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 from libc.stdint cimport int64_t
 
 cdef class Answering(Tunnelling):
     cdef ByteBuffer tapped           # what the tap made of the bytes that came
-    cdef RetryPlan retry             # of the route, or of a model's providers
-    cdef int retries_left
     # -- a response that steps want whole
     cdef int64_t hold_limit
     cdef bint hold_strict

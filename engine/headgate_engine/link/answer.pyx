@@ -10,7 +10,6 @@ from headgate_engine.link.reasons cimport (
     REPLY_INTERNAL, REPLY_RESPONSE_TOO_LARGE, REPLY_UPGRADE_REFUSED, REPLY_UPSTREAM_FAILED, REPLY_UPSTREAM_PROTOCOL)
 from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.link.tunnel cimport Tunnelling, same_upgrade
-from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.plan.plans cimport ResponseHold
 from headgate_engine.wire.buffer cimport ByteBuffer
 
@@ -30,8 +29,7 @@ cdef class Answering(Tunnelling):
         ctx.response = head
         ctx.head_received_ns = monotonic_ns()
         self._endpoint_answered(None)
-        if ctx.llm is not None:
-            (<LlmCall>ctx.llm).answered(head.status)
+        self.destination.answered(self, head.status)
         if self.retries_left and self._unwanted(head.status) and self._retry():
             return 0
         if head.status == 101 and not same_upgrade(ctx.head, head):
@@ -90,7 +88,7 @@ cdef class Answering(Tunnelling):
     cdef bint _answer_fails(self, str detail) except -1:
         """Nothing has reached the client: the next provider is tried, or the client is told. True: it was dealt with."""
         self.ctx.error = detail
-        self.judged = False              # a good head was not the whole story
+        self.endpoint_reported = False              # a good head was not the whole story
         self._endpoint_failed()
         if self._retry():
             return True
@@ -114,7 +112,7 @@ cdef class Answering(Tunnelling):
         cdef ByteBuffer out = self.tapped_out()
         self.ctx.error = detail
         self._note("broken")
-        self.judged = False
+        self.endpoint_reported = False
         self._endpoint_failed()
         self._drop_upstream()
         out.clear()
@@ -249,14 +247,14 @@ cdef class Answering(Tunnelling):
         if self.upstream is not None:
             self.upstream.resume_response()
         elif self.call is not None:
-            self.call.client_writable()
+            self.destination.client_writable(self)
         return 0
 
     cdef int on_response_end(self, MessageHead trailers) except -1:
         self.upstream = None
         if self.stage == STAGE_DONE:
             return 0
-        if self.endpoint is not None and not self.judged:
+        if self.endpoint is not None and not self.endpoint_reported:
             self._endpoint_answered(new_head() if trailers is None else trailers)
         self.trailers = trailers
         self.answer_ended = True

@@ -9,8 +9,7 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 from libc.stdint cimport int64_t
 
 cdef class Attempting(Answering):
-    cdef object pool                 # link.pool.Pool
-    cdef bint chosen                 # an LLM provider was: `backend` is its plan
+    cdef bint rerouted               # the backend put another plan in the place of the route's (RUN_STEPS)
     cdef ByteBuffer pending          # request body not yet upstream
     cdef MessageHead request_trailers
     cdef bint body_lost              # bytes of the request body are gone: it cannot be sent again
@@ -21,7 +20,6 @@ cdef class Attempting(Answering):
     cdef ByteBuffer replay           # request bytes that went upstream, while they may be sent again
 
     cdef int _connect(self, bint fresh) except -1
-    cdef bint _pick_endpoint(self) except -1
     cdef int _start_attempt(self) except -1
     cdef int _send_request(self) except -1
     cdef int _request_size(self, int64_t* length) noexcept

@@ -15,8 +15,7 @@ from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.reasons cimport (
     REPLY_REQUEST_TIMEOUT, REPLY_UPSTREAM_FAILED, REPLY_UPSTREAM_PROTOCOL, REPLY_UPSTREAM_TIMEOUT)
 from headgate_engine.link.timers cimport monotonic_ns
-from headgate_engine.llm.attempt cimport end_attempt
-from headgate_engine.plan.retry cimport REPLAY_LIMIT
+from headgate_engine.plan.retry cimport REPLAY_LIMIT, RetryPlan
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 
@@ -33,16 +32,33 @@ cdef class Attempting(Answering):
         (<Pool>self.pool).acquire(self, fresh, has_body or not is_idempotent(ctx.head))
         return 0
 
-    cdef bint _pick_endpoint(self) except -1:
+    cdef bint pick_endpoint(self) except -1:
         """Takes another endpoint than the attempt before it, where there is one; False without any."""
         cdef Endpoint endpoint = (<EndpointSet>self.backend.endpoints).pick(self.ctx, self.endpoint)
         if endpoint is None:
             return False
-        self.endpoint = endpoint
-        self.judged = self.left = False
         self.pool = endpoint.pool
-        endpoint.begin()
+        self.use_endpoint(endpoint)
         return True
+
+    cdef int use_endpoint(self, Endpoint endpoint) except -1:
+        self.endpoint = endpoint
+        self.endpoint_reported = self.endpoint_released = False
+        if endpoint is not None:
+            endpoint.begin()
+        return 0
+
+    cdef int plan_retries(self, RetryPlan plan) except -1:
+        self.retry = plan
+        self.retries_left = plan.attempts
+        if plan.budget is not None:
+            plan.budget.note_request(self.ctx.started_ns)
+        self.mark = mark_head(self.ctx.head)
+        return 0
+
+    cdef int start_own_attempt(self) except -1:
+        self.stage = STAGE_RESPONSE
+        return self._start_attempt()
 
     cdef int _start_attempt(self) except -1:
         cdef int64_t timeout = self.backend.request_timeout_ns or self.route.backend_timeout_ns
@@ -91,8 +107,8 @@ cdef class Attempting(Answering):
             self.pending.release()
         if self.request_done:
             return self.upstream.send_end(self.request_trailers)
-        if ctx.head.flags & HEAD_EXPECT_CONTINUE and not self.informed:
-            self.informed = True
+        if ctx.head.flags & HEAD_EXPECT_CONTINUE and not self.continue_sent:
+            self.continue_sent = True
             self.client.send_informational(100, None)
             self.client.flush()
         return 0
@@ -148,11 +164,7 @@ cdef class Attempting(Answering):
             return 0
         if self.route.retry.precondition is not None and self.route.retry.precondition.test(ctx) != 1:
             return 0
-        self.retry = self.route.retry
-        self.retries_left = self.retry.attempts
-        if self.retry.budget is not None:
-            self.retry.budget.note_request(ctx.started_ns)
-        self.mark = mark_head(ctx.head)
+        self.plan_retries(self.route.retry)
         if ctx.body_state == BODY_WHOLE:
             self.first_body = ctx.body
         return 0
@@ -176,13 +188,12 @@ cdef class Attempting(Answering):
             if self.pending is not None and self.pending.length:
                 replay.append(self.pending.data, self.pending.length)
             self.pending = replay
-        self.body_lost = self.awaiting = self.chosen = False
+        self.body_lost = self.awaiting = self.rerouted = False
         self._forget_guards()
         self.tap = None
         if self.tapped is not None:
             self.tapped.clear()
-        if ctx.llm is not None:
-            end_attempt(ctx)
+        self.destination.attempt_ended(self)
         self.mark.restore(ctx.head)
         ctx.head.drop_field(b"x-retry-attempt", 15)
         self.retried += 1
@@ -226,10 +237,9 @@ cdef class Attempting(Answering):
 
     cdef int _timed_out(self, int64_t now_ns) except -1:
         cdef bint whole
-        cdef object call = self.call
         if self.stage == STAGE_RESPONSE and self.tap is not None and self.attempt_deadline:
             return self._stalled(now_ns)
-        if self.stage > STAGE_RESPONSE or self.stage == STAGE_RESPONSE and (call is None or self.ctx.status):
+        if self.stage > STAGE_RESPONSE or self.stage == STAGE_RESPONSE and (self.call is None or self.ctx.status):
             return 0
         whole = self.request_deadline != 0 and self.request_deadline <= now_ns
         if self.backoff_until and not whole:
@@ -242,8 +252,8 @@ cdef class Attempting(Answering):
         self._endpoint_failed()
         if not whole and self._retry():
             return 0
-        if call is not None:
-            call.client_gone()      # nobody waits for the handler's answer any more
+        if self.call is not None:
+            self.destination.timed_out(self)
         self.respond(self.worker.reply(REPLY_REQUEST_TIMEOUT if whole else REPLY_UPSTREAM_TIMEOUT))
         return 0
 

@@ -11,12 +11,10 @@
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
-from headgate_engine.link.contract cimport ClientStream, ServerStream, Sink
-from headgate_engine.link.endpoints cimport Endpoint
+from headgate_engine.link.backend cimport Backend, RoutedRequest
+from headgate_engine.link.contract cimport ClientStream, ServerStream
 from headgate_engine.link.timers cimport Timer
-from headgate_engine.link.worker cimport Worker
-from headgate_engine.plan.plans cimport BackendPlan, BindPlan, ListenerPlan, RoutePlan
-from headgate_engine.plan.tap cimport ResponseTap
+from headgate_engine.plan.plans cimport ListenerPlan
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 from libc.stdint cimport int64_t
@@ -41,27 +39,20 @@ cdef enum Stage:
 cdef class ExchangeTimer(Timer):
     cdef ExchangeState exchange
 
-cdef class ExchangeState(Sink):
-    cdef Worker worker
+cdef class ExchangeState(RoutedRequest):
     cdef ServerStream client
     cdef ClientStream upstream
-    cdef RequestContext ctx
-    cdef BindPlan bind
     cdef ListenerPlan listener
-    cdef RoutePlan route
-    cdef BackendPlan backend
+    cdef Backend destination         # what answers, once the route has chosen; None before
     cdef int stage
-    cdef object call                 # the handler's side of this request (link.handler.HandlerCall)
-    cdef object inspected            # what reads a tunnel: headgate.backend.llm.guards.realtime.GuardedTunnel, or None
-    cdef Endpoint endpoint           # of the attempt, where the backend has several
-    cdef bint judged, left           # it knows what came of the attempt; it counts it no more
+    cdef bint endpoint_reported      # the endpoint knows what came of the attempt
+    cdef bint endpoint_released      # it counts the attempt no more
     cdef ExchangeTimer timer
     cdef int64_t attempt_started, request_deadline, attempt_deadline, backoff_until
-    cdef ResponseTap tap
     cdef bint awaiting               # the response head waits for the first event, or the whole body (tap)
     cdef ByteBuffer held             # a response that steps want whole; None: it is passed on as it comes
     cdef bint request_done           # the whole request has come from the client
-    cdef bint informed               # 100-continue was sent
+    cdef bint continue_sent          # 100 (Continue)
     cdef bint broken                 # a response step raised: none runs any more
     cdef bint abandoned              # the client's connection is gone, or done with this request
 
@@ -76,7 +67,6 @@ cdef class ExchangeState(Sink):
     cdef int _run_response_steps(self) except -1
     cdef int _response_size(self, MessageHead head, int64_t* length) noexcept
     cdef int _begin_response(self, MessageHead head, int size, int64_t length) except -1
-    cdef int respond(self, Reply reply) except -1
     cdef int _unanswered(self) except -1
     cdef int _drop_upstream(self) except -1
     cdef int _finish(self, bint clean) except -1

@@ -5,15 +5,14 @@ from libc.stdint cimport int64_t, uint32_t
 from headgate_engine.context.headers cimport (
     HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_IS_HEAD, MessageHead, new_head)
 from headgate_engine.context.request cimport release_context, Reply, RequestContext
-from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, SIZE_UNKNOWN, ClientStream, ServerStream, Sink
+from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, SIZE_UNKNOWN, ClientStream, ServerStream
+from headgate_engine.link.backend cimport RoutedRequest
 from headgate_engine.link.endpoints cimport EndpointSet
 from headgate_engine.link.grpc_status cimport GRPC_LATER, grpc_reply, grpc_status, is_grpc
 from headgate_engine.link.reasons cimport REPLY_INTERNAL
 from headgate_engine.link.record cimport record_request
 from headgate_engine.link.timers cimport monotonic_ns, Timer
-from headgate_engine.llm.attempt cimport end_call, LlmCall
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, WAIT_BODY, Step
-from headgate_engine.steps.local_rate_limit cimport settle_tokens
 
 import logging
 
@@ -30,7 +29,7 @@ cdef class ExchangeTimer(Timer):
         return 0
 
 
-cdef class ExchangeState(Sink):
+cdef class ExchangeState(RoutedRequest):
     # -- what the layers above do --------------------------------------------------------------------------------------
     cdef int advance(self) except -1:
         raise NotImplementedError
@@ -86,30 +85,30 @@ cdef class ExchangeState(Sink):
 
     # -- what becomes of an attempt ------------------------------------------------------------------------------------
     cdef int _note(self, str outcome) except -1:
-        return 0 if self.ctx.llm is None else (<LlmCall>self.ctx.llm).note(outcome)
+        return 0 if self.destination is None else self.destination.attempt_failed(self, outcome)
 
     cdef int _endpoint_answered(self, MessageHead trailers) except -1:
         """Tells the endpoint what it answered; a gRPC answer says in its trailers whether it is one."""
         cdef RequestContext ctx = self.ctx
         cdef int64_t taken
-        if self.endpoint is None or self.judged:
+        if self.endpoint is None or self.endpoint_reported:
             return 0
         status = grpc_status(ctx.response, trailers)
         if status == GRPC_LATER and trailers is None:
             return 0
-        self.judged = True
+        self.endpoint_reported = True
         taken = ctx.head_received_ns - self.attempt_started
         return (<EndpointSet>self.backend.endpoints).answered(self.endpoint, ctx, status, taken)
 
     cdef int _endpoint_failed(self) except -1:
-        if self.endpoint is not None and not self.judged:
-            self.judged = True
+        if self.endpoint is not None and not self.endpoint_reported:
+            self.endpoint_reported = True
             (<EndpointSet>self.backend.endpoints).failed(self.endpoint, 0)
         return 0
 
     cdef int _leave_endpoint(self) except -1:
-        if self.endpoint is not None and not self.left:
-            self.left = True
+        if self.endpoint is not None and not self.endpoint_released:
+            self.endpoint_released = True
             self.endpoint.end()
         return 0
 
@@ -222,7 +221,7 @@ cdef class ExchangeState(Sink):
         elif head.status == 204 or head.status < 200:
             size = SIZE_NONE
             length = -1
-        if ctx.head.flags & HEAD_EXPECT_CONTINUE and not self.informed and not self.request_done:
+        if ctx.head.flags & HEAD_EXPECT_CONTINUE and not self.continue_sent and not self.request_done:
             self.client.close_after()     # whether the client sends the body now is anyone's guess
         self._begin_response(head, size, length)
         if size == SIZE_KNOWN and length:
@@ -312,10 +311,8 @@ cdef class ExchangeState(Sink):
             self.timer = None
         ctx.finished_ns = monotonic_ns()
         self._leave_endpoint()
-        if ctx.llm is not None:
-            end_call(ctx)
-            if ctx.token_buckets is not None:
-                settle_tokens(ctx)        # before the client can ask again
+        if self.destination is not None:
+            self.destination.ended(self)
         if ctx.waiting is not None:
             ctx.waiting.cancel()
         ctx.exchange = None          # nothing that ends from here on can reach this request
@@ -324,9 +321,9 @@ cdef class ExchangeState(Sink):
         if clean:
             client.flush()
         record_request(self.worker, ctx, self.bind)
-        if self.inspected is not None:
-            self.inspected.closed()
-            self.inspected = None
+        if self.tunnel_inspector is not None:
+            self.tunnel_inspector.closed()
+            self.tunnel_inspector = None
         self.client = None
         self.call = None
         self.tap = None

@@ -19,13 +19,11 @@ cdef class Exchange(Attempting):
     cdef int _pick_route(self) except -1
     cdef int _pick_backend(self) except -1
     cdef int _dispatch(self) except -1
+    cdef int _dispatched(self, int choice) except -1
     cdef bint _body_ready(self) except -1
     cdef bint _await_body(self) except -1
     cdef int _body_came(self) except -1
     cdef int _want_body(self) except -1
     cdef int _body_complete(self) except -1
-    cdef int _prepare_failover(self) except -1
-    cdef int _choose_provider(self) except -1
-    cdef int _call_provider(self) except -1
 
 cdef Exchange new_exchange(Worker worker, ServerStream client, MessageHead head, int64_t now_ns)

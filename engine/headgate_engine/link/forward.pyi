@@ -1,5 +1,4 @@
 from headgate_engine.link.attempt import Attempting
-from headgate_engine.llm.router import BODY_TOO_LONG as BODY_TOO_LONG
 
 class Exchange(Attempting):
     """One request on its way. Python sees it through HandlerCall, and as what a suspended step resumes."""

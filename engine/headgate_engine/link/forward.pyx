@@ -2,10 +2,10 @@
 
 from libc.stdint cimport int64_t
 
-from headgate_engine.context.headers cimport HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_UPGRADE, MessageHead
-from headgate_engine.context.mark cimport mark_head
+from headgate_engine.context.headers cimport HEAD_CONNECT, HEAD_EXPECT_CONTINUE, MessageHead
 from headgate_engine.context.request cimport BODY_PREFIX, BODY_WHOLE, new_context, Reply, RequestContext
 from headgate_engine.link.attempt cimport Attempting
+from headgate_engine.link.backend cimport FORWARD, REPLY, RUN_STEPS, Backend
 from headgate_engine.link.contract cimport ServerStream
 from headgate_engine.link.exchange cimport (
     STAGE_BACKEND, STAGE_BACKEND_STEPS, STAGE_BODY, STAGE_CONNECT, STAGE_DISPATCH, STAGE_DONE, STAGE_FORWARD,
@@ -13,24 +13,13 @@ from headgate_engine.link.exchange cimport (
 from headgate_engine.link.forwarded cimport add_forwarded
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.reasons cimport (
-    REPLY_BODY_TOO_LARGE, REPLY_INTERNAL, REPLY_INVALID_REQUEST, REPLY_LISTENER_NOT_FOUND, REPLY_METHOD_NOT_ALLOWED,
-    REPLY_MISDIRECTED, REPLY_NO_HEALTHY_BACKENDS, REPLY_NO_VALID_BACKENDS, REPLY_ROUTE_NOT_FOUND)
+    REPLY_BODY_TOO_LARGE, REPLY_INVALID_REQUEST, REPLY_LISTENER_NOT_FOUND, REPLY_METHOD_NOT_ALLOWED,
+    REPLY_MISDIRECTED, REPLY_NO_VALID_BACKENDS, REPLY_ROUTE_NOT_FOUND)
 from headgate_engine.link.worker cimport Worker
-from headgate_engine.llm.attempt cimport LlmCall
-from headgate_engine.llm.guarded cimport guard_tap
-from headgate_engine.llm.router cimport LlmChoice, ModelRouter, render
-from headgate_engine.plan.plans cimport (
-    BACKEND_HANDLER, BACKEND_HOST, BACKEND_INVALID, BACKEND_LLM, BindPlan, ListenerPlan, RoutePlan)
-from headgate_engine.plan.retry cimport RetryPlan
+from headgate_engine.plan.plans cimport BindPlan, ListenerPlan, RoutePlan
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, WAIT_BODY
 from headgate_engine.route.table cimport HostTable, RouteRule, RouteTable
 from headgate_engine.wire.buffer cimport ByteBuffer
-
-import logging
-
-from headgate_engine.llm.router import BODY_TOO_LONG
-
-logger = logging.getLogger("headgate.forward")
 
 
 cdef Exchange new_exchange(Worker worker, ServerStream client, MessageHead head, int64_t now_ns):
@@ -152,31 +141,35 @@ cdef class Exchange(Attempting):
             return RESPOND
         self.ctx.backend = self.backend
         self.ctx.protocol = self.backend.protocol
-        if self.backend.kind == BACKEND_INVALID:
-            self.ctx.reply = self.backend.failure
+        self.destination = <Backend>self.backend.destination
+        if self.destination.failure is not None:
+            self.ctx.reply = self.destination.failure
             return RESPOND
         return CONTINUE
 
     cdef int _dispatch(self) except -1:
-        if self.chosen:
-            return self._call_provider()
-        if self.backend.kind == BACKEND_LLM:
-            self._prepare_failover()
+        if self.rerouted:
+            return self._dispatched(self.destination.proceed(self))
+        self.destination.prepare(self)
         if self.bind.forwarded:
             add_forwarded(self.ctx, self.bind)
-        if self.backend.kind == BACKEND_HOST:
-            if self.backend.authority is not None and not self.route.keep_authority:
-                self.ctx.head.set_authority(self.backend.authority, len(self.backend.authority))
-            if self.backend.endpoints is None:
-                self.pool = self.backend.pool
-            elif not self._pick_endpoint():
-                return self.respond(self.worker.reply(REPLY_NO_HEALTHY_BACKENDS))
-            # Signatures are made of the request as it leaves.
-            if self.backend.final_steps and self._guarded_steps(self.backend.final_steps) != CONTINUE:
-                return self.respond(self.ctx.reply)
+        if self.destination.wants_body:
+            self.stage = STAGE_BODY
+            return self._want_body()
+        return self._dispatched(self.destination.dispatch(self))
+
+    cdef int _dispatched(self, int choice) except -1:
+        """Does what the backend has chosen (link.backend.Dispatch)."""
+        if choice == FORWARD:
             return self._connect(False)
-        self.stage = STAGE_BODY
-        return self._want_body()
+        if choice == RUN_STEPS:
+            self.rerouted = True
+            self.stage = STAGE_BACKEND_STEPS
+            return self.advance()
+        return self.respond(self.ctx.reply) if choice == REPLY else 0
+
+    cdef int run_final_steps(self, tuple steps) except -1:
+        return self._guarded_steps(steps)
 
     # -- request body --------------------------------------------------------------------------------------------------
     cdef int on_request_data(self, const char* p, Py_ssize_t n) except -1:
@@ -232,8 +225,8 @@ cdef class Exchange(Attempting):
             return True
         self.waiting_body = True
         self.client.resume_request()
-        if ctx.head.flags & HEAD_EXPECT_CONTINUE and not self.informed:
-            self.informed = True
+        if ctx.head.flags & HEAD_EXPECT_CONTINUE and not self.continue_sent:
+            self.continue_sent = True
             self.client.send_informational(100, None)
             self.client.flush()
         return False
@@ -246,9 +239,8 @@ cdef class Exchange(Attempting):
 
     def _too_long(self):
         """Refuses a body that cannot be read whole."""
-        if self.backend.kind == BACKEND_LLM:
-            return self.respond(BODY_TOO_LONG)
-        return self.respond(self.worker.reply(REPLY_BODY_TOO_LARGE))
+        cdef Reply reply = self.destination.too_long
+        return self.respond(self.worker.reply(REPLY_BODY_TOO_LARGE) if reply is None else reply)
 
     # -- whole bodies, for backends that read them ---------------------------------------------------------------------
     cdef int _want_body(self) except -1:
@@ -257,8 +249,8 @@ cdef class Exchange(Attempting):
         if self.request_done or self.ctx.body_state == BODY_WHOLE:
             return self._body_complete()
         self.client.resume_request()
-        if self.ctx.head.flags & HEAD_EXPECT_CONTINUE and not self.informed:
-            self.informed = True
+        if self.ctx.head.flags & HEAD_EXPECT_CONTINUE and not self.continue_sent:
+            self.continue_sent = True
             self.client.send_informational(100, None)
             self.client.flush()
         return 0
@@ -271,67 +263,14 @@ cdef class Exchange(Attempting):
         if len(self.ctx.body) > self.backend.max_body:
             return self._too_long()
         self.first_body = self.ctx.body
-        if self.backend.kind == BACKEND_HANDLER:
-            self.stage = STAGE_RESPONSE
-            self._start_attempt()
-            self.call = self.backend.handler.begin(self)
-            return 0
-        return self._choose_provider()
-
-    # -- LLM providers -------------------------------------------------------------------------------------------------
-    cdef int _prepare_failover(self) except -1:
-        """Where the route says nothing about retries, other providers of the model are tried all the same."""
-        cdef RetryPlan plan = (<ModelRouter>self.backend.router).failover
-        if self.retry is not None or plan is None or self.ctx.attempts or self.ctx.head.flags & HEAD_UPGRADE:
-            return 0
-        self.retry = plan
-        self.retries_left = plan.attempts
-        if plan.budget is not None:
-            plan.budget.note_request(self.ctx.started_ns)
-        self.mark = mark_head(self.ctx.head)
-        return 0
-
-    cdef int _choose_provider(self) except -1:
-        cdef LlmChoice choice
-        cdef bint first = self.ctx.llm is None
-        choice = (<ModelRouter>self.backend.router).choose(self.ctx)
-        if choice.reply is not None:
-            return self.respond(choice.reply)
-        if first and self.retry is not None and self.retry is not self.route.retry:
-            self.retries_left = min(self.retries_left, choice.spare)
-        self.backend = choice.plan
-        self.ctx.backend = choice.plan
-        self.tap = choice.tap
-        self.pool = choice.pool
-        self.endpoint = choice.endpoint
-        self.judged = self.left = False
-        if self.endpoint is not None:
-            self.endpoint.begin()
-        # The provider's own steps (guards, credentials) see the client's format; they may suspend.
-        self.chosen = True
-        self.stage = STAGE_BACKEND_STEPS
-        return self.advance()
-
-    cdef int _call_provider(self) except -1:
-        """Behind the provider's steps: the request goes into its format, is signed, and leaves."""
-        cdef Reply reply
-        try:
-            reply = render(self.ctx)
-            if reply is None and self._run_steps(self.backend.final_steps) != CONTINUE:
-                reply = self.ctx.reply
-            self.tap = guard_tap(<LlmCall>self.ctx.llm, self.tap, self.backend.max_body)
-        except Exception as error:  # task boundary: a 500 for this request
-            logger.exception("a request cannot be put into the provider's format")
-            self.ctx.error = f"request cannot be rendered: {type(error).__name__}"
-            reply = self.worker.reply(REPLY_INTERNAL)
-        return self._connect(False) if reply is None else self.respond(reply)
+        return self._dispatched(self.destination.dispatch(self))
 
     # -- clients that leave --------------------------------------------------------------------------------------------
     cdef int on_client_eof(self) except -1:
         if self.stage == STAGE_TUNNEL:
             if self.upstream is not None:
                 self.upstream.write_eof()
-        elif self.backend is None or self.backend.kind != BACKEND_HOST:
+        elif self.destination is None or not self.destination.serves_half_closed:
             # Nobody waits for tokens or tool results: stop paying for them.
             self.client.abort()
         return 0
@@ -349,7 +288,7 @@ cdef class Exchange(Attempting):
                 self.ctx.error = "client closed the connection"
             self._note("cancelled")
         if self.call is not None:
-            self.call.client_gone()
+            self.destination.client_gone(self)
         self._drop_upstream()
         # The connection has let go of us already: it may still have a refusal of its own to send.
         self.abandoned = True

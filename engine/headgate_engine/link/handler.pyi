@@ -3,7 +3,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol, type_check_only
 
 from headgate_engine.context.request import RequestContext
-from headgate_engine.link.forward import Exchange
+from headgate_engine.link.backend import Backend, RoutedRequest
 from headgate_engine.link.worker import Worker
 
 @type_check_only
@@ -12,7 +12,7 @@ class RequestTelemetry(Protocol):
 
     def ended(self, status: int, answer: bytes) -> None: ...
 
-class HandlerBackend:
+class HandlerBackend(Backend):
     """Runs `await handle(call)` for each request, one task each, cancelled when the client goes away."""
 
     def __init__(
@@ -22,7 +22,7 @@ class HandlerBackend:
     def worker(self) -> Worker: ...
     @property
     def name(self) -> str: ...
-    def begin(self, exchange: Exchange, begun: Any = None) -> HandlerCall:
+    def begin(self, request: RoutedRequest, begun: Any = None) -> HandlerCall:
         """Start the handler. `begun`: the call to a target that the engine has begun for this request."""
 
 class HandlerCall:
@@ -31,7 +31,7 @@ class HandlerCall:
     task: asyncio.Task[None] | None
     telemetry: RequestTelemetry | None
     begun: Any
-    def __init__(self, exchange: Exchange, begun: Any = None) -> None: ...
+    def __init__(self, exchange: RoutedRequest, begun: Any = None) -> None: ...
     @property
     def method(self) -> str: ...
     @property

@@ -9,7 +9,7 @@ import logging
 import re
 
 from headgate_engine.context.request cimport RequestContext
-from headgate_engine.link.forward cimport Exchange
+from headgate_engine.link.backend cimport TAKEN, Backend, RoutedRequest
 from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.link.worker cimport Worker
 
@@ -24,24 +24,26 @@ cdef enum:
     MAX_NAMES = 256
 
 
-cdef class HandlerBackend:
+cdef class HandlerBackend(Backend):
     """Runs `async handle(call)` for each request. worker: whose spawn() owns the tasks."""
-
-    cdef readonly Worker worker
-    cdef readonly str name
-    cdef str task_name
-    cdef object handle
 
     def __init__(self, Worker worker, str name, handle):
         self.worker = worker
         self.name = name
         self.task_name = f"handler {name}"
         self.handle = handle
+        self.wants_body = True
 
-    def begin(self, Exchange exchange not None, begun=None):
-        call = HandlerCall(exchange, begun)
+    def begin(self, RoutedRequest request not None, begun=None):
+        """Starts the handler. `begun`: the call to a target that the engine has begun for this request."""
+        call = HandlerCall(request, begun)
         call.task = self.worker.spawn(self.task_name, self._run(call))
         return call
+
+    cdef int dispatch(self, RoutedRequest request) except -1:
+        request.start_own_attempt()
+        request.call = self.begin(request)
+        return TAKEN
 
     async def _run(self, HandlerCall call):
         try:
@@ -68,7 +70,7 @@ cdef class HandlerBackend:
 cdef class HandlerCall:
     """One request as a handler sees it. Everything but the answer is read once, on construction or on first look."""
 
-    cdef Exchange exchange
+    cdef RoutedRequest exchange
     cdef readonly str method, target, path, authority, peer
     cdef readonly bytes body
     cdef readonly object headers
@@ -84,7 +86,7 @@ cdef class HandlerCall:
     cdef int status
     cdef bytes last
 
-    def __init__(self, Exchange exchange not None, begun=None):
+    def __init__(self, RoutedRequest exchange not None, begun=None):
         cdef RequestContext ctx = exchange.ctx
         head = ctx.request
         self.begun = begun

@@ -7,9 +7,7 @@ from headgate_engine.link.exchange cimport STAGE_DONE, STAGE_GATEWAY_STEPS, STAG
 from headgate_engine.link.forward cimport Exchange
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.timers cimport monotonic_ns
-from headgate_engine.llm.attempt cimport LlmCall
-from headgate_engine.llm.target cimport LlmLane
-from headgate_engine.plan.plans cimport BACKEND_HANDLER, BACKEND_LLM, BindPlan
+from headgate_engine.plan.plans cimport BindPlan
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, WAIT_BODY, Step
 from headgate_engine.wire.buffer cimport ByteBuffer
 
@@ -166,8 +164,8 @@ cdef class TracedExchange(Exchange):
             self.trace.backend_chosen(self.backend)
         return verdict
 
-    cdef bint _pick_endpoint(self) except -1:
-        cdef bint found = Exchange._pick_endpoint(self)
+    cdef bint pick_endpoint(self) except -1:
+        cdef bint found = Exchange.pick_endpoint(self)
         if found:
             self.trace.endpoint_chosen(self.endpoint.address)
         else:
@@ -230,30 +228,22 @@ cdef class TracedExchange(Exchange):
 
     # -- the backend -----------------------------------------------------------------------------------------------------
     cdef int _body_complete(self) except -1:
-        if self.backend.kind == BACKEND_LLM:
-            self.trace.llm_body(self.ctx.body if self.pending is None else self.pending.data[:self.pending.length])
         token = calls.CALLER.set(self.trace.scoped(self.backend.protocol))
         try:
             return Exchange._body_complete(self)
         finally:
             calls.CALLER.reset(token)
 
-    cdef int _start_attempt(self) except -1:
-        # The one way to a handler and to a pool; the request is now as the backend will see it.
-        cdef RequestContext ctx = self.ctx
-        if self.backend.kind == BACKEND_HANDLER:
-            self._call_starts(self.backend.name)
-            self.sent.add(ctx.body, len(ctx.body))
-        return Exchange._start_attempt(self)
+    cdef int start_own_attempt(self) except -1:
+        # The request is now as the backend sees it.
+        self._call_starts(self.backend.name)
+        self.sent.add(self.ctx.body, len(self.ctx.body))
+        return Exchange.start_own_attempt(self)
 
     cdef int _connect(self, bint fresh) except -1:
-        cdef RequestContext ctx = self.ctx
         if fresh:
             self.trace.note("connection", "the kept connection was closed; sent again on a new one", "warn")
         else:
-            if self.entry is not None and self.entry.kind == BACKEND_LLM:
-                self.trace.llm_chosen((<LlmCall>ctx.llm).attempt)
-                self.trace.backend_chosen(self.backend, "subBackend")
             self._call_starts((<Pool>self.pool).endpoint.decode("utf-8", "replace"))
         return Exchange._connect(self, fresh)
 
@@ -319,8 +309,7 @@ cdef class TracedExchange(Exchange):
         self.trace.response_snapshot("raw response")
         Exchange.on_response_head(self, head)
         if self.stage != STAGE_DONE and self.awaiting and self.tap.streaming:
-            if (<LlmLane>(<LlmCall>ctx.llm).lane).translation is not None:
-                self.trace.stream_translated((<LlmCall>ctx.llm).attempt, framing)
+            self.destination.stream_awaited(self, framing)
         return 0
 
     cdef int on_response_data(self, const char* p, Py_ssize_t n) except -1:

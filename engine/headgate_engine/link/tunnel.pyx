@@ -3,8 +3,6 @@
 from headgate_engine.context.headers cimport H_UPGRADE, HEAD_UPGRADE, MessageHead
 from headgate_engine.link.contract cimport WRITE_QUEUED, ClientStream, ServerStream
 from headgate_engine.link.exchange cimport STAGE_DONE, STAGE_TUNNEL, ExchangeState
-from headgate_engine.llm.attempt cimport LlmCall
-from headgate_engine.llm.realtime cimport frame_tap, FrameTap
 
 
 cdef class Tunnelling(ExchangeState):
@@ -14,18 +12,15 @@ cdef class Tunnelling(ExchangeState):
         if self.stage == STAGE_DONE:
             return 0
         self.stage = STAGE_TUNNEL
-        if self.ctx.llm is not None:
-            (<LlmCall>self.ctx.llm).heard = frame_tap(self.ctx, <LlmCall>self.ctx.llm)
-            if (<LlmCall>self.ctx.llm).guards is not None:
-                self.inspected = (<LlmCall>self.ctx.llm).guards.tunnel(self)
+        self.destination.upgraded(self)
         client.flush()
         client.start_tunnel()
         return upstream.start_tunnel()
 
     cdef int on_client_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
         self.ctx.request_bytes += n
-        if self.inspected is not None:
-            self.inspected.from_client(p[:n])
+        if self.tunnel_inspector is not None:
+            self.tunnel_inspector.from_client(p[:n])
             return 0
         if self.upstream is not None and self.upstream.send_tunnel_data(p, n) == WRITE_QUEUED:
             self.client.pause_request()
@@ -33,10 +28,10 @@ cdef class Tunnelling(ExchangeState):
 
     cdef int on_upstream_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
         self.ctx.response_bytes += n
-        if self.ctx.llm is not None and (<LlmCall>self.ctx.llm).heard is not None:
-            (<FrameTap>(<LlmCall>self.ctx.llm).heard).feed(p, n)
-        if self.inspected is not None:
-            self.inspected.from_upstream(p[:n])
+        if self.tunnel_tap is not None:
+            self.tunnel_tap.feed(p, n)
+        if self.tunnel_inspector is not None:
+            self.tunnel_inspector.from_upstream(p[:n])
             return 0
         if self.client.send_tunnel_data(p, n) == WRITE_QUEUED and self.upstream is not None:
             self.upstream.pause_response()

@@ -3,6 +3,7 @@
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.peek.json cimport UsagePeek
+from headgate_engine.plan.tap cimport TunnelTap
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 from libc.stdint cimport uint64_t
@@ -11,15 +12,13 @@ cdef enum:
     # Longest message that is kept for reading; what is longer is passed over.
     MESSAGE_LIMIT = 2097152
 
-cdef class FrameTap:
+cdef class FrameTap(TunnelTap):
     cdef RequestContext ctx
     cdef ByteBuffer head       # of the frame that comes
     cdef ByteBuffer message    # of what is read until now
     cdef UsagePeek peek
     cdef uint64_t left         # bytes of the frame's payload to come
     cdef bint inside, final, text, reads, blind
-    # Looks at bytes from the provider; they go on as they are.
-    cdef int feed(self, const char* p, Py_ssize_t n) except -1
     cdef Py_ssize_t _begin(self) except -2
     cdef int _end(self) except -1
 

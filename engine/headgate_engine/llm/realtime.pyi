@@ -1,10 +1,11 @@
 from collections.abc import Iterable
 
 from headgate_engine.context.request import Usage
+from headgate_engine.plan.tap import TunnelTap
 
 DONE: bytes
 
-class FrameTap:
+class FrameTap(TunnelTap):
     """C face only: reads what a realtime provider used from its WebSocket frames (RFC 6455 section 5)."""
 
 def counted(pieces: Iterable[bytes], format: str = "realtime") -> Usage | None:

@@ -6,6 +6,7 @@ from headgate_engine.context.request cimport RequestContext, Usage
 from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.peek.json cimport USAGE_IN_RESPONSE, UsagePeek
+from headgate_engine.plan.tap cimport TunnelTap
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 from libc.stdint cimport uint64_t
@@ -33,7 +34,7 @@ cdef FrameTap frame_tap(RequestContext ctx, LlmCall call):
     return tap
 
 
-cdef class FrameTap:
+cdef class FrameTap(TunnelTap):
     cdef int feed(self, const char* p, Py_ssize_t n) except -1:
         cdef Py_ssize_t at = 0
         cdef Py_ssize_t some

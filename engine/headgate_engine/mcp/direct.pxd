@@ -9,8 +9,9 @@
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.link.backend cimport Backend, RoutedRequest
 from headgate_engine.link.client cimport ClientCall, HttpClient
-from headgate_engine.link.forward cimport Exchange
+from headgate_engine.link.handler cimport HandlerBackend
 from headgate_engine.link.timers cimport Timer
 from headgate_engine.mcp.fields cimport ClientHead
 from headgate_engine.peek.rpc cimport Message
@@ -24,12 +25,12 @@ cdef class DirectTarget:
     cdef tuple steps                 # Step of its policies; none of them suspends
     cdef int64_t timeout_ns          # until the head of an answer, or the whole of one that is no stream; 0: none
 
-cdef class DirectBackend:
-    cdef object handler              # link.handler.HandlerBackend, for what is not plain
+cdef class DirectBackend(Backend):
+    cdef HandlerBackend handler      # for what is not plain
     cdef readonly DirectTarget target
     cdef object service              # headgate.backend.mcp.direct_service.DirectService
     cdef ClientHead client_head
-    cdef DirectCall _plain(self, Exchange exchange)
+    cdef DirectCall _plain(self, RoutedRequest exchange)
 
 cdef class DirectTimer(Timer):
     cdef DirectCall call
@@ -43,7 +44,7 @@ cdef enum Phase:
 
 cdef class DirectCall(ClientCall):
     cdef DirectBackend backend
-    cdef Exchange exchange
+    cdef RoutedRequest exchange
     cdef Message message
     cdef object session
     cdef int phase

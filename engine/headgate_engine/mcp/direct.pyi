@@ -1,8 +1,8 @@
 from typing import Any, Protocol, type_check_only
 
 from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.link.backend import Backend
 from headgate_engine.link.client import ClientCall, HttpClient, Response
-from headgate_engine.link.forward import Exchange
 from headgate_engine.link.handler import HandlerBackend, RequestTelemetry
 from headgate_engine.link.timers import Timer
 from headgate_engine.peek.rpc import Message
@@ -32,13 +32,12 @@ class DirectTarget:
         self, client: HttpClient, path: str, *, steps: tuple[Step, ...] = (), timeout_ms: int = 0
     ) -> None: ...
 
-class DirectBackend:
+class DirectBackend(Backend):
     """Answers plain calls itself; `handler` gets the others, some of them with a call to the target begun."""
 
     def __init__(self, handler: HandlerBackend, target: DirectTarget, service: Service) -> None: ...
     @property
     def target(self) -> DirectTarget: ...
-    def begin(self, exchange: Exchange) -> Any: ...
 
 class DirectTimer(Timer):
     """C face only."""

@@ -12,9 +12,10 @@ from libc.string cimport memcmp
 
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, H_CONTENT_TYPE, MessageHead, new_head
 from headgate_engine.context.request cimport RequestContext
+from headgate_engine.link.backend cimport Backend, RoutedRequest, TAKEN
 from headgate_engine.link.client cimport ClientCall, HttpClient
 from headgate_engine.link.contract cimport ClientStream
-from headgate_engine.link.forward cimport Exchange
+from headgate_engine.link.handler cimport HandlerBackend
 from headgate_engine.link.timers cimport monotonic_ns, Timer
 from headgate_engine.mcp.fields cimport add_mirrored, ClientHead, copy_fields, is_message
 from headgate_engine.peek.rpc cimport Message
@@ -57,23 +58,28 @@ cdef class DirectTarget:
         self.timeout_ns = timeout_ms * 1000000
 
 
-cdef class DirectBackend:
+cdef class DirectBackend(Backend):
     """Answers plain calls itself and gives the others to `handler`."""
 
-    def __init__(self, handler not None, DirectTarget target not None, service not None):
+    def __init__(self, HandlerBackend handler not None, DirectTarget target not None, service not None):
         self.handler = handler
         self.target = target
         self.service = service
         self.client_head = ClientHead.__new__(ClientHead)
+        self.wants_body = True
 
-    def begin(self, Exchange exchange not None):
-        cdef DirectCall call = self._plain(exchange)
+    cdef int dispatch(self, RoutedRequest request) except -1:
+        cdef DirectCall call
+        request.start_own_attempt()
+        call = self._plain(request)
         if call is None:
-            return self.handler.begin(exchange)
-        call.launch()
-        return call if call.successor is None else call.successor
+            request.call = self.handler.begin(request)
+        else:
+            request.call = call
+            call.launch()                # which may hand over at once
+        return TAKEN
 
-    cdef DirectCall _plain(self, Exchange exchange):
+    cdef DirectCall _plain(self, RoutedRequest exchange):
         """The call of a plain request, None for another one (Front.handle)."""
         cdef RequestContext ctx = exchange.ctx
         cdef MessageHead head = ctx.head
@@ -260,7 +266,7 @@ cdef class DirectCall(ClientCall):
 
     cdef int _hand_over(self) except -1:
         """Python goes on, from the beginning, with what has come of the target until now."""
-        cdef Exchange exchange = self.exchange
+        cdef RoutedRequest exchange = self.exchange
         if self.phase >= PHASE_HANDED_OVER:
             return 0
         self.phase = PHASE_HANDED_OVER
@@ -303,7 +309,7 @@ cdef class DirectCall(ClientCall):
 
     cdef int _answer_whole(self) except -1:
         """AnswerShape.EVENT: one JSON message becomes one event."""
-        cdef Exchange exchange = self.exchange
+        cdef RoutedRequest exchange = self.exchange
         cdef bytes event
         self.phase = PHASE_OVER
         self._disarm()
@@ -369,7 +375,7 @@ cdef class DirectCall(ClientCall):
         return b"event: message\n" + raw
 
     cdef int _send(self, bytes data) except -1:
-        cdef Exchange exchange = self.exchange
+        cdef RoutedRequest exchange = self.exchange
         if exchange is None or not data:
             return 0
         self.last = data
@@ -401,7 +407,7 @@ cdef class DirectCall(ClientCall):
 
     cdef int _finish_stream(self, str reason) except -1:
         """Every request gets an answer, unless the client can come back for the rest of the stream."""
-        cdef Exchange exchange = self.exchange
+        cdef RoutedRequest exchange = self.exchange
         if exchange is None or self.phase != PHASE_STREAM:
             return 0
         self.phase = PHASE_OVER
@@ -427,13 +433,13 @@ cdef class DirectCall(ClientCall):
 
     cdef int _broke(self, error) except -1:
         """A fault of ours: 500 before the head, a broken connection after it (HandlerBackend._run)."""
-        cdef Exchange exchange = self.exchange
+        cdef RoutedRequest exchange = self.exchange
         logger.exception("handler failed", extra={"handler": self.backend.handler.name})
         self.phase = PHASE_OVER
         self.exchange = None
         self.abandon()
         self._leave()
-        exchange.handler_failed(f"handler failed: {type(error).__name__}")
+        exchange.task_failed(f"handler failed: {type(error).__name__}")
         return 0
 
     # -- called by the exchange ----------------------------------------------------------------------------------------

@@ -7,11 +7,9 @@ from headgate_engine.plan.retry cimport RetryPlan
 
 from libc.stdint cimport int64_t, uint64_t
 
-cdef enum BackendKind:
-    BACKEND_HOST = 0         # forward to a pool of one host
-    BACKEND_LLM = 1          # pick a model from the body, then forward to its provider
-    BACKEND_HANDLER = 2      # hand the whole message to a Python handler (MCP)
-    BACKEND_INVALID = 3      # answers its `failure`
+cdef class Destination:
+    # What answers the requests of a plan. Its one subclass is the interface link.backend.Backend, which knows requests.
+    pass
 
 cdef class ResponseHold:
     # A response body is read whole before its head is sent on, up to `limit` bytes. `strict`: a larger one is refused;
@@ -22,7 +20,7 @@ cdef class ResponseHold:
     cdef readonly bint usage_only
 
 cdef class BackendPlan:
-    cdef readonly int kind
+    cdef readonly Destination destination    # link.backend.Backend: host, LLM, handler ...
     cdef readonly str name                   # label and log value
     cdef readonly str protocol               # http, llm, mcp
     cdef public object pool                  # link.pool.Pool (host, llm provider)
@@ -33,9 +31,6 @@ cdef class BackendPlan:
     cdef public tuple response_transforms    # run behind all response_steps; may want the body
     cdef public ResponseHold hold            # None: the response is passed on as it comes
     cdef public int64_t request_timeout_ns   # until response headers; 0: the route decides
-    cdef public object router                # llm.router.ModelRouter (BACKEND_LLM)
-    cdef public object handler               # async callable (BACKEND_HANDLER)
-    cdef public Reply failure                # BACKEND_INVALID
     cdef public tuple final_steps            # of a model: run on the request as the provider gets it (signatures)
     cdef public int64_t first_event_ns       # of a model: from the attempt to its stream's first event; 0: unlimited
     cdef public int64_t stall_ns             # of a model: the longest silence within an answer; 0: unlimited

@@ -1,13 +1,9 @@
-from headgate_engine.context.request import Reply
 from headgate_engine.expr.program import Program
 from headgate_engine.http1.receiver import Limits
 from headgate_engine.link.endpoints import EndpointSet
-from headgate_engine.link.handler import HandlerBackend
 from headgate_engine.link.pool import Pool
-from headgate_engine.llm.router import ModelRouter
 from headgate_engine.log.access import AccessLogFormat
 from headgate_engine.log.records import RecordFormat
-from headgate_engine.mcp.direct import DirectBackend
 from headgate_engine.plan.retry import RetryPlan
 from headgate_engine.plan.step import Step
 from headgate_engine.route.table import HostTable, RouteTable
@@ -25,8 +21,11 @@ class ResponseHold:
     @property
     def usage_only(self) -> bool: ...
 
+class Destination:
+    """What answers the requests of a plan; link.backend.Backend is the class that has instances."""
+
 class BackendPlan:
-    """One destination with the steps of an attempt. kind: BackendKind of plans.pxd. Times in ns, 0 is none."""
+    """One destination with the steps of an attempt. Times in ns, 0 is none."""
 
     pool: Pool
     endpoints: EndpointSet | None
@@ -36,21 +35,18 @@ class BackendPlan:
     response_transforms: tuple[Step, ...]
     hold: ResponseHold | None
     request_timeout_ns: int
-    router: ModelRouter
-    handler: HandlerBackend | DirectBackend
-    failure: Reply
     final_steps: tuple[Step, ...]
     first_event_ns: int
     stall_ns: int
     max_body: int
     origin: object | None
-    def __init__(self, name: str, protocol: str, kind: int) -> None: ...
+    def __init__(self, name: str, protocol: str, destination: Destination) -> None: ...
     @property
     def name(self) -> str: ...
     @property
     def protocol(self) -> str: ...
     @property
-    def kind(self) -> int: ...
+    def destination(self) -> Destination: ...
 
 class RoutePlan:
     """One route: steps, time-outs in ns (0 is none), weighted backends."""

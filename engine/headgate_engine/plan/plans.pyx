@@ -21,13 +21,17 @@ cdef class ResponseHold:
         self.usage_only = usage_only
 
 
+cdef class Destination:
+    def __cinit__(self):
+        if type(self) is Destination:
+            raise TypeError("Destination has no instances of its own: see link.backend")
+
+
 cdef class BackendPlan:
-    def __init__(self, str name, str protocol, int kind):
-        if not 0 <= kind <= 3:
-            raise ValueError(f"backend kind {kind}")
+    def __init__(self, str name, str protocol, Destination destination not None):
         self.name = name
         self.protocol = protocol
-        self.kind = kind
+        self.destination = destination
         self.request_steps = ()
         self.response_steps = ()
         self.response_transforms = ()

@@ -29,3 +29,7 @@ cdef class ResponseTap:
     cdef bint fail(self, RequestContext ctx, str detail, ByteBuffer out) except -1
     # The client has gone: what was counted until now is to stand in the context.
     cdef int left(self) except -1
+
+cdef class TunnelTap:
+    # Reads what a backend sends through a tunnel; the bytes go on as they are.
+    cdef int feed(self, const char* p, Py_ssize_t n) except -1

@@ -23,3 +23,8 @@ cdef class ResponseTap:
 
     cdef int settle(self, object found, ByteBuffer out) except -1:
         return 0
+
+
+cdef class TunnelTap:
+    cdef int feed(self, const char* p, Py_ssize_t n) except -1:
+        raise NotImplementedError("TunnelTap.feed")

@@ -41,6 +41,7 @@ from headgate.telemetry.families import BUCKETS, BY_NAME
 from headgate.telemetry.metrics import series_key
 from headgate_engine.context.headers import hide_header
 from headgate_engine.http1.receiver import Limits
+from headgate_engine.link.backend import HOST, InvalidBackend
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.endpoints import Endpoint as EndpointState
 from headgate_engine.link.endpoints import EndpointSet
@@ -56,9 +57,6 @@ from headgate_engine.shared.histogram import Histogram
 if TYPE_CHECKING:
     from headgate.expr.custom import CustomFunctions
     from headgate.pipeline.llm import LlmCompiler
-
-# BackendPlan kinds (headgate_engine/plan/plans.pxd).
-HOST, LLM, HANDLER, INVALID = range(4)
 
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
@@ -394,24 +392,21 @@ class Compiler:
                 if automatic:
                     plan.authority = backend.hostname.encode("idna")
             case LlmRouter():
-                plan = BackendPlan(backend.name, "llm", LLM)
-                plan.router = self._llm().router(backend)
+                plan = BackendPlan(backend.name, "llm", self._llm().router(backend))
                 plan.max_body = backend.max_body_bytes
             case AiBackend():
-                plan = BackendPlan(backend.name, "llm", LLM)
-                plan.router = self._llm().backend(backend, retry)
+                plan = BackendPlan(backend.name, "llm", self._llm().backend(backend, retry))
                 plan.max_body = self._gateway.frontend.max_buffer_bytes
             case McpBackend():
-                plan = BackendPlan(backend.name, "mcp", HANDLER)
-                plan.handler = self._running.mcp.get(backend)
+                plan = BackendPlan(backend.name, "mcp", self._running.mcp.get(backend))
                 plan.max_body = self._gateway.frontend.max_buffer_bytes
             case UiBackend():
                 plan = BackendPlan(backend.name, "http", HOST)
                 path = backend.socket_path(self._running.folder)
                 plan.pool = self._running.pools.get(Endpoint(key=f"ui/{backend.access}", unix_path=path))
             case MissingBackend():
-                plan = BackendPlan(backend.name, "http", INVALID)
-                plan.failure = reply_of(Row(500, backend.reason, "Internal"))
+                refusal = InvalidBackend(reply_of(Row(500, backend.reason, "Internal")))
+                plan = BackendPlan(backend.name, "http", refusal)
         own = steps.at_host(entry.policies, host) if (host := _host(backend)) else entry.policies
         plan.origin = entry
         plan.request_steps = steps.backend_request_steps(own, self._environment)

@@ -23,9 +23,11 @@ from headgate.policy.environment import Environment
 from headgate.policy.health import compile_health
 from headgate.policy.retry import compile_budget
 from headgate_engine.context.request import Reply
+from headgate_engine.link.backend import HOST
 from headgate_engine.link.endpoints import Endpoint as EndpointState
 from headgate_engine.link.endpoints import EndpointSet
 from headgate_engine.link.pool import Pool
+from headgate_engine.llm.backend import LlmBackend
 from headgate_engine.llm.formats import DEFAULT_ROUTES
 from headgate_engine.llm.prices import PriceList
 from headgate_engine.llm.public import HeaderMatches, PublicModel
@@ -37,7 +39,6 @@ from headgate_engine.plan.retry import RetryPlan
 from headgate_engine.steps.authorization import AuthorizationStep
 from headgate_engine.steps.local_rate_limit import PromptTokenStep
 
-LLM = 1  # BackendPlan kind (headgate_engine/plan/plans.pxd)
 NS_PER_MS = 1_000_000
 MAX_RETRIES: Final = 255
 # Answers that another provider may not give: too many requests, broken, overloaded (529 is Anthropic's).
@@ -77,19 +78,19 @@ class LlmCompiler:
         self._env = env
         self._largest = 1
 
-    def router(self, router: LlmRouter) -> ModelRouter:
-        """Return the model router of an `llm` section."""
+    def router(self, router: LlmRouter) -> LlmBackend:
+        """Return the backend of an `llm` section."""
         models = [self._public(model) for model in router.models]
         virtual = [self._virtual(one) for one in router.virtual_models]
         routes = DEFAULT_ROUTES | dict(router.routes)
         return self._equipped(ModelRouter(models, virtual, routes=routes, failover=self._failover()))
 
-    def _equipped(self, router: ModelRouter) -> ModelRouter:
+    def _equipped(self, router: ModelRouter) -> LlmBackend:
         router.prices = self._prices
         router.keeps = self._keeps
         router.wanted = self._env.wanted
         router.max_body = self._env.max_body
-        return router
+        return LlmBackend(router)
 
     def _public(self, model: LlmModel) -> PublicModel:
         return PublicModel(
@@ -104,8 +105,8 @@ class LlmCompiler:
             return None
         return compile_authorization(model.rules, self._env, DENIED, "llm")
 
-    def backend(self, backend: AiBackend, retry: Retry | None) -> ModelRouter:
-        """Return the router of an `ai` backend, which has one entry for every model."""
+    def backend(self, backend: AiBackend, retry: Retry | None) -> LlmBackend:
+        """Return the backend of an `ai` section, whose router has one entry for every model."""
         entry = self._entry(backend.name, backend.groups, retry)
         routes = DEFAULT_ROUTES | dict(backend.routes)
         return self._equipped(ModelRouter(routes=routes, only=entry, failover=self._failover()))
@@ -186,7 +187,7 @@ class LlmCompiler:
     def _plan(self, model: LlmModel, several: bool, retry: Retry | None) -> BackendPlan:
         provider, env = model.provider, self._env
         policies = steps.at_host(model.policies, provider.endpoint.host)
-        plan = BackendPlan(model.key, "llm", LLM)
+        plan = BackendPlan(model.key, "llm", HOST)
         plan.pool = self._pool_of(provider.endpoint)
         plan.authority = rewritten_authority(provider.endpoint)
         plan.request_steps = (

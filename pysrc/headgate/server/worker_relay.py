@@ -20,7 +20,6 @@ from headgate_engine.plan.plans import BackendPlan, BindPlan, ListenerPlan, Rout
 from headgate_engine.route.table import RouteRule, RouteTable
 
 BIND = "relay"
-HANDLER = 2  # BackendPlan kind (headgate_engine/plan/plans.pxd)
 # What a front let through may be relayed: the front has already bounded it.
 MAX_BODY = 64 * 1024 * 1024
 # How long a request waits for a worker that is started again.
@@ -49,8 +48,7 @@ class WorkerRelay:
         """Begin to take relayed requests, if that has not begun."""
         if self._server is not None:
             return
-        backend = BackendPlan(BIND, "mcp", HANDLER)
-        backend.handler = HandlerBackend(self._worker, BIND, self._end.handle)
+        backend = BackendPlan(BIND, "mcp", HandlerBackend(self._worker, BIND, self._end.handle))
         backend.max_body = MAX_BODY
         route = RoutePlan(BIND, "internal", "", (backend,), (1,))
         plan = BindPlan(BIND, Limits())

@@ -16,8 +16,7 @@ HEAD = b"HEAD / HTTP/1.1\r\nhost: a.test\r\n\r\n"
 
 
 def serve(rig: Rig, handle: object) -> None:
-    rig.backend = BackendPlan("h", "mcp", 2)
-    rig.backend.handler = HandlerBackend(rig.worker, "h", handle)  # type: ignore[arg-type]
+    rig.backend = BackendPlan("h", "mcp", HandlerBackend(rig.worker, "h", handle))  # type: ignore[arg-type]
     rig.route = RoutePlan("r", "default", "", (rig.backend,), (1,))
     rig.listener.routes = RouteTable([RouteRule(target=rig.route)])
 

@@ -6,7 +6,9 @@ import pytest
 from rig import Rig, on_rig
 
 from headgate.backend.llm.lanes import LanePath, native
+from headgate_engine.link.backend import HOST
 from headgate_engine.link.pool import Pool
+from headgate_engine.llm.backend import LlmBackend
 from headgate_engine.llm.router import ModelRouter
 from headgate_engine.llm.target import LlmGroup, LlmTarget, ModelEntry
 from headgate_engine.plan.plans import BackendPlan, RoutePlan
@@ -26,15 +28,15 @@ async def test_a_lane_may_lead_to_another_host(rig: Rig, path: bytes, host: str)
         raise AssertionError("the wrong pool")
 
     wrong = Pool(rig.worker, "x", b"x:80", nowhere)
-    plan = BackendPlan("provider", "llm", 1)
+    plan = BackendPlan("provider", "llm", HOST)
     plan.pool = rig.pool if host == "own.test" else wrong
     plan.authority = b"own.test"
     lanes = {name: native(name, LanePath(head=f"/{name}")) for name in ("rerank", "embeddings")}
     lanes["rerank"].pool = rig.pool if host == "other.test" else wrong
     lanes["rerank"].authority = b"other.test"
-    rig.backend = BackendPlan("llm", "llm", 1)
+    router = ModelRouter(only=ModelEntry("m", [LlmGroup([LlmTarget(plan, "p", {"": lanes})])]))
+    rig.backend = BackendPlan("llm", "llm", LlmBackend(router))
     rig.backend.max_body = 1 << 20
-    rig.backend.router = ModelRouter(only=ModelEntry("m", [LlmGroup([LlmTarget(plan, "p", {"": lanes})])]))
     rig.route = RoutePlan("r", "default", "", (rig.backend,), (1,))
     rig.listener.routes = RouteTable([RouteRule(target=rig.route)])
     assert (await rig.ask(asking(path))).status == 200

@@ -6,12 +6,13 @@ import pytest
 
 from headgate.expr.compile import compile_expression
 from headgate_engine.context.request import make_context
+from headgate_engine.link.backend import HOST
 from headgate_engine.llm.target import LlmEdits, LlmGroup, LlmTarget, ModelEntry, VirtualModel
 from headgate_engine.plan.plans import BackendPlan
 
 
 def target(name: str) -> LlmTarget:
-    return LlmTarget(BackendPlan(name, "llm", 1), name, {})
+    return LlmTarget(BackendPlan(name, "llm", HOST), name, {})
 
 
 def entry(*groups: tuple[LlmTarget, ...]) -> ModelEntry:

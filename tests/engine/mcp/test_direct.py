@@ -45,7 +45,7 @@ def test_wrong_types_are_refused(bad: Any) -> None:
         with pytest.raises(TypeError):
             DirectBackend(object(), bad, object())  # type: ignore[arg-type]
         with pytest.raises(TypeError):
-            DirectBackend(object(), target, object()).begin(bad)  # type: ignore[arg-type]
+            DirectBackend(bad, target, object())
 
     with_client(check)
 

@@ -6,11 +6,12 @@ from collections import Counter
 
 import pytest
 
-from headgate_engine.plan.plans import BackendPlan, ResponseHold, RoutePlan
+from headgate_engine.link.backend import HOST
+from headgate_engine.plan.plans import BackendPlan, Destination, ResponseHold, RoutePlan
 
 
 def route(*weights: int) -> RoutePlan:
-    backends = tuple(BackendPlan(f"b{i}", "http", 0) for i in range(len(weights)))
+    backends = tuple(BackendPlan(f"b{i}", "http", HOST) for i in range(len(weights)))
     return RoutePlan("r", "n", "", backends, weights)
 
 
@@ -33,9 +34,11 @@ def test_no_weight_is_no_choice(weights: tuple[int, ...]) -> None:
 def test_bad_numbers_are_refused() -> None:
     with pytest.raises(ValueError, match="negative"):
         route(-1)
-    with pytest.raises(ValueError, match="kind"):
-        BackendPlan("b", "http", 9)
+    with pytest.raises(TypeError):
+        BackendPlan("b", "http", 9)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="no instances"):
+        Destination()
     with pytest.raises(ValueError, match="negative"):
         ResponseHold(-1)
     with pytest.raises(ValueError, match="one weight per backend"):
-        RoutePlan("r", "n", "", (BackendPlan("b", "http", 0),), ())
+        RoutePlan("r", "n", "", (BackendPlan("b", "http", HOST),), ())

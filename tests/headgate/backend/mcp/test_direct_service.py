@@ -89,8 +89,7 @@ class Side:
         if engine:
             plain = DirectTarget(client, target.path, steps=steps, timeout_ms=policies.request_timeout_ms or 0)
             handler = DirectBackend(handler, plain, DirectService(self.sessions, "only", policies, self.count))
-        rig.backend = BackendPlan("only", "mcp", 2)
-        rig.backend.handler = handler
+        rig.backend = BackendPlan("only", "mcp", handler)
         rig.route = RoutePlan("r", "default", "", (rig.backend,), (1,))
         rig.listener.routes = RouteTable([RouteRule(target=rig.route)])
         rig.listener.response_steps = (PythonStep("watch", self.watch),)

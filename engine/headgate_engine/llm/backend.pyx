@@ -1,0 +1,110 @@
+"""Requests for models, as a backend; see backend.pxd."""
+
+from headgate_engine.context.headers cimport HEAD_UPGRADE
+from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.link.backend cimport FORWARD, REPLY, RUN_STEPS, Backend, RoutedRequest
+from headgate_engine.link.reasons cimport REPLY_INTERNAL
+from headgate_engine.llm.attempt cimport end_attempt, end_call, LlmCall
+from headgate_engine.llm.guarded cimport guard_tap
+from headgate_engine.llm.realtime cimport frame_tap
+from headgate_engine.llm.router cimport LlmChoice, ModelRouter, render
+from headgate_engine.llm.target cimport LlmLane
+from headgate_engine.plan.retry cimport RetryPlan
+from headgate_engine.plan.step cimport CONTINUE
+from headgate_engine.steps.local_rate_limit cimport settle_tokens
+
+import logging
+
+from headgate_engine.llm.router import BODY_TOO_LONG
+
+logger = logging.getLogger("headgate.forward")
+
+
+cdef class LlmBackend(Backend):
+    """Sends requests to the providers of the models of `router`."""
+
+    def __init__(self, ModelRouter router not None):
+        self.router = router
+        self.wants_body = True
+        self.too_long = BODY_TOO_LONG
+
+    cdef int prepare(self, RoutedRequest request) except -1:
+        """Where the route says nothing about retries, other providers of the model are tried all the same."""
+        cdef RetryPlan plan = self.router.failover
+        if request.retry is None and plan is not None and not request.ctx.attempts and (
+                not request.ctx.head.flags & HEAD_UPGRADE):
+            request.plan_retries(plan)
+        return 0
+
+    cdef int dispatch(self, RoutedRequest request) except -1:
+        cdef RequestContext ctx = request.ctx
+        cdef LlmChoice choice
+        cdef bint first = ctx.llm is None
+        if ctx.trace is not None:
+            ctx.trace.llm_body(ctx.body)
+        choice = self.router.choose(ctx)
+        if choice.reply is not None:
+            ctx.reply = choice.reply
+            return REPLY
+        if first and request.retry is not None and request.retry is not request.route.retry:
+            request.retries_left = min(request.retries_left, choice.spare)
+        request.backend = choice.plan
+        ctx.backend = choice.plan
+        request.tap = choice.tap
+        request.pool = choice.pool
+        request.use_endpoint(choice.endpoint)
+        # The provider's own steps (guards, credentials) see the client's format; they may suspend.
+        return RUN_STEPS
+
+    cdef int proceed(self, RoutedRequest request) except -1:
+        """Behind the provider's steps: the request goes into its format, is signed, and leaves."""
+        cdef RequestContext ctx = request.ctx
+        cdef LlmCall call = <LlmCall>ctx.llm
+        cdef Reply reply
+        try:
+            reply = render(ctx)
+            request.tap = guard_tap(call, request.tap, request.backend.max_body)
+        except Exception as error:  # task boundary: a 500 for this request
+            logger.exception("a request cannot be put into the provider's format")
+            ctx.error = f"request cannot be rendered: {type(error).__name__}"
+            reply = request.worker.reply(REPLY_INTERNAL)
+        if reply is not None:
+            ctx.reply = reply
+            return REPLY
+        if request.backend.final_steps and request.run_final_steps(request.backend.final_steps) != CONTINUE:
+            return REPLY
+        if ctx.trace is not None:
+            ctx.trace.llm_chosen(call.attempt)
+            ctx.trace.backend_chosen(request.backend, "subBackend")
+        return FORWARD
+
+    cdef int answered(self, RoutedRequest request, int status) except -1:
+        return 0 if request.ctx.llm is None else (<LlmCall>request.ctx.llm).answered(status)
+
+    cdef int attempt_failed(self, RoutedRequest request, str outcome) except -1:
+        return 0 if request.ctx.llm is None else (<LlmCall>request.ctx.llm).note(outcome)
+
+    cdef int attempt_ended(self, RoutedRequest request) except -1:
+        return 0 if request.ctx.llm is None else end_attempt(request.ctx)
+
+    cdef int stream_awaited(self, RoutedRequest request, object media_type) except -1:
+        cdef LlmCall call = <LlmCall>request.ctx.llm
+        if request.ctx.trace is not None and (<LlmLane>call.lane).translation is not None:
+            request.ctx.trace.stream_translated(call.attempt, media_type)
+        return 0
+
+    cdef int upgraded(self, RoutedRequest request) except -1:
+        cdef LlmCall call = <LlmCall>request.ctx.llm
+        if call is not None:
+            call.heard = request.tunnel_tap = frame_tap(request.ctx, call)
+            if call.guards is not None:
+                request.tunnel_inspector = call.guards.tunnel(request)
+        return 0
+
+    cdef int ended(self, RoutedRequest request) except -1:
+        cdef RequestContext ctx = request.ctx
+        if ctx.llm is not None:
+            end_call(ctx)
+            if ctx.token_buckets is not None:
+                settle_tokens(ctx)        # before the client can ask again
+        return 0
