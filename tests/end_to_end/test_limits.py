@@ -108,3 +108,27 @@ def test_llm_tokens_are_charged_when_they_are_known(gateway, sample) -> None:
             assert (status, remaining) == (429, "0")
     assert statuses[0] == 200
     assert statuses[-1] == 429
+
+
+def limited_routes(count: int, tokens: int, entries: int = 1) -> str:
+    """Routes with limits of their own."""
+    limits = ", ".join(f"{{maxTokens: {tokens + entry}, tokensPerFill: 1, fillInterval: 1h}}" for entry in range(entries))
+    routes = "\n".join(
+        f"- {{name: r{number}, matches: [{{path: {{exact: /{number}}}}}], "
+        f"policies: {{localRateLimit: [{limits}], directResponse: {{status: 200, body: ok}}}}}}"
+        for number in range(count)
+    )
+    return f"gateways: {{default: {{port: {{port}}}}}}\nroutes:\n{routes}\n"
+
+
+def test_13_000_limits_start(gateway) -> None:
+    running = gateway(limited_routes(1300, 1, 10))
+    assert [running.fetch(f"{running.url}/1299")[0] for _ in range(2)] == [200, 429]
+
+
+def test_4_000_routes_change_their_limits_ten_times(gateway) -> None:
+    running = gateway(limited_routes(4000, 1))
+    for turn in range(10):
+        assert [running.fetch(f"{running.url}/3999")[0] for _ in range(2 + turn)] == [200] * (1 + turn) + [429]
+        running.write(limited_routes(4000, 2 + turn))
+        running.wait_log(f"generation={turn + 2}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import subprocess
 import sys
@@ -133,3 +134,39 @@ config:
         "'__x' is no label", "undeclared reference to 'nope'",
     ):  # fmt: skip
         assert message in found, (message, found)
+
+
+ANSWERED = """
+gateways:
+  default: {port: {port}}
+routes:
+- name: answered
+  policies:
+    localRateLimit: [{maxTokens: 2000%d, tokensPerFill: 1, fillInterval: 1h}]
+    directResponse: {status: 200, body: ok}
+"""
+
+
+def test_label_values_without_room_are_other_and_block_no_reload(gateway) -> None:
+    settings = """
+    metrics: {fields: {add: {who: 'request.headers["x-who"]'}}}
+    """
+    running = gateway(ANSWERED % 1, settings=settings)
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)
+    for number in range(10_000):
+        connection.request("GET", "/api/x", headers={"x-who": str(number)})
+        connection.getresponse().read()
+    connection.close()
+    page = running.fetch(f"http://127.0.0.1:{running.stats}/metrics")[1]
+    other = [line for line in page.splitlines() if line.startswith('gw_requests_total{backend="other"')]
+    assert len(other) == 1
+    assert 'who="other"' in other[0]
+    assert running.metric("gw_requests_total") == 10_000
+    assert running.metric("gw_metric_series_overflow_total") == float(other[0].rsplit(" ", 1)[1]) > 0
+    sizes = dict(line.split() for line in page.splitlines() if line.startswith(("gw_metric_series ", "gw_metric_series_l")))
+    assert int(sizes["gw_metric_series"]) >= int(sizes["gw_metric_series_limit"])
+    for generation in (2, 3):
+        running.write(ANSWERED % generation)
+        running.wait_log(f"generation={generation}")
+    assert running.fetch(running.url)[0] == 200
+    assert running.metric("gw_config_synchronized") == 1

@@ -3,7 +3,7 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-from headgate_engine.shared.segment cimport Segment
+from headgate_engine.shared.segment cimport SlotRef
 
 cdef struct BucketSlot:
     uint64_t lock              # shared.lock word
@@ -18,7 +18,7 @@ cdef struct TakeResult:
     int64_t reset_s            # whole seconds to the next refill, rounded down; 0 for an impossible n
 
 cdef class TokenBucket:
-    cdef Segment segment
+    cdef SlotRef held          # keeps the slot
     cdef BucketSlot* slot
     cdef readonly int64_t max_tokens, tokens_per_fill, fill_interval_ns
     # Takes n tokens or nothing. n < 1 or above max_tokens is refused, whatever the level.

@@ -40,7 +40,6 @@ cdef class TokenBucket:
             raise ValueError("max tokens cannot be less than the refill amount")
         if fill_interval_ns <= 0:
             raise ValueError("the fill interval must be positive")
-        self.segment = segment
         self.max_tokens = max_tokens
         self.tokens_per_fill = tokens_per_fill
         self.fill_interval_ns = fill_interval_ns
@@ -50,7 +49,8 @@ cdef class TokenBucket:
         first.level = max_tokens
         # The numbers are part of the key: another configuration is another bucket.
         whole = b"bucket\0%s\0%d/%d/%d" % (key, max_tokens, tokens_per_fill, fill_interval_ns)
-        self.slot = <BucketSlot*>segment.slot_from(whole, SLOT_BUCKET, sizeof(BucketSlot), &first)
+        self.held = segment.slot(whole, SLOT_BUCKET, sizeof(BucketSlot), &first)
+        self.slot = <BucketSlot*>self.held.memory
 
     cdef int64_t _refilled(self, int64_t now_ns) noexcept nogil:
         """The level with what is due; the ticks are marked as paid out. The caller holds the lock and stores it."""

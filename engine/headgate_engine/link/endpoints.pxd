@@ -1,7 +1,7 @@
 # Several endpoints behind one backend: who gets the next request, and who is left alone for a while.
 
 from headgate_engine.context.request cimport RequestContext
-from headgate_engine.shared.segment cimport Segment
+from headgate_engine.shared.segment cimport SlotRef
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
@@ -25,7 +25,7 @@ cdef class Endpoint:
     cdef readonly uint32_t capacity          # its share of the picks
     cdef public object pool
     cdef readonly bytes address
-    cdef Segment segment
+    cdef SlotRef held                        # keeps the slot
     cdef EndpointSlot* slot
     cdef int column
     cdef int pending                         # of this worker

@@ -67,7 +67,6 @@ cdef class Endpoint:
         self.address = address
         self.pool = pool
         self.capacity = capacity
-        self.segment = segment
         self.column = worker % COLUMNS
         self.mixed = hash_of(key.encode())
         first.lock = 0
@@ -76,8 +75,9 @@ cdef class Endpoint:
         first.total = first.failures = first.ejected = first.ejected_until_ns = 0
         for column in range(COLUMNS):
             first.pending[column] = 0
-        self.slot = <EndpointSlot*>segment.slot_from(
+        self.held = segment.slot(
             b"endpoint\0%s\0%s" % (owner.encode(), key.encode()), SLOT_ENDPOINT, sizeof(EndpointSlot), &first)
+        self.slot = <EndpointSlot*>self.held.memory
 
     cdef bint ejected(self, int64_t now_ns) noexcept nogil:
         return self.slot.ejected_until_ns > now_ns

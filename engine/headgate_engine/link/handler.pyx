@@ -13,6 +13,8 @@ from headgate_engine.link.backend cimport TAKEN, Backend, RoutedRequest
 from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.link.worker cimport Worker
 
+from headgate_engine.log.meter cimport place_labels
+
 from headgate_engine.log.meter import route_labels
 
 # token of RFC 9110 section 5.6.2
@@ -103,7 +105,7 @@ cdef class HandlerCall:
         self.peer = ctx.peer
         self.secure = ctx.secure
         self.last = b""
-        self.place = None if exchange.bind.metric_labels is not None else (ctx.listener, ctx.route)
+        self.place = None if exchange.bind.metric_labels is not None else place_labels(ctx, exchange.bind)
 
     def route_labels(self):
         """The labels of its route and those of the configuration, in the form of series keys; while it lasts."""

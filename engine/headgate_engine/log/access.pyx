@@ -196,10 +196,11 @@ cdef class AccessLogFormat:
             self._place(out, ctx.listener, None)
         else:
             route = <RoutePlan>ctx.route
-            if route.place_format is not self or route.place_listener is not ctx.listener:
+            listener = None if ctx.listener is None else (<ListenerPlan>ctx.listener).token
+            if route.place_format is not self or route.place_listener is not listener:
                 text = ByteBuffer()
                 self._place(text, ctx.listener, route)
-                route.place, route.place_listener, route.place_format = text.take(), ctx.listener, self
+                route.place, route.place_listener, route.place_format = text.take(), listener, self
             put(out, route.place, len(route.place))
         if ctx.endpoint is not None:
             self._text(out, F_ENDPOINT, ctx.endpoint, len(ctx.endpoint))

@@ -1,47 +1,24 @@
 from headgate_engine.context.request import RequestContext, Usage
 from headgate_engine.expr.program import Program
 from headgate_engine.plan.plans import BindPlan
-from headgate_engine.shared.counters import Counter
-from headgate_engine.shared.histogram import Histogram
-from headgate_engine.shared.money import Money
 from headgate_engine.shared.segment import Segment
 
 METHODS: tuple[str, ...]
 REQUEST_SECONDS: tuple[float, ...]
 TOKENS: tuple[int, ...]
-OVERFLOW: str
 MODEL_SECONDS: tuple[float, ...]
 PER_TOKEN_SECONDS: tuple[float, ...]
 FIRST_TOKEN_SECONDS: tuple[float, ...]
 TOKEN_TYPES: tuple[str, ...]
 MAX_MODELS: int
 
-def counter(segment: Segment, family: bytes, labels: bytes) -> Counter:
-    """Return the counter of a series; once the segment is full, the one for everything without a place."""
-
-def histogram(
-    segment: Segment, family: bytes, labels: bytes, bounds: tuple[float, ...], scale: int
-) -> Histogram:
-    """Return the histogram of a series; once the segment is full, the one of all with these bounds."""
-
-def overflow_meter(segment: Segment) -> RequestMeter:
-    """Return what requests are counted with when the segment was full before the first of them."""
-
-class RequestMeter:
-    """The series of one label combination."""
-
-    def __init__(self, segment: Segment, labels: str) -> None: ...
-
-class CacheEntry:
+class PlanMeter:
     """C face only."""
 
 class BindMeter:
     """The series of one port."""
 
     def __init__(self, segment: Segment, labels: str) -> None: ...
-
-def money(segment: Segment, family: bytes, labels: bytes) -> Money:
-    """Return the sum of a series; once the segment is full, the one of everything without a place."""
 
 class ModelMeter:
     """The series of one provider, model and route: `labels` are theirs."""

@@ -1,23 +1,21 @@
 """Metrics of requests and connections, in the families of headgate.telemetry.families."""
 
 from cpython.list cimport PyList_GET_ITEM
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t
 from libc.string cimport memcmp
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext, Usage
 from headgate_engine.expr.program cimport Program
 from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall, per_token_ns
-from headgate_engine.plan.plans cimport BackendPlan, BindPlan, ListenerPlan, RoutePlan
+from headgate_engine.plan.plans cimport BackendPlan, BindPlan, ListenerPlan, MeteredPlan, RoutePlan
 from headgate_engine.shared.counters cimport Counter
-from headgate_engine.shared.histogram cimport Histogram
+from headgate_engine.shared.histogram cimport Histogram, RequestSeries
 from headgate_engine.shared.money cimport Money
 from headgate_engine.shared.segment cimport Segment
 
 from headgate_engine.expr.values import EvaluationError
 from headgate_engine.log.fields import shown
-from headgate_engine.shared.histogram import SECONDS as _SECONDS
-from headgate_engine.shared.segment import SegmentFull
 
 # Methods with a label value of their own; what else a client makes up is counted as one.
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "other")
@@ -33,61 +31,28 @@ TOKEN_TYPES = ("input", "output", "input_cache_read", "input_cache_write")
 MAX_LABEL = 256
 # Combinations of route, provider and models that a worker counts apart; what comes later has the models `other`.
 MAX_MODELS = 1024
-OVERFLOW = 'overflow="true"'
 
 
-def counter(Segment segment, bytes family, bytes labels):
-    """The counter of that series; once the segment is full, the one where everything without a place is counted."""
-    try:
-        return Counter(segment, family + b"\0" + labels)
-    except SegmentFull:
-        return Counter.overflow(segment)
+cdef enum:
+    # Combinations that a plan remembers. More happen where a backend makes up statuses.
+    MAX_COMBINATIONS = 32
+    # Series with labels of the configuration's own that a worker remembers; the oldest go first.
+    MAX_LABELLED = 1024
+    # A series that found no room looks for it again after so many requests, a power of two.
+    PATIENCE = 1024
 
 
-def histogram(Segment segment, bytes family, bytes labels, bounds, scale):
-    """The histogram of that series; once the segment is full, the one of all that have these bounds and no place."""
-    try:
-        return Histogram(segment, family + b"\0" + labels, bounds, scale)
-    except SegmentFull:
-        return Histogram.overflow(segment, bounds, scale)
-
-
-def money(Segment segment, bytes family, bytes labels):
-    """The sum of that series; once the segment is full, the one of everything without a place."""
-    try:
-        return Money(segment, family + b"\0" + labels)
-    except SegmentFull:
-        return Money.overflow(segment)
-
-
-cdef class RequestMeter:
-    def __init__(self, Segment segment, str labels):
-        text = labels.encode("utf-8", "replace")
-        self.requests = Counter(segment, b"gw_requests_total\0" + text)
-        self.response_bytes = counter(segment, b"gw_response_bytes_total", text)
-        self.retries = None
-        self.duration = histogram(segment, b"gw_request_duration_seconds", text, REQUEST_SECONDS, _SECONDS)
-
-
-def overflow_meter(Segment segment):
-    """What requests are counted with when the segment was full before the first of them."""
-    cdef RequestMeter meter = RequestMeter.__new__(RequestMeter)
-    meter.requests = meter.response_bytes = Counter.overflow(segment)
-    meter.duration = Histogram.overflow(segment, REQUEST_SECONDS, _SECONDS)
-    return meter
-
-
-cdef class CacheEntry:
+cdef class PlanMeter:
     pass
 
 
 cdef class BindMeter:
     def __init__(self, Segment segment, str labels):
         text = labels.encode()
-        self.connections = counter(segment, b"gw_downstream_connections_total", text)
-        self.refused = counter(segment, b"gw_downstream_refused_total", text)
-        self.received = counter(segment, b"gw_downstream_received_bytes_total", text)
-        self.sent = counter(segment, b"gw_downstream_sent_bytes_total", text)
+        self.connections = Counter(segment, b"gw_downstream_connections_total\0" + text)
+        self.refused = Counter(segment, b"gw_downstream_refused_total\0" + text)
+        self.received = Counter(segment, b"gw_downstream_received_bytes_total\0" + text)
+        self.sent = Counter(segment, b"gw_downstream_sent_bytes_total\0" + text)
 
 
 cdef class ModelMeter:
@@ -97,8 +62,8 @@ cdef class ModelMeter:
         self.segment = segment
         self.labels = labels
         self.tokens = [None] * 4
-        self.duration = histogram(segment, b"gw_gen_ai_server_request_duration", labels.encode("utf-8", "replace"),
-                                  MODEL_SECONDS, _SECONDS)
+        self.duration = Histogram(
+            segment, b"gw_gen_ai_server_request_duration\0" + labels.encode("utf-8", "replace"), MODEL_SECONDS)
 
     cpdef count_tokens(self, Usage usage):
         """Input and output where they were told, caches where they were used."""
@@ -110,13 +75,14 @@ cdef class ModelMeter:
             found = self.tokens[kind]
             if found is None:
                 labels = label("gen_ai_token_type", TOKEN_TYPES[kind]) + "," + self.labels
-                found = self.tokens[kind] = histogram(
-                    self.segment, b"gw_gen_ai_client_token_usage", labels.encode("utf-8", "replace"), TOKENS, 1)
+                found = self.tokens[kind] = Histogram(
+                    self.segment, b"gw_gen_ai_client_token_usage\0" + labels.encode("utf-8", "replace"), TOKENS, 1)
             (<Histogram>found).observe_scaled(counts[kind])
 
     cpdef count_cost(self, int64_t picos):
         if self.cost is None:
-            self.cost = money(self.segment, b"gw_gen_ai_client_cost_usd_total", self.labels.encode("utf-8", "replace"))
+            self.cost = Money(
+                self.segment, b"gw_gen_ai_client_cost_usd_total\0" + self.labels.encode("utf-8", "replace"))
         self.cost.pay(picos)
 
     cpdef count_stream(self, int64_t first_ns, int64_t per_token):
@@ -124,19 +90,15 @@ cdef class ModelMeter:
         if self.first_token is None or self.per_token is None:
             raw = self.labels.encode("utf-8", "replace")
         if self.first_token is None:
-            self.first_token = histogram(self.segment, b"gw_gen_ai_server_time_to_first_token", raw,
-                                         FIRST_TOKEN_SECONDS, _SECONDS)
+            self.first_token = Histogram(
+                self.segment, b"gw_gen_ai_server_time_to_first_token\0" + raw, FIRST_TOKEN_SECONDS)
         self.first_token.observe_scaled(first_ns)
         if per_token < 0:
             return
         if self.per_token is None:
-            self.per_token = histogram(self.segment, b"gw_gen_ai_server_time_per_output_token", raw,
-                                       PER_TOKEN_SECONDS, _SECONDS)
+            self.per_token = Histogram(
+                self.segment, b"gw_gen_ai_server_time_per_output_token\0" + raw, PER_TOKEN_SECONDS)
         self.per_token.observe_scaled(per_token)
-
-
-cdef inline uint64_t _mix(uint64_t h, uint64_t v) noexcept nogil:
-    return (h ^ v) * <uint64_t>1099511628211
 
 
 cdef int method_index(MessageHead head) noexcept:
@@ -156,7 +118,7 @@ def label(name, value):
     return f'{name}="{text}"'
 
 
-def label_value(Program program, RequestContext ctx):
+def label_value(Program program not None, RequestContext ctx not None):
     """The text of a configured label; `unknown` when the expression fails or has no value."""
     try:
         text = shown(program.evaluate(ctx))
@@ -165,82 +127,130 @@ def label_value(Program program, RequestContext ctx):
     return "unknown" if text is None else str(text)[:MAX_LABEL]
 
 
-def route_labels(RequestContext ctx, BindPlan bind):
-    """Where a request was taken to, and what the configuration adds."""
+cdef MeteredPlan plan_of(RequestContext ctx, BindPlan bind):
+    """The innermost plan that a request has come to."""
+    if ctx.route is not None:
+        return <MeteredPlan>ctx.route
+    return bind if ctx.listener is None else <MeteredPlan>ctx.listener
+
+
+cdef str place_labels(RequestContext ctx, BindPlan bind):
+    cdef MeteredPlan plan = plan_of(ctx, bind)
     cdef ListenerPlan listener = <ListenerPlan>ctx.listener
     cdef RoutePlan route = <RoutePlan>ctx.route
-    found = ",".join((
-        label("bind", bind.key),
-        label("gateway", "unknown" if listener is None else f"{listener.gateway_namespace}/{listener.gateway}"),
-        label("listener", "unknown" if listener is None else listener.name),
-        label("route", "unknown" if route is None else f"{route.namespace}/{route.name}"),
-        label("route_rule", "unknown" if route is None or not route.rule_name else route.rule_name),
-    ))
-    for name, program in bind.metric_labels or ():
-        found += "," + label(name, label_value(<Program>program, ctx))
+    token = None if listener is None else listener.token
+    if plan.labels is None or plan.labels_bind is not bind.token or plan.labels_listener is not token:
+        plan.labels = ",".join((
+            label("bind", bind.key),
+            label("gateway", "unknown" if listener is None else f"{listener.gateway_namespace}/{listener.gateway}"),
+            label("listener", "unknown" if listener is None else listener.name),
+            label("route", "unknown" if route is None else f"{route.namespace}/{route.name}"),
+            label("route_rule", "unknown" if route is None or not route.rule_name else route.rule_name),
+        ))
+        plan.labels_bind, plan.labels_listener = bind.token, token
+    return plan.labels
+
+
+def route_labels(RequestContext ctx not None, BindPlan bind not None):
+    """Where a request was taken to, and what the configuration adds."""
+    return place_labels(ctx, bind) + _added(ctx, bind)
+
+
+cdef str _added(RequestContext ctx, BindPlan bind):
+    """The labels of the configuration's own, each behind a comma."""
+    cdef str found = ""
+    if bind.metric_labels is not None:
+        for name, program in bind.metric_labels:
+            found += "," + label(name, label_value(<Program>program, ctx))
     return found
 
 
 cdef class RequestMeters:
     def __init__(self, Segment segment):
         self.segment = segment
-        self.cache = [None] * CACHE_SIZE
-        self.meters = {}
-        self.binds = {}
+        self.labelled = {}
         self.models = {}
         self.generation = -1
 
     cdef int count(self, RequestContext ctx, BindPlan bind) except -1:
-        cdef RequestMeter meter
-        cdef BindMeter ports
+        cdef PlanMeter meter
+        cdef RequestSeries series
+        cdef BindMeter port
         if self.segment is None:
             return 0
         meter = self._find(ctx, bind)
-        meter.requests.bump(1)
-        meter.response_bytes.bump(<int64_t>ctx.response_bytes)
-        meter.duration.observe_scaled(ctx.finished_ns - ctx.started_ns)
-        ports = self.bind_meter(bind)
-        ports.received.bump(<int64_t>ctx.request_bytes)
-        ports.sent.bump(<int64_t>ctx.response_bytes)
+        series = meter.series if bind.metric_labels is None else self._labelled(meter, ctx, bind)
+        series.count(ctx.finished_ns - ctx.started_ns, <int64_t>ctx.response_bytes)
+        port = self.bind_meter(bind)
+        if ctx.request_bytes:
+            port.received.bump(<int64_t>ctx.request_bytes)
+        if ctx.response_bytes:
+            port.sent.bump(<int64_t>ctx.response_bytes)
         if ctx.attempts > 1:
             self._retries(meter, ctx, bind)
         if ctx.llm is not None:
             self._count_attempts(ctx, bind)
         return 0
 
-    cdef RequestMeter _find(self, RequestContext ctx, BindPlan bind):
+    cdef PlanMeter _find(self, RequestContext ctx, BindPlan bind):
         cdef int method = method_index(ctx.head)
-        cdef uint64_t h = 14695981039346656037U
-        cdef CacheEntry entry
-        if bind.metric_labels is not None:
-            # Values of expressions may be different for each request: found by their text.
-            return self._meter(self._labels(ctx, bind, method))
-        h = _mix(h, <uint64_t><size_t><void*>ctx.route >> 4)
-        h = _mix(h, <uint64_t><size_t><void*>ctx.backend >> 4)
-        h = _mix(h, <uint64_t><size_t><void*>ctx.listener >> 4)
-        h = _mix(h, <uint64_t><size_t><void*>ctx.reason >> 4)
-        h = _mix(h, <uint64_t>(ctx.status * 16 + method))
-        h ^= h >> 29
-        found = self.cache[h & (CACHE_SIZE - 1)]
-        if found is not None:
-            entry = <CacheEntry>found
-            if entry.route is ctx.route and entry.backend is ctx.backend and entry.listener is ctx.listener \
-                    and entry.reason is ctx.reason and entry.status == ctx.status and entry.method == method \
-                    and entry.bind is bind:
-                return entry.meter
-        entry = CacheEntry()
-        entry.bind = bind
-        entry.route = ctx.route
-        entry.backend = ctx.backend
-        entry.listener = ctx.listener
-        entry.reason = ctx.reason
-        entry.status = ctx.status
-        entry.method = method
-        entry.meter = self._meter(self._labels(ctx, bind, method))
-        self.cache[h & (CACHE_SIZE - 1)] = entry
-        return entry.meter
+        cdef MeteredPlan plan = plan_of(ctx, bind)
+        cdef PlanMeter meter = <PlanMeter>plan.meters
+        listener = None if ctx.listener is None else (<ListenerPlan>ctx.listener).token
+        while meter is not None:
+            if meter.backend is ctx.backend and meter.status == ctx.status and meter.method == method \
+                    and meter.reason is ctx.reason and meter.listener is listener and meter.bind is bind.token \
+                    and meter.protocol is ctx.protocol:
+                if meter.series is None or not meter.series.held.other:
+                    return meter
+                meter.uses += 1
+                if meter.uses & (PATIENCE - 1):
+                    return meter
+                meter.series = RequestSeries(self.segment, self._labels(ctx, bind, method), REQUEST_SECONDS)
+                return meter
+            meter = meter.next
+        return self._make(plan, ctx, bind, method)
+
+    cdef PlanMeter _make(self, MeteredPlan plan, RequestContext ctx, BindPlan bind, int method):
+        """A combination that the plan did not have yet becomes the first of its chain; one too many goes."""
+        cdef PlanMeter meter = PlanMeter()
+        cdef PlanMeter one = meter
+        cdef int length = 1
+        meter.backend = ctx.backend
+        meter.protocol = ctx.protocol
+        meter.reason = ctx.reason
+        meter.status = ctx.status
+        meter.method = method
+        meter.bind = bind.token
+        meter.listener = None if ctx.listener is None else (<ListenerPlan>ctx.listener).token
+        if bind.metric_labels is None:
+            meter.series = RequestSeries(self.segment, self._labels(ctx, bind, method), REQUEST_SECONDS)
+        else:
+            meter.labels = self._labels(ctx, bind, method)
+        meter.next = <PlanMeter>plan.meters
+        plan.meters = meter
+        while one.next is not None:
+            length += 1
+            if length > MAX_COMBINATIONS:
+                one.next = None
+                break
+            one = one.next
+        return meter
+
+    cdef RequestSeries _labelled(self, PlanMeter meter, RequestContext ctx, BindPlan bind):
+        """The series of a request whose configuration adds labels. One that found no room is not remembered."""
+        cdef str text = meter.labels + _added(ctx, bind)
+        cdef RequestSeries series = <RequestSeries>self.labelled.get(text)
+        if series is None:
+            series = RequestSeries(self.segment, text, REQUEST_SECONDS)
+            if not series.held.other:
+                while len(self.labelled) >= MAX_LABELLED:
+                    del self.labelled[next(iter(self.labelled))]
+                self.labelled[text] = series
+        return series
 
     def _labels(self, RequestContext ctx, BindPlan bind, int method):
+        """The labels of a request without those of the configuration."""
         cdef BackendPlan backend = <BackendPlan>ctx.backend
         return ",".join((
             label("backend", "unknown" if backend is None else backend.name),
@@ -248,29 +258,17 @@ cdef class RequestMeters:
             label("method", METHODS[method]),
             label("status", ctx.status or "unknown"),
             label("reason", ctx.reason or "Upstream"),
-            route_labels(ctx, bind),
+            place_labels(ctx, bind),
         ))
 
-    def _meter(self, str labels):
-        meter = self.meters.get(labels)
-        if meter is None:
-            try:
-                if OVERFLOW not in self.meters:
-                    # Made while there is still room: what finds none later is counted together, under this label.
-                    self.meters[OVERFLOW] = RequestMeter(self.segment, OVERFLOW)
-                meter = RequestMeter(self.segment, labels)
-            except SegmentFull:
-                meter = self.meters.get(OVERFLOW)
-                if meter is None:
-                    meter = self.meters[OVERFLOW] = overflow_meter(self.segment)
-            self.meters[labels] = meter
-        return meter
-
-    def _retries(self, RequestMeter meter, RequestContext ctx, BindPlan bind):
-        if meter.retries is None:
-            labels = self._labels(ctx, bind, method_index(ctx.head))
-            meter.retries = counter(self.segment, b"gw_retries_total", labels.encode("utf-8", "replace"))
-        meter.retries.bump(ctx.attempts - 1)
+    def _retries(self, PlanMeter meter, RequestContext ctx, BindPlan bind):
+        cdef Counter retries = meter.retries
+        if retries is None:
+            labels = self._labels(ctx, bind, method_index(ctx.head)) + _added(ctx, bind)
+            retries = Counter(self.segment, b"gw_retries_total\0" + labels.encode("utf-8", "replace"))
+            if bind.metric_labels is None and not retries.held.other:
+                meter.retries = retries
+        retries.bump(ctx.attempts - 1)
 
     cdef int _count_attempts(self, RequestContext ctx, BindPlan bind) except -1:
         cdef LlmCall call = <LlmCall>ctx.llm
@@ -282,6 +280,7 @@ cdef class RequestMeters:
         if bind.generation != self.generation:
             # The names of what ran before must not pile up.
             self.models = {}
+            self.labelled = {}
             self.last = None
             self.generation = bind.generation
         for attempt in call.attempts:
@@ -304,15 +303,12 @@ cdef class RequestMeters:
         cdef str model = attempt.model if call.known or 200 <= attempt.status < 300 or attempt.status == 101 else "unknown"
         if len(model) > MAX_LABEL:
             model = model[:MAX_LABEL]
-        if (self.last is not None and self.last_bind is bind and self.last_listener is ctx.listener
-                and self.last_route is ctx.route and self.last_provider == attempt.provider
+        place = place_labels(ctx, bind) if bind.metric_labels is None else route_labels(ctx, bind)
+        if (self.last is not None and self.last_place is place and self.last_provider == attempt.provider
                 and self.last_model == model and self.last_answered == attempt.response_model
                 and self.last_format == call.format):
             return self.last
-        if bind.metric_labels is not None:
-            key = (route_labels(ctx, bind), attempt.provider, model, attempt.response_model, call.format)
-        else:
-            key = (bind, ctx.listener, ctx.route, attempt.provider, model, attempt.response_model, call.format)
+        key = (place, attempt.provider, model, attempt.response_model, call.format)
         meter = self.models.get(key)
         if meter is None:
             if len(self.models) >= MAX_MODELS:
@@ -322,19 +318,16 @@ cdef class RequestMeters:
             meter = ModelMeter(self.segment, ",".join((
                 label("gen_ai_operation_name", "embeddings" if call.format == "embeddings" else "chat"),
                 label("gen_ai_system", attempt.provider), label("gen_ai_request_model", model[:MAX_LABEL] or "unknown"),
-                label("gen_ai_response_model", (answered or "unknown")[:MAX_LABEL]), route_labels(ctx, bind))))
-            if len(self.models) < MAX_MODELS:
+                label("gen_ai_response_model", (answered or "unknown")[:MAX_LABEL]), place)))
+            if len(self.models) < MAX_MODELS and not meter.duration.held.other:
                 self.models[key] = meter
-        if bind.metric_labels is None:
-            self.last, self.last_bind, self.last_listener, self.last_route = meter, bind, ctx.listener, ctx.route
-            self.last_provider, self.last_model, self.last_answered = attempt.provider, model, attempt.response_model
-            self.last_format = call.format
+        self.last, self.last_place, self.last_provider, self.last_model = meter, place, attempt.provider, model
+        self.last_answered, self.last_format = attempt.response_model, call.format
         return meter
 
     cdef BindMeter bind_meter(self, BindPlan bind):
-        meter = self.binds.get(bind.key)
+        cdef BindMeter meter = <BindMeter>bind.port_meter
         if meter is None:
             labels = ",".join((label("bind", bind.key), label("protocol", "https" if bind.secure else "http")))
-            meter = BindMeter(self.segment, labels)
-            self.binds[bind.key] = meter
-        return <BindMeter>meter
+            meter = bind.port_meter = BindMeter(self.segment, labels)
+        return meter

@@ -37,7 +37,16 @@ cdef class BackendPlan:
     cdef public int64_t max_body             # bytes buffered before dispatch (LLM, handler)
     cdef public object origin                # what it was made from, for the trace; None: nothing to show
 
-cdef class RoutePlan:
+cdef class MeteredPlan:
+    # What requests are counted by, made when the first of a kind ends (log.meter): they live and go with the plan, and hold
+    # nothing that holds it.
+    cdef object meters                       # log.meter.PlanMeter, the first of a chain; None: nothing was counted yet
+    cdef object token                        # stands for this plan in what must not keep it alive
+    # The labels of this place in series, with the tokens of the port and the listener that they are for.
+    cdef object labels_bind, labels_listener
+    cdef str labels
+
+cdef class RoutePlan(MeteredPlan):
     cdef readonly str name, namespace, rule_name
     cdef public tuple request_steps
     cdef public tuple response_steps
@@ -50,12 +59,12 @@ cdef class RoutePlan:
     cdef public object origin                # as in BackendPlan
     cdef uint64_t* cumulative                # running sums of weights, one per backend
     cdef uint64_t total_weight
-    # The start of this route's log lines, with the listener and the format (log.access) it is for.
+    # The start of this route's log lines, with the listener's token and the format (log.access) it is for.
     cdef object place_listener, place_format
     cdef bytes place
     cdef BackendPlan choose(self)
 
-cdef class ListenerPlan:
+cdef class ListenerPlan(MeteredPlan):
     cdef readonly str name, gateway, gateway_namespace
     cdef public tuple request_steps          # gateway phase
     cdef public tuple response_steps
@@ -68,7 +77,7 @@ cdef enum ForwardedBits:
     FORWARDED_X = 1          # x-forwarded-for, -proto, -host
     FORWARDED_RFC = 2        # forwarded (RFC 7239)
 
-cdef class BindPlan:
+cdef class BindPlan(MeteredPlan):
     cdef readonly str key
     cdef public bint secure                  # TLS is terminated here
     cdef public object listeners             # route.table.HostTable of ListenerPlan
@@ -87,6 +96,7 @@ cdef class BindPlan:
     cdef public object access_log            # log.access.AccessLogFormat, None: off
     cdef public object records               # log.records.RecordFormat, None: no request log
     cdef public tuple metric_labels          # (name, expr.program.Program) beside the fixed ones; None: none
+    cdef object port_meter                   # log.meter.BindMeter, None: nothing was counted yet
 
 cdef class BindSlot:
     # What connections of a port hold: survives reloads, its plan does not.

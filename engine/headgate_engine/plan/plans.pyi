@@ -48,7 +48,10 @@ class BackendPlan:
     @property
     def destination(self) -> Destination: ...
 
-class RoutePlan:
+class MeteredPlan:
+    """A plan that remembers what requests are counted by."""
+
+class RoutePlan(MeteredPlan):
     """One route: steps, time-outs in ns (0 is none), weighted backends."""
 
     keep_authority: bool
@@ -78,7 +81,7 @@ class RoutePlan:
     def pick(self) -> BackendPlan | None:
         """Weighted random choice; None when all weights are zero."""
 
-class ListenerPlan:
+class ListenerPlan(MeteredPlan):
     """One listener: gateway-phase steps and the route table."""
 
     request_steps: tuple[Step, ...]
@@ -95,7 +98,7 @@ class ListenerPlan:
     @property
     def gateway_namespace(self) -> str: ...
 
-class BindPlan:
+class BindPlan(MeteredPlan):
     """One port. Times in ns (0 is none where it may be), max_requests per connection (0 is unlimited)."""
 
     secure: bool

@@ -39,7 +39,12 @@ cdef class BackendPlan:
         self.max_body = 2 * 1024 * 1024
 
 
-cdef class RoutePlan:
+cdef class MeteredPlan:
+    def __cinit__(self):
+        self.token = object()
+
+
+cdef class RoutePlan(MeteredPlan):
     def __cinit__(self):
         self.cumulative = NULL
 
@@ -86,7 +91,7 @@ cdef class RoutePlan:
         return self.choose()
 
 
-cdef class ListenerPlan:
+cdef class ListenerPlan(MeteredPlan):
     def __init__(self, str name, str gateway, str gateway_namespace, routes):
         self.name = name
         self.gateway = gateway
@@ -97,7 +102,7 @@ cdef class ListenerPlan:
         self.response_transforms = ()
 
 
-cdef class BindPlan:
+cdef class BindPlan(MeteredPlan):
     def __init__(self, str key, Limits limits):
         self.key = key
         self.limits = limits

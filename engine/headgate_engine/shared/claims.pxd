@@ -1,6 +1,6 @@
 # Numbers that exactly one of many processes may take: one compare-and-swap each.
 
-from headgate_engine.shared.segment cimport Segment
+from headgate_engine.shared.segment cimport SlotRef
 
 from libc.stdint cimport uint64_t
 
@@ -8,6 +8,6 @@ cdef enum:
     CLAIM_SLOTS = 64
 
 cdef class Claims:
-    cdef Segment segment       # keeps the memory mapped
+    cdef SlotRef held          # keeps the slot
     cdef uint64_t* cells
     cdef bint swap(self, uint64_t number, uint64_t old, uint64_t new) noexcept nogil

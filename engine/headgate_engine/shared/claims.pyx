@@ -17,8 +17,8 @@ SLOTS = CLAIM_SLOTS
 
 cdef class Claims:
     def __init__(self, Segment segment not None, bytes key not None):
-        self.cells = <uint64_t*>segment.slot(key, SLOT_CLAIMS, CLAIM_SLOTS * sizeof(uint64_t))
-        self.segment = segment
+        self.held = segment.slot(key, SLOT_CLAIMS, CLAIM_SLOTS * sizeof(uint64_t), NULL)
+        self.cells = <uint64_t*>self.held.memory
 
     cdef bint swap(self, uint64_t number, uint64_t old, uint64_t new) noexcept nogil:
         return HG_CLAIM_SWAP(self.cells + number % CLAIM_SLOTS, old, new)

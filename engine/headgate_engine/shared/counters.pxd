@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-from headgate_engine.shared.segment cimport Segment
+from headgate_engine.shared.segment cimport SlotRef
 
 cdef extern from *:
     """
@@ -17,14 +17,14 @@ cdef extern from *:
     uint64_t HG_GET_UNSIGNED "HG_GET"(uint64_t* p) noexcept nogil
 
 cdef class Counter:
-    cdef Segment segment       # keeps the memory mapped
+    cdef SlotRef held          # keeps the slot
     cdef int64_t* cell
     # n >= 0: a counter never falls.
     cdef inline void bump(self, int64_t n) noexcept nogil:
         HG_ADD(self.cell, n)
 
 cdef class Gauge:
-    cdef Segment segment
+    cdef SlotRef held
     cdef int64_t* cell
     cdef inline void move(self, int64_t n) noexcept nogil:
         HG_ADD(self.cell, n)

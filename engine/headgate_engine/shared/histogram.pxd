@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from headgate_engine.shared.counters cimport HG_ADD, HG_ADD_UNSIGNED
-from headgate_engine.shared.segment cimport Segment
+from headgate_engine.shared.segment cimport Segment, SlotRef
 
 cdef enum:
     BOUNDS_LIMIT = 32
@@ -15,29 +15,41 @@ cdef struct HistogramSlot:
     # time, which 1000 streams reach in four months.
     uint64_t total
     uint64_t total_high
-    # then: double bounds[n_bounds], int64_t counts[n_bounds + 1]
+    # then: double bounds[n_bounds], int64_t counts[n_bounds + 1], and of requests int64_t bytes
+
+cdef class Limits:
+    # Bounds in 1/scale units, one copy for all histograms of this process that have them: no shared line is read to find
+    # the bucket.
+    cdef int64_t values[BOUNDS_LIMIT]
 
 cdef class Histogram:
-    cdef Segment segment
+    cdef SlotRef held          # keeps the slot
     cdef HistogramSlot* slot
     cdef int64_t* counts
-    cdef int64_t limits[BOUNDS_LIMIT]   # bounds in 1/scale units, own copy: no shared line is read to find the bucket
+    cdef Limits limits
     cdef int n_bounds
     # `value` in 1/scale units (ns for durations in seconds). Negative (a clock that was set back) counts as 0.
     cdef inline void observe_scaled(self, int64_t value) noexcept nogil:
         cdef int low = 0
         cdef int high = self.n_bounds
         cdef int middle
+        cdef int64_t* limits = self.limits.values
         if value < 0:
             value = 0
         while low < high:
             middle = (low + high) >> 1
-            if value <= self.limits[middle]:
+            if value <= limits[middle]:
                 high = middle
             else:
                 low = middle + 1
         HG_ADD(&self.counts[low], 1)
         if HG_ADD_UNSIGNED(&self.slot.total, <uint64_t>value) > <uint64_t>-1 - <uint64_t>value:
             HG_ADD_UNSIGNED(&self.slot.total_high, 1)
-    cdef void* _first(self, tuple bounds, int64_t scale, void* room, Py_ssize_t* size) except NULL
-    cdef int _bind(self, Segment segment, HistogramSlot* slot, tuple bounds, int64_t scale) except -1
+    cdef int _open(self, Segment segment, bytes key, int kind, tuple bounds, int64_t scale) except -1
+
+cdef class RequestSeries(Histogram):
+    # Requests of one label combination: how many, how long they took, and the bytes of their answers.
+    cdef inline void count(self, int64_t duration_ns, int64_t response_bytes) noexcept nogil:
+        self.observe_scaled(duration_ns)
+        if response_bytes > 0:
+            HG_ADD(self.counts + self.n_bounds + 1, response_bytes)

@@ -5,7 +5,9 @@ from libc.stdint cimport INT64_MAX, int64_t
 from libc.string cimport memset
 
 from headgate_engine.shared.counters cimport HG_GET, HG_GET_UNSIGNED
-from headgate_engine.shared.segment cimport SLOT_COUNTER, SLOT_GAUGE, SLOT_HISTOGRAM, SLOT_MONEY, Segment
+from headgate_engine.shared.segment cimport (
+    SLOT_COUNTER, SLOT_HISTOGRAM, SLOT_MONEY, SLOT_REQUESTS, Segment, SlotRef,
+)
 
 import struct
 from math import isfinite as _finite
@@ -17,8 +19,12 @@ MAX_BOUNDS = BOUNDS_LIMIT
 SECONDS = 1_000_000_000
 
 cdef enum:
-    # sizeof(HistogramSlot) + 8 * (2 * BOUNDS_LIMIT + 1)
-    ROOM = 552
+    # sizeof(HistogramSlot) + 8 * (2 * BOUNDS_LIMIT + 1), and the bytes of requests
+    ROOM = 560
+
+# The family of series of requests in the segment, and the families that they are shown as.
+REQUESTS = b"gw_requests"
+REQUEST_FAMILIES = ("gw_requests_total", "gw_response_bytes_total", "gw_request_duration_seconds")
 
 
 cdef tuple _checked(bounds, int64_t scale):
@@ -32,53 +38,49 @@ cdef tuple _checked(bounds, int64_t scale):
     return found
 
 
+cdef class Limits:
+    pass
+
+
+# (bounds, scale) -> Limits. There are few: those of the metric families.
+cdef dict KNOWN = {}
+cdef int MAX_KNOWN = 64
+
+
+cdef Limits _limits(tuple bounds, int64_t scale):
+    cdef Limits limits = <Limits>KNOWN.get((bounds, scale))
+    cdef Py_ssize_t i
+    if limits is None:
+        limits = Limits()
+        for i in range(len(bounds)):
+            # `observation <= bound` for whole observations: the bound itself, rounded down.
+            limits.values[i] = <int64_t>floor(<double>bounds[i] * <double>scale + 1e-6)
+        if len(KNOWN) >= MAX_KNOWN:
+            KNOWN.clear()
+        KNOWN[bounds, scale] = limits
+    return limits
+
+
 cdef class Histogram:
     def __init__(self, Segment segment not None, bytes key not None, bounds, int64_t scale=SECONDS):
-        cdef char room[ROOM]
-        cdef Py_ssize_t size = 0
-        cdef tuple found = _checked(bounds, scale)
-        cdef void* first = self._first(found, scale, room, &size)
-        self._bind(segment, <HistogramSlot*>segment.slot_from(key, SLOT_HISTOGRAM, size, first), found, scale)
+        self._open(segment, key, SLOT_HISTOGRAM, _checked(bounds, scale), scale)
 
-    @staticmethod
-    def overflow(Segment segment not None, bounds, int64_t scale=SECONDS):
-        """The histogram of these bounds for everything that finds no room."""
-        cdef char room[ROOM]
-        cdef Py_ssize_t size = 0
-        cdef Histogram histogram = Histogram.__new__(Histogram)
-        cdef tuple found = _checked(bounds, scale)
-        cdef void* first = histogram._first(found, scale, room, &size)
-        labels = b'bounds="%s",scale="%d"' % (" ".join(f"{bound:g}" for bound in found).encode(), scale)
-        histogram._bind(
-            segment, <HistogramSlot*>segment.overflow(SLOT_HISTOGRAM, labels, size, first), found, scale)
-        return histogram
-
-    cdef void* _first(self, tuple bounds, int64_t scale, void* room, Py_ssize_t* size) except NULL:
-        """An empty slot with its bounds: what other processes see from its first moment."""
-        cdef HistogramSlot* slot = <HistogramSlot*>room
-        cdef double* values = <double*>(<char*>room + sizeof(HistogramSlot))
+    cdef int _open(self, Segment segment, bytes key, int kind, tuple bounds, int64_t scale) except -1:
+        cdef char[ROOM] room
+        cdef Py_ssize_t size = _empty(room, bounds, scale)
+        cdef SlotRef held = segment.series(
+            key, kind, size + sizeof(int64_t) if kind == SLOT_REQUESTS else size, <const char*>room)
+        cdef HistogramSlot* slot = <HistogramSlot*>held.memory
+        cdef double* values = <double*>(held.memory + sizeof(HistogramSlot))
+        cdef int n = <int>len(bounds)
         cdef int i
-        memset(room, 0, ROOM)
-        slot.n_bounds = len(bounds)
-        slot.scale = scale
-        for i in range(<int>slot.n_bounds):
-            values[i] = bounds[i]
-        size[0] = sizeof(HistogramSlot) + 8 * (2 * slot.n_bounds + 1)
-        return room
-
-    cdef int _bind(self, Segment segment, HistogramSlot* slot, tuple bounds, int64_t scale) except -1:
-        cdef double* values = <double*>(<char*>slot + sizeof(HistogramSlot))
-        cdef int i
-        cdef int n = len(bounds)
-        if slot.n_bounds != n or slot.scale != scale or any(values[i] != bounds[i] for i in range(n)):
+        if slot.n_bounds != n or slot.scale != scale or any([values[i] != bounds[i] for i in range(n)]):
             raise ValueError("the histogram exists with other bounds")
-        for i in range(n):
-            # `observation <= bound` for whole observations: the bound itself, rounded down.
-            self.limits[i] = <int64_t>floor(<double>bounds[i] * <double>scale + 1e-6)
+        self.limits = _limits(bounds, scale)
         self.n_bounds = n
         self.counts = <int64_t*>(values + n)
         self.slot = slot
-        self.segment = segment
+        self.held = held
         return 0
 
     def observe(self, double value):
@@ -102,6 +104,30 @@ cdef class Histogram:
         return ((high << 64) + HG_GET_UNSIGNED(&self.slot.total)) / self.slot.scale
 
 
+cdef class RequestSeries(Histogram):
+    def __init__(self, Segment segment not None, str labels not None, bounds):
+        """labels: rendered."""
+        self._open(segment, b"%s\0%s" % (REQUESTS, labels.encode("utf-8", "replace")), SLOT_REQUESTS,
+                   _checked(bounds, SECONDS), SECONDS)
+
+    def add(self, int64_t duration_ns, int64_t response_bytes):
+        """Counts a request."""
+        self.count(duration_ns, response_bytes)
+
+
+cdef Py_ssize_t _empty(char* room, tuple bounds, int64_t scale) except -1:
+    """Writes an empty slot with its bounds, which other processes see from its first moment; returns its size."""
+    cdef HistogramSlot* slot = <HistogramSlot*>room
+    cdef double* values = <double*>(room + sizeof(HistogramSlot))
+    cdef int i
+    memset(room, 0, ROOM)
+    slot.n_bounds = len(bounds)
+    slot.scale = scale
+    for i in range(<int>slot.n_bounds):
+        values[i] = bounds[i]
+    return sizeof(HistogramSlot) + 8 * (2 * slot.n_bounds + 1)
+
+
 class HistogramValue(NamedTuple):
     """bounds without +Inf; counts per bucket (not cumulative), one more than bounds; sum in units of the bounds."""
 
@@ -122,17 +148,28 @@ class Sample(NamedTuple):
 def snapshot(Segment segment not None):
     """Every counter, gauge and histogram of the segment, sorted by family and labels."""
     found = []
-    for key, kind, value in segment.entries():
-        family, _separator, labels = key.partition(b"\0")
-        if kind == SLOT_COUNTER or kind == SLOT_GAUGE:
-            found.append(Sample(family.decode(), labels.decode("utf-8", "replace"),
-                                "counter" if kind == SLOT_COUNTER else "gauge", struct.unpack("=q", value)[0]))
-        elif kind == SLOT_MONEY:
-            found.append(Sample(family.decode(), labels.decode("utf-8", "replace"), "counter", slot_dollars(value)))
+    for key, kind, value in segment.entries(series_only=True):
+        family, _separator, rest = key.partition(b"\0")
+        labels = rest.decode("utf-8", "replace")
+        if kind == SLOT_REQUESTS:
+            found.extend(_requests(labels, value))
         elif kind == SLOT_HISTOGRAM:
-            found.append(Sample(family.decode(), labels.decode("utf-8", "replace"), "histogram", _value(value)))
+            found.append(Sample(family.decode(), labels, "histogram", _value(value)))
+        elif kind == SLOT_MONEY:
+            found.append(Sample(family.decode(), labels, "counter", slot_dollars(value)))
+        else:
+            found.append(Sample(family.decode(), labels, "counter" if kind == SLOT_COUNTER else "gauge",
+                                struct.unpack("=q", value)[0]))
     found.sort(key=lambda sample: (sample.family, sample.labels))
     return found
+
+
+def _requests(labels, bytes raw):
+    """The samples of a RequestSeries."""
+    duration = _value(raw)
+    values = (sum(duration.counts), struct.unpack_from("=q", raw, len(raw) - 8)[0], duration)
+    for family, kind, value in zip(REQUEST_FAMILIES, ("counter", "counter", "histogram"), values):
+        yield Sample(family, labels, kind, value)
 
 
 def _value(bytes raw):

@@ -5,13 +5,10 @@ from headgate_engine.shared.segment import Segment
 class Money:
     """A sum of picodollars (1e-12 USD) that all processes of a replica add to, without rounding.
 
-    key: `<family>\\0<rendered labels>`. SegmentFull when there is no room.
+    key: `<family>\\0<rendered labels>`. Without room it is the sum of its family named `other`.
     """
 
     def __init__(self, segment: Segment, key: bytes) -> None: ...
-    @staticmethod
-    def overflow(segment: Segment) -> Money:
-        """Return the sum `gw_overflow_money` of everything that finds no room."""
     def add(self, picos: int) -> None:
         """Add picodollars; ValueError below 0."""
     @property

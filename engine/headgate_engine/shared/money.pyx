@@ -11,16 +11,8 @@ from decimal import Decimal
 
 cdef class Money:
     def __init__(self, Segment segment not None, bytes key not None):
-        self.slot = <MoneySlot*>segment.slot(key, SLOT_MONEY, sizeof(MoneySlot))
-        self.segment = segment
-
-    @staticmethod
-    def overflow(Segment segment not None):
-        """The sum of everything that finds no room."""
-        cdef Money money = Money.__new__(Money)
-        money.slot = <MoneySlot*>segment.overflow(SLOT_MONEY, b"", sizeof(MoneySlot), NULL)
-        money.segment = segment
-        return money
+        self.held = segment.series(key, SLOT_MONEY, sizeof(MoneySlot), NULL)
+        self.slot = <MoneySlot*>self.held.memory
 
     def add(self, int64_t picos):
         if picos < 0:

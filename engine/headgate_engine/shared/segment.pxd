@@ -1,8 +1,18 @@
 # A shared memory segment with named slots. The supervisor creates it, workers attach by the inherited descriptor; a key
-# leads to the same memory in every process, for as long as the segment lives.
+# leads to the same memory in every process.
 #
-# Layout: header | directory (open addressing) | heap. The last RESERVE bytes of the heap and a quarter of the directory
-# are kept for overflow slots.
+# The segment has two areas, so that neither takes room from the other: STATE (limits, endpoints, claims), and SERIES
+# (metrics), whose number has a limit. Both are far larger than they need to be: the file is sparse, and pages that nobody
+# touched cost nothing.
+#
+# Layout: header | entries of STATE | heap of STATE | entries of SERIES | heap of SERIES. A heap hands out blocks of whole
+# cache lines, for values with their keys and for the hash table that leads to the entries.
+#
+# Whoever uses a slot holds it (SlotRef). An entry knows the processes that hold it, one bit each. A slot of STATE goes
+# back with its last holder: while a request or a worker still uses a plan of an old configuration, its slots stay. A
+# series stays when nobody holds it, since its value counts, until sweep() finds it idle.
+
+from headgate_engine.shared.area cimport HOLDER_WORDS, AreaHeader, SlotWish
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -14,49 +24,51 @@ cdef enum SlotKind:
     SLOT_ENDPOINT = 5
     SLOT_CLAIMS = 6
     SLOT_MONEY = 7
+    SLOT_REQUESTS = 8            # a histogram with a count of bytes: three families of one label combination
+
+cdef enum:
+    STATE = 0
+    SERIES = 1
+    AREAS = 2
+    # Processes beyond this many share the last bit, which is never taken away.
+    LAST_HOLDER = 64 * HOLDER_WORDS - 1
 
 cdef struct SegmentHeader:
     uint64_t magic               # stored last by create()
     uint32_t version
-    uint32_t directory_size      # entries
+    uint32_t spare
     uint64_t size                # bytes of the whole segment
-    uint64_t heap_used           # offset of the first free byte
-    uint64_t lock                # shared.lock word of the process that adds an entry
-    uint32_t count               # published entries
+    uint64_t lock                # shared.lock word of the process that changes anything here
+    uint64_t generation          # of the configuration, for sweep()
+    uint64_t refused             # times that a series found no room
+    AreaHeader areas[AREAS]
 
-cdef struct SlotEntry:
-    uint64_t hash
-    uint64_t key_off
-    uint64_t value_off
-    uint32_t key_len
-    uint32_t value_len
-    uint32_t kind
-    uint32_t published           # set last: a reader sees whole entries only
-
-cdef struct SlotWish:
-    # What is looked for, and what it starts as.
-    const char* key
-    Py_ssize_t key_len
-    uint64_t hash
-    int kind
-    Py_ssize_t size
-    const void* first            # `size` bytes, or NULL for zeroes
-    bint overflow                # may use the reserve
+cdef class SlotRef:
+    # A slot in use. `memory` is 64-byte aligned, and good for as long as this object lives.
+    cdef Segment segment
+    cdef char* memory
+    cdef int area
+    cdef uint32_t number         # of the entry, from 1; 0: the memory is this object's own
+    cdef bint other              # it stands for series that found no room
 
 cdef class Segment:
     cdef readonly int fd
     cdef char* memory
     cdef Py_ssize_t length
     cdef SegmentHeader* header
-    cdef SlotEntry* directory
+    cdef readonly int holder               # this process's bit
+    cdef uint64_t owner                    # shared.lock name of the process that made this object
+    cdef uint32_t* counts[AREAS]           # SlotRefs of this process, by number of the entry
+    cdef uint32_t counted[AREAS]           # how long these arrays are
 
-    # Finds or makes a slot of `size` bytes, zeroed, 64-byte aligned; its address is good for as long as this object
-    # lives. Raises SegmentFull, and ValueError when the key leads to a slot of another kind or size.
-    cdef void* slot(self, bytes key, int kind, Py_ssize_t size) except NULL
-    # The same; a new slot starts as a copy of `first` and is never seen before that.
-    cdef void* slot_from(self, bytes key, int kind, Py_ssize_t size, const void* first) except NULL
-    # One slot per kind and label text for callers who met SegmentFull: key `gw_overflow_<kind>\0<labels>`.
-    cdef void* overflow(self, int kind, bytes labels, Py_ssize_t size, const void* first) except NULL
-    cdef void* _wished(self, SlotWish* wish, bytes key) except NULL
-    cdef SlotEntry* _find(self, const SlotWish* wish, uint32_t* index) noexcept nogil
-    cdef SlotEntry* _insert(self, const SlotWish* wish) noexcept nogil
+    # Finds or makes a slot of `size` bytes, zeroed or a copy of `first`; nobody sees it before that. Raises SegmentFull,
+    # and ValueError when the key leads to a slot of another kind or size.
+    cdef SlotRef slot(self, bytes key, int kind, Py_ssize_t size, const void* first)
+    # The same for a series, and never full: what finds no room shares the series of its family whose label values are
+    # all `other`, and if there is none either, a place of its own that no snapshot shows.
+    cdef SlotRef series(self, bytes key, int kind, Py_ssize_t size, const void* first)
+    cdef SlotRef _wished(self, SlotWish* wish, int area, bytes key)
+    cdef int _count(self, int area, uint32_t number) noexcept nogil
+    cdef int _hold(self, int area, uint32_t number) noexcept nogil
+    cdef int _drop(self, int area, uint32_t number) noexcept nogil
+    cdef tuple _copy(self, int area, uint32_t number)

@@ -1,17 +1,25 @@
 """Shared memory with named slots; see segment.pxd.
 
-Readers take no lock: entries are only ever added, and become visible by one release store. Whoever adds an entry holds
-a lock that names it (shared.lock); a lock whose holder is gone is taken over, and what it had half done stays unseen.
+Everything that changes entries, blocks or the table happens under one lock that names its holder (shared.lock). A lock
+whose holder is gone is taken over: each change becomes visible by one store, and what a dead process had half done is
+lost room at worst. Values change without this lock.
 """
 
+cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.errno cimport errno
+from libc.errno cimport ENOMEM, errno
 from libc.stdint cimport uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy, memset
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy, memset
 
-from headgate_engine.shared.lock cimport acquire, release
+from headgate_engine.shared.area cimport (
+    HG_LOAD, HG_LOAD_LONG, HG_STORE, HG_STORE_LONG, LINE, RESERVE_ENTRIES, SlotEntry, aligned, entry_of, find, insert,
+    lay_out, remove,
+)
+from headgate_engine.shared.lock cimport acquire, own_name, release
 
 import os
+import re
 
 cdef extern from "<sys/mman.h>" nogil:
     void* mmap(void* addr, size_t length, int prot, int flags, int fd, long offset)
@@ -21,29 +29,33 @@ cdef extern from "<sys/mman.h>" nogil:
     int MAP_SHARED
     void* MAP_FAILED
 
+cdef extern from "<stdlib.h>" nogil:
+    int posix_memalign(void** memory, size_t alignment, size_t size)
+
 cdef extern from *:
     """
-    #define HG_STORE(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
-    #define HG_LOAD(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+    #define HG_COUNT(p) __atomic_fetch_add((p), 1, __ATOMIC_RELAXED)
     """
-    void HG_STORE(uint32_t* p, uint32_t v) noexcept nogil
-    void HG_STORE_LONG "HG_STORE"(uint64_t* p, uint64_t v) noexcept nogil
-    uint32_t HG_LOAD(uint32_t* p) noexcept nogil
-    uint64_t HG_LOAD_LONG "HG_LOAD"(uint64_t* p) noexcept nogil
+    uint64_t HG_COUNT(uint64_t* p) noexcept nogil
 
 cdef uint64_t MAGIC = 0x48656164476174E1
 cdef enum:
-    VERSION = 2
-    ALIGN = 64
-    # Heap kept for overflow slots: a few dozen of the largest histograms.
-    RESERVE = 32768
-    # The least heap that a segment makes sense with, reserve included.
-    LEAST_HEAP = 65536
+    VERSION = 3
+    # The least bytes that an area makes sense with.
+    LEAST_AREA = 65536
+    # Of the series: bytes kept for those named `other`.
+    RESERVE_BYTES = 262144
+    SLICE = 256                  # entries that are looked at under one hold of the lock
 
-DEFAULT_SIZE = 16 * 1024 * 1024
-DEFAULT_ENTRIES = 16384
+# Bytes that the areas may come to (sparse): half a million limits, a quarter of a million series.
+STATE_BYTES = 192 << 20
+SERIES_BYTES = 320 << 20
+# Most series unless the configuration asks for more.
+SERIES_LIMIT = 9000
+ANY_HOLDER = LAST_HOLDER
 KIND_NAMES = {SLOT_COUNTER: b"counter", SLOT_GAUGE: b"gauge", SLOT_HISTOGRAM: b"histogram", SLOT_BUCKET: b"bucket",
-              SLOT_ENDPOINT: b"endpoint", SLOT_CLAIMS: b"claims", SLOT_MONEY: b"money"}
+              SLOT_ENDPOINT: b"endpoint", SLOT_CLAIMS: b"claims", SLOT_MONEY: b"money", SLOT_REQUESTS: b"requests"}
+_VALUE = re.compile(rb'="(?:[^"\\]|\\.)*"')
 
 
 class SegmentFull(MemoryError):
@@ -51,58 +63,102 @@ class SegmentFull(MemoryError):
 
 
 cdef inline uint64_t _hash(const char* p, Py_ssize_t n) noexcept nogil:
-    # FNV-1a: keys come from the configuration, not from clients.
+    # FNV-1a, with the finalizer of MurmurHash3: label values may come from clients, and the low bits choose the place.
     cdef uint64_t h = 14695981039346656037U
     cdef Py_ssize_t i
     for i in range(n):
         h = (h ^ <unsigned char>p[i]) * <uint64_t>1099511628211
-    return h
+    h ^= h >> 33
+    h *= <uint64_t>0xFF51AFD7ED558CCD
+    return h ^ (h >> 33)
 
 
-cdef inline uint64_t _aligned(uint64_t n) noexcept nogil:
-    return (n + ALIGN - 1) & ~<uint64_t>(ALIGN - 1)
+def other_key(bytes key not None):
+    """The key of the series that a series without room is counted by: all its label values are `other`."""
+    family, separator, labels = key.partition(b"\0")
+    return family + separator + _VALUE.sub(b'="other"', labels)
 
 
-cdef inline uint64_t _heap_start(uint64_t entries) noexcept nogil:
-    return _aligned(sizeof(SegmentHeader)) + _aligned(entries * sizeof(SlotEntry))
+@cython.final
+@cython.no_gc
+cdef class SlotRef:
+    """A slot in use; made by Segment alone."""
+
+    def __init__(self):
+        raise TypeError("slots are made by a segment")
+
+    def __dealloc__(self):
+        if self.number:
+            self.segment._drop(self.area, self.number)
+        elif self.memory != NULL:
+            free(self.memory)
 
 
+@cython.final
+@cython.no_gc
 cdef class Segment:
     """Use Segment.create() or Segment.attach()."""
 
     def __cinit__(self):
         self.fd = -1
         self.memory = NULL
+        self.owner = own_name()
 
     def __init__(self):
         raise TypeError("use Segment.create() or Segment.attach()")
 
     @staticmethod
-    def create(Py_ssize_t size=DEFAULT_SIZE, int entries=DEFAULT_ENTRIES):
-        """A new segment of `size` bytes (sparse: untouched pages cost nothing) with a directory of `entries`."""
+    def create(*, Py_ssize_t state_bytes=STATE_BYTES, Py_ssize_t series_bytes=SERIES_BYTES,
+               unsigned int series_limit=SERIES_LIMIT):
+        """A new segment whose areas have so many bytes (sparse). Where that cannot be mapped, it gets half, and so on."""
         cdef Segment segment = Segment.__new__(Segment)
-        if entries < 4 or size < <Py_ssize_t>_heap_start(entries) + LEAST_HEAP:
-            raise ValueError("segment is too small for its directory")
+        if state_bytes < LEAST_AREA or series_bytes < LEAST_AREA + RESERVE_BYTES:
+            raise ValueError("the areas of a segment are too small")
         fd = os.memfd_create("headgate", os.MFD_CLOEXEC)
         try:
-            os.ftruncate(fd, size)
-            segment._map(fd, size)
+            while True:
+                try:
+                    os.ftruncate(fd, aligned(sizeof(SegmentHeader)) + aligned(state_bytes) + aligned(series_bytes))
+                    segment._map(fd, os.fstat(fd).st_size)
+                    break
+                except OSError as error:
+                    state_bytes //= 2
+                    series_bytes //= 2
+                    if error.errno != ENOMEM or state_bytes < LEAST_AREA or series_bytes < LEAST_AREA + RESERVE_BYTES:
+                        raise
         except BaseException:
             os.close(fd)
             raise
-        segment.header.version = VERSION
-        segment.header.directory_size = entries
-        segment.header.size = size
-        segment.header.heap_used = _heap_start(entries)
-        HG_STORE_LONG(&segment.header.magic, MAGIC)
+        segment._lay_out(aligned(state_bytes), series_limit)
         return segment
 
+    def _lay_out(self, uint64_t state_bytes, uint32_t series_limit):
+        cdef SegmentHeader* header = self.header
+        cdef AreaHeader* area
+        cdef int i
+        cdef uint64_t start = aligned(sizeof(SegmentHeader))
+        cdef uint64_t end = start + state_bytes
+        header.version = VERSION
+        header.size = self.length
+        for i in range(AREAS):
+            area = &header.areas[i]
+            if not lay_out(self.memory, area, start, end):
+                raise ValueError("the areas of a segment are too small")
+            start, end = end, <uint64_t>self.length
+        header.areas[SERIES].reserve_bytes = RESERVE_BYTES
+        self.limit_series(series_limit)
+        HG_STORE_LONG(&header.magic, MAGIC)
+
     @staticmethod
-    def attach(int fd):
-        """The segment behind an inherited descriptor; ValueError when it is something else."""
+    def attach(int fd, int holder=ANY_HOLDER):
+        """The segment behind an inherited descriptor; ValueError when it is something else. holder: a number from 1
+        that no other living process has; ANY_HOLDER: what this process holds is never given back.
+        """
         cdef Segment segment = Segment.__new__(Segment)
         cdef Py_ssize_t size = os.fstat(fd).st_size
-        if size < LEAST_HEAP:
+        if holder < 1:
+            raise ValueError("0 is the process that made the segment")
+        if size < LEAST_AREA:
             raise ValueError("not a Headgate segment")
         segment._map(fd, size)
         segment.fd = -1
@@ -110,9 +166,9 @@ cdef class Segment:
             raise ValueError("not a Headgate segment")
         if segment.header.version != VERSION:
             raise ValueError(f"segment of layout {segment.header.version}, this is {VERSION}")
-        if (segment.header.size != <uint64_t>size or segment.header.directory_size < 4
-                or _heap_start(segment.header.directory_size) + LEAST_HEAP > <uint64_t>size):
+        if segment.header.size != <uint64_t>size or segment.header.areas[SERIES].end != <uint64_t>size:
             raise ValueError("segment does not fit its file")
+        segment.holder = min(holder, <int>LAST_HOLDER)
         segment.fd = fd
         return segment
 
@@ -124,12 +180,14 @@ cdef class Segment:
         self.memory = <char*>memory
         self.length = size
         self.header = <SegmentHeader*>memory
-        self.directory = <SlotEntry*>(self.memory + _aligned(sizeof(SegmentHeader)))
 
     def __dealloc__(self):
         # Slots handed out may outlive this object only if it does: holders keep a reference to it.
+        cdef int area
         if self.memory != NULL:
             munmap(self.memory, self.length)
+        for area in range(AREAS):
+            free(self.counts[area])
 
     def close(self):
         """Closes the descriptor; the mapping stays until the object goes."""
@@ -138,100 +196,238 @@ cdef class Segment:
             self.fd = -1
 
     def __len__(self):
-        return HG_LOAD(&self.header.count)
+        return HG_LOAD(&self.header.areas[STATE].count) + HG_LOAD(&self.header.areas[SERIES].count)
 
-    cdef void* slot(self, bytes key, int kind, Py_ssize_t size) except NULL:
-        return self.slot_from(key, kind, size, NULL)
+    # -- for the one who owns the configuration ------------------------------------------------------------------------
+    def limit_series(self, Py_ssize_t limit):
+        """From now on at most `limit` series are made, as far as there is room; those there are stay."""
+        cdef AreaHeader* area = &self.header.areas[SERIES]
+        cdef Py_ssize_t most = <Py_ssize_t>area.entries_max - RESERVE_ENTRIES
+        if limit < 0:
+            raise ValueError("a limit is not negative")
+        HG_STORE(&area.limit, <uint32_t>max(min(limit, most), 0))
 
-    cdef void* slot_from(self, bytes key, int kind, Py_ssize_t size, const void* first) except NULL:
-        cdef SlotWish wish
-        wish.kind, wish.size, wish.first, wish.overflow = kind, size, first, False
-        return self._wished(&wish, key)
+    def begin_generation(self):
+        """A new configuration runs; what is asked for from now on belongs to it."""
+        HG_STORE_LONG(&self.header.generation, self.header.generation + 1)
 
-    cdef void* overflow(self, int kind, bytes labels, Py_ssize_t size, const void* first) except NULL:
-        cdef SlotWish wish
-        wish.kind, wish.size, wish.first, wish.overflow = kind, size, first, True
-        return self._wished(&wish, b"gw_overflow_%s\0%s" % (KIND_NAMES[kind], labels))
-
-    cdef void* _wished(self, SlotWish* wish, bytes key) except NULL:
-        cdef uint32_t index = 0
+    def sweep(self):
+        """Gives the series back that nobody holds and the running and the last configuration did not ask for, if more
+        than half of the series are in use; returns how many.
+        """
+        cdef AreaHeader* area = &self.header.areas[SERIES]
         cdef SlotEntry* entry
+        cdef uint32_t number, end, swept = 0
+        cdef uint64_t generation = self.header.generation
+        if area.count <= area.limit // 2 or generation < 2:
+            return 0
+        number = 1
+        while number <= HG_LOAD(&area.made):
+            acquire(&self.header.lock)
+            end = min(number + SLICE, area.made + 1)
+            while number < end:
+                entry = entry_of(self.memory, &self.header.areas[SERIES], number)
+                if entry.kind and entry.generation + 1 < generation and not _held(entry):
+                    remove(self.memory, &self.header.areas[SERIES], number)
+                    swept += 1
+                number += 1
+            release(&self.header.lock)
+        return swept
+
+    def forget_predecessor(self):
+        """Gives back what an earlier process with this holder held when it ended, and this one does not."""
+        cdef SlotEntry* entry
+        cdef AreaHeader* area
+        cdef uint32_t number, end
+        cdef int which
+        if self.holder >= LAST_HOLDER:
+            return
+        for which in range(AREAS):
+            area = &self.header.areas[which]
+            number = 1
+            while number <= HG_LOAD(&area.made):
+                acquire(&self.header.lock)
+                end = min(number + SLICE, area.made + 1)
+                while number < end:
+                    entry = entry_of(self.memory, &self.header.areas[which], number)
+                    if entry.kind and _holds(entry, self.holder) and (
+                            number >= self.counted[which] or self.counts[which][number] == 0):
+                        _let_go(entry, self.holder)
+                        if which == STATE and not _held(entry):
+                            remove(self.memory, &self.header.areas[which], number)
+                    number += 1
+                release(&self.header.lock)
+
+    def stats(self):
+        """What the areas hold, and how often a series found no room."""
+        cdef AreaHeader* state = &self.header.areas[STATE]
+        cdef AreaHeader* series = &self.header.areas[SERIES]
+        return {
+            "state": HG_LOAD(&state.count),
+            "state_bytes": HG_LOAD_LONG(&state.used) - state.entries - state.entries_max * sizeof(SlotEntry),
+            "series": HG_LOAD(&series.count),
+            "series_bytes": HG_LOAD_LONG(&series.used) - series.entries - series.entries_max * sizeof(SlotEntry),
+            "series_limit": HG_LOAD(&series.limit),
+            "series_refused": HG_LOAD_LONG(&self.header.refused),
+        }
+
+    # -- slots ---------------------------------------------------------------------------------------------------------
+    cdef SlotRef slot(self, bytes key, int kind, Py_ssize_t size, const void* first):
+        cdef SlotWish wish
+        cdef SlotRef found
+        wish.kind, wish.size, wish.first, wish.reserve = kind, size, first, False
+        found = self._wished(&wish, STATE, key)
+        if found is None:
+            raise SegmentFull("shared memory segment is full")
+        return found
+
+    cdef SlotRef series(self, bytes key, int kind, Py_ssize_t size, const void* first):
+        cdef SlotWish wish
+        cdef SlotRef found
+        cdef void* own = NULL
+        wish.kind, wish.size, wish.first, wish.reserve = kind, size, first, False
+        found = self._wished(&wish, SERIES, key)
+        if found is not None:
+            return found
+        HG_COUNT(&self.header.refused)
+        wish.reserve = True
+        found = self._wished(&wish, SERIES, other_key(key))
+        if found is None:
+            if posix_memalign(&own, LINE, aligned(size)) != 0:
+                raise MemoryError()
+            if first == NULL:
+                memset(own, 0, size)
+            else:
+                memcpy(own, first, size)
+            found = SlotRef.__new__(SlotRef)
+            found.memory = <char*>own
+        found.other = True
+        return found
+
+    cdef SlotRef _wished(self, SlotWish* wish, int area, bytes key):
+        """The slot, None when there is no room for it."""
+        cdef SlotRef found = SlotRef.__new__(SlotRef)
+        cdef uint32_t number
+        cdef SlotEntry* entry
+        cdef bint fits = True
         wish.key = key
         wish.key_len = len(key)
         wish.hash = _hash(wish.key, wish.key_len)
-        entry = self._find(wish, &index)
-        if entry == NULL:
-            # No Python below the lock: a switch of threads there would leave others spinning.
-            acquire(&self.header.lock)
-            entry = self._find(wish, &index)
-            if entry == NULL:
-                entry = self._insert(wish)
-            release(&self.header.lock)
-        if entry == NULL:
-            raise SegmentFull("shared memory segment is full")
-        if entry.kind != <uint32_t>wish.kind or entry.value_len != <uint32_t>wish.size:
+        # No Python below the lock: a switch of threads there would leave others spinning.
+        acquire(&self.header.lock)
+        number = find(self.memory, &self.header.areas[area], wish)
+        if number == 0:
+            number = insert(self.memory, &self.header.areas[area], wish)
+        if number:
+            entry = entry_of(self.memory, &self.header.areas[area], number)
+            fits = entry.kind == <uint32_t>wish.kind and entry.value_len == <uint32_t>wish.size
+            if fits and self._hold(area, number) < 0:
+                number = 0
+        release(&self.header.lock)
+        if number == 0:
+            return None
+        if not fits:
             raise ValueError(f"slot {key!r} exists with another kind or size")
-        return self.memory + entry.value_off
-
-    cdef SlotEntry* _find(self, const SlotWish* wish, uint32_t* index) noexcept nogil:
-        """The published entry of the key, or NULL with the place where it would go."""
-        cdef uint32_t size = self.header.directory_size
-        cdef uint32_t at = <uint32_t>(wish.hash % size)
-        cdef uint32_t steps = 0
-        cdef SlotEntry* entry
-        while steps < size:
-            entry = &self.directory[at]
-            if not HG_LOAD(&entry.published):
-                break
-            if entry.hash == wish.hash and entry.key_len == <uint32_t>wish.key_len and memcmp(
-                    self.memory + entry.key_off, wish.key, wish.key_len) == 0:
-                return entry
-            at = at + 1 if at + 1 < size else 0
-            steps += 1
-        index[0] = at
-        return NULL
-
-    cdef SlotEntry* _insert(self, const SlotWish* wish) noexcept nogil:
-        """The new entry, or NULL when there is no room. The caller holds the lock."""
-        cdef SegmentHeader* header = self.header
-        cdef uint64_t value_off = _aligned(header.heap_used)
-        cdef uint64_t key_off = value_off + <uint64_t>wish.size
-        cdef uint64_t end = key_off + <uint64_t>wish.key_len
-        # Probing stays short, and overflow slots find a place, while a quarter of the directory is free.
-        cdef uint64_t heap_end = header.size if wish.overflow else header.size - RESERVE
-        cdef uint32_t places = header.directory_size - 1 if wish.overflow else header.directory_size // 4 * 3
-        cdef uint32_t index = 0
-        cdef SlotEntry* entry
-        if end > heap_end or header.count >= places:
-            return NULL
-        self._find(wish, &index)
-        entry = &self.directory[index]
-        # A predecessor that died half-way may have written here: nobody has seen it.
-        if wish.first == NULL:
-            memset(self.memory + value_off, 0, wish.size)
-        else:
-            memcpy(self.memory + value_off, wish.first, wish.size)
-        memcpy(self.memory + key_off, wish.key, wish.key_len)
-        entry.hash = wish.hash
-        entry.key_off = key_off
-        entry.key_len = <uint32_t>wish.key_len
-        entry.value_off = value_off
-        entry.value_len = <uint32_t>wish.size
-        entry.kind = wish.kind
-        # Space and count first: who dies between these lines wastes a slot, and never shares one.
-        header.heap_used = end
-        HG_STORE(&header.count, header.count + 1)
-        HG_STORE(&entry.published, 1)
-        return entry
-
-    def entries(self):
-        """List of (key, kind, value bytes) of every slot, a copy in directory order."""
-        cdef uint32_t at
-        cdef SlotEntry* entry
-        found = []
-        for at in range(self.header.directory_size):
-            entry = &self.directory[at]
-            if HG_LOAD(&entry.published):
-                found.append((PyBytes_FromStringAndSize(self.memory + entry.key_off, entry.key_len), entry.kind,
-                              PyBytes_FromStringAndSize(self.memory + entry.value_off, entry.value_len)))
+        found.segment = self
+        found.area = area
+        found.number = number
+        found.memory = self.memory + entry.block
         return found
+
+    cdef int _count(self, int area, uint32_t number) noexcept nogil:
+        """Makes room to count what this process has of an entry; -1 without memory."""
+        cdef uint32_t wanted
+        cdef uint32_t* grown
+        if number < self.counted[area]:
+            return 0
+        wanted = max(number + 1, self.counted[area] * 2, 1024)
+        grown = <uint32_t*>realloc(self.counts[area], wanted * sizeof(uint32_t))
+        if grown == NULL:
+            return -1
+        memset(grown + self.counted[area], 0, (wanted - self.counted[area]) * sizeof(uint32_t))
+        self.counts[area] = grown
+        self.counted[area] = wanted
+        return 0
+
+    cdef int _hold(self, int area, uint32_t number) noexcept nogil:
+        """One more SlotRef of an entry; the caller holds the lock. -1 without memory."""
+        cdef SlotEntry* entry = entry_of(self.memory, &self.header.areas[area], number)
+        if self._count(area, number) < 0:
+            if not _held(entry) and area == STATE:
+                remove(self.memory, &self.header.areas[area], number)
+            return -1
+        self.counts[area][number] += 1
+        entry.holders[self.holder >> 6] |= <uint64_t>1 << (self.holder & 63)
+        entry.generation = self.header.generation
+        return 0
+
+    cdef int _drop(self, int area, uint32_t number) noexcept nogil:
+        """One SlotRef less."""
+        cdef SlotEntry* entry
+        if own_name() != self.owner:
+            return 0                 # a copy in a forked process: its parent still holds the slot
+        self.counts[area][number] -= 1
+        if self.counts[area][number] or self.holder >= LAST_HOLDER:
+            return 0
+        acquire(&self.header.lock)
+        entry = entry_of(self.memory, &self.header.areas[area], number)
+        _let_go(entry, self.holder)
+        if area == STATE and not _held(entry):
+            remove(self.memory, &self.header.areas[area], number)
+        release(&self.header.lock)
+        return 0
+
+    # -- snapshots -----------------------------------------------------------------------------------------------------
+    def entries(self, *, bint series_only=False):
+        """List of (key, kind, value bytes) of every slot, or of every series; a copy."""
+        cdef uint32_t number
+        cdef int area
+        found = []
+        for area in range(SERIES if series_only else STATE, AREAS):
+            number = 1
+            while number <= HG_LOAD(&self.header.areas[area].made):
+                one = self._copy(area, number)
+                if one is not None:
+                    found.append(one)
+                number += 1
+        return found
+
+    cdef tuple _copy(self, int area, uint32_t number):
+        cdef SlotEntry* entry = entry_of(self.memory, &self.header.areas[area], number)
+        cdef char[1024] room
+        cdef char* text = room
+        cdef uint64_t size
+        cdef uint32_t kind, key_len, value_len
+        cdef bytes key = None, value = None
+        if not HG_LOAD(&entry.kind):
+            return None
+        acquire(&self.header.lock)
+        kind, key_len, value_len = entry.kind, entry.key_len, entry.value_len
+        size = aligned(value_len) + key_len
+        if kind and size > sizeof(room):
+            text = <char*>malloc(size)
+        if kind and text != NULL:
+            memcpy(text, self.memory + entry.block, size)
+        release(&self.header.lock)
+        if text == NULL:
+            raise MemoryError()
+        try:
+            if kind:
+                key = PyBytes_FromStringAndSize(text + aligned(value_len), key_len)
+                value = PyBytes_FromStringAndSize(text, value_len)
+        finally:
+            if text != room:
+                free(text)
+        return None if key is None else (key, kind, value)
+
+
+cdef inline bint _held(const SlotEntry* entry) noexcept nogil:
+    return (entry.holders[0] | entry.holders[1] | entry.holders[2] | entry.holders[3]) != 0
+
+
+cdef inline bint _holds(const SlotEntry* entry, int holder) noexcept nogil:
+    return entry.holders[holder >> 6] >> (holder & 63) & 1
+
+
+cdef inline void _let_go(SlotEntry* entry, int holder) noexcept nogil:
+    entry.holders[holder >> 6] &= ~(<uint64_t>1 << (holder & 63))

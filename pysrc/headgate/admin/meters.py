@@ -17,6 +17,8 @@ MAX_ROWS: Final = 500
 _LABEL: Final = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\]|\\.)*)"')
 _ESCAPED: Final = re.compile(r"\\(.)")
 CLIENT_ERROR, SERVER_ERROR = 400, 500
+# The value of every label of a series that stands for those without room (shared.segment).
+OTHER: Final = "other"
 
 
 @lru_cache(maxsize=65536)
@@ -27,6 +29,11 @@ def labels_of(text: str) -> Mapping[str, str]:
 
 def _unescaped(found: re.Match[str]) -> str:
     return "\n" if found[1] == "n" else found[1]
+
+
+def is_other(labels: Mapping[str, str]) -> bool:
+    """Tell whether a series stands for those that found no room."""
+    return bool(labels) and all(value == OTHER for value in labels.values())
 
 
 class Meters:
@@ -40,7 +47,7 @@ class Meters:
 
     def series(self, family: str) -> list[tuple[Mapping[str, str], Any]]:
         """Return labels and value of every series, without the one for what found no room."""
-        return [one for one in self._families.get(family, ()) if "overflow" not in one[0]]
+        return [one for one in self._families.get(family, ()) if not is_other(one[0])]
 
     def total(self, family: str) -> float:
         """Return the sum of a family of counters or gauges."""
@@ -115,7 +122,7 @@ def _add_requests(row: Json, labels: Mapping[str, str], value: Any) -> None:
     status = labels.get("status", "")
     code = int(status) if status.isascii() and status.isdigit() else SERVER_ERROR
     # What found no room has no status: it is counted, and no error.
-    known = "overflow" not in labels
+    known = not is_other(labels)
     row["serverErrors"] += value if known and (code >= SERVER_ERROR or code == 0) else 0
     row["clientErrors"] += value if known and CLIENT_ERROR <= code < SERVER_ERROR else 0
 

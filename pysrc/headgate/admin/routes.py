@@ -22,6 +22,7 @@ from headgate.telemetry.levels import USAGE, BadDirective
 from headgate.telemetry.metrics import CONTENT_TYPE, label_text, render
 from headgate_engine.link.endpoints import Endpoint
 from headgate_engine.shared.histogram import Sample, snapshot
+from headgate_engine.shared.segment import Segment
 
 JSON = "application/json"
 # How loud it is to be asked for readiness before it is there, by the number of times.
@@ -121,12 +122,23 @@ def runtime(running: Running) -> Runtime:
     )
 
 
+def series_samples(segment: Segment) -> list[Sample]:
+    """Return what the metrics say of themselves."""
+    stats = segment.stats()
+    return [
+        Sample("gw_metric_series", "", "gauge", stats["series"]),
+        Sample("gw_metric_series_limit", "", "gauge", stats["series_limit"]),
+        Sample("gw_metric_series_overflow_total", "", "counter", stats["series_refused"]),
+    ]
+
+
 def process_samples(running: Running) -> list[Sample]:
     """Return the samples that are read, not counted: version, workers, memory."""
     workers = running.process.worker_pids()
     samples = [
         Sample("gw_build_info", label_text({"tag": __version__}), "gauge", 1),
         Sample("gw_workers", "", "gauge", len(workers)),
+        *series_samples(running.process.segment),
         Sample("gw_trace_watchers", "", "gauge", running.process.trace_watchers()),
     ]
     for role, pid in [("supervisor", os.getpid()), *((f"worker-{i}", pid) for i, pid in enumerate(workers))]:

@@ -6,7 +6,6 @@ from headgate.backend.contract import Call
 from headgate.backend.mcp.request_telemetry import RequestTelemetry
 from headgate.dialect.mcp.methods import METHODS
 from headgate.telemetry.metrics import label_text
-from headgate_engine.log.meter import counter
 from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.segment import Segment
 
@@ -16,6 +15,8 @@ OTHER = "other"
 # Names of tools, prompts and resources with a label value of their own. A template makes URIs without number.
 MAX_NAMES = 500
 MAX_NAME = 256
+# Counters that are remembered: a reload may give routes other names.
+MAX_COUNTERS = 4096
 
 
 class McpRequests:
@@ -37,8 +38,10 @@ class McpRequests:
         if found is None:
             labels = {"method": method, "resource_type": kind, "server": telemetry.server or UNKNOWN, "resource": name}
             text = f"{label_text(labels)},{call.route_labels()}"
-            found = counter(self._segment, FAMILY, text.encode("utf-8", "replace"))
+            found = Counter(self._segment, FAMILY + b"\0" + text.encode("utf-8", "replace"))
             if place is not None:
+                if len(self._counters) >= MAX_COUNTERS:
+                    self._counters.clear()
                 self._counters[key] = found
         found.add()
 

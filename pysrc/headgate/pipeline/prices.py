@@ -9,7 +9,7 @@ from headgate.ir.price_catalog import PriceCatalog
 from headgate.telemetry.metrics import series_key
 from headgate_engine.llm.prices import STATUSES, PricedModel, PriceList, Rates
 from headgate_engine.shared.counters import Counter
-from headgate_engine.shared.segment import Segment, SegmentFull
+from headgate_engine.shared.segment import Segment
 
 LOOKUPS: Final = "gw_cost_catalog_lookups_total"
 
@@ -20,10 +20,7 @@ def _priced(model: dict[str, Any]) -> PricedModel:
 
 
 def _counter(segment: Segment, status: str) -> Counter:
-    try:
-        return Counter(segment, series_key(LOOKUPS, {"status": status}))
-    except SegmentFull:
-        return Counter.overflow(segment)
+    return Counter(segment, series_key(LOOKUPS, {"status": status}))
 
 
 def tags_of(catalog: PriceCatalog | None, provider: str) -> dict[str, list[str]]:

@@ -16,7 +16,7 @@ from headgate_engine.expr.program import Program
 from headgate_engine.link.client import HttpClient
 from headgate_engine.llm.spoken import Wanted
 from headgate_engine.shared.counters import Counter
-from headgate_engine.shared.segment import Segment, SegmentFull
+from headgate_engine.shared.segment import Segment
 
 if TYPE_CHECKING:
     from headgate.expr.custom import CustomFunctions
@@ -44,12 +44,6 @@ class Environment:
     wanted: Wanted = field(default_factory=Wanted)
     _programs: dict[tuple[str, str], Program] = field(default_factory=dict)
 
-    def _failures(self, phase: str) -> Counter | None:
-        try:
-            return Counter(self.segment, series_key(FAILURES, {"phase": phase}))
-        except SegmentFull:
-            return None
-
     def program(self, text: str, phase: str) -> Program:
         """Return the compiled expression; equal texts of one phase are one object."""
         key = (text, phase)
@@ -58,6 +52,6 @@ class Environment:
             from headgate.expr.compile import compile_expression  # see headgate.expr.faults
 
             found = self._programs[key] = compile_expression(text, phase, self.functions)
-            found.failures = self._failures(phase)
+            found.failures = Counter(self.segment, series_key(FAILURES, {"phase": phase}))
             self.wanted.note(found.variables)
         return found

@@ -25,10 +25,7 @@ PIPE_BYTES: Final = 1 << 20
 
 def records_counter(segment: Segment, outcome: str) -> Counter:
     """Return the counter of records that were `written` or `dropped`."""
-    try:
-        return Counter(segment, series_key(FAMILY, {"outcome": outcome}))
-    except MemoryError:
-        return Counter.overflow(segment)
+    return Counter(segment, series_key(FAMILY, {"outcome": outcome}))
 
 
 class RequestLog:

@@ -28,6 +28,7 @@ from headgate.server.watch import Fingerprint, changes, fingerprint
 from headgate.server.worker_pool import WorkerHandle
 from headgate.telemetry.levels import Directives
 from headgate.telemetry.metrics import series_key
+from headgate.telemetry.series import series_limit
 from headgate_engine.shared.counters import Counter, Gauge
 from headgate_engine.shared.segment import Segment
 
@@ -142,6 +143,7 @@ class Supervisor:
             raise ReloadFailed(f"admin page: {error}") from error
         opened = self._open_sockets(gateway)
         config_fd = control.store(gateway)
+        self.segment.limit_series(series_limit(gateway))
         errors: list[str] = []
         failure = ReloadFailed
         try:
@@ -168,12 +170,14 @@ class Supervisor:
             raise failure("; ".join(errors))
         self.generation = generation
         self.gateway = gateway
+        self.segment.begin_generation()
         results = await asyncio.gather(*(worker.commit(generation) for worker in workers), return_exceptions=True)
         for worker, result in zip(workers, results, strict=True):
             if result is not None:
                 # Another worker takes its place, with this configuration.
                 logger.error("worker did not swap", extra={"worker": worker.index, "error": str(result)})
                 worker.kill()
+        self.segment.sweep()
         self._generation_gauge.set(generation)
         self._synchronized.set(1)
         self._close_sockets(

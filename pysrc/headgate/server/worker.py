@@ -183,6 +183,9 @@ class WorkerProcess:
             return
         gateway = running.gateway
         running.activate()
+        if self._running is None:
+            # What a worker before this one held, and this configuration does not.
+            self._segment.forget_predecessor()
         self._running = running
         # Not before: a request that came for a backend that is not there yet would be told that its session is over.
         await self._worker_relay.start()
@@ -277,7 +280,10 @@ def begin(start: WorkerStart) -> Life:
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     start.channel.setblocking(False)
-    process = WorkerProcess(start.channel, start.segment, start.order.index, start.folder)
+    index = start.order.index
+    # The template's own object holds nothing, and knows itself by another name.
+    segment = Segment.attach(start.segment.fd, index + 1)
+    process = WorkerProcess(start.channel, segment, index, start.folder)
     runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     loop = runner.get_loop()
     task = spawner(loop)("worker", process.run())

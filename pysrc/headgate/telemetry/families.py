@@ -67,6 +67,9 @@ FAMILIES: tuple[Family, ...] = (
     Family("gw_mcp_sessions", "gauge", "MCP sessions by backend, and by worker that knows them."),
     Family("gw_expression_failures_total", "counter", "Expressions that failed or had a value of a wrong type."),
     Family("gw_request_log_records_total", "counter", "Records for the request log: written, or dropped."),
+    Family("gw_metric_series", "gauge", "Series of metrics in use."),
+    Family("gw_metric_series_limit", "gauge", "Most series; beyond it the values of labels are replaced by `other`."),
+    Family("gw_metric_series_overflow_total", "counter", "Times a series found no room and was counted as `other`."),
     Family("gw_process_resident_memory_bytes", "gauge", "Resident memory by process."),
 )
 

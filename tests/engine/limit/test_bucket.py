@@ -20,6 +20,7 @@ from headgate_engine.shared.segment import Segment, SegmentFull
 SECOND = 1_000_000_000
 YEAR = 365 * 86400 * SECOND
 SIZE = 1 << 20
+LEAST = 65536
 
 TAKERS = """
 import sys, threading
@@ -38,7 +39,7 @@ print(sum(allowed))
 
 @pytest.fixture
 def segment() -> Segment:
-    return Segment.create(SIZE, 64)
+    return Segment.create(state_bytes=SIZE)
 
 
 def bucket_of(segment: Segment, most: int, fill: int, interval: int) -> TokenBucket:
@@ -116,7 +117,8 @@ def test_an_older_clock_reading_adds_nothing_twice(segment: Segment) -> None:
 
 
 def test_a_bucket_of_the_same_numbers_keeps_its_level_and_ticks(segment: Segment) -> None:
-    bucket_of(segment, 9, 1, 10 * SECOND).take_at(4, 0)
+    running = bucket_of(segment, 9, 1, 10 * SECOND)
+    running.take_at(4, 0)
     again = TokenBucket(segment, b"k", 9, 1, 10 * SECOND, created_ns=5 * SECOND)
     assert again.take_at(1, 7 * SECOND) == (True, 9, 4, 3)
 
@@ -137,11 +139,45 @@ def test_numbers_that_make_no_bucket_are_refused(segment: Segment, numbers: tupl
 
 
 def test_a_full_segment_refuses_another_bucket() -> None:
-    segment = Segment.create(SIZE, 8)
-    for number in range(6):
-        bucket_of(segment, number + 1, 1, SECOND)
+    segment = Segment.create(state_bytes=LEAST)
     with pytest.raises(SegmentFull):
-        bucket_of(segment, 7, 1, SECOND)
+        buckets = [TokenBucket(segment, b"%d" % number, 1, 1, SECOND) for number in range(1000)]
+    buckets = [TokenBucket(segment, b"%d" % number, 1, 1, SECOND) for number in range(100)]
+    assert buckets[99].take_at(1, 0)[0]
+
+
+def test_13_000_limits_have_room() -> None:
+    segment = Segment.create()
+    buckets = [TokenBucket(segment, b"limit %d" % number, 5, 1, SECOND) for number in range(13_000)]
+    assert segment.stats()["state"] == 13_000
+    assert all(bucket.take_at(1, 0)[0] for bucket in buckets)
+    # A value, its key, the entry and its places in the table.
+    assert os.fstat(segment.fd).st_blocks * 512 < 13_000 * 320
+
+
+def test_a_bucket_keeps_its_level_while_anybody_holds_it_and_goes_with_the_last() -> None:
+    segment = Segment.create()
+    running = TokenBucket(segment, b"k", 5, 1, SECOND, created_ns=0)
+    running.take_at(2, 0)
+    reloaded = TokenBucket(segment, b"k", 5, 1, SECOND)
+    del running
+    assert reloaded.take_at(1, 0)[2] == 2
+    del reloaded
+    assert segment.stats()["state"] == 0
+    assert TokenBucket(segment, b"k", 5, 1, SECOND, created_ns=0).take_at(1, 0)[2] == 4
+
+
+def test_reloads_with_other_numbers_need_no_more_room() -> None:
+    segment = Segment.create()
+    held: list[TokenBucket] = []
+    used = []
+    for generation in range(10):
+        # The new configuration is there before the old one goes.
+        held = [TokenBucket(segment, b"%d" % route, 10 + generation, 1, SECOND) for route in range(4000)]
+        used.append(segment.stats()["state_bytes"])
+    assert segment.stats()["state"] == len(held) == 4000
+    # A table that was filled up by what went is made anew in another place, and back.
+    assert used[-1] == used[5]
 
 
 INTERVALS = st.one_of(
@@ -158,7 +194,7 @@ def test_every_answer_is_that_of_exact_arithmetic(
     one: int, other: int, interval: int, created: int, actions: list[tuple[str, int, int, bool]]
 ) -> None:
     most, fill = max(one, other), min(one, other)
-    bucket = TokenBucket(Segment.create(SIZE, 8), b"k", most, fill, interval, created_ns=created)
+    bucket = TokenBucket(Segment.create(), b"k", most, fill, interval, created_ns=created)
     exact = ExactBucket(most, fill, interval, created)
     now = created
     for action, n, step, small in actions:
@@ -178,8 +214,8 @@ def test_every_answer_is_that_of_exact_arithmetic(
 def test_64_takers_in_4_processes_get_exactly_what_is_allowed(steps: int, rounds: int, total: int) -> None:
     # A taker asks 40 times before it moves the clock one tick, so no refill is lost to the cap; all together ask for
     # more than there is, so the bucket is empty in the end, whatever their order.
-    segment = Segment.create(SIZE, 64)
-    TokenBucket(segment, b"shared", 5000, 7, 1000, created_ns=0)
+    segment = Segment.create()
+    bucket = TokenBucket(segment, b"shared", 5000, 7, 1000, created_ns=0)
     command = [sys.executable, "-c", TAKERS, str(segment.fd), str(steps)]
     allowed = 0
     for _ in range(rounds):
@@ -187,6 +223,7 @@ def test_64_takers_in_4_processes_get_exactly_what_is_allowed(steps: int, rounds
         allowed += sum(int(taker.communicate(timeout=60)[0]) for taker in takers)
         assert all(taker.returncode == 0 for taker in takers)
     assert allowed == total
+    assert bucket.look_at(1, 0)[0] is False
 
 
 def lock_offset(segment: Segment, level: int) -> int:

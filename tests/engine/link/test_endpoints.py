@@ -23,7 +23,7 @@ def members(segment: Segment, count: int, owner: str = "o", **options: Any) -> l
 
 @pytest.fixture
 def segment() -> Segment:
-    return Segment.create(1 << 20, 64)
+    return Segment.create()
 
 
 def picks(chosen: EndpointSet, count: int = 4000) -> Counter[str]:
@@ -67,7 +67,7 @@ def test_scores_follow_health_latency_and_calls_under_way(segment: Segment) -> N
 
 @given(st.lists(st.one_of(st.none(), st.floats(0, 10)), max_size=30))
 def test_averages(calls: list[float | None]) -> None:
-    segment = Segment.create(1 << 20, 64)
+    segment = Segment.create()
     place = Endpoint(segment, "o", "e")
     chosen = EndpointSet([place])
     health, latency, failures = 1.0, 0.0, 0

@@ -1,70 +1,41 @@
-"""Request metrics when the shared memory has no place left."""
+"""Request metrics: what a plan remembers, and what happens without room."""
 
 from __future__ import annotations
 
 import pytest
 
-from headgate_engine.log.meter import (
-    REQUEST_SECONDS,
-    TOKENS,
-    BindMeter,
-    RequestMeter,
-    counter,
-    histogram,
-    label,
-    overflow_meter,
-)
-from headgate_engine.shared.counters import Counter
-from headgate_engine.shared.histogram import SECONDS
-from headgate_engine.shared.segment import Segment, SegmentFull
+from headgate_engine.context.request import Usage
+from headgate_engine.log.meter import BindMeter, ModelMeter, label
+from headgate_engine.shared.histogram import snapshot
+from headgate_engine.shared.segment import Segment
 
 
 @pytest.fixture
 def full() -> Segment:
-    segment = Segment.create(256 * 1024, 64)
-    try:
-        for number in range(10_000):
-            Counter(segment, b"filler_%d\0" % number)
-    except SegmentFull:
-        return segment
-    raise AssertionError("the segment never filled up")
+    return Segment.create(series_limit=0)
 
 
-def keys(segment: Segment) -> set[bytes]:
-    return {key.split(b"\0")[0] for key, _, _ in segment.entries() if not key.startswith(b"filler")}
+def test_ports_without_room_are_counted_together(full: Segment) -> None:
+    for port in range(3):
+        BindMeter(full, f'bind="bind/{port}",protocol="http"')
+    assert {(sample.family, sample.labels) for sample in snapshot(full)} == {
+        (f"gw_downstream_{name}_total", 'bind="other",protocol="other"')
+        for name in ("connections", "refused", "received_bytes", "sent_bytes")
+    }
+    assert full.stats()["series_refused"] == 12
 
 
-def test_counters_without_a_place_are_counted_together(full: Segment) -> None:
-    first, second = counter(full, b"gw_a_total", b'x="1"'), counter(full, b"gw_b_total", b"")
-    first.add(2)
-    second.add(3)
-    assert first.value == second.value == 5
-    assert keys(full) == {b"gw_overflow_counter"}
-
-
-def test_histograms_without_a_place_are_counted_with_those_of_their_bounds(full: Segment) -> None:
-    first = histogram(full, b"gw_a", b"", REQUEST_SECONDS, SECONDS)
-    second = histogram(full, b"gw_b", b"", REQUEST_SECONDS, SECONDS)
-    third = histogram(full, b"gw_c", b"", TOKENS, 1)
-    first.observe(1)
-    second.observe(2)
-    third.observe(4)
-    assert (first.count, second.count, third.count) == (2, 2, 1)
-
-
-def test_ports_and_requests_are_counted_even_then(full: Segment) -> None:
-    BindMeter(full, 'bind="bind/1"')
-    overflow_meter(full)
-    with pytest.raises(SegmentFull):
-        RequestMeter(full, 'backend="b"')
-
-
-def test_while_there_is_room_every_series_has_its_own() -> None:
-    segment = Segment.create()
-    counter(segment, b"gw_a_total", b'x="1"').add(2)
-    counter(segment, b"gw_a_total", b'x="2"').add(3)
-    assert keys(segment) == {b"gw_a_total"}
-    assert counter(segment, b"gw_a_total", b'x="1"').value == 2
+def test_models_without_room_are_counted_together(full: Segment) -> None:
+    for model in ("a", "b"):
+        meter = ModelMeter(full, label("gen_ai_request_model", model))
+        meter.count_tokens(Usage(3, 4))
+        meter.count_cost(5)
+        meter.count_stream(6, 7)
+    found = {(sample.family, sample.labels): sample.value for sample in snapshot(full)}
+    assert found["gw_gen_ai_client_cost_usd_total", 'gen_ai_request_model="other"'] * 10**12 == 10
+    tokens = found["gw_gen_ai_client_token_usage", 'gen_ai_token_type="other",gen_ai_request_model="other"']
+    assert sum(tokens.counts) == 4
+    assert tokens.sum == 14
 
 
 def test_label_values_are_escaped() -> None:

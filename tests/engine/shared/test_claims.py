@@ -22,7 +22,7 @@ print(*(number for number in range(1, 60) if claims.take(number)))
 
 @pytest.fixture
 def segment() -> Segment:
-    return Segment.create(1 << 20, 64)
+    return Segment.create()
 
 
 def test_a_number_on_offer_is_taken_once(segment: Segment) -> None:

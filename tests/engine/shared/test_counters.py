@@ -24,7 +24,7 @@ for number in range(100000):
 
 @pytest.fixture
 def segment() -> Segment:
-    return Segment.create(1 << 20, 64)
+    return Segment.create()
 
 
 def test_a_counter_counts(segment: Segment) -> None:

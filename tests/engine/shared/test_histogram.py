@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from headgate_engine.limit.bucket import TokenBucket
 from headgate_engine.shared.counters import Counter, Gauge
-from headgate_engine.shared.histogram import MAX_BOUNDS, Histogram, HistogramValue, Sample, snapshot
-from headgate_engine.shared.segment import Segment, SegmentFull
+from headgate_engine.shared.histogram import MAX_BOUNDS, Histogram, HistogramValue, RequestSeries, Sample, snapshot
+from headgate_engine.shared.segment import Segment
 
 SECONDS = (0.005, 0.1, 2.5)
 
@@ -30,7 +30,7 @@ for value in range(20000):
 
 @pytest.fixture
 def segment() -> Segment:
-    return Segment.create(1 << 20, 64)
+    return Segment.create()
 
 
 def value_of(segment: Segment) -> HistogramValue:
@@ -82,7 +82,7 @@ def test_a_sum_beyond_64_bits_goes_on(segment: Segment) -> None:
 )
 @settings(max_examples=100, deadline=None)
 def test_counts_and_sum_are_those_of_a_sorted_list(bounds: list[int], values: list[int]) -> None:
-    segment = Segment.create(1 << 20, 8)
+    segment = Segment.create()
     histogram = Histogram(segment, b"h\0", bounds, 1)
     expected = [0] * (len(bounds) + 1)
     for value in values:
@@ -126,20 +126,27 @@ def test_four_processes_observing_at_once_lose_nothing(segment: Segment) -> None
     assert value_of(segment) == expected
 
 
-def test_a_full_segment_still_has_an_overflow_histogram_for_each_set_of_bounds() -> None:
-    segment = Segment.create(1 << 20, 16)
-    for number in range(12):
-        Histogram(segment, b"h\0%d" % number, SECONDS)
-    with pytest.raises(SegmentFull):
-        Histogram(segment, b"h\0one more", SECONDS)
-    Histogram.overflow(segment, SECONDS).observe(1)
-    Histogram.overflow(segment, SECONDS).observe(3)
-    Histogram.overflow(segment, (1, 2), 1).observe(2)
-    found = {sample.labels: sample.value for sample in snapshot(segment) if sample.family == "gw_overflow_histogram"}
-    assert found == {
-        'bounds="0.005 0.1 2.5",scale="1000000000"': HistogramValue(SECONDS, (0, 0, 1, 1), 4.0),
-        'bounds="1 2",scale="1"': HistogramValue((1.0, 2.0), (0, 1, 0), 2.0),
-    }
+def test_without_room_a_histogram_is_the_one_of_its_family_named_other() -> None:
+    segment = Segment.create(series_limit=2)
+    found = [Histogram(segment, b'h\0n="%d"' % number, SECONDS) for number in range(4)]
+    for number, histogram in enumerate(found):
+        histogram.observe(number)
+    values = {sample.labels: sample.value for sample in snapshot(segment)}
+    assert list(values) == ['n="0"', 'n="1"', 'n="other"']
+    assert values['n="other"'] == HistogramValue(SECONDS, (0, 0, 1, 1), 5.0)
+
+
+def test_requests_are_shown_as_three_families() -> None:
+    segment = Segment.create()
+    series = RequestSeries(segment, 'route="r"', SECONDS)
+    series.add(2_000_000, 100)
+    series.add(-5, 0)
+    RequestSeries(segment, 'route="r"', SECONDS).add(3_000_000_000, 23)
+    assert snapshot(segment) == [
+        Sample("gw_request_duration_seconds", 'route="r"', "histogram", HistogramValue(SECONDS, (2, 0, 0, 1), 3.002)),
+        Sample("gw_requests_total", 'route="r"', "counter", 3),
+        Sample("gw_response_bytes_total", 'route="r"', "counter", 123),
+    ]
 
 
 def test_a_snapshot_is_sorted_and_leaves_buckets_out(segment: Segment) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import struct
 import subprocess
@@ -10,13 +9,15 @@ import sys
 
 import pytest
 
+from headgate_engine.limit.bucket import TokenBucket
+from headgate_engine.shared.claims import Claims
 from headgate_engine.shared.counters import Counter, Gauge
 from headgate_engine.shared.lock import holder_of
-from headgate_engine.shared.segment import KIND_NAMES, Segment, SegmentFull
+from headgate_engine.shared.segment import KIND_NAMES, SERIES_BYTES, STATE_BYTES, Segment, SegmentFull, other_key
 
-SIZE = 1 << 20
-# Of the header: u64 magic, u32 version, u32 directory size, u64 size, u64 heap used, u64 lock.
-VERSION_AT, SIZE_AT, LOCK_AT = 8, 16, 32
+# Of the header: u64 magic, u32 version, u32 spare, u64 size, u64 lock.
+VERSION_AT, LOCK_AT = 8, 24
+LEAST_STATE, LEAST_SERIES = 65536, 65536 + 262144
 
 MAKERS = """
 import sys
@@ -28,6 +29,16 @@ for turn in range(3):
         Counter(segment, b"f\\0n=%d" % number).add(1)
 """
 
+HOLDER = """
+import os, sys
+from headgate_engine.shared.claims import Claims
+from headgate_engine.shared.segment import Segment
+segment = Segment.attach(int(sys.argv[1]), 3)
+held = Claims(segment, b"k"), Claims(segment, b"another")
+held[0].offer(5)
+os._exit(0)
+"""
+
 
 def children(count: int, program: str, fd: int) -> None:
     """Run `count` processes that inherit the descriptor."""
@@ -35,19 +46,12 @@ def children(count: int, program: str, fd: int) -> None:
     assert [child.wait(timeout=60) for child in running] == [0] * count
 
 
-def fill(segment: Segment, key: bytes) -> None:
-    """Make counters until there is no room for another."""
-    number = 0
-    with contextlib.suppress(SegmentFull):
-        while True:
-            Counter(segment, b"%d" % number + key)
-            number += 1
-    with pytest.raises(SegmentFull):
-        Counter(segment, b"last" + key)
+def values(segment: Segment) -> dict[bytes, int]:
+    return {key: struct.unpack("=q", value)[0] for key, _kind, value in segment.entries()}
 
 
 def test_a_key_leads_to_the_same_slot_again() -> None:
-    segment = Segment.create(SIZE, 64)
+    segment = Segment.create()
     Counter(segment, b"a\0x").add(3)
     Counter(segment, b"a\0y").add(4)
     assert Counter(segment, b"a\0x").value == 3
@@ -56,7 +60,7 @@ def test_a_key_leads_to_the_same_slot_again() -> None:
 
 
 def test_entries_tell_key_kind_and_value() -> None:
-    segment = Segment.create(SIZE, 64)
+    segment = Segment.create()
     Counter(segment, b"a\0x").add(3)
     Gauge(segment, b"g\0").set(-7)
     found = {key: (KIND_NAMES[kind], struct.unpack("=q", value)[0]) for key, kind, value in segment.entries()}
@@ -64,64 +68,144 @@ def test_entries_tell_key_kind_and_value() -> None:
 
 
 def test_a_key_of_another_kind_is_refused() -> None:
-    segment = Segment.create(SIZE, 64)
+    segment = Segment.create()
     Counter(segment, b"a\0")
     with pytest.raises(ValueError, match="another kind"):
         Gauge(segment, b"a\0")
 
 
 def test_processes_that_make_the_same_slots_at_once_share_them() -> None:
-    segment = Segment.create(SIZE, 1024)
+    segment = Segment.create()
     children(4, MAKERS, segment.fd)
     assert len(segment) == 300
-    values = [struct.unpack("=q", value)[0] for _key, _kind, value in segment.entries()]
-    assert values == [12] * 300
+    assert list(values(segment).values()) == [12] * 300
 
 
 def test_a_slot_is_aligned_to_its_cache_line() -> None:
-    segment = Segment.create(SIZE, 64)
+    segment = Segment.create()
     for number in range(20):
         Counter(segment, b"k" * (number + 1)).add(0x5EED0000 + number)
-    text = os.pread(segment.fd, SIZE, 0)
+    series_at = struct.unpack("=Q", os.pread(segment.fd, 8, 16))[0] - SERIES_BYTES
+    entries = SERIES_BYTES // 8
+    text = os.pread(segment.fd, 1 << 20, series_at + entries - entries % 64)
     assert [text.index(struct.pack("=q", 0x5EED0000 + number)) % 64 for number in range(20)] == [0] * 20
 
 
-def test_a_full_directory_raises_and_the_slots_there_are_go_on() -> None:
-    segment = Segment.create(SIZE, 16)
-    counters = [Counter(segment, b"k%d" % number) for number in range(12)]
+def test_without_room_a_series_is_the_one_of_its_family_named_other() -> None:
+    segment = Segment.create(series_limit=2)
+    first = Counter(segment, b'a\0x="1",y="2"')
+    Gauge(segment, b"g\0").set(1)
+    for number in range(3):
+        Counter(segment, b'a\0x="\\"%d",y=""' % number).add(2)
+    Gauge(segment, b"h\0").set(4)
+    first.add(7)
+    assert values(segment) == {b'a\0x="1",y="2"': 7, b"g\0": 1, b'a\0x="other",y="other"': 6, b"h\0": 4}
+    assert segment.stats()["series_refused"] == 4
+    assert other_key(b"a\0") == b"a\0"
+
+
+def test_a_full_heap_of_series_degrades_as_well() -> None:
+    segment = Segment.create(series_bytes=LEAST_SERIES)
+    for number in range(200):
+        Counter(segment, b'a\0x="%d%s"' % (number, b"x" * 1000)).add(1)
+    found = values(segment)
+    assert sum(found.values()) == 200
+    assert found[b'a\0x="other"'] > 100
+
+
+def test_when_there_is_no_room_for_other_either_counters_count_unseen() -> None:
+    segment = Segment.create(series_limit=0)
+    counters = [Counter(segment, b"f%d\0" % number) for number in range(600)]
+    counters[599].add(3)
+    assert counters[599].value == 3
+    assert len(segment) == 512
+
+
+def test_series_take_no_room_from_limits_nor_the_other_way_round() -> None:
+    segment = Segment.create(state_bytes=LEAST_STATE, series_limit=10)
+    for number in range(1000):
+        Counter(segment, b'a\0x="%d"' % number).add(1)
+    held = [TokenBucket(segment, b"%d" % number, 1, 1, 1) for number in range(50)]
     with pytest.raises(SegmentFull):
-        Counter(segment, b"one more")
-    counters[3].add(5)
-    assert Counter(segment, b"k3").value == 5
+        held += [TokenBucket(segment, b"more %d" % number, 1, 1, 1) for number in range(1000)]
+    segment.limit_series(20)
+    Counter(segment, b'b\0x="1"').add(1)
+    assert values_of(segment, b"b") == {b'b\0x="1"': 1}
 
 
-def test_a_full_heap_raises() -> None:
-    segment = Segment.create(SIZE, 16384 // 2)
-    fill(segment, b"x" * 1000)
-    assert 300 < len(segment) < 1000
+def values_of(segment: Segment, family: bytes) -> dict[bytes, int]:
+    return {
+        key: struct.unpack("=q", value)[0]
+        for key, _kind, value in segment.entries(series_only=True)
+        if key.startswith(family + b"\0")
+    }
 
 
-def test_the_overflow_slots_have_room_when_nothing_else_has() -> None:
-    for entries, key in ((16, b""), (8192, b"x" * 1000)):
-        segment = Segment.create(SIZE, entries)
-        fill(segment, key)
-        Counter.overflow(segment).add(2)
-        Counter.overflow(segment).add(3)
-        Gauge.overflow(segment).set(4)
-        values = {name: struct.unpack("=q", value)[0] for name, _kind, value in segment.entries()}
-        assert values[b"gw_overflow_counter\0"] == 5
-        assert values[b"gw_overflow_gauge\0"] == 4
+def test_a_slot_of_state_goes_back_with_its_last_holder() -> None:
+    segment = Segment.create()
+    one, two = Claims(segment, b"k"), Claims(segment, b"k")
+    one.offer(7)
+    del one
+    assert two.offered(7)
+    del two
+    assert len(segment) == 0
+    assert not Claims(segment, b"k").offered(7), "a slot that is used again begins empty"
 
 
-@pytest.mark.parametrize(("size", "entries"), [(4096, 16), (SIZE, 25000), (SIZE, 0), (-1, 16)])
-def test_a_segment_too_small_for_its_directory_is_refused(size: int, entries: int) -> None:
+def test_another_process_keeps_a_slot_until_its_successor_has_come() -> None:
+    segment = Segment.create()
+    claims = Claims(segment, b"k")
+    children(1, HOLDER, segment.fd)
+    del claims
+    assert len(segment) == 2, "what a process held that died is there for the one that takes its place"
+    successor = Segment.attach(os.dup(segment.fd), 3)
+    again = Claims(successor, b"k")
+    assert again.offered(5)
+    successor.forget_predecessor()
+    assert len(segment) == 1
+    del again
+    assert len(segment) == 0
+
+
+def test_a_fork_gives_nothing_back_that_its_parent_holds() -> None:
+    segment = Segment.create()
+    claims = Claims(segment, b"k")
+    child = os.fork()
+    if child == 0:
+        del claims
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert len(segment) == 1
+    assert not claims.offered(1)
+
+
+def test_idle_series_of_old_configurations_are_swept_when_room_gets_scarce() -> None:
+    segment = Segment.create(series_limit=10)
+    held = Counter(segment, b'a\0x="held"')
+    for number in range(5):
+        Counter(segment, b'a\0x="%d"' % number).add(1)
+    assert segment.sweep() == 0, "the configuration is the same"
+    segment.begin_generation()
+    Counter(segment, b'a\0x="0"').add(1)
+    assert segment.sweep() == 0, "they were counted under the last one"
+    segment.begin_generation()
+    assert segment.sweep() == 4
+    assert values(segment) == {b'a\0x="held"': 0, b'a\0x="0"': 2}
+    segment.begin_generation()
+    segment.begin_generation()
+    assert segment.sweep() == 0, "most of the room is free"
+    assert held.value == 0
+
+
+@pytest.mark.parametrize("sizes", [(4096, LEAST_SERIES), (LEAST_STATE, 65536), (0, LEAST_SERIES), (-1, -1)])
+def test_a_segment_that_is_too_small_is_refused(sizes: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="too small"):
-        Segment.create(size, entries)
+        Segment.create(state_bytes=sizes[0], series_bytes=sizes[1])
 
 
 def test_attaching_to_anything_else_is_refused() -> None:
     zeroes = os.memfd_create("zeroes")
-    os.ftruncate(zeroes, SIZE)
+    os.ftruncate(zeroes, 1 << 20)
     short = os.memfd_create("short")
     os.write(short, b"hello")
     reading, writing = os.pipe()
@@ -136,15 +220,15 @@ def test_attaching_to_anything_else_is_refused() -> None:
 
 @pytest.mark.parametrize(("at", "value"), [(VERSION_AT, 1), (VERSION_AT, 99)])
 def test_another_layout_is_refused(at: int, value: int) -> None:
-    segment = Segment.create(SIZE, 64)
+    segment = Segment.create()
     os.pwrite(segment.fd, struct.pack("=I", value), at)
     with pytest.raises(ValueError, match="layout"):
         Segment.attach(segment.fd)
 
 
 def test_a_header_that_does_not_fit_the_file_is_refused() -> None:
-    segment = Segment.create(SIZE, 64)
-    os.ftruncate(segment.fd, SIZE // 2)
+    segment = Segment.create()
+    os.ftruncate(segment.fd, SERIES_BYTES)
     with pytest.raises(ValueError, match="fit"):
         Segment.attach(segment.fd)
 
@@ -157,12 +241,15 @@ def test_a_segment_is_made_by_its_two_makers_only() -> None:
 def test_untouched_memory_costs_nothing() -> None:
     segment = Segment.create()
     Counter(segment, b"a\0").add(1)
-    assert os.fstat(segment.fd).st_size == 16 * 1024 * 1024
-    assert os.fstat(segment.fd).st_blocks * 512 < 64 * 1024
+    held = Claims(segment, b"k")
+    assert os.fstat(segment.fd).st_size > STATE_BYTES + SERIES_BYTES
+    # The header, and of each area one page of entries, of the table, and of values.
+    assert os.fstat(segment.fd).st_blocks * 512 <= 9 * os.sysconf("SC_PAGESIZE")
+    assert not held.offered(1)
 
 
 def test_counters_outlive_the_descriptor_and_the_segment_object() -> None:
-    segment = Segment.create(SIZE, 64)
+    segment = Segment.create()
     counter = Counter(segment, b"a\0")
     segment.close()
     segment.close()
@@ -173,7 +260,7 @@ def test_counters_outlive_the_descriptor_and_the_segment_object() -> None:
 
 
 def test_a_maker_that_died_with_the_lock_blocks_nobody() -> None:
-    segment = Segment.create(SIZE, 64)
+    segment = Segment.create()
     dead = subprocess.Popen(["sleep", "60"])
     os.pwrite(segment.fd, struct.pack("=Q", holder_of(dead.pid)), LOCK_AT)
     dead.kill()
@@ -184,17 +271,8 @@ def test_a_maker_that_died_with_the_lock_blocks_nobody() -> None:
 
 
 def test_a_lock_of_a_dead_process_whose_id_lives_on_in_another_is_taken_over() -> None:
-    segment = Segment.create(SIZE, 64)
+    segment = Segment.create()
     earlier = holder_of(os.getppid()) - 1
     os.pwrite(segment.fd, struct.pack("=Q", earlier), LOCK_AT)
     Counter(segment, b"a\0").add(1)
     assert Counter(segment, b"a\0").value == 1
-
-
-def test_what_a_dead_maker_left_half_written_is_not_seen() -> None:
-    segment = Segment.create(SIZE, 64)
-    Counter(segment, b"a\0").add(1)
-    used = struct.unpack("=Q", os.pread(segment.fd, 8, 24))[0]
-    os.pwrite(segment.fd, b"\xff" * 200, used)
-    fresh = Counter(segment, b"b\0")
-    assert fresh.value == 0

@@ -33,7 +33,7 @@ def test_requests_and_errors_add_up_by_route_and_by_backend() -> None:
         requests(2, route="r", backend="b", status="404", protocol="http"),
         requests(1, route="r", backend="b", status="503", protocol="http"),
         requests(9, route="s", backend="a", status="unknown", protocol="http"),
-        requests(1000, overflow="true"),
+        requests(1000, route="other", backend="other", status="other"),
         histogram("gw_request_duration_seconds", counts, 0.5, route="r", backend="a"),
         histogram("gw_request_duration_seconds", counts, 0.25, route="r", backend="b"),
         Sample("gw_response_bytes_total", label_text({"route": "r", "backend": "a"}), "counter", 77),

@@ -26,7 +26,7 @@ class Call:
 
 
 def counted(*told: Any, place: object = 1) -> list[str]:
-    segment = Segment.create(1 << 22, 4096)
+    segment = Segment.create()
     found = McpRequests(segment)
     for one in told:
         found.count(Call(place), one)  # type: ignore[arg-type]

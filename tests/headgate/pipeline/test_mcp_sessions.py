@@ -30,7 +30,7 @@ class Server:
 
 
 def test_each_worker_counts_its_own_and_sees_all() -> None:
-    segment = Segment.create(1 << 20, 64)
+    segment = Segment.create()
     first, second = (WorkersTally(Worker(segment, index), 2, "b") for index in (0, 1))  # type: ignore[arg-type]
     first.add(3)
     second.add(2)
@@ -47,7 +47,7 @@ def test_each_worker_counts_its_own_and_sees_all() -> None:
 def test_a_reload_changes_limits_and_forgets_no_number() -> None:
     text = "gateways: {default: {port: 3000}}\nconfig: {workerThreads: 1, mcp: {maxSessions: 2}}\n"
     gateway = load(TextSource(text, "c.yaml"), environ={}).gateway
-    worker: Any = Worker(Segment.create(1 << 20, 64), 0)
+    worker: Any = Worker(Segment.create(), 0)
 
     async def run() -> None:
         before = SessionTables(worker, gateway, IDS, None)

@@ -15,7 +15,7 @@ class Rig:
     """Two workers' lists over the same claims."""
 
     def __init__(self) -> None:
-        self.segment = Segment.create(1 << 20, 64)
+        self.segment = Segment.create()
         self.claims = Claims(self.segment, b"k\0")
         self.current: list[object] = [None, None]
         self.lists = [Watchers(self.claims, lambda found, i=i: self.current.__setitem__(i, found)) for i in range(2)]

@@ -53,7 +53,6 @@ from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.expr.program import Program
 from headgate_engine.guard.stream import REALTIME
 from headgate_engine.shared.counters import Counter
-from headgate_engine.shared.segment import SegmentFull
 
 logger = logging.getLogger("headgate.guard")
 
@@ -429,10 +428,7 @@ def _counters(env: Environment, phase: Phase, kind: str) -> dict[str, Counter]:
     found = {}
     for action in ACTIONS:
         labels = {"phase": phase.capitalize(), "action": action, "guard": kind}
-        try:
-            found[action] = Counter(env.segment, series_key(CHECKS, labels))
-        except SegmentFull:
-            break
+        found[action] = Counter(env.segment, series_key(CHECKS, labels))
     return found
 
 

@@ -1,0 +1,192 @@
+"""Areas of the shared segment; see area.pxd.
+
+Each change becomes visible by one store, so that what a process that died had half done is lost room at worst.
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy, memset
+
+cdef enum:
+    # Of an area, one byte in ENTRY_SHARE is for entries.
+    ENTRY_SHARE = 8
+    LEAST_TABLE = 10             # logarithm
+    GONE = 0xFFFFFFFF            # a place in the table whose entry is gone
+
+
+cdef inline int _class_of(uint64_t size) noexcept nogil:
+    """The class of blocks that hold `size` bytes (1 or more)."""
+    cdef uint64_t lines = (size + LINE - 1) // LINE
+    cdef int found = SMALL_CLASSES
+    if lines <= SMALL_CLASSES:
+        return <int>lines - 1
+    while (<uint64_t>SMALL_CLASSES << (found - SMALL_CLASSES + 1)) < lines:
+        found += 1
+    return found
+
+
+cdef inline uint64_t _size_of(int found) noexcept nogil:
+    if found < SMALL_CLASSES:
+        return <uint64_t>(found + 1) * LINE
+    return <uint64_t>SMALL_CLASSES * LINE << (found - SMALL_CLASSES + 1)
+
+
+cdef bint lay_out(char* memory, AreaHeader* area, uint64_t start, uint64_t end) noexcept nogil:
+    area.entries = start
+    area.end = end
+    area.entries_max = <uint32_t>((end - start) // ENTRY_SHARE // sizeof(SlotEntry))
+    area.used = aligned(start + area.entries_max * sizeof(SlotEntry))
+    area.limit = area.entries_max
+    return rebuild(memory, area)
+
+
+cdef SlotEntry* entry_of(char* memory, AreaHeader* area, uint32_t number) noexcept nogil:
+    return <SlotEntry*>(memory + area.entries) + (number - 1)
+
+
+cdef uint32_t find(char* memory, AreaHeader* area, const SlotWish* wish) noexcept nogil:
+    """The number of the key's entry, or 0."""
+    cdef uint64_t packed = area.table
+    cdef uint32_t* table = <uint32_t*>(memory + (packed & ~<uint64_t>63))
+    cdef uint64_t mask = (<uint64_t>1 << (packed & 63)) - 1
+    cdef uint64_t at = wish.hash & mask
+    cdef SlotEntry* entry
+    # A quarter of the places is free: the search ends.
+    while table[at]:
+        if table[at] != GONE:
+            entry = entry_of(memory, area, table[at])
+            if entry.kind and entry.hash == wish.hash and entry.key_len == <uint32_t>wish.key_len and memcmp(
+                    memory + entry.block + aligned(entry.value_len), wish.key, wish.key_len) == 0:
+                return table[at]
+        at = (at + 1) & mask
+    return 0
+
+
+cdef uint32_t insert(char* memory, AreaHeader* area, const SlotWish* wish) noexcept nogil:
+    """The number of a new entry, or 0 when there is no room."""
+    cdef uint64_t size = aligned(wish.size) + <uint64_t>wish.key_len
+    cdef uint64_t reserve = 0 if wish.reserve else area.reserve_bytes
+    cdef uint32_t limit = min(area.limit + (RESERVE_ENTRIES if wish.reserve else 0), area.entries_max)
+    cdef uint32_t number = area.free_entry
+    cdef uint64_t block
+    cdef SlotEntry* entry
+    if area.count >= limit or (number == 0 and area.made >= area.entries_max):
+        return 0
+    block = take(memory, area, size, reserve)
+    if block == 0:
+        return 0
+    # Taken before it is used: who dies between these lines wastes an entry, and never shares one.
+    if number:
+        HG_STORE(&area.free_entry, entry_of(memory, area, number).next_free)
+    else:
+        number = area.made + 1
+        entry_of(memory, area, number).kind = 0
+        HG_STORE(&area.made, number)
+    entry = entry_of(memory, area, number)
+    if wish.first == NULL:
+        memset(memory + block, 0, wish.size)
+    else:
+        memcpy(memory + block, wish.first, wish.size)
+    memcpy(memory + block + aligned(wish.size), wish.key, wish.key_len)
+    memset(entry, 0, sizeof(SlotEntry))
+    entry.hash = wish.hash
+    entry.block = block
+    entry.key_len = <uint32_t>wish.key_len
+    entry.value_len = <uint32_t>wish.size
+    if not publish(memory, area, number, wish.hash):
+        give(memory, area, block, size)
+        entry.next_free = area.free_entry
+        HG_STORE(&area.free_entry, number)
+        return 0
+    HG_STORE(&area.count, area.count + 1)
+    HG_STORE(&entry.kind, <uint32_t>wish.kind)
+    return number
+
+
+cdef bint publish(char* memory, AreaHeader* area, uint32_t number, uint64_t hash) noexcept nogil:
+    """Puts an entry into the table; False when that is full and cannot grow."""
+    cdef uint64_t places = <uint64_t>1 << (area.table & 63)
+    cdef uint32_t* table
+    cdef uint64_t at
+    if (<uint64_t>area.count + area.removed + 1) * 4 > places * 3 and not rebuild(memory, area):
+        return False
+    table = <uint32_t*>(memory + (area.table & ~<uint64_t>63))
+    places = <uint64_t>1 << (area.table & 63)
+    at = hash & (places - 1)
+    while table[at] and table[at] != GONE:
+        at = (at + 1) & (places - 1)
+    if table[at] == GONE:
+        area.removed -= 1
+    HG_STORE(&table[at], number)
+    return True
+
+
+cdef bint rebuild(char* memory, AreaHeader* area) noexcept nogil:
+    """A new table without the places of what is gone, at most half full; False when there is no room for it."""
+    cdef uint64_t before = area.table
+    cdef uint64_t bits = LEAST_TABLE
+    cdef uint64_t block, at, mask
+    cdef uint32_t number
+    cdef uint32_t* table
+    cdef SlotEntry* entry
+    while <uint64_t>1 << bits < (<uint64_t>area.count + 1) * 2:
+        bits += 1
+    block = take(memory, area, sizeof(uint32_t) << bits, 0)
+    if block == 0:
+        return False
+    table = <uint32_t*>(memory + block)
+    memset(table, 0, sizeof(uint32_t) << bits)
+    mask = (<uint64_t>1 << bits) - 1
+    for number in range(1, area.made + 1):
+        entry = entry_of(memory, area, number)
+        if entry.kind:
+            at = entry.hash & mask
+            while table[at]:
+                at = (at + 1) & mask
+            table[at] = number
+    HG_STORE_LONG(&area.table, block | bits)
+    area.removed = 0
+    if before:
+        give(memory, area, before & ~<uint64_t>63, sizeof(uint32_t) << (before & 63))
+    return True
+
+
+cdef void remove(char* memory, AreaHeader* area, uint32_t number) noexcept nogil:
+    """Gives an entry and its block back."""
+    cdef SlotEntry* entry = entry_of(memory, area, number)
+    cdef uint32_t* table = <uint32_t*>(memory + (area.table & ~<uint64_t>63))
+    cdef uint64_t mask = (<uint64_t>1 << (area.table & 63)) - 1
+    cdef uint64_t at = entry.hash & mask
+    # First of all nobody finds it any more.
+    HG_STORE(&entry.kind, 0)
+    while table[at] and table[at] != number:
+        at = (at + 1) & mask
+    if table[at] == number:
+        HG_STORE(&table[at], <uint32_t>GONE)
+        area.removed += 1
+    HG_STORE(&area.count, area.count - 1)
+    give(memory, area, entry.block, aligned(entry.value_len) + entry.key_len)
+    entry.next_free = area.free_entry
+    HG_STORE(&area.free_entry, number)
+
+
+cdef uint64_t take(char* memory, AreaHeader* area, uint64_t size, uint64_t reserve) noexcept nogil:
+    """The offset of a block for so many bytes, of which `reserve` must be left in the heap; 0 when there is none."""
+    cdef int found = _class_of(size)
+    cdef uint64_t block
+    if found >= CLASSES:
+        return 0
+    block = area.free_blocks[found]
+    if block:
+        HG_STORE_LONG(&area.free_blocks[found], (<uint64_t*>(memory + block))[0])
+        return block
+    block = area.used
+    if block + _size_of(found) + reserve > area.end:
+        return 0
+    HG_STORE_LONG(&area.used, block + _size_of(found))
+    return block
+
+
+cdef void give(char* memory, AreaHeader* area, uint64_t block, uint64_t size) noexcept nogil:
+    cdef int found = _class_of(size)
+    (<uint64_t*>(memory + block))[0] = area.free_blocks[found]
+    HG_STORE_LONG(&area.free_blocks[found], block)
