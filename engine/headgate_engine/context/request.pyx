@@ -2,13 +2,35 @@
 
 cimport cython
 
+from headgate_engine.wire.scan cimport IS_TOKEN, all_of, is_value
+
+
+cdef int checked_fields(tuple fields) except -1:
+    """TypeError for what is no pair of bytes, ValueError for what may not stand in a field (RFC 9110 section 5)."""
+    cdef bytes name, value
+    for pair in fields:
+        if type(pair) is not tuple or len(<tuple>pair) != 2:
+            raise TypeError(f"a header is a pair of bytes, not {pair!r}")
+        name, value = <tuple>pair
+        if name is None or value is None:
+            raise TypeError("a header is a pair of bytes, not None")
+        if len(name) == 0 or not all_of(name, len(name), IS_TOKEN):
+            raise ValueError(f"{name!r} is not a header name")
+        if not is_value(value, len(value)):
+            raise ValueError(f"header {name!r} has a control character in its value")
+    return 0
+
 
 cdef class Reply:
-    """An answer the gateway makes itself: status 200..999, body bytes, header pairs as bytes."""
+    """An answer the gateway makes itself: status 200..999, body bytes, header pairs as bytes.
 
-    def __init__(self, int status, bytes body=b"", tuple headers=(), str reason="Internal"):
+    TypeError for headers that are no pairs of bytes; ValueError for a status or a field that HTTP does not have.
+    """
+
+    def __init__(self, int status, bytes body not None=b"", tuple headers not None=(), str reason not None="Internal"):
         if not 100 <= status <= 999:
             raise ValueError(f"status {status} is not in 100..999")
+        checked_fields(headers)
         self.status = status
         self.body = body
         self.headers = headers

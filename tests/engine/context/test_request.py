@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from headgate_engine.context.request import Reply, Usage, derived_context, make_context
@@ -25,6 +27,28 @@ def test_steps_leave_fields_and_answers() -> None:
     assert ctx.added_response_headers == [(b"x-y", b"1")]
     assert ctx.log_field_items == [("k", 5)]
     assert (reply.status, reply.body, reply.headers, reply.reason) == (403, b"no", ((b"a", b"b"),), "X")
+
+
+@pytest.mark.parametrize("name", [b"", b"a b", b"a:", b"a\r\n", b"\xe9"])
+def test_a_reply_takes_names_that_are_tokens(name: bytes) -> None:
+    with pytest.raises(ValueError, match="is not a header name"):
+        Reply(200, b"", ((b"a", b"b"), (name, b"1")))
+
+
+@pytest.mark.parametrize("value", [b"a\r\nb: c", b"a\nb", b"\0", b"\x7f"])
+def test_a_reply_takes_values_without_control_characters(value: bytes) -> None:
+    with pytest.raises(ValueError, match="control character"):
+        Reply(200, b"", ((b"a", value),))
+
+
+@pytest.mark.parametrize("pair", [None, b"ab", (b"a",), (b"a", None), ("a", b"b"), (b"a", "b"), [b"a", b"b"]])
+def test_a_reply_takes_pairs_of_bytes(pair: Any) -> None:
+    with pytest.raises(TypeError):
+        Reply(200, b"", (pair,))
+
+
+def test_a_reply_keeps_tabs_and_other_alphabets() -> None:
+    assert Reply(200, b"", ((b"a", b"b\tc \xc3\xa9"),)).headers == ((b"a", b"b\tc \xc3\xa9"),)
 
 
 @pytest.mark.parametrize("status", [0, 99, 1000, -1])
