@@ -1,14 +1,23 @@
 # Header modifiers: fields are rendered to bytes when the plan is compiled.
 
-from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.headers cimport HeaderSpan, MessageHead
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.plan.step cimport Step
 
+from libc.stdint cimport uint32_t, uint64_t
+
 cdef class HeaderEdit:
-    cdef tuple added       # ((name, value), ...)
-    cdef tuple replaced
-    cdef tuple removed     # names
+    # Names whose fields go, in lower case, by how they are looked for: those that the engine knows (HeaderId) as bits of
+    # `known`, others in `names`. `filter` has a bit for the hash of each of the others.
+    cdef uint32_t known
+    cdef uint64_t filter
+    cdef frozenset names
+    # What is put on behind them: names and values one after the other, and where each lies.
+    cdef bytes text
+    cdef HeaderSpan* fields
+    cdef int count
     cdef int apply(self, MessageHead head) except -1
+    cdef bint takes(self, MessageHead head, HeaderSpan* span) except -1
 
 cdef class RequestHeaderStep(Step):
     cdef HeaderEdit edit

@@ -1,8 +1,15 @@
 """Static header modifiers, in the order add, set, remove."""
 
-from headgate_engine.context.headers cimport MessageHead
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+
+from headgate_engine.context.headers cimport (
+    H_OTHER, SPAN_ADDED, SPAN_DROPPED, HeaderSpan, MessageHead, header_id_of, sensitivity)
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.plan.step cimport CONTINUE, Step
+
+cdef enum:
+    MAX_NAME = 65535                     # HeaderSpan.name_len
 
 # Fields the connection owns: a modifier that could write them could break framing (RFC 9112 section 6).
 FRAMING = frozenset((b"content-length", b"transfer-encoding", b"connection", b"keep-alive", b"proxy-connection",
@@ -22,23 +29,101 @@ def _field(name, value=""):
     return raw_name, raw_value.strip(b" \t")
 
 
+cdef inline uint64_t hash_bit(const char* name, Py_ssize_t n) noexcept nogil:
+    """A bit that is the same for a name in any case: of its length, first and last byte."""
+    cdef unsigned int ends = (<unsigned char>name[0] | 32) * 5 + (<unsigned char>name[n - 1] | 32)
+    return <uint64_t>1 << ((ends * 7 + <unsigned int>n) & 63)
+
+
 cdef class HeaderEdit:
-    def __init__(self, added, replaced, removed):
+    """Fields are added, then replaced, then removed; what comes of it is known when a plan is compiled.
+
+    Applying takes one pass over the fields of the message, whatever the number of edits.
+    """
+
+    def __init__(self, added=(), replaced=(), removed=()):
         """added, replaced: pairs of str; removed: names."""
-        self.added = tuple(_field(name, value) for name, value in added)
-        self.replaced = tuple(_field(name, value) for name, value in replaced)
-        self.removed = tuple(_field(name)[0] for name in removed)
+        final = [_field(name, value) for name, value in added]
+        gone = set()
+        for name, value in replaced:
+            pair = _field(name, value)
+            gone.add(pair[0])
+            final = [one for one in final if one[0] != pair[0]] + [pair]
+        for name in removed:
+            taken = _field(name)[0]
+            gone.add(taken)
+            final = [one for one in final if one[0] != taken]
+        self._look_for(gone)
+        self._lay_out(final)
+
+    def __dealloc__(self):
+        PyMem_Free(self.fields)
+
+    def _look_for(self, gone):
+        cdef bytes name
+        cdef int header_id
+        others = []
+        self.known = 0
+        self.filter = 0
+        for name in gone:
+            header_id = header_id_of(name, len(name))
+            if header_id == H_OTHER:
+                others.append(name)
+                self.filter |= hash_bit(name, len(name))
+            else:
+                self.known |= <uint32_t>1 << header_id
+        self.names = frozenset(others)
+
+    def _lay_out(self, final):
+        cdef bytes name, value
+        cdef HeaderSpan* field
+        cdef uint32_t at = 0
+        PyMem_Free(self.fields)
+        self.fields = NULL
+        self.count = 0
+        self.fields = <HeaderSpan*>PyMem_Calloc(len(final) or 1, sizeof(HeaderSpan))
+        if self.fields == NULL:
+            raise MemoryError()
+        for name, value in final:
+            if len(name) > MAX_NAME:
+                raise ValueError(f"the header name {name[:20]!r}... is too long")
+            field = &self.fields[self.count]
+            field.name_off = at
+            field.name_len = <uint16_t>len(name)
+            field.value_off = at + <uint32_t>len(name)
+            field.value_len = <uint32_t>len(value)
+            field.id = <uint8_t>header_id_of(name, len(name))
+            at += <uint32_t>(len(name) + len(value))
+            self.count += 1
+        self.text = b"".join(name + value for name, value in final)
 
     cdef int apply(self, MessageHead head) except -1:
-        cdef bytes name, value
-        for name, value in self.added:
-            head.add_field(name, len(name), value, len(value))
-        for name, value in self.replaced:
-            head.drop_field(name, len(name))
-            head.add_field(name, len(name), value, len(value))
-        for name in self.removed:
-            head.drop_field(name, len(name))
+        cdef HeaderSpan field
+        cdef uint32_t at
+        cdef int i
+        if self.known or self.filter:
+            for i in range(head.count):
+                if self.takes(head, &head.spans[i]):
+                    head.spans[i].flags |= SPAN_DROPPED
+        if self.count == 0:
+            return 0
+        at = head._put(self.text, len(self.text))
+        for i in range(self.count):
+            field = self.fields[i]
+            field.name_off += at
+            field.value_off += at
+            # Which fields are sensitive may be said after this was made.
+            field.flags = SPAN_ADDED | sensitivity(field.id, head.data + field.name_off, field.name_len)
+            head.push_span(field)
         return 0
+
+    cdef bint takes(self, MessageHead head, HeaderSpan* span) except -1:
+        cdef const char* name = head.data + span.name_off
+        if span.id != H_OTHER:
+            return self.known >> span.id & 1
+        if span.name_len == 0 or not self.filter & hash_bit(name, span.name_len):
+            return False
+        return name[:span.name_len].lower() in self.names
 
 
 def _authority(pairs):
