@@ -56,7 +56,7 @@ cdef class Comprehension(Node):
                 frame.spend()
                 slots[self.first] = item
                 try:
-                    if self.predicate.truth(frame) == wanted:
+                    if self.predicate.decided(frame) == wanted:
                         return wanted
                 except EvaluationError as error:
                     self.check_budget(frame, error)
@@ -68,7 +68,7 @@ cdef class Comprehension(Node):
                 if self.second >= 0:
                     slots[self.second] = item
                 try:
-                    if self.predicate.truth(frame) == wanted:
+                    if self.predicate.decided(frame) == wanted:
                         return wanted
                 except EvaluationError as error:
                     self.check_budget(frame, error)
@@ -92,7 +92,7 @@ cdef class Comprehension(Node):
             slots[self.first] = key
             if self.second >= 0:
                 slots[self.second] = item
-            if self.predicate is not None and not self.predicate.truth(frame):
+            if self.predicate is not None and not self.predicate.decided(frame):
                 continue
             if self.kind == EXISTS_ONE:
                 count += 1
@@ -129,7 +129,7 @@ cdef class Comprehension(Node):
                 found[key] = self.result.eval(frame)
             else:
                 frame.slots[self.first] = key
-                if self.predicate.truth(frame):
+                if self.predicate.decided(frame):
                     found[key] = value
         return found
 

@@ -22,6 +22,9 @@ OPERATORS = {"+": ADD, "-": SUBTRACT, "*": MULTIPLY, "/": DIVIDE, "%": MODULO,
              "<": LESS, "<=": LESS_EQUAL, ">": GREATER, ">=": GREATER_EQUAL}
 
 
+ABSENT = object()
+
+
 cdef class Frame:
     cdef int spend(self) except -1:
         self.budget -= 1
@@ -29,18 +32,32 @@ cdef class Frame:
             raise EvaluationError("the expression takes too many steps")
         return 0
 
+    cdef int raise_absent(self) except -1:
+        raise NoSuchKey(f"no such key: {self.missing}")
+
 
 cdef class Node:
     cdef object eval(self, Frame frame):
         raise NotImplementedError(type(self).__name__)
 
+    cdef object probe(self, Frame frame):
+        return self.eval(frame)
+
     cdef int truth(self, Frame frame) except -1:
-        value = self.eval(frame)
+        value = self.probe(frame)
         if value is True:
             return 1
         if value is False:
             return 0
+        if value is ABSENT:
+            return UNKNOWN
         raise no_overload("a condition is no bool")
+
+    cdef int decided(self, Frame frame) except -1:
+        cdef int found = self.truth(frame)
+        if found == UNKNOWN:
+            frame.raise_absent()
+        return found
 
 
 cdef class Const(Node):
@@ -76,18 +93,23 @@ cdef class Binding(Node):
 
 
 cdef object select(object holder, str field):
-    if type(holder) is dict:
-        found = (<dict>holder).get(field, NONE)
-        if found is NONE:
-            raise NoSuchKey(f"no such key: {field}")
-        return found
-    if holder is None:
+    found = field_of(holder, field)
+    if found is ABSENT:
         raise NoSuchKey(f"no such key: {field}")
+    return found
+
+
+cdef object field_of(object holder, str field):
+    """The field, ABSENT where a map or null has none; what is neither may raise NoSuchKey itself."""
+    if type(holder) is dict:
+        return (<dict>holder).get(field, ABSENT)
+    if holder is None:
+        return ABSENT
     if type(holder) is OptionalValue:
         if not (<OptionalValue>holder).present:
             return NONE
         return optional_select((<OptionalValue>holder).inner, field)
-    finder = getattr(holder, "cel_select", None)
+    finder = getattr(holder, "cel_find", None)
     if finder is not None:
         return finder(field)
     if isinstance(holder, dict):
@@ -99,9 +121,10 @@ cdef object optional_select(object holder, str field):
     if holder is None:
         raise no_overload(f"field selection of {field} from null")
     try:
-        return OptionalValue(True, select(holder, field))
+        found = field_of(holder, field)
     except NoSuchKey:
         return NONE
+    return NONE if found is ABSENT else OptionalValue(True, found)
 
 
 cdef class Select(Node):
@@ -111,6 +134,15 @@ cdef class Select(Node):
 
     cdef object eval(self, Frame frame):
         return select(self.operand.eval(frame), self.field)
+
+    cdef object probe(self, Frame frame):
+        holder = self.operand.probe(frame)
+        if holder is ABSENT:
+            return ABSENT
+        found = field_of(holder, self.field)
+        if found is ABSENT:
+            frame.missing = self.field
+        return found
 
 
 cdef class Has(Node):
@@ -128,8 +160,10 @@ cdef class Has(Node):
         if type(holder) is dict:
             return self.field in <dict>holder
         try:
-            found = select(holder, self.field)
+            found = field_of(holder, self.field)
         except NoSuchKey:
+            return False
+        if found is ABSENT:
             return False
         return type(found) is not OptionalValue or (<OptionalValue>found).present
 
@@ -143,14 +177,13 @@ cdef class Present(Node):
         self.operand = operand
 
     cdef object eval(self, Frame frame):
-        return self.truth(frame) == 1
+        return self.decided(frame) == 1
 
     cdef int truth(self, Frame frame) except -1:
         try:
-            self.operand.eval(frame)
+            return self.operand.probe(frame) is not ABSENT
         except NoSuchKey:
             return 0
-        return 1
 
 
 cdef class OptionalSelect(Node):
@@ -188,6 +221,22 @@ cdef class Index(Node):
             raise NoSuchKey(f"no such key: {key}")
         return index(holder, key)
 
+    cdef object probe(self, Frame frame):
+        holder = self.operand.probe(frame)
+        if holder is ABSENT:
+            return ABSENT
+        key = self.key.eval(frame)
+        if (holder is None or type(holder) is dict) and type(key) is str:
+            found = ABSENT if holder is None else (<dict>holder).get(key, ABSENT)
+            if found is ABSENT:
+                frame.missing = <str>key
+            return found
+        if type(holder) is OptionalValue:
+            return optional_index(holder, key)
+        if holder is None:
+            raise NoSuchKey(f"no such key: {key}")
+        return index(holder, key)
+
 
 cdef object optional_index(object holder, object key):
     if type(holder) is OptionalValue:
@@ -199,6 +248,13 @@ cdef object optional_index(object holder, object key):
             key = (<Uint>key).value
         if type(key) is int and not 0 <= key < len(holder):
             return NONE
+    if type(holder) is dict and type(key) is str:
+        found = (<dict>holder).get(key, ABSENT)
+        return NONE if found is ABSENT else OptionalValue(True, found)
+    finder = getattr(holder, "cel_find", None)
+    if finder is not None:
+        found = finder(key)
+        return NONE if found is ABSENT else OptionalValue(True, found)
     try:
         return OptionalValue(True, index(holder, key))
     except NoSuchKey:
@@ -227,17 +283,26 @@ cdef class And(Node):
         self.right = right
 
     cdef object eval(self, Frame frame):
-        return self.truth(frame) == 1
+        return self.decided(frame) == 1
 
     cdef int truth(self, Frame frame) except -1:
+        cdef int found
+        cdef str missing
         try:
-            if self.left.truth(frame) == 0:
-                return 0
+            found = self.left.truth(frame)
         except EvaluationError:
             if self.right.truth(frame) == 0:
                 return 0
             raise
-        return self.right.truth(frame)
+        if found == 0:
+            return 0
+        if found != UNKNOWN:
+            return self.right.truth(frame)
+        missing = frame.missing
+        if self.right.truth(frame) == 0:
+            return 0
+        frame.missing = missing
+        return UNKNOWN
 
 
 cdef class Or(Node):
@@ -248,17 +313,26 @@ cdef class Or(Node):
         self.right = right
 
     cdef object eval(self, Frame frame):
-        return self.truth(frame) == 1
+        return self.decided(frame) == 1
 
     cdef int truth(self, Frame frame) except -1:
+        cdef int found
+        cdef str missing
         try:
-            if self.left.truth(frame) == 1:
-                return 1
+            found = self.left.truth(frame)
         except EvaluationError:
             if self.right.truth(frame) == 1:
                 return 1
             raise
-        return self.right.truth(frame)
+        if found == 1:
+            return 1
+        if found != UNKNOWN:
+            return self.right.truth(frame)
+        missing = frame.missing
+        if self.right.truth(frame) == 1:
+            return 1
+        frame.missing = missing
+        return UNKNOWN
 
 
 cdef class Not(Node):
@@ -268,10 +342,11 @@ cdef class Not(Node):
         self.operand = operand
 
     cdef object eval(self, Frame frame):
-        return self.operand.truth(frame) == 0
+        return self.decided(frame) == 1
 
     cdef int truth(self, Frame frame) except -1:
-        return self.operand.truth(frame) == 0
+        cdef int found = self.operand.truth(frame)
+        return UNKNOWN if found == UNKNOWN else 1 - found
 
 
 cdef class Ternary(Node):
@@ -283,7 +358,7 @@ cdef class Ternary(Node):
         self.no = no
 
     cdef object eval(self, Frame frame):
-        return self.yes.eval(frame) if self.condition.truth(frame) else self.no.eval(frame)
+        return self.yes.eval(frame) if self.condition.decided(frame) else self.no.eval(frame)
 
 
 # -- comparison and arithmetic -------------------------------------------------------------------------------------------
@@ -297,10 +372,14 @@ cdef class Equal(Node):
         self.negated = negated
 
     cdef object eval(self, Frame frame):
-        return self.truth(frame) == 1
+        return self.decided(frame) == 1
 
     cdef int truth(self, Frame frame) except -1:
-        return equal(self.left.eval(frame), self.right.eval(frame)) != self.negated
+        left = self.left.probe(frame)
+        if left is ABSENT:
+            return UNKNOWN
+        right = self.right.probe(frame)
+        return UNKNOWN if right is ABSENT else equal(left, right) != self.negated
 
 
 cdef class EqualText(Node):
@@ -316,10 +395,12 @@ cdef class EqualText(Node):
         self.negated = negated
 
     cdef object eval(self, Frame frame):
-        return self.truth(frame) == 1
+        return self.decided(frame) == 1
 
     cdef int truth(self, Frame frame) except -1:
-        value = self.operand.eval(frame)
+        value = self.operand.probe(frame)
+        if value is ABSENT:
+            return UNKNOWN
         if isinstance(value, str):
             return (value == self.text) != self.negated
         return equal(value, self.text) != self.negated
@@ -333,11 +414,14 @@ cdef class In(Node):
         self.holder = holder
 
     cdef object eval(self, Frame frame):
-        return self.truth(frame) == 1
+        return self.decided(frame) == 1
 
     cdef int truth(self, Frame frame) except -1:
-        item = self.item.eval(frame)
-        return contains(item, self.holder.eval(frame))
+        item = self.item.probe(frame)
+        if item is ABSENT:
+            return UNKNOWN
+        holder = self.holder.probe(frame)
+        return UNKNOWN if holder is ABSENT else contains(item, holder)
 
 
 cdef class InTexts(Node):
@@ -351,10 +435,12 @@ cdef class InTexts(Node):
         self.texts = texts
 
     cdef object eval(self, Frame frame):
-        return self.truth(frame) == 1
+        return self.decided(frame) == 1
 
     cdef int truth(self, Frame frame) except -1:
-        item = self.item.eval(frame)
+        item = self.item.probe(frame)
+        if item is ABSENT:
+            return UNKNOWN
         if isinstance(item, str):
             return item in self.texts
         return contains(item, list(self.texts))
@@ -500,10 +586,12 @@ cdef class StartsWith(Node):
         self.prefix = prefix
 
     cdef object eval(self, Frame frame):
-        return self.truth(frame) == 1
+        return self.decided(frame) == 1
 
     cdef int truth(self, Frame frame) except -1:
-        value = self.operand.eval(frame)
+        value = self.operand.probe(frame)
+        if value is ABSENT:
+            return UNKNOWN
         if type(value) is str:
             return (<str>value).startswith(self.prefix)
         if isinstance(value, str):
@@ -522,10 +610,10 @@ cdef class Default(Node):
 
     cdef object eval(self, Frame frame):
         try:
-            value = self.operand.eval(frame)
+            value = self.operand.probe(frame)
         except (NoSuchKey, Undeclared):
             return self.other.eval(frame)
-        return self.other.eval(frame) if value is None else value
+        return self.other.eval(frame) if value is None or value is ABSENT else value
 
 
 cdef class Coalesce(Node):
@@ -538,18 +626,23 @@ cdef class Coalesce(Node):
 
     cdef object eval(self, Frame frame):
         cdef bint null = False
-        failure = EvaluationError("coalesce() needs an argument")
+        failure = None
         for operand in self.operands:
             try:
-                value = (<Node>operand).eval(frame)
+                value = (<Node>operand).probe(frame)
             except EvaluationError as error:
                 failure = error
                 continue
-            if value is not None:
+            if value is ABSENT:
+                failure = None
+            elif value is not None:
                 return value
-            null = True
+            else:
+                null = True
         if null:
             return None
+        if failure is None:
+            frame.raise_absent()
         raise failure
 
 

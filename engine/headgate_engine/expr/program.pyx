@@ -1,7 +1,7 @@
 """Compiled expressions; headgate.expr.compile makes them."""
 
 from headgate_engine.context.request cimport RequestContext
-from headgate_engine.expr.nodes cimport BUDGET, Frame, Node
+from headgate_engine.expr.nodes cimport BUDGET, UNKNOWN, Frame, Node
 from headgate_engine.expr.values cimport Redacted, Uint
 
 from headgate_engine.expr.answers import AT_THE_END
@@ -78,6 +78,8 @@ cdef class Program:
         except EvaluationError:
             found = -1
         except RecursionError:
+            found = -1
+        if found == UNKNOWN:
             found = -1
         if found < 0:
             self.failed()

@@ -6,7 +6,7 @@ import urllib.parse
 
 from headgate_engine.context.headers cimport HEAD_CHUNKED, SPAN_DROPPED, SPAN_SENSITIVE, MessageHead
 from headgate_engine.context.request cimport BODY_PREFIX, BODY_UNREAD, RequestContext
-from headgate_engine.expr.nodes cimport Frame, Node
+from headgate_engine.expr.nodes cimport ABSENT, Frame, Node
 from headgate_engine.expr.values cimport Duration, Redacted, Timestamp
 from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.plan.plans cimport BackendPlan, ListenerPlan, RoutePlan
@@ -54,16 +54,18 @@ cdef class HeaderView:
             return lines
         return lines[0]
 
-    def cel_select(self, str name):
-        lines = self._lines(name)
-        if not lines:
-            raise NoSuchKey(f"no such key: {name}")
-        return self._formed(lines)
-
-    def cel_index(self, name):
+    def cel_find(self, name):
+        """The value, ABSENT without one."""
         if not isinstance(name, str):
             raise no_overload("a header name is a string")
-        return self.cel_select(name)
+        lines = self._lines(name)
+        return self._formed(lines) if lines else ABSENT
+
+    def cel_index(self, name):
+        found = self.cel_find(name)
+        if found is ABSENT:
+            raise NoSuchKey(f"no such key: {name}")
+        return found
 
     def cel_contains(self, name):
         return isinstance(name, str) and bool(self._lines(name))
@@ -180,23 +182,30 @@ cdef class HeaderField(Node):
     """`request.headers["name"]` with a name known at compile time; response: of the answer instead."""
 
     cdef bytes name
+    cdef str shown
     cdef bint response
 
     def __init__(self, str name, bint response=False):
         self.name = name.lower().encode("utf-8", "replace")
+        self.shown = name.lower()
         self.response = response
 
     cdef object eval(self, Frame frame):
-        cdef MessageHead head
-        cdef int i
-        if frame.ctx is None:
-            raise NoSuchKey("no request")
-        head = frame.ctx.response if self.response else frame.ctx.head
-        if head is None:
-            raise NoSuchKey(f"no such key: {self.name.decode()}")
-        i = head.find(self.name, len(self.name), 0)
+        found = self.probe(frame)
+        if found is ABSENT:
+            frame.raise_absent()
+        return found
+
+    cdef object probe(self, Frame frame):
+        cdef MessageHead head = None
+        cdef int i = -1
+        if frame.ctx is not None:
+            head = frame.ctx.response if self.response else frame.ctx.head
+        if head is not None:
+            i = head.find(self.name, len(self.name), 0)
         if i < 0:
-            raise NoSuchKey(f"no such key: {self.name.decode()}")
+            frame.missing = self.shown
+            return ABSENT
         if head.find(self.name, len(self.name), i + 1) >= 0:
             return HeaderView(head)._lines(self.name.decode())
         return head._text(head.spans[i].value_off, head.spans[i].value_len)
@@ -233,9 +242,11 @@ cdef class Gathered(Node):
         found = {}
         for name, node in self.fields.items():
             try:
-                found[name] = (<Node>node).eval(frame)
+                value = (<Node>node).probe(frame)
             except EvaluationError:
                 continue
+            if value is not ABSENT:
+                found[name] = value
         return found
 
 
