@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,114 @@ def test_functions_are_short_and_take_few_parameters(path: Path) -> None:
         names = [argument.arg for argument in arguments.args[:1]]
         count -= 1 if names in (["self"], ["cls"]) else 0
         assert count <= MAX_PARAMETERS, f"{name_of(path)}:{node.lineno} {node.name}: {count} parameters"
+
+
+@dataclass(frozen=True)
+class CompiledFunction:
+    """What is counted of a function of Cython or Python source: it is read as text, which both languages allow."""
+
+    name: str
+    lines: int
+    parameters: int
+
+
+_FUNCTION = re.compile(r"( *)(?:async )?(?:def|cpdef|cdef)\b(?! +(?:class|enum|extern|struct|union|packed)\b)")
+_SELF = re.compile(r"(?:\w+ +)?(?:self|cls)\b")
+
+
+def declared(lines: list[str], start: int) -> tuple[str, int]:
+    """Return the whole head of a function on one line, and the line behind it."""
+    head, at = lines[start], start + 1
+    while at < len(lines) and head.count("(") > head.count(")"):
+        head, at = f"{head} {lines[at].strip()}", at + 1
+    return head, at
+
+
+def parameter_count(head: str) -> int:
+    """Return how many parameters a head has, without self and the marks `*` and `/`."""
+    inside = head[head.index("(") + 1 : head.rindex(")")]
+    while (shorter := re.sub(r"\([^()]*\)|\[[^][]*\]|\{[^{}]*\}", "", inside)) != inside:
+        inside = shorter
+    found = [part.strip() for part in inside.split(",") if part.strip() not in ("", "*", "/")]
+    return len(found) - bool(found and _SELF.match(found[0]))
+
+
+def compiled_functions(text: str) -> list[CompiledFunction]:
+    """Return the functions of a module; those inside others count for both."""
+    lines = text.split("\n")
+    found = []
+    for start, line in enumerate(lines):
+        match = _FUNCTION.match(line)
+        if match is None:
+            continue
+        head, at = declared(lines, start)
+        if not re.search(r"\).*:\s*(?:#.*)?$", head):
+            continue
+        last = at
+        while at < len(lines) and (not lines[at].strip() or len(lines[at]) - len(lines[at].lstrip()) > len(match[1])):
+            at += 1
+            last = at if lines[at - 1].strip() else last
+        found.append(CompiledFunction(re.findall(r"(\w+) *\(", head)[0], last - start, parameter_count(head)))
+    return found
+
+
+# Functions over the limits in compiled modules, with the reason why they stay so.
+LONG_FUNCTIONS = {
+    "llm/router.pyx choose": "the decisions for one request, in their order",
+    "peek/scan.pyx scan_text": "the one loop over a text's bytes, whose state is local",
+}
+WIDE_FUNCTIONS = {
+    "context/request.pyx make_context": "a request for tests, by its parts",
+    "guard/scan.pyx _numbers": "state of the scanner's loop",
+    "link/endpoints.pyx __init__": "settings of one plan object, given by name",
+    "link/pool.pyx __init__": "settings of one plan object, given by name",
+    "llm/target.pyx __init__": "settings of one plan object, given by name",
+    "llm/translate/counts.pyx __init__": "one number per kind of token",
+    "route/table.pyx __init__": "settings of one plan object, given by name",
+    "steps/aws_signature.pyx sign": "what the signature covers (AWS Signature Version 4)",
+    "steps/transform.pyx __init__": "settings of one plan object, given by name",
+}
+
+
+def test_functions_of_compiled_modules_are_read() -> None:
+    text = "cdef class A:\n    cdef int f(self, int a,\n               (int, int) b=(1, 2)) except -1:\n        x\n\n        y\n\nz\n"
+    assert compiled_functions(text + "cdef int g(int a)\n") == [CompiledFunction("f", 5, 2)]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "engine").rglob("*.py*")), ids=name_of)
+def test_functions_of_the_engine_are_short_and_take_few_parameters(path: Path) -> None:
+    if path.suffix not in (".py", ".pyx"):
+        return
+    for function in compiled_functions(path.read_text()):
+        name = f"{path.relative_to(ROOT / 'engine' / 'headgate_engine')} {function.name}"
+        assert function.lines <= MAX_FUNCTION or name in LONG_FUNCTIONS, f"{name}: {function.lines} lines"
+        assert function.parameters <= MAX_PARAMETERS or name in WIDE_FUNCTIONS, f"{name}: {function.parameters} parameters"
+
+
+# Names that two classes have already; none may be added.
+SHARED_NAMES = (
+    "Answer Answering Asked Budget Call Choice Claims Client Compiler Data Endpoint Entry Exchange Fault Field "
+    "Frame Given HeaderView HttpClient Kind Limits Message Node Order Place Places ProviderError Reader Redacted "
+    "Refused Rejection Request Response Retry RetryBudget Row Running Said Scope Server Service Session Source "
+    "Stream Target Tool Tunnel Usage VirtualModel Wanted Watch _Reader _Refused"
+)
+
+
+def test_names_of_classes_are_unique() -> None:
+    places: dict[str, list[str]] = {}
+    for path in SOURCES:
+        if path.suffix != ".pxd" and path.relative_to(ROOT).parts[0] in ("engine", "pysrc"):
+            for name in re.findall(r"^(?:cdef )?class (\w+)", path.read_text(), re.MULTILINE):
+                places.setdefault(name, []).append(name_of(path))
+    assert {name: found for name, found in places.items() if len(found) > 1 and name not in SHARED_NAMES.split()} == {}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "engine").rglob("*.pyx")), ids=name_of)
+def test_a_module_without_a_check_of_bounds_or_none_says_why(path: Path) -> None:
+    text = path.read_text()
+    for directive, word in (("boundscheck", "bounds"), ("nonecheck", "None")):
+        if re.search(rf"^# cython:.*\b{directive}=False", text, re.MULTILINE):
+            assert re.search(rf"#.*\b{word}\b|{directive} is off", text.partition(f"{directive}=False")[2]), directive
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)

@@ -1,5 +1,8 @@
 # cython: boundscheck=False
-"""Message heads as spans; see headers.pxd."""
+"""Message heads as spans; see headers.pxd.
+
+boundscheck is off: bytes and spans are C memory, and offsets come from the parser that filled them.
+"""
 
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc

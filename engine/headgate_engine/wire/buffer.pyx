@@ -1,5 +1,8 @@
 # cython: boundscheck=False
-"""A growable byte buffer in C memory; see buffer.pxd."""
+"""A growable byte buffer in C memory; see buffer.pxd.
+
+boundscheck is off: the bytes are C memory, made large enough by reserve().
+"""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
