@@ -14,6 +14,7 @@ from headgate_engine.link.client cimport ClientCall, HttpClient
 from headgate_engine.link.handler cimport HandlerBackend
 from headgate_engine.link.timers cimport Timer
 from headgate_engine.mcp.fields cimport ClientHead
+from headgate_engine.mcp.telemetry cimport RequestTelemetry
 from headgate_engine.peek.rpc cimport Message
 from headgate_engine.sse.decode cimport SseDecoder
 
@@ -29,6 +30,7 @@ cdef class DirectBackend(Backend):
     cdef HandlerBackend handler      # for what is not plain
     cdef readonly DirectTarget target
     cdef object service              # headgate.backend.mcp.direct_service.DirectService
+    cdef object sessions             # headgate.backend.mcp.session.Sessions of the service
     cdef ClientHead client_head
     cdef DirectCall _plain(self, RoutedRequest exchange)
 
@@ -50,7 +52,7 @@ cdef class DirectCall(ClientCall):
     cdef int phase
     cdef readonly Reply refusal      # with which a policy in front of the target answered
     cdef object successor            # link.handler.HandlerCall that has taken over
-    cdef object telemetry
+    cdef RequestTelemetry telemetry
     cdef bytes last                  # of what the client got, for the telemetry
     cdef int status
     cdef bint timed_out

@@ -1,24 +1,36 @@
+from collections.abc import Callable
 from typing import Any, Protocol, type_check_only
 
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.link.backend import Backend
 from headgate_engine.link.client import ClientCall, HttpClient, Response
-from headgate_engine.link.handler import HandlerBackend, RequestTelemetry
+from headgate_engine.link.handler import HandlerBackend
 from headgate_engine.link.timers import Timer
-from headgate_engine.peek.rpc import Message
+from headgate_engine.mcp.telemetry import RequestTelemetry
 from headgate_engine.plan.step import Step
 
 ACCEPT: bytes
 
 @type_check_only
-class Service(Protocol):
-    """What the engine asks of the service that answers in Python."""
+class SessionTable(Protocol):
+    """The sessions of a backend in this worker."""
 
-    def find(self, context: RequestContext, session_id: str) -> Any | None:
-        """Return the living session of an id, whose owner asks; None for what Python has to look at."""
+    def find(self, session_id: str, owner: str = ...) -> Any | None:
+        """Return the living session of an id and an owner, and note that it is used."""
     def begin_use(self, session: Any) -> None: ...
     def end_use(self, session: Any) -> None: ...
-    def telemetry(self, call: Any, message: Message, session_id: str) -> RequestTelemetry: ...
+
+@type_check_only
+class Service(Protocol):
+    """What the engine asks of the service that answers in Python. `target`: the name of the one target."""
+
+    @property
+    def sessions(self) -> SessionTable: ...
+    @property
+    def target(self) -> str: ...
+    @property
+    def count(self) -> Callable[[Any, RequestTelemetry], None]: ...
+    def owner_of(self, context: RequestContext) -> str: ...
     def event_fields(self, session_id: str | None) -> list[tuple[bytes, bytes]]:
         """Return the header of an answer that is a stream of events."""
     def lost_answer(self, raw_id: bytes | None, reason: str) -> bytes:

@@ -18,6 +18,7 @@ from headgate_engine.link.contract cimport ClientStream
 from headgate_engine.link.handler cimport HandlerBackend
 from headgate_engine.link.timers cimport monotonic_ns, Timer
 from headgate_engine.mcp.fields cimport add_mirrored, ClientHead, copy_fields, is_message
+from headgate_engine.mcp.telemetry cimport RequestTelemetry
 from headgate_engine.peek.rpc cimport Message
 from headgate_engine.plan.step cimport AsyncStep, CONTINUE, RESPOND, Step
 from headgate_engine.sse.decode cimport SseDecoder
@@ -38,8 +39,7 @@ cdef enum:
     HIGH_WATER = 262144
 ACCEPT = b"application/json, text/event-stream"
 cdef bytes _accept = ACCEPT
-cdef object A_REQUEST = Kind.REQUEST
-cdef object A_RESPONSE = Kind.RESPONSE
+cdef object A_REQUEST = Kind.REQUEST, A_RESPONSE = Kind.RESPONSE
 
 
 cdef class DirectTarget:
@@ -65,6 +65,7 @@ cdef class DirectBackend(Backend):
         self.handler = handler
         self.target = target
         self.service = service
+        self.sessions = service.sessions
         self.client_head = ClientHead.__new__(ClientHead)
         self.wants_body = True
 
@@ -101,7 +102,8 @@ cdef class DirectBackend(Backend):
             return None
         if message.kind is not A_REQUEST or message.method == "initialize" or message.meta_version is not None:
             return None
-        session = self.service.find(ctx, client_head.session_id)
+        owner = "" if ctx.jwt is None and ctx.basic_user is None and ctx.api_key_text is None else self.service.owner_of(ctx)
+        session = self.sessions.find(client_head.session_id, owner)
         if session is None:
             return None
         call = DirectCall.__new__(DirectCall)
@@ -156,7 +158,7 @@ cdef class DirectCall(ClientCall):
     cdef int launch(self) except -1:
         cdef RequestContext ctx = self.exchange.ctx
         cdef int64_t timeout = self.backend.target.timeout_ns
-        self.backend.service.begin_use(self.session)
+        self.backend.sessions.begin_use(self.session)
         ctx.upstream_started_ns = monotonic_ns()
         if timeout:
             self.deadline = ctx.upstream_started_ns + timeout
@@ -286,17 +288,17 @@ cdef class DirectCall(ClientCall):
         session = self.session
         self.session = None
         if session is not None:
-            self.backend.service.end_use(session)
+            self.backend.sessions.end_use(session)
         return 0
 
     # -- towards the client --------------------------------------------------------------------------------------------
-    cdef int _told(self) except -1:
-        """Front.handle: the request's telemetry."""
-        self.telemetry = self.backend.service.telemetry(self, self.message, self.session.id)
+    cdef int _told(self) except -1:          # Front.handle
+        self.telemetry = RequestTelemetry(
+            self, self.message, self.session.id, self.backend.service.target, self.backend.service.count)
         return 0
 
     cdef int _tell(self, int status, bytes last) except -1:
-        telemetry = self.telemetry
+        cdef RequestTelemetry telemetry = self.telemetry
         self.telemetry = None            # it knows this call: no ring that only the garbage collector finds
         telemetry.ended(status, last)
         return 0
@@ -326,8 +328,7 @@ cdef class DirectCall(ClientCall):
         self.exchange = None
         return 0
 
-    def _own_session(self):
-        """The client's session id where the answer names the server's, else None."""
+    def _own_session(self):              # where the answer names the server's
         return None if self.response.get("mcp-session-id") is None else self.session.id
 
     cdef int _begin_stream(self) except -1:
@@ -471,8 +472,7 @@ cdef class DirectCall(ClientCall):
     @property
     def place(self):
         """What is equal for requests with equal route_labels()."""
-        cdef RequestContext ctx = self.exchange.ctx
-        return ctx.listener, ctx.route
+        return self.exchange.ctx.listener, self.exchange.ctx.route
 
     def route_labels(self):
         """The labels of its route; while it lasts."""
@@ -486,9 +486,7 @@ cdef class DirectCall(ClientCall):
     @property
     def remaining_s(self):
         """What is left of the target's time, in seconds; None: there is no limit."""
-        if not self.deadline:
-            return None
-        return max(0, self.deadline - monotonic_ns()) / 1e9
+        return max(0, self.deadline - monotonic_ns()) / 1e9 if self.deadline else None
 
     def answer(self):
         """The target's answer, of which the head has come; raises what prevented that."""
@@ -499,5 +497,4 @@ cdef class DirectCall(ClientCall):
         return Response(self)
 
     def give_up(self):
-        """Ends the call at the target, if it has not ended."""
         self.abandon()

@@ -7,12 +7,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from headgate.backend.contract import Call
 from headgate.backend.mcp.front import STREAM_HEADERS
 from headgate.backend.mcp.http_service import edited
-from headgate.backend.mcp.request_telemetry import Count, RequestTelemetry
-from headgate.backend.mcp.session import Session, Sessions, owner_of
-from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Message, agree, error_message
+from headgate.backend.mcp.request_telemetry import Count
+from headgate.backend.mcp.session import Sessions, owner_of
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, agree, error_message
 from headgate.dialect.mcp.versions import SESSION_HEADER
 from headgate.ir.policies import BackendPolicies
 from headgate_engine.context.request import RequestContext
@@ -27,27 +26,18 @@ class DirectService:
     """`target`: the name of the one target. `count` is called once for each request, as by the front in Python."""
 
     def __init__(self, sessions: Sessions, target: str, policies: BackendPolicies, count: Count) -> None:
-        self._sessions = sessions
-        self._target = target
+        self.sessions = sessions
+        self.target = target
+        self.count = count
         self._modifier = policies.response_headers
-        self._count = count
-        self.agree = agree
 
-    def find(self, context: RequestContext, session_id: str) -> Session | None:
-        """Return the living session of an id, whose owner asks; None for what has to be looked at."""
-        return self._sessions.find(session_id, owner_of(context))
+    def owner_of(self, context: RequestContext) -> str:
+        """Return whose the sessions are that a request may go on with."""
+        return owner_of(context)
 
-    def begin_use(self, session: Session) -> None:
-        """Keep a session from being idle."""
-        self._sessions.begin_use(session)
-
-    def end_use(self, session: Session) -> None:
-        """Let its idle time begin."""
-        self._sessions.end_use(session)
-
-    def telemetry(self, call: Call, message: Message, session_id: str) -> RequestTelemetry:
-        """Return the telemetry of a request."""
-        return RequestTelemetry(call, message, session_id, self._target, self._count)
+    def agree(self, one: bytes | None, other: bytes | None) -> bool:
+        """Tell whether two ids are one."""
+        return agree(one, other)
 
     def event_fields(self, session_id: str | None) -> list[tuple[bytes, bytes]]:
         """Return the header of an answer that is a stream of events."""

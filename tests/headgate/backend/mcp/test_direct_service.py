@@ -4,6 +4,7 @@ what is counted does not differ.
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 from collections.abc import Awaitable, Callable
@@ -27,7 +28,7 @@ from headgate.ir.policies import BackendPolicies, HeaderModifier
 from headgate_engine.context.request import Reply, RequestContext, make_context
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.handler import HandlerBackend
-from headgate_engine.mcp.direct import DirectBackend, DirectTarget
+from headgate_engine.mcp.direct import DirectBackend, DirectCall, DirectTarget
 from headgate_engine.plan.plans import BackendPlan, RoutePlan
 from headgate_engine.plan.step import AsyncStep, PythonStep, Step
 from headgate_engine.route.table import RouteRule, RouteTable
@@ -351,6 +352,30 @@ async def test_a_slow_client_gets_all_of_a_long_answer(rig: Rig, fields: str) ->
     answer = await client.ask(request())
     assert answer.body.endswith(text + b"\n\n")
     assert answer.body.count(b"event: message\n") == (20_001 if fields is SSE else 1)
+    assert side.in_python == 0
+    await side.sessions.aclose()
+
+
+@on_rig()
+async def test_a_call_is_freed_at_its_end(rig: Rig) -> None:
+    rig.script = body(ERROR)
+    side = Side(rig, True, BackendPolicies(), ())
+    rig.listener.response_steps = ()
+    client = await rig.client()
+
+    def alive() -> int:
+        return sum(type(one) in (DirectCall, RequestTelemetry, RequestContext) for one in gc.get_objects())
+
+    await client.ask(request())
+    gc.collect()
+    gc.disable()
+    try:
+        before = alive()
+        for _ in range(5):
+            assert (await client.ask(request())).status == 200
+        assert alive() == before
+    finally:
+        gc.enable()
     assert side.in_python == 0
     await side.sessions.aclose()
 
