@@ -57,6 +57,10 @@ DIRECTIVES = {
     "wraparound": False,
     "initializedcheck": False,
     "cdivision": True,
+    # None where an object of the engine is wanted is a TypeError or AttributeError, not the end of the process.
+    "nonecheck": True,
+    # A copy of an object of the engine would have the pointers of the other.
+    "auto_pickle": False,
     "linetrace": DEBUG,
 }
 

@@ -61,7 +61,7 @@ def _offset_seconds(text):
 
 def timestamp_text(value):
     """RFC 3339 in UTC with as many decimals as needed."""
-    seconds, rest = divmod((<Timestamp>value).ns, NS)
+    seconds, rest = divmod((<Timestamp?>value).ns, NS)
     moment = EPOCH + datetime.timedelta(seconds=seconds)
     fraction = f".{rest:09d}".rstrip("0") if rest else ""
     return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}{fraction}Z"

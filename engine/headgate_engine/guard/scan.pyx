@@ -1,5 +1,9 @@
-# cython: boundscheck=False
-"""The compiled scanner of prompt guards; see scan.pxd. boundscheck is off: all access is to C memory of known length."""
+# cython: boundscheck=False, nonecheck=False
+"""The compiled scanner of prompt guards; see scan.pxd.
+
+boundscheck is off: all access is to C memory of known length. nonecheck is off: the work of a scan, whose parts are all
+made with it, is looked at for every byte.
+"""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint64_t
@@ -298,7 +302,9 @@ cdef class Scanner:
             found.append((hit.start, hit.stop, TOKENS[BUILTIN_NAMES[hit.kind]], self.rule_of[hit.kind]))
         return found
 
-    def _pattern_edits(self, bytes text, int rule, Budget budget):
+    def _pattern_edits(self, bytes text not None, int rule, Budget budget not None):
+        if not 0 <= rule < len(self.patterns):
+            raise IndexError(f"rule {rule}")
         found = []
         started = time.perf_counter()
         deadline = started + budget.seconds

@@ -1,6 +1,6 @@
-# cython: boundscheck=False
+# cython: boundscheck=False, nonecheck=False
 """Searches of whole bodies and their masks; see search.pxd. boundscheck is off: arrays grow before they are written, and
-offsets are those of a transcript.
+offsets are those of a transcript. nonecheck is off: the parts of a search are made with it, and it runs without the GIL.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE

@@ -1,6 +1,6 @@
-# cython: boundscheck=False
+# cython: boundscheck=False, nonecheck=False
 """Texts of a body; see transcript.pxd. boundscheck is off: the body has been checked as JSON before offsets are taken from
-it, and arrays grow before they are written.
+it, and arrays grow before they are written. nonecheck is off: it is read without the GIL, into objects made for it.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE

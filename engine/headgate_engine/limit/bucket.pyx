@@ -28,7 +28,15 @@ cdef int64_t _now() noexcept nogil:
     return <int64_t>ts.tv_sec * 1000000000 + ts.tv_nsec
 
 
+# The level of a bucket that has no place in a segment (made with __new__ alone): nothing is ever in it.
+cdef BucketSlot nowhere
+
+
 cdef class TokenBucket:
+    def __cinit__(self):
+        self.slot = &nowhere
+        self.fill_interval_ns = 1
+
     def __init__(self, Segment segment not None, bytes key not None, int64_t max_tokens, int64_t tokens_per_fill,
                  int64_t fill_interval_ns, created_ns=None):
         cdef BucketSlot first

@@ -54,8 +54,15 @@ cdef double weight_for(uint64_t source, uint64_t own, uint32_t capacity) noexcep
     return -(<double>(capacity or 1)) / log(unit)
 
 
+# What is known of an endpoint that has no place in a segment (made with __new__ alone).
+cdef EndpointSlot nowhere
+
+
 cdef class Endpoint:
     """One endpoint of the backend `owner` (its identity across reloads). worker: index of the worker that calls."""
+
+    def __cinit__(self):
+        self.slot = &nowhere
 
     def __init__(self, Segment segment not None, str owner, str key, bytes address=b"", pool=None, *, int capacity=1,
                  int worker=0):
@@ -86,15 +93,15 @@ cdef class Endpoint:
         return self.slot.health / (1.0 + self.slot.latency * (1.0 + 0.1 * self.pending))
 
     cdef int begin(self) noexcept nogil:
-        self.pending += 1
+        self.pending = self.pending + 1
         acquire(&self.slot.lock)
-        self.slot.total += 1
+        self.slot.total = self.slot.total + 1
         self.slot.pending[self.column] = self.pending
         release(&self.slot.lock)
         return 0
 
     cdef int end(self) noexcept nogil:
-        self.pending -= 1
+        self.pending = self.pending - 1
         self.slot.pending[self.column] = self.pending
         return 0
 
@@ -244,15 +251,17 @@ cdef class EndpointSet:
             other = self.usable(now_ns, avoid)
         return other if other.score() > one.score() else one
 
-    def restored(self, Endpoint one, int64_t now_ns):
+    def restored(self, Endpoint one not None, int64_t now_ns):
         """Takes an endpoint back whose time outside is over."""
         cdef EndpointSlot* slot = one.slot
+        # Nothing may raise while the lock is held.
+        cdef double health = -1.0 if self.health is None else self.health.restore
         acquire(&slot.lock)
         if slot.ejected_until_ns and slot.ejected_until_ns <= now_ns:
             slot.ejected_until_ns = 0
             slot.failures = 0
-            if self.health.restore >= 0.0:
-                slot.health = self.health.restore
+            if health >= 0.0:
+                slot.health = health
         release(&slot.lock)
 
     cdef Endpoint affine(self, RequestContext ctx, int64_t now_ns, Endpoint avoid):

@@ -165,7 +165,7 @@ cdef class ExchangeState(RoutedRequest):
 
     def _run_response(self, tuple steps):
         for step in steps:
-            (<Step>step).run(self.ctx)
+            (<Step?>step).run(self.ctx)
 
     cdef int _response_size(self, MessageHead head, int64_t* length) noexcept:
         length[0] = head.content_length

@@ -97,7 +97,7 @@ cdef class LlmTarget:
 
 cdef class LlmGroup:
     def __init__(self, targets):
-        self.targets = tuple(targets)
+        self.targets = tuple(<LlmTarget?>target for target in targets)
 
 
 cdef class ModelEntry:
@@ -105,7 +105,7 @@ cdef class ModelEntry:
         self.name = name
         self.affinity = affinity
         self.affinity_reads = affinity is not None and "llmRequest" in affinity.variables
-        self.groups = tuple(groups)
+        self.groups = tuple(<LlmGroup?>group for group in groups)
         self.size = sum(len(group.targets) for group in self.groups)
         self.guarded = any((<LlmTarget>target).rules is not None or (<LlmTarget>target).matches is not None
                            for group in self.groups for target in group.targets)
@@ -126,6 +126,8 @@ cdef class ModelEntry:
                 found = better(<LlmGroup>group, tried, now_ns, sick, source)
                 if found is not None:
                     return found
+        if not tried:
+            raise LookupError("a model without targets")
         # Every one was tried: whoever still has retries begins anew.
         return self.pick([], ctx)
 

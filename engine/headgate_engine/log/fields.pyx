@@ -41,7 +41,7 @@ cdef class LogFields:
 
     def __init__(self, Program filter=None, added=()):
         self.filter = filter
-        self.added = tuple(added)
+        self.added = tuple((<str?>key, <Program?>program) for key, program in added)
 
     cdef bint wanted(self, RequestContext ctx) except -1:
         return self.filter is None or self.filter.test(ctx) == 1

@@ -244,10 +244,14 @@ cdef class PathIndex:
         return True
 
 
+def _rank(RouteRule rule not None):
+    return rule.rank()
+
+
 def _group(rules):
     """Rules of one host by (kind, path), each in rank order; prefixes by length, patterns last and in one list."""
     found = {}
-    for rule in sorted(rules, key=RouteRule.rank):
+    for rule in sorted(rules, key=_rank):
         key = ("regex", b"") if rule.path_kind == "regex" else (rule.path_kind, (<RouteRule>rule).raw_path)
         found.setdefault(key, []).append(rule)
     order = {"exact": 0, "prefix": 1, "regex": 2}

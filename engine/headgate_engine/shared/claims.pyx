@@ -15,7 +15,14 @@ cdef extern from *:
 SLOTS = CLAIM_SLOTS
 
 
+# The numbers of an object that has no place in a segment (made with __new__ alone).
+cdef uint64_t[CLAIM_SLOTS] nowhere
+
+
 cdef class Claims:
+    def __cinit__(self):
+        self.cells = nowhere
+
     def __init__(self, Segment segment not None, bytes key not None):
         self.held = segment.slot(key, SLOT_CLAIMS, CLAIM_SLOTS * sizeof(uint64_t), NULL)
         self.cells = <uint64_t*>self.held.memory

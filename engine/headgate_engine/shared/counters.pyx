@@ -5,7 +5,14 @@ from libc.stdint cimport int64_t
 from headgate_engine.shared.segment cimport SLOT_COUNTER, SLOT_GAUGE, Segment
 
 
+# What counts before it has a place in a segment (made with __new__ alone) counts here, for nobody.
+cdef int64_t nowhere = 0
+
+
 cdef class Counter:
+    def __cinit__(self):
+        self.cell = &nowhere
+
     def __init__(self, Segment segment not None, bytes key not None):
         self.held = segment.series(key, SLOT_COUNTER, sizeof(int64_t), NULL)
         self.cell = <int64_t*>self.held.memory
@@ -21,6 +28,9 @@ cdef class Counter:
 
 
 cdef class Gauge:
+    def __cinit__(self):
+        self.cell = &nowhere
+
     def __init__(self, Segment segment not None, bytes key not None):
         self.held = segment.series(key, SLOT_GAUGE, sizeof(int64_t), NULL)
         self.cell = <int64_t*>self.held.memory

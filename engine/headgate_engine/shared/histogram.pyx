@@ -61,7 +61,19 @@ cdef Limits _limits(tuple bounds, int64_t scale):
     return limits
 
 
+# What is observed before there is a place in a segment (an object made with __new__ alone) is observed here, for nobody.
+cdef HistogramSlot nowhere
+cdef int64_t[2] nowhere_counts
+cdef Limits NO_LIMITS = Limits()
+nowhere.scale = 1
+
+
 cdef class Histogram:
+    def __cinit__(self):
+        self.slot = &nowhere
+        self.counts = nowhere_counts
+        self.limits = NO_LIMITS
+
     def __init__(self, Segment segment not None, bytes key not None, bounds, int64_t scale=SECONDS):
         self._open(segment, key, SLOT_HISTOGRAM, _checked(bounds, scale), scale)
 

@@ -9,7 +9,14 @@ import struct
 from decimal import Decimal
 
 
+# What is paid before there is a place in a segment (an object made with __new__ alone) is paid here, to nobody.
+cdef MoneySlot nowhere
+
+
 cdef class Money:
+    def __cinit__(self):
+        self.slot = &nowhere
+
     def __init__(self, Segment segment not None, bytes key not None):
         self.held = segment.series(key, SLOT_MONEY, sizeof(MoneySlot), NULL)
         self.slot = <MoneySlot*>self.held.memory

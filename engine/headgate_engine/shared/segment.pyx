@@ -94,6 +94,10 @@ cdef class SlotRef:
             free(self.memory)
 
 
+# What an object that is not mapped yet (made with __new__ alone) has: areas without anything in them.
+cdef SegmentHeader nowhere
+
+
 @cython.final
 @cython.no_gc
 cdef class Segment:
@@ -102,6 +106,7 @@ cdef class Segment:
     def __cinit__(self):
         self.fd = -1
         self.memory = NULL
+        self.header = &nowhere
         self.owner = own_name()
 
     def __init__(self):
@@ -138,6 +143,8 @@ cdef class Segment:
         cdef int i
         cdef uint64_t start = aligned(sizeof(SegmentHeader))
         cdef uint64_t end = start + state_bytes
+        if self.memory == NULL or HG_LOAD_LONG(&header.magic) == MAGIC:
+            raise ValueError("the segment is not mapped, or in use")
         header.version = VERSION
         header.size = self.length
         for i in range(AREAS):
@@ -310,6 +317,8 @@ cdef class Segment:
         cdef uint32_t number
         cdef SlotEntry* entry
         cdef bint fits = True
+        if self.memory == NULL:
+            raise ValueError("the segment is not mapped")
         wish.key = key
         wish.key_len = len(key)
         wish.hash = _hash(wish.key, wish.key_len)
@@ -356,7 +365,7 @@ cdef class Segment:
             if not _held(entry) and area == STATE:
                 remove(self.memory, &self.header.areas[area], number)
             return -1
-        self.counts[area][number] += 1
+        self.counts[area][number] = self.counts[area][number] + 1
         entry.holders[self.holder >> 6] |= <uint64_t>1 << (self.holder & 63)
         entry.generation = self.header.generation
         return 0
@@ -366,7 +375,7 @@ cdef class Segment:
         cdef SlotEntry* entry
         if own_name() != self.owner:
             return 0                 # a copy in a forked process: its parent still holds the slot
-        self.counts[area][number] -= 1
+        self.counts[area][number] = self.counts[area][number] - 1
         if self.counts[area][number] or self.holder >= LAST_HOLDER:
             return 0
         acquire(&self.header.lock)

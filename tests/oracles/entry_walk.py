@@ -1,0 +1,221 @@
+"""Calls everything public in one compiled module with odd arguments; a program of its own, so that its death is a result.
+
+Usage: python entry_walk.py MODULE JOURNAL [SKIPPED...]
+
+Arguments: for each parameter a value of the type that the signature names (objects both made as they should be and made with
+`__new__` alone), and in its place None and values of other types. What is raised does not matter. Each call is written to the
+file JOURNAL before it is made, so that the last line names the one that ended the process; calls named as SKIPPED are not made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import importlib
+import inspect
+import os
+import re
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+ENGINE = Path(__file__).resolve().parents[2] / "engine" / "headgate_engine"
+_CLASS = re.compile(r"^(?:cdef )?class (\w+)", re.MULTILINE)
+# Numbers that are no process, no open descriptor and no size to speak of.
+NUMBER = 777
+ODD: tuple[object, ...] = (None, NUMBER, -1, "a", b"a", object(), (), [], {}, (None, None), ((b"a", b"b"),))
+TYPED: dict[str, object] = {
+    "str": "a", "bytes": b"a", "dict": {}, "list": [], "tuple": (), "set": set(), "frozenset": frozenset(), "bint": True,
+    "object": object(), "double": 1.5, "float": 1.5, "bytearray": bytearray(b"a"), "callable": print,
+}  # fmt: skip
+# Methods every object has that say nothing of the class, and those that end or replace the process's own things.
+PASSED_OVER = {"__class__", "__new__", "__init_subclass__", "__subclasshook__", "__getattribute__", "__setattr__", "__delattr__",
+               "__dir__", "__pyx_vtable__", "__doc__", "__module__", "__test__"}  # fmt: skip
+# Seconds for one module: what waits for something is a fault as well.
+MAX_SECONDS = 120
+
+
+def module_names() -> list[str]:
+    """Return the dotted names of all compiled modules."""
+    return [".".join(("headgate_engine", *path.relative_to(ENGINE).with_suffix("").parts)) for path in sorted(ENGINE.rglob("*.pyx"))]
+
+
+def class_places() -> dict[str, str]:
+    """Return the module of each class of the engine; of a name that two modules use, the first."""
+    found: dict[str, str] = {}
+    for path in sorted(ENGINE.rglob("*.pyx")):
+        name = ".".join(("headgate_engine", *path.relative_to(ENGINE).with_suffix("").parts))
+        for match in _CLASS.finditer(path.read_text()):
+            found.setdefault(match[1], name)
+    return found
+
+
+class Walk:
+    """Visits one module."""
+
+    def __init__(self, journal: Path, skipped: set[str]) -> None:
+        self.journal = os.dup2(os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 100)
+        self.skipped = skipped
+        self.places = class_places()
+        self.made: dict[str, list[object]] = {}
+
+    # -- arguments -------------------------------------------------------------------------------------------------
+    def instances(self, name: str) -> list[object]:
+        """Objects of an engine class: as its constructor makes them, and bare."""
+        if name not in self.made:
+            self.made[name] = []
+            with suppress(Exception):
+                self.made[name] = self.make(getattr(importlib.import_module(self.places[name]), name))
+        return self.made[name]
+
+    def make(self, cls: Any) -> list[object]:
+        found: list[object] = []
+        if cls.__name__ == "RequestContext":
+            found.append(importlib.import_module("headgate_engine.context.request").make_context())
+        for arguments in self.cases(parameters(cls.__doc__, cls.__name__)):
+            with suppress(Exception):
+                made = self.call(f"{cls.__name__}()", cls, arguments)
+                if made is not None and len(found) < 3:
+                    found.append(made)
+        with suppress(Exception):
+            found.append(cls.__new__(cls))
+        return found
+
+    def values(self, kind: str) -> list[object]:
+        """Values of a parameter's type."""
+        if kind in self.places:
+            return self.instances(kind)
+        return [TYPED[kind]] if kind in TYPED else [NUMBER]
+
+    def cases(self, kinds: list[str]) -> Iterator[tuple[object, ...]]:
+        """Tuples of arguments: all of their types, and each parameter in turn something else."""
+        typed = [self.values(kind) or [None] for kind in kinds]
+        usual = [values[0] for values in typed]
+        bare = [values[-1] for values in typed]
+        yield tuple(usual)
+        yield tuple(bare)
+        for at, kind in enumerate(kinds):
+            for odd in (*typed[at], *ODD) if kind == "" or kind in TYPED else (*typed[at], None, "a", object()):
+                for base in (usual, bare):
+                    yield (*base[:at], odd, *base[at + 1 :])
+        for odd in ODD:
+            yield (odd,) * len(kinds)
+
+    # -- calls -----------------------------------------------------------------------------------------------------
+    def call(self, name: str, function: Callable[..., Any], arguments: tuple[object, ...]) -> object:
+        """Call; exceptions are swallowed, and what can be run or read on is."""
+        if name in self.skipped:
+            return None
+        os.ftruncate(self.journal, 0)
+        os.pwrite(self.journal, name.encode(), 0)
+        try:
+            found = function(*arguments)
+            if inspect.iscoroutine(found):
+                drive(found)
+            elif inspect.isgenerator(found):
+                for _ in range(3):
+                    next(found)
+        except Exception:
+            return None
+        return found
+
+    def each_case(self, name: str, function: Callable[..., Any], kinds: list[str]) -> None:
+        for arguments in self.cases(kinds):
+            self.call(name, function, arguments)
+
+    def module(self, module: ModuleType) -> None:
+        for name, member in sorted(vars(module).items()):
+            if name.startswith("__") or getattr(member, "__module__", None) != module.__name__:
+                continue
+            if isinstance(member, type):
+                self.whole_class(member)
+            elif callable(member):
+                self.each_case(name, member, parameters(member.__doc__, name) or counted(member))
+
+    def whole_class(self, cls: type) -> None:
+        for round_ in range(2):
+            for one in self.make(cls):
+                self.members(cls, one)
+                if round_ == 1 and not issubclass(cls, BaseException):
+                    self.emptied(cls, one)
+                    self.members(cls, one)
+
+    def members(self, cls: type, one: object) -> None:
+        for holder in cls.__mro__:
+            for name, member in sorted(vars(holder).items()):
+                if holder is object or name in PASSED_OVER or (issubclass(holder, BaseException) and holder.__module__ == "builtins"):
+                    continue
+                full = f"{cls.__name__}.{name}"
+                if not callable(member) and not hasattr(member, "__func__"):
+                    self.call(full, getattr, (one, name))
+                    continue
+                bound = None
+                with suppress(Exception):
+                    bound = getattr(one, name)
+                if bound is not None:
+                    kinds = parameters(getattr(member, "__doc__", None), name) or counted(bound)
+                    if name == "__init__":
+                        kinds = parameters(cls.__doc__, cls.__name__)
+                    self.each_case(full, bound, kinds)
+
+    def emptied(self, cls: type, one: object) -> None:
+        """Set each attribute that takes it to None."""
+        for name in dir(cls):
+            if not name.startswith("__"):
+                self.call(f"{cls.__name__}.{name}=", setattr, (one, name, None))
+
+
+def parameters(doc: str | None, name: str) -> list[str]:
+    """Return the types of the parameters that a compiled function's docstring names; "" for any object."""
+    first = (doc or "").partition("\n")[0]
+    match = re.match(rf"(?:\w+\.)*{re.escape(name)}\((.*)\)", first)
+    if match is None:
+        return []
+    kinds = []
+    for part in re.split(r",\s*(?![^()\[\]]*[)\]])", match[1]):
+        words = part.partition("=")[0].replace(" not None", "").replace("*", " ").split()
+        if not words or words[0] in ("self", "cls", "/"):
+            continue
+        kinds.append(words[0] if len(words) > 1 else "")
+    return kinds
+
+
+def counted(function: Callable[..., Any]) -> list[str]:
+    """Return a parameter of any type for each one that is known of; slots of types take at most two."""
+    try:
+        return [""] * len(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return [""]
+
+
+def drive(coroutine: Any) -> None:
+    """Run a coroutine to where it waits."""
+    with suppress(StopIteration):
+        coroutine.send(None)
+    with suppress(RuntimeError):
+        coroutine.close()
+
+
+def main() -> None:
+    name, journal, *skipped = sys.argv[1:]
+    warnings.simplefilter("ignore")
+    builtins.print = lambda *_, **__: None  # type: ignore[assignment]
+    signal.alarm(MAX_SECONDS)
+    sys.unraisablehook = lambda _: None
+    module = importlib.import_module(name)
+
+    async def inside() -> None:
+        Walk(Path(journal), set(skipped)).module(module)
+
+    asyncio.run(inside())
+    # Objects that a walk leaves behind may end while the interpreter does; that is not what this is about.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
