@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test node-peers conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided soak mcp-soak debug-test schema clean help
+.PHONY: run test node-peers conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak debug-test schema clean help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -69,10 +69,22 @@ fuzz-guided: $(VENV)/.test-deps ## ten minutes of libFuzzer for each target, ove
 	$(BIN)/pip install -q --group fuzz
 	ci/fuzz_guided.sh 600
 
+debug-malloc: $(VENV)/.test-deps ## engine and end-to-end tests under the debugging allocator of CPython, which finds uses after free
+	PYTHON=$(BIN)/python ci/debug_malloc.sh
+
+sanitize: $(VENV)/.test-deps ## engine tests and ten minutes of each fuzz target over an engine with sanitizers (needs libasan)
+	PYTHON=$(BIN)/python ci/sanitize.sh 600
+
 soak: $(VENV)/.test-deps  ## the slow end-to-end runs
 	$(BIN)/python -m pytest -m slow
 
-mcp-soak: $(VENV)/.test-deps  ## a thousand MCP sessions at once
+mcp-debug-malloc: $(VENV)/.test-deps ## engine and end-to-end tests under the debugging allocator of CPython, which finds uses after free
+	PYTHON=$(BIN)/python ci/debug_malloc.sh
+
+sanitize: $(VENV)/.test-deps ## engine tests and ten minutes of each fuzz target over an engine with sanitizers (needs libasan)
+	PYTHON=$(BIN)/python ci/sanitize.sh 600
+
+soak: $(VENV)/.test-deps  ## a thousand MCP sessions at once
 	$(BIN)/python -m pytest -m slow tests/end_to_end/test_mcp_many.py
 
 debug-test: $(VENV)/.test-deps ## engine tests against a build with assertions and line trace
