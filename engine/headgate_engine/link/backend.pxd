@@ -74,7 +74,7 @@ cdef class Backend(Destination):
     # -- the end ------------------------------------------------------------------------------------------------------
     cdef int ended(self, RoutedRequest request) except -1
 
-cdef class HostBackend(Backend):
+cdef class PoolBackend(Backend):
     # Forwards to the pool of one host, or to that of one of several endpoints.
     pass
 

@@ -2,7 +2,7 @@ from headgate_engine.context.request import Reply
 from headgate_engine.link.contract import Sink
 from headgate_engine.plan.plans import Destination
 
-HOST: HostBackend
+HOST: PoolBackend
 
 class RoutedRequest(Sink):
     """A request as a backend sees it; C face only."""
@@ -19,7 +19,7 @@ class Backend(Destination):
     @property
     def too_long(self) -> Reply | None: ...
 
-class HostBackend(Backend):
+class PoolBackend(Backend):
     """Forwards to the pool of one host, or to that of one of several endpoints. It has no state: use HOST."""
 
 class InvalidBackend(Backend):

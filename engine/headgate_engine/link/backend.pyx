@@ -69,7 +69,7 @@ cdef class Backend(Destination):
         return 0
 
 
-cdef class HostBackend(Backend):
+cdef class PoolBackend(Backend):
     def __cinit__(self):
         self.serves_half_closed = True
 
@@ -94,4 +94,4 @@ cdef class InvalidBackend(Backend):
 
 
 # It keeps nothing of its own: one serves all plans.
-HOST = HostBackend()
+HOST = PoolBackend()
