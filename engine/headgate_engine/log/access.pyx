@@ -113,7 +113,7 @@ for _field in range(len(FIELDS)):
 
 
 cdef class AccessLogFormat:
-    def __init__(self, str format="text", remove=(), LogFields fields=None):
+    def __init__(self, str format not None="text", remove=(), LogFields fields=None):
         cdef int i
         if format not in ("text", "json"):
             raise ValueError(f"{format!r} is no log format: text or json")

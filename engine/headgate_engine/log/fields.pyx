@@ -61,10 +61,10 @@ cdef class LogFields:
         return found
 
     # -- Python face ---------------------------------------------------------------------------------------------------
-    def keeps(self, RequestContext ctx):
+    def keeps(self, RequestContext ctx not None):
         """Whether the request is logged."""
         return bool(self.wanted(ctx))
 
-    def pairs(self, RequestContext ctx):
+    def pairs(self, RequestContext ctx not None):
         """The fields of a request."""
         return self.values(ctx)

@@ -47,7 +47,7 @@ cdef class PlanMeter:
 
 
 cdef class BindMeter:
-    def __init__(self, Segment segment, str labels):
+    def __init__(self, Segment segment not None, str labels not None):
         text = labels.encode()
         self.connections = Counter(segment, b"gw_downstream_connections_total\0" + text)
         self.refused = Counter(segment, b"gw_downstream_refused_total\0" + text)
@@ -58,7 +58,7 @@ cdef class BindMeter:
 cdef class ModelMeter:
     """The series of one provider, model and route."""
 
-    def __init__(self, Segment segment, str labels):
+    def __init__(self, Segment segment not None, str labels not None):
         self.segment = segment
         self.labels = labels
         self.tokens = [None] * 4

@@ -10,7 +10,6 @@ counted. A request waits for nothing.
 
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport int64_t
-from libc.string cimport memcmp
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext, Usage
@@ -20,6 +19,7 @@ from headgate_engine.llm.kept cimport kept_json
 from headgate_engine.log.access cimport AccessLogFormat
 from headgate_engine.log.text cimport append_json_value
 from headgate_engine.wire.buffer cimport ByteBuffer
+from headgate_engine.wire.scan cimport same_lower
 
 import asyncio
 import os
@@ -129,7 +129,8 @@ cdef int _parent(ByteBuffer out, MessageHead head) except -1:
     """The trace that the client says the request belongs to (W3C Trace Context)."""
     cdef int i
     for i in range(head.count):
-        if head.spans[i].name_len == 11 and memcmp(head.data + head.spans[i].name_off, b"traceparent", 11) == 0:
+        # Clients may write the name in any case (RFC 9110 section 5.1).
+        if head.spans[i].name_len == 11 and same_lower(head.data + head.spans[i].name_off, b"traceparent", 11):
             append_json_value(out, head.data + head.spans[i].value_off, min(head.spans[i].value_len, 128))
             return out.append_byte(44)
     return out.append(b"null,", 5)

@@ -24,14 +24,14 @@ cdef list SECRET_NAMES = [name.encode() for name in CREDENTIALS]
 cdef list CONFIGURED_NAMES = []
 
 
-def hide_parameter(str name):
+def hide_parameter(str name not None):
     """The values of that query parameter are credentials: no log line of this process shows them from now on."""
     raw = name.lower().encode()
     if raw and raw not in CONFIGURED_NAMES:
         CONFIGURED_NAMES.append(raw)
 
 
-def redacted(str target):
+def redacted(str target not None):
     """A target without the values of credentials in its query."""
     cdef ByteBuffer out
     cdef bytes raw = target.encode("utf-8", "surrogateescape")

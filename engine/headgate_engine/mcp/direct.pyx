@@ -27,6 +27,7 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 
 from headgate_engine.context.request import derived_context
 from headgate_engine.link.client import CallError, Response
+from headgate_engine.log.meter cimport place_labels
 from headgate_engine.log.meter import route_labels
 from headgate_engine.peek.rpc import Kind, NotAMessage, parse
 from headgate_engine.sse.decode import SseError
@@ -472,7 +473,7 @@ cdef class DirectCall(ClientCall):
     @property
     def place(self):
         """What is equal for requests with equal route_labels()."""
-        return self.exchange.ctx.listener, self.exchange.ctx.route
+        return place_labels(self.exchange.ctx, self.exchange.bind)
 
     def route_labels(self):
         """The labels of its route; while it lasts."""

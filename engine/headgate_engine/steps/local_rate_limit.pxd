@@ -4,9 +4,14 @@ from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.limit.bucket cimport TakeResult
 from headgate_engine.plan.step cimport Step
 
+from libc.stdint cimport int64_t
+
 cdef class LocalRateLimitStep(Step):
     cdef tuple buckets
     cdef Reply refusal
+    # The last limit that was told, and its text: it seldom changes.
+    cdef int64_t told
+    cdef bytes told_text
     cdef int tell(self, RequestContext ctx, TakeResult* result) except -1
 
 cdef class TokenLimitStep(LocalRateLimitStep):

@@ -9,6 +9,7 @@ from headgate_engine.llm.estimate cimport prompt_tokens
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, Step
 from headgate_engine.shared.segment cimport Segment
 
+from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t
 from libc.string cimport memcmp
 
@@ -17,8 +18,20 @@ from libc.string cimport memcmp
 FREE = frozenset(("count_tokens", "gemini_count_tokens"))
 
 
+cdef bytes digits(int64_t value):
+    """A number that is not negative, as text."""
+    cdef char[20] text
+    cdef int at = 20
+    while True:
+        at -= 1
+        text[at] = <char>(48 + value % 10)
+        value //= 10
+        if value == 0:
+            return PyBytes_FromStringAndSize(text + at, 20 - at)
+
+
 cdef class LocalRateLimitStep(Step):
-    def __init__(self, Segment segment, limits, Reply refusal):
+    def __init__(self, Segment segment not None, limits, Reply refusal not None):
         """limits: (key, max_tokens, tokens_per_fill, fill_interval_ns) per entry, in order."""
         self.name = "localRateLimit"
         self.buckets = tuple(TokenBucket(segment, *limit) for limit in limits)
@@ -46,9 +59,11 @@ cdef class LocalRateLimitStep(Step):
         return CONTINUE
 
     cdef int tell(self, RequestContext ctx, TakeResult* result) except -1:
-        ctx.set_response_header(b"x-ratelimit-limit", b"%d" % result.limit)
-        ctx.set_response_header(b"x-ratelimit-remaining", b"%d" % result.remaining)
-        ctx.set_response_header(b"x-ratelimit-reset", b"%d" % result.reset_s)
+        if self.told_text is None or self.told != result.limit:
+            self.told, self.told_text = result.limit, digits(result.limit)
+        ctx.set_response_header(b"x-ratelimit-limit", self.told_text)
+        ctx.set_response_header(b"x-ratelimit-remaining", digits(result.remaining))
+        ctx.set_response_header(b"x-ratelimit-reset", digits(result.reset_s))
         return 0
 
 
@@ -86,7 +101,7 @@ cdef class PromptTokenStep(LocalRateLimitStep):
     Refuses what the limits have no room for.
     """
 
-    def __init__(self, Reply refusal):
+    def __init__(self, Reply refusal not None):
         self.name = "localRateLimit"
         self.buckets = ()
         self.refusal = refusal

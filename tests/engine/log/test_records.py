@@ -133,3 +133,7 @@ def test_a_reader_that_is_gone_is_noticed_once() -> None:
         assert (sink.fd, sink.pending(), dropped.value) == (-1, 0, 2)
 
     asyncio.run(run())
+
+
+def test_the_name_of_traceparent_is_read_in_any_case() -> None:
+    assert record(make_context(headers=(("TraceParent", PARENT),)), x="1")["traceparent"] == PARENT

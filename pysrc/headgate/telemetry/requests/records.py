@@ -33,7 +33,8 @@ def row(line: bytes) -> Row | None:
     prompt, answer, attributes = found[11:]
     for key in _HEAD:
         attributes.pop(key, None)
-    trace = _PARENT.fullmatch(parent) if parent else None
+    # Lower case is what senders must write; others are read as well.
+    trace = _PARENT.fullmatch(parent.lower()) if parent else None
     return (
         completed, completed - took, status, provider, asked, answered, _told(sent), _told(got), _told(cost), error,
         attributes.get("trace.id") or (trace[1] if trace else None),
