@@ -17,7 +17,7 @@ cdef struct HistogramSlot:
     uint64_t total_high
     # then: double bounds[n_bounds], int64_t counts[n_bounds + 1], and of requests int64_t bytes
 
-cdef class Limits:
+cdef class BucketBounds:
     # Bounds in 1/scale units, one copy for all histograms of this process that have them: no shared line is read to find
     # the bucket.
     cdef int64_t values[BOUNDS_LIMIT]
@@ -26,7 +26,7 @@ cdef class Histogram:
     cdef SlotRef held          # keeps the slot
     cdef HistogramSlot* slot
     cdef int64_t* counts
-    cdef Limits limits
+    cdef BucketBounds limits
     cdef int n_bounds
     # `value` in 1/scale units (ns for durations in seconds). Negative (a clock that was set back) counts as 0.
     cdef inline void observe_scaled(self, int64_t value) noexcept nogil:

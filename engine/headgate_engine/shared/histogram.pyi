@@ -6,7 +6,7 @@ from headgate_engine.shared.segment import Segment
 MAX_BOUNDS: int
 SECONDS: int
 
-class Limits:
+class BucketBounds:
     """C face only."""
 
 class Histogram:

@@ -38,20 +38,20 @@ cdef tuple _checked(bounds, int64_t scale):
     return found
 
 
-cdef class Limits:
+cdef class BucketBounds:
     pass
 
 
-# (bounds, scale) -> Limits. There are few: those of the metric families.
+# (bounds, scale) -> BucketBounds. There are few: those of the metric families.
 cdef dict KNOWN = {}
 cdef int MAX_KNOWN = 64
 
 
-cdef Limits _limits(tuple bounds, int64_t scale):
-    cdef Limits limits = <Limits>KNOWN.get((bounds, scale))
+cdef BucketBounds _limits(tuple bounds, int64_t scale):
+    cdef BucketBounds limits = <BucketBounds>KNOWN.get((bounds, scale))
     cdef Py_ssize_t i
     if limits is None:
-        limits = Limits()
+        limits = BucketBounds()
         for i in range(len(bounds)):
             # `observation <= bound` for whole observations: the bound itself, rounded down.
             limits.values[i] = <int64_t>floor(<double>bounds[i] * <double>scale + 1e-6)
@@ -64,7 +64,7 @@ cdef Limits _limits(tuple bounds, int64_t scale):
 # What is observed before there is a place in a segment (an object made with __new__ alone) is observed here, for nobody.
 cdef HistogramSlot nowhere
 cdef int64_t[2] nowhere_counts
-cdef Limits NO_LIMITS = Limits()
+cdef BucketBounds NO_LIMITS = BucketBounds()
 nowhere.scale = 1
 
 
