@@ -204,6 +204,9 @@ cdef class StreamGuard:
             said.closed = True
         self.held.append(frame)
         self.held_bytes += len(frame.raw)
+        if frame.ends is not None:
+            # A choice that goes on behind its end begins anew, however the stream was cut.
+            self._settle(False)
         return 0
 
     cdef int _settle(self, bint all_of_it) except -1:

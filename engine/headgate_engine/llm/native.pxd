@@ -20,6 +20,11 @@ cdef enum Ending:
     END_RESPONSE = 3       # responses: response.completed, .incomplete, .failed or error
     END_REASON = 4         # Gemini: the end of the body, behind a finish reason
 
+cdef struct EventLines:
+    # Lines of an event, by offsets from its start. `at`: of the line that is not complete; `count`: data lines.
+    Py_ssize_t at, data, data_len, name, name_len
+    int count
+
 cdef class NativeTap(ResponseTap):
     cdef bint strip           # we asked for the usage event, the client did not: it is taken out again
     cdef bint finished        # the answer is complete but for its terminal event
@@ -32,7 +37,8 @@ cdef class NativeTap(ResponseTap):
     cdef bint skips           # an event that is too long to be kept goes on unread
     cdef bytes skipped        # its name
     cdef bytearray tail       # the end of what is too long
-    cdef Py_ssize_t searched  # how far kept was looked through for an event's end
+    cdef Py_ssize_t searched  # how far kept was looked through for the ends of lines
+    cdef EventLines lines     # what is known of the event that is not complete yet
     cdef UsagePeek peek
     cdef bint exclusive       # the provider's input tokens are without those of its cache
     cdef int place            # UsagePlace of events and answers without a name of their own

@@ -9,7 +9,7 @@ its end, and from whole answers that the client does not wait for as far as they
 """
 
 from libc.stdint cimport int64_t
-from libc.string cimport memchr, memcmp
+from libc.string cimport memchr, memcmp, memset
 
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, MessageHead
 from headgate_engine.context.media cimport media_type_is
@@ -152,6 +152,7 @@ cdef class NativeTap(ResponseTap):
         self._keep_tail(self.kept.data, self.kept.length)
         self.kept.clear()
         self.searched = 0
+        forget(&self.lines)
         return self._skip(p, n, out)
 
     cdef int _skip(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
@@ -223,7 +224,6 @@ cdef class NativeTap(ResponseTap):
                 else:
                     # A last event without its blank line: whole, or cut, and then it is no JSON.
                     self.kept.append(b"\n\n", 2)
-                    self.searched = 0
                     self._events(out)
             if self.ending != END_UNKNOWN and not self.done and self.fault is None:
                 if not self.finished:
@@ -249,49 +249,47 @@ cdef class NativeTap(ResponseTap):
         self._put(self.stream_error(detail), out)
 
     cdef int _events(self, ByteBuffer out) except -1:
-        """Takes the complete events off `kept`; those that stay in the stream go to `out`."""
-        cdef Py_ssize_t start = 0
-        cdef Py_ssize_t end
+        """Takes the complete events off `kept`; those that stay in the stream go to `out`. Each byte is looked at once for
+        the ends of lines: what is known of the event that is not complete yet stays in `lines`.
+        """
+        cdef const char* base = self.kept.data
+        cdef const char* found
+        cdef Py_ssize_t start = 0              # of the event
+        cdef Py_ssize_t at = self.lines.at     # of the line
+        cdef Py_ssize_t stop
         while self.fault is None:
-            end = event_end(self.kept.data, self.searched if self.searched > start else start, start, self.kept.length)
-            if end < 0:
+            found = <const char*>memchr(base + self.searched, 10, self.kept.length - self.searched)
+            if found == NULL:
+                self.searched = self.kept.length
                 break
-            self._event(self.kept.data + start, end - start, out)
-            start = end
+            stop = found - base
+            self.searched = stop + 1
+            if at > start and (stop == at or stop == at + 1 and base[at] == 13):
+                self._event(base + start, stop + 1 - start, out)
+                start = at = stop + 1
+                forget(&self.lines)
+                continue
+            note_line(&self.lines, base + start, at - start, stop - start)
+            at = stop + 1
         if start:
             self.kept.consume(start)
-        # An event's end may lie across the next piece: look again from just before the end of this one.
-        self.searched = self.kept.length - 3 if self.kept.length > 3 else 0
+        self.searched -= start
+        self.lines.at = at - start
         return 0
 
     cdef int _event(self, const char* event, Py_ssize_t n, ByteBuffer out) except -1:
         """Judges one event; it goes to `out` unless the stream has ended, it is broken, or only we asked for it."""
-        cdef const char* line = event
-        cdef const char* stop = event + n
-        cdef const char* end
         cdef const char* name = NULL
         cdef const char* data = NULL
-        cdef Py_ssize_t name_len = 0
-        cdef Py_ssize_t data_len = 0
-        cdef Py_ssize_t length
-        cdef int lines = 0
+        cdef Py_ssize_t name_len = self.lines.name_len
+        cdef Py_ssize_t data_len = self.lines.data_len
+        cdef int lines = self.lines.count
         if self.done:
             return 0                 # nothing comes behind the end
-        while line < stop:
-            end = <const char*>memchr(line, 10, stop - line)
-            if end == NULL:
-                end = stop
-            length = end - line - 1 if end > line and (end - 1)[0] == 13 else end - line
-            if length >= 5 and memcmp(line, b"data:", 5) == 0:
-                lines += 1
-                data, data_len = line + 5, length - 5
-                if data_len and data[0] == 32:
-                    data, data_len = data + 1, data_len - 1
-            elif length >= 6 and memcmp(line, b"event:", 6) == 0:
-                name, name_len = line + 6, length - 6
-                if name_len and name[0] == 32:
-                    name, name_len = name + 1, name_len - 1
-            line = end + 1
+        if lines:
+            data = event + self.lines.data
+        if name_len:
+            name = event + self.lines.name
         if data != NULL and not self.ready:
             self.ready = True
             self._first()
@@ -461,6 +459,27 @@ cdef bint has_text(const char* data, Py_ssize_t n, const char* key, Py_ssize_t l
             at += 1
         if at < stop and at[0] == 34:
             return True
+
+
+cdef void forget(EventLines* lines) noexcept nogil:
+    memset(lines, 0, sizeof(EventLines))
+
+
+cdef void note_line(EventLines* lines, const char* event, Py_ssize_t at, Py_ssize_t stop) noexcept nogil:
+    """Notes what a line of an event says: its data, its name, or nothing that counts here."""
+    cdef const char* p = event + at
+    cdef Py_ssize_t n = stop - at
+    if n and p[n - 1] == 13:
+        n -= 1
+    if n >= 5 and memcmp(p, b"data:", 5) == 0:
+        lines.count += 1
+        lines.data, lines.data_len = at + 5, n - 5
+        if n > 5 and p[5] == 32:
+            lines.data, lines.data_len = at + 6, n - 6
+    elif n >= 6 and memcmp(p, b"event:", 6) == 0:
+        lines.name, lines.name_len = at + 6, n - 6
+        if n > 6 and p[6] == 32:
+            lines.name, lines.name_len = at + 7, n - 7
 
 
 cdef Py_ssize_t event_end(const char* data, Py_ssize_t at, Py_ssize_t start, Py_ssize_t n) noexcept nogil:

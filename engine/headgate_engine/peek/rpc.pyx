@@ -1,3 +1,4 @@
+# cython: nonecheck=True
 # cython: boundscheck=False
 """JSON-RPC 2.0 messages of MCP, told apart and re-labelled without building their contents. boundscheck is off: the
 spans are those of a scan over the same text."""

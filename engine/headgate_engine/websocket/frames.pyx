@@ -21,6 +21,8 @@ cdef class FrameReader:
     def __init__(self, bint masked, Py_ssize_t limit):
         self.masked = masked
         self.limit = limit
+
+    def __cinit__(self):
         self.kept = ByteBuffer()
         self.raw = ByteBuffer()
         self.said = ByteBuffer()

@@ -88,7 +88,7 @@ cdef bint is_first(dict choice) except -1:
 cdef class Reader:
     """Events in, calls of a writer out."""
 
-    def __init__(self, Writer writer not None):
+    def __cinit__(self, Writer writer not None):
         self.writer = writer
 
     def event(self, str name, bytes data not None):
