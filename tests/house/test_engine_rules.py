@@ -18,7 +18,9 @@ def lines_with(pattern: str) -> list[str]:
 
 
 def test_tasks_have_one_owner() -> None:
-    assert lines_with(r"create_task|ensure_future") == [], "tasks are started by Worker.spawn, which owns their failures"
+    assert lines_with(r"create_task|ensure_future") == [], (
+        "tasks are started by Worker.spawn, which owns their failures"
+    )
 
 
 def test_nothing_is_used_again_because_few_refer_to_it() -> None:

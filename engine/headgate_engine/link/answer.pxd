@@ -13,7 +13,6 @@ cdef class Answering(Tunnelling):
     cdef int64_t hold_limit
     cdef bint hold_strict
     # -- guards that are asked about the answer
-    cdef bint asking                 # nothing goes on until they have answered
     cdef bint answer_ended           # the upstream has said all
     cdef bint tap_finished
     cdef MessageHead trailers

@@ -5,9 +5,10 @@ from libc.stdint cimport int64_t
 from headgate_engine.context.headers cimport MessageHead, new_head
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.contract cimport SIZE_NONE, WRITE_FAILED
-from headgate_engine.link.exchange cimport STAGE_DONE, STAGE_RESPONSE, with_detail
+from headgate_engine.link.exchange cimport END_BROKEN, END_CLEAN, with_detail
 from headgate_engine.link.reasons cimport (
     REPLY_INTERNAL, REPLY_RESPONSE_TOO_LARGE, REPLY_UPGRADE_REFUSED, REPLY_UPSTREAM_FAILED, REPLY_UPSTREAM_PROTOCOL)
+from headgate_engine.link.states cimport E_ASK, E_BEGIN, E_KEEP_HEAD, E_TOLD, S_DONE
 from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.link.tunnel cimport Tunnelling, same_upgrade
 from headgate_engine.plan.plans cimport ResponseHold
@@ -20,7 +21,7 @@ cdef class Answering(Tunnelling):
     # -- head ----------------------------------------------------------------------------------------------------------
     cdef int on_informational(self, MessageHead head) except -1:
         # 100 was ours to give; other hints pass to clients that can read them.
-        if head.status != 100 and self.ctx.head.minor_version >= 1 and self.stage != STAGE_DONE:
+        if head.status != 100 and self.ctx.head.minor_version >= 1 and self.state != S_DONE:
             self.client.send_informational(head.status, head)
         return 0
 
@@ -53,16 +54,14 @@ cdef class Answering(Tunnelling):
     cdef int _open_response(self, MessageHead head) except -1:
         cdef int64_t length = -1
         cdef int size
-        self.stage = STAGE_RESPONSE
+        self._move(E_BEGIN)
         self.request_deadline = self.attempt_deadline = 0
         if self.tap is not None and self.backend.stall_ns:
             self.attempt_deadline = monotonic_ns() + self.backend.stall_ns
             self._arm()
         elif self.timer is not None:
             self.worker.timers.disarm(self.timer)
-        if self._hold_response(head):
-            return 0
-        if self.stage == STAGE_DONE:
+        if self._hold_response(head) or self.state == S_DONE:
             return 0
         if not self._response_steps():
             return self.respond(self.worker.reply(REPLY_INTERNAL))
@@ -72,7 +71,7 @@ cdef class Answering(Tunnelling):
     # -- answers that wait for their first event, or are read whole (LLM) ----------------------------------------------
     cdef int _await_answer(self) except -1:
         """The head is kept back: as long as the client has seen nothing, another provider may be asked."""
-        self.awaiting = True
+        self._move(E_KEEP_HEAD)
         if self.tap.streaming:
             self.request_deadline = 0
             self.attempt_deadline = 0 if not self.backend.first_event_ns else (
@@ -82,7 +81,6 @@ cdef class Answering(Tunnelling):
 
     cdef int _answer_begins(self) except -1:
         """The first event is there, or the end. False faults never come here: see _answer_fails()."""
-        self.awaiting = False
         return self._open_response(self.ctx.response)
 
     cdef bint _answer_fails(self, str detail) except -1:
@@ -92,7 +90,6 @@ cdef class Answering(Tunnelling):
         self._endpoint_failed()
         if self._retry():
             return True
-        self.awaiting = False
         self.respond(with_detail(self.worker.reply(REPLY_UPSTREAM_FAILED), detail))
         return True
 
@@ -105,7 +102,7 @@ cdef class Answering(Tunnelling):
             return self.respond(self.worker.reply(REPLY_UPSTREAM_PROTOCOL))
         # Only a broken connection tells the client that the rest is missing.
         self.client.flush()
-        return self._finish(False)
+        return self._finish(END_BROKEN)
 
     cdef int _stream_broke(self, str detail) except -1:
         """The client has a part of a stream: its format's error event ends it, where it has one."""
@@ -118,20 +115,20 @@ cdef class Answering(Tunnelling):
         out.clear()
         if self.tap is None or not self.tap.fail(self.ctx, detail, out):
             self.client.flush()
-            return self._finish(False)
+            return self._finish(END_BROKEN)
         return self._stream_told(out)
 
     cdef int _stream_told(self, ByteBuffer out) except -1:
         if out.length:
             self._pass_on(out.data, out.length)
-            if self.stage == STAGE_DONE:
+            if self.state == S_DONE:
                 return 0
         if self.held is not None:
             self.ctx.response_bytes = 0
             self._answer(self.ctx.response, self.held.take())
             return 0
         self.client.end_response(None)
-        return self._finish(True)
+        return self._finish(END_CLEAN)
 
     cdef int _stalled(self, int64_t now_ns) except -1:
         """The provider is silent within its answer; a client that does not read is another matter."""
@@ -182,14 +179,14 @@ cdef class Answering(Tunnelling):
         if self.hold_strict:
             return self.respond(self.worker.reply(REPLY_RESPONSE_TOO_LARGE))
         self._release_response()
-        return 0 if self.stage == STAGE_DONE else self.client.send_body(p, n)
+        return 0 if self.state == S_DONE else self.client.send_body(p, n)
 
     # -- body ----------------------------------------------------------------------------------------------------------
     cdef int on_response_data(self, const char* p, Py_ssize_t n) except -1:
         self.ctx.response_bytes += n
         if self.tap is None:
             return self._pass_on(p, n)
-        if self.attempt_deadline and not self.awaiting:
+        if self.attempt_deadline and not self.awaiting():
             self.attempt_deadline = monotonic_ns() + self.backend.stall_ns      # it has not stalled
         if not self.tap.feed(p, n, self.tapped_out()):
             return self._pass_on(p, n)
@@ -200,9 +197,9 @@ cdef class Answering(Tunnelling):
 
     cdef int _tap_fed(self) except -1:
         """What the tap has made of some bytes goes on."""
-        if self.tap.waits is not None and not self.asking:
+        if self.tap.waits is not None:
             self._ask_guards()
-        if self.awaiting:
+        if self.awaiting():
             if self.tap.fault is not None:
                 self._answer_fails(self.tap.fault)
                 return 0
@@ -212,7 +209,7 @@ cdef class Answering(Tunnelling):
                 self._answer_fails("the provider's stream began with an error")
                 return 0
             self._answer_begins()
-            if self.stage == STAGE_DONE:
+            if self.state == S_DONE:
                 return 0
         if self.tap.fault is not None:
             # What tells the client is in `tapped` already.
@@ -235,9 +232,7 @@ cdef class Answering(Tunnelling):
         return self.tapped
 
     cdef int on_response_flush(self) except -1:
-        if self.stage == STAGE_DONE:
-            return 0
-        if self.client.flush() == WRITE_FAILED:
+        if self.state == S_DONE or self.client.flush() == WRITE_FAILED:
             return 0
         if self.upstream is not None and self.client.congested():
             self.upstream.pause_response()
@@ -252,7 +247,7 @@ cdef class Answering(Tunnelling):
 
     cdef int on_response_end(self, MessageHead trailers) except -1:
         self.upstream = None
-        if self.stage == STAGE_DONE:
+        if self.state == S_DONE:
             return 0
         if self.endpoint is not None and not self.endpoint_reported:
             self._endpoint_answered(new_head() if trailers is None else trailers)
@@ -262,7 +257,7 @@ cdef class Answering(Tunnelling):
 
     cdef int _end_answer(self) except -1:
         """The upstream has said all; it goes on to the client when no guard is being asked."""
-        if self.asking:
+        if self.asking_guards():
             return 0
         if self.tap is not None:
             if not self.tap_finished:
@@ -275,39 +270,39 @@ cdef class Answering(Tunnelling):
             if self.tap.fault is not None:
                 self.ctx.error = self.tap.fault
                 self._note("broken")
-                if self.awaiting and self._answer_fails(self.tap.fault):
+                if self.awaiting() and self._answer_fails(self.tap.fault):
                     return 0
-            if self.awaiting:
+            if self.awaiting():
                 if self.tap.whole:
-                    self.awaiting = False
                     self.request_deadline = self.attempt_deadline = 0
                     self._answer(self.ctx.response, self.tapped.take())
                     return 0
                 self._answer_begins()
-                if self.stage == STAGE_DONE:
+                if self.state == S_DONE:
                     return 0
             if self.tapped.length:
                 self._pass_on(self.tapped.data, self.tapped.length)
-                if self.stage == STAGE_DONE:
+                if self.state == S_DONE:
                     return 0
         if self.held is not None:
             self.ctx.response_bytes = 0       # counted again when it leaves
             return self._answer(self.ctx.response, self.held.take())
         self.client.end_response(self.trailers)
-        return self._finish(True)
+        return self._finish(END_CLEAN)
 
     # -- answers that guards are asked about ---------------------------------------------------------------------------
     cdef int _forget_guards(self) except -1:
         """Another attempt begins."""
-        if self.asking and self.ctx.waiting is not None:
+        if self.asking_guards() and self.ctx.waiting is not None:
             self.ctx.waiting.cancel()
             self.ctx.waiting = None
-        self.asking = self.answer_ended = self.tap_finished = False
+        self.answer_ended = self.tap_finished = False
         return 0
 
     cdef int _ask_guards(self) except -1:
         """Nothing more is read, and nothing goes on, until the guards have answered."""
-        self.asking = True
+        if not self._move(E_ASK):
+            return 0            # they are being asked already
         if self.upstream is not None:
             self.upstream.pause_response()
         self.ctx.waiting = self.worker.spawn(
@@ -316,9 +311,8 @@ cdef class Answering(Tunnelling):
 
     def guards_answered(self, found):
         """Goes on with what the guards said."""
-        if self.stage == STAGE_DONE or not self.asking or self.tap is None:
+        if not self._move(E_TOLD):
             return
-        self.asking = False
         self.tap.settle(found, self.tapped_out())
         if not self.answer_ended:
             self._tap_fed()
@@ -326,8 +320,8 @@ cdef class Answering(Tunnelling):
             self._ask_guards()
         else:
             self._end_answer()
-        if self.stage == STAGE_DONE:
+        if self.state == S_DONE:
             return
         self.client.flush()
-        if not self.asking and self.upstream is not None and not self.client.congested():
+        if not self.asking_guards() and self.upstream is not None and not self.client.congested():
             self.upstream.resume_response()

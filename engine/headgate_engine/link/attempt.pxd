@@ -25,3 +25,4 @@ cdef class Attempting(Answering):
     cdef int _request_size(self, int64_t* length) noexcept
     cdef int _sent_on(self, const char* p, Py_ssize_t n) except -1
     cdef int _prepare_retry(self) except -1
+    cdef bint _backed_off(self) except -1

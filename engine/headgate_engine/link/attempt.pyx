@@ -9,11 +9,13 @@ from headgate_engine.context.request cimport BODY_WHOLE, RequestContext
 from headgate_engine.link.answer cimport Answering
 from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, SIZE_UNKNOWN, WRITE_QUEUED, ClientStream
 from headgate_engine.link.endpoints cimport Endpoint, EndpointSet
-from headgate_engine.link.exchange cimport (
-    STAGE_BACKEND, STAGE_CONNECT, STAGE_DONE, STAGE_FORWARD, STAGE_RESPONSE, STAGE_TUNNEL, with_detail)
+from headgate_engine.link.exchange cimport END_CLEAN, PHASE_BACKEND, with_detail
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.reasons cimport (
     REPLY_REQUEST_TIMEOUT, REPLY_UPSTREAM_FAILED, REPLY_UPSTREAM_PROTOCOL, REPLY_UPSTREAM_TIMEOUT)
+from headgate_engine.link.states cimport (
+    E_BACK_OFF, E_CONNECT, E_CONNECTED, E_RESUME, E_RETRY, E_TAKE, next_state, REFUSED, S_BACKOFF, S_CONNECTING, S_DONE,
+    S_TAKEN, S_TUNNEL)
 from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.plan.retry cimport REPLAY_LIMIT, RetryPlan
 from headgate_engine.wire.buffer cimport ByteBuffer
@@ -24,7 +26,7 @@ cdef class Attempting(Answering):
     cdef int _connect(self, bint fresh) except -1:
         cdef RequestContext ctx = self.ctx
         cdef bint has_body = ctx.head.content_length > 0 or ctx.head.flags & HEAD_CHUNKED
-        self.stage = STAGE_CONNECT
+        self._move(E_CONNECT)
         ctx.attempts += 1
         ctx.endpoint = (<Pool>self.pool).endpoint
         self._start_attempt()
@@ -57,7 +59,7 @@ cdef class Attempting(Answering):
         return 0
 
     cdef int start_own_attempt(self) except -1:
-        self.stage = STAGE_RESPONSE
+        self._move(E_TAKE)
         return self._start_attempt()
 
     cdef int _start_attempt(self) except -1:
@@ -72,7 +74,7 @@ cdef class Attempting(Answering):
 
     cdef int on_connected(self, ClientStream stream) except -1:
         self.upstream = stream
-        self.stage = STAGE_FORWARD
+        self._move(E_CONNECTED)
         self._send_request()
         if self.upstream is None:
             return 0
@@ -81,7 +83,7 @@ cdef class Attempting(Answering):
         return self.on_request_flush()
 
     cdef int on_connect_failed(self, bint timed_out, str detail) except -1:
-        if self.stage != STAGE_CONNECT:
+        if self.state != S_CONNECTING:
             return 0
         self.ctx.error = detail
         self._note("timeout" if timed_out else "failed")
@@ -150,7 +152,7 @@ cdef class Attempting(Answering):
         return 0
 
     cdef int on_upstream_writable(self) except -1:
-        if self.stage == STAGE_TUNNEL or not self.request_done:
+        if self.state == S_TUNNEL or not self.request_done:
             self.client.resume_request()
         return 0
 
@@ -174,7 +176,7 @@ cdef class Attempting(Answering):
         cdef RequestContext ctx = self.ctx
         cdef ByteBuffer replay = self.replay
         cdef bytes number
-        if self.retries_left == 0 or self.stage >= STAGE_RESPONSE:
+        if self.retries_left == 0 or next_state(self.state, E_RETRY) == REFUSED:
             return False
         if self.retry.budget is not None and not self.retry.budget.take(monotonic_ns()):
             self.retries_left = 0
@@ -188,8 +190,9 @@ cdef class Attempting(Answering):
             if self.pending is not None and self.pending.length:
                 replay.append(self.pending.data, self.pending.length)
             self.pending = replay
-        self.body_lost = self.awaiting = self.rerouted = False
+        self.body_lost = self.rerouted = False
         self._forget_guards()
+        self._move(E_RETRY)
         self.tap = None
         if self.tapped is not None:
             self.tapped.clear()
@@ -205,8 +208,9 @@ cdef class Attempting(Answering):
         ctx.error = None
         ctx.next_step = 0
         self.attempt_deadline = 0
-        self.stage = STAGE_BACKEND
+        self.phase = PHASE_BACKEND
         if self.retry.backoff_ns:
+            self._move(E_BACK_OFF)
             self.backoff_until = monotonic_ns() + self.retry.backoff_ns
             self._arm()
         else:
@@ -217,13 +221,13 @@ cdef class Attempting(Answering):
     cdef int on_upstream_failed(self, bint bytes_seen, str detail) except -1:
         cdef bint reused = self.upstream is not None and self.upstream.reused()
         self.upstream = None
-        if self.stage == STAGE_DONE:
+        if self.state == S_DONE:
             return 0
-        if self.stage == STAGE_TUNNEL:
-            return self._finish(True)
+        if self.state == S_TUNNEL:
+            return self._finish(END_CLEAN)
         self.ctx.error = detail
         self._note("broken" if bytes_seen else "failed")
-        if self.stage == STAGE_RESPONSE:
+        if self.responding():
             return self._answer_lost(detail)
         if reused and not bytes_seen and not self.body_lost and is_idempotent(self.ctx.head):
             self.ctx.error = None
@@ -235,18 +239,25 @@ cdef class Attempting(Answering):
             return self.respond(self.worker.reply(REPLY_UPSTREAM_PROTOCOL))
         return self.respond(with_detail(self.worker.reply(REPLY_UPSTREAM_FAILED), detail))
 
+    cdef bint _backed_off(self) except -1:
+        """The pause between two attempts is over."""
+        if self.state != S_BACKOFF:
+            return False
+        self._move(E_RESUME)
+        self.backoff_until = 0
+        self._arm()
+        return True
+
     cdef int _timed_out(self, int64_t now_ns) except -1:
         cdef bint whole
-        if self.stage == STAGE_RESPONSE and self.tap is not None and self.attempt_deadline:
+        if self.responding() and self.tap is not None and self.attempt_deadline:
             return self._stalled(now_ns)
-        if self.stage > STAGE_RESPONSE or self.stage == STAGE_RESPONSE and (self.call is None or self.ctx.status):
+        if self.state > S_TAKEN:
             return 0
         whole = self.request_deadline != 0 and self.request_deadline <= now_ns
-        if self.backoff_until and not whole:
-            self.backoff_until = 0
-            self._arm()
+        if not whole and self._backed_off():
             return self.advance()
-        if self.stage == STAGE_CONNECT and self.upstream is None:
+        if self.state == S_CONNECTING:
             (<Pool>self.pool).withdraw(self)
         self._note("timeout")
         self._endpoint_failed()

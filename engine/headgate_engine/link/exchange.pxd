@@ -19,22 +19,21 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 
 from libc.stdint cimport int64_t
 
-# Where a request stands between its head and its backend. The runner goes down this list; a step that suspends is
-# continued in the same stage.
-cdef enum Stage:
-    STAGE_LISTENER = 0
-    STAGE_GATEWAY_STEPS = 1
-    STAGE_ROUTE = 2
-    STAGE_ROUTE_STEPS = 3
-    STAGE_BACKEND = 4
-    STAGE_BACKEND_STEPS = 5
-    STAGE_DISPATCH = 6
-    STAGE_BODY = 7           # waiting for the whole request body
-    STAGE_CONNECT = 8        # waiting for an upstream connection
-    STAGE_FORWARD = 9        # request is going upstream
-    STAGE_RESPONSE = 10      # response head has come, or a handler answers
-    STAGE_TUNNEL = 11
-    STAGE_DONE = 12
+# Where a request that is RUNNING (link/states) stands; one that was suspended goes on in the same phase.
+cdef enum Phase:
+    PHASE_LISTENER = 0
+    PHASE_GATEWAY_STEPS = 1
+    PHASE_ROUTE = 2
+    PHASE_ROUTE_STEPS = 3
+    PHASE_BACKEND = 4
+    PHASE_BACKEND_STEPS = 5
+    PHASE_DISPATCH = 6
+
+# How a request leaves its client.
+cdef enum Ending:
+    END_CLEAN = 0            # the whole answer is on its way
+    END_BROKEN = 1           # the connection breaks, which tells the client that the rest is missing
+    END_ABANDONED = 2        # the connection has let go of the request already
 
 cdef class ExchangeTimer(Timer):
     cdef ExchangeState exchange
@@ -44,17 +43,16 @@ cdef class ExchangeState(RoutedRequest):
     cdef ClientStream upstream
     cdef ListenerPlan listener
     cdef Backend destination         # what answers, once the route has chosen; None before
-    cdef int stage
+    cdef int state                   # link.states.RequestState
+    cdef int phase
     cdef bint endpoint_reported      # the endpoint knows what came of the attempt
     cdef bint endpoint_released      # it counts the attempt no more
     cdef ExchangeTimer timer
     cdef int64_t attempt_started, request_deadline, attempt_deadline, backoff_until
-    cdef bint awaiting               # the response head waits for the first event, or the whole body (tap)
     cdef ByteBuffer held             # a response that steps want whole; None: it is passed on as it comes
     cdef bint request_done           # the whole request has come from the client
     cdef bint continue_sent          # 100 (Continue)
     cdef bint broken                 # a response step raised: none runs any more
-    cdef bint abandoned              # the client's connection is gone, or done with this request
 
     cdef int _run_steps(self, tuple steps) except -1
     cdef int _guarded_steps(self, tuple steps) except -1
@@ -69,7 +67,13 @@ cdef class ExchangeState(RoutedRequest):
     cdef int _begin_response(self, MessageHead head, int size, int64_t length) except -1
     cdef int _unanswered(self) except -1
     cdef int _drop_upstream(self) except -1
-    cdef int _finish(self, bint clean) except -1
+    cdef int _finish(self, int ending) except -1
+    # Takes an event; False when the table refuses it: it comes too late.
+    cdef bint _move(self, int event) noexcept
+    # The response head is kept back; a response is under way.
+    cdef bint awaiting(self) noexcept
+    cdef bint responding(self) noexcept
+    cdef bint asking_guards(self) noexcept
     # What the layers above do.
     cdef int advance(self) except -1
     cdef bint _retry(self) except -1

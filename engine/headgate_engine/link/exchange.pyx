@@ -11,6 +11,9 @@ from headgate_engine.link.endpoints cimport EndpointSet
 from headgate_engine.link.grpc_status cimport GRPC_LATER, grpc_reply, grpc_status, is_grpc
 from headgate_engine.link.reasons cimport REPLY_INTERNAL
 from headgate_engine.link.record cimport record_request
+from headgate_engine.link.states cimport (
+    E_BEGIN, E_FINISH, E_RESPOND, next_state, REFUSED, S_AWAITING, S_AWAITING_GUARDS, S_DONE, S_RESPONDING,
+    S_RESPONDING_GUARDS, S_TAKEN, S_TUNNEL)
 from headgate_engine.link.timers cimport monotonic_ns, Timer
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, WAIT_BODY, Step
 
@@ -30,6 +33,23 @@ cdef class ExchangeTimer(Timer):
 
 
 cdef class ExchangeState(RoutedRequest):
+    # -- states -------------------------------------------------------------------------------------------------------
+    cdef bint _move(self, int event) noexcept:
+        cdef int found = next_state(self.state, event)
+        if found == REFUSED:
+            return False
+        self.state = found
+        return True
+
+    cdef bint awaiting(self) noexcept:
+        return self.state == S_AWAITING or self.state == S_AWAITING_GUARDS
+
+    cdef bint responding(self) noexcept:
+        return self.state == S_RESPONDING or self.state == S_RESPONDING_GUARDS
+
+    cdef bint asking_guards(self) noexcept:
+        return self.state == S_AWAITING_GUARDS or self.state == S_RESPONDING_GUARDS
+
     # -- what the layers above do --------------------------------------------------------------------------------------
     cdef int advance(self) except -1:
         raise NotImplementedError
@@ -62,12 +82,12 @@ cdef class ExchangeState(RoutedRequest):
 
     def task_failed(self, str detail):
         """What the request waited for broke, which is a fault of ours: 500, or a broken answer when it has begun."""
-        if self.stage == STAGE_DONE:
+        if self.state == S_DONE:
             return
         self.ctx.error = detail
         if self.ctx.status:
             self._drop_upstream()
-            self._finish(False)
+            self._finish(END_BROKEN)
         else:
             self.respond(self.worker.reply(REPLY_INTERNAL))
 
@@ -188,9 +208,8 @@ cdef class ExchangeState(RoutedRequest):
     cdef int respond(self, Reply reply) except -1:
         """Answers here and now; an upstream call in progress is given up."""
         cdef MessageHead head
-        if self.stage == STAGE_DONE:
+        if not self._move(E_RESPOND):
             return 0
-        self.awaiting = False
         self._drop_upstream()
         if is_grpc(self.ctx.head):
             reply = grpc_reply(reply)
@@ -207,7 +226,7 @@ cdef class ExchangeState(RoutedRequest):
         cdef int size = SIZE_KNOWN
         self.held = None
         ctx.response = head
-        self.stage = STAGE_RESPONSE
+        self._move(E_RESPOND)
         ctx.response_body = body
         if not self._response_steps():
             self.respond(self.worker.reply(REPLY_INTERNAL))
@@ -228,7 +247,7 @@ cdef class ExchangeState(RoutedRequest):
             ctx.response_bytes += length
             self.client.send_body(body, length)
         self.client.end_response(None)
-        self._finish(True)
+        self._finish(END_CLEAN)
         return 0
 
     # -- handlers in Python (link/handler.pyx) -------------------------------------------------------------------------
@@ -238,14 +257,14 @@ cdef class ExchangeState(RoutedRequest):
 
     @property
     def done(self):
-        return self.stage == STAGE_DONE
+        return self.state == S_DONE
 
     @property
     def congested(self):
-        return self.stage != STAGE_DONE and self.client.congested()
+        return self.state != S_DONE and self.client.congested()
 
     cdef int _unanswered(self) except -1:
-        if self.stage == STAGE_DONE or self.ctx.status:
+        if self.state != S_TAKEN:
             raise RuntimeError("the request is answered already")
         return 0
 
@@ -270,12 +289,13 @@ cdef class ExchangeState(RoutedRequest):
         self.request_deadline = self.attempt_deadline = 0
         if not self._response_steps():
             raise RuntimeError("a response step failed")
+        self._move(E_BEGIN)
         size = self._response_size(head, &length)
         self._begin_response(head, size, length)
         self.client.flush()
 
     def handler_send(self, bytes data):
-        if self.stage == STAGE_DONE:
+        if self.state != S_RESPONDING:
             raise RuntimeError("the answer has ended")
         if self.ctx.head.flags & HEAD_IS_HEAD or self.ctx.status in (204, 304):
             return
@@ -284,10 +304,10 @@ cdef class ExchangeState(RoutedRequest):
         self.client.flush()
 
     def handler_end(self):
-        if self.stage == STAGE_DONE:
+        if self.state != S_RESPONDING:
             raise RuntimeError("the answer has ended")
         self.client.end_response(None)
-        self._finish(True)
+        self._finish(END_CLEAN)
 
     # -- the end -------------------------------------------------------------------------------------------------------
     cdef int _drop_upstream(self) except -1:
@@ -297,14 +317,14 @@ cdef class ExchangeState(RoutedRequest):
             upstream.cancel()
         return 0
 
-    cdef int _finish(self, bint clean) except -1:
+    cdef int _finish(self, int ending) except -1:
         cdef ServerStream client = self.client
         cdef RequestContext ctx = self.ctx
-        if self.stage == STAGE_DONE:
+        cdef bint tunnel = self.state == S_TUNNEL
+        if not self._move(E_FINISH):
             return 0
-        if self.stage == STAGE_TUNNEL:
+        if tunnel:
             client.close_after()
-        self.stage = STAGE_DONE
         if self.timer is not None:
             self.worker.timers.remove(self.timer)
             self.timer.exchange = None
@@ -318,7 +338,7 @@ cdef class ExchangeState(RoutedRequest):
         ctx.exchange = None          # nothing that ends from here on can reach this request
         # Before the last byte leaves: who has the whole answer finds it in the metrics.
         self.worker.meters.count(ctx, self.bind)
-        if clean:
+        if ending == END_CLEAN:
             client.flush()
         record_request(self.worker, ctx, self.bind)
         if self.tunnel_inspector is not None:
@@ -329,7 +349,7 @@ cdef class ExchangeState(RoutedRequest):
         self.tap = None
         self.ctx = None
         release_context(ctx)
-        return 0 if self.abandoned else client.finished(clean)
+        return 0 if ending == END_ABANDONED else client.finished(ending == END_CLEAN)
 
 
 cdef Reply with_detail(Reply reply, str detail):

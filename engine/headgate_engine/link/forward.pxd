@@ -11,8 +11,6 @@ from libc.stdint cimport int64_t
 
 cdef class Exchange(Attempting):
     cdef BackendPlan entry           # what the route chose: all attempts go there
-    cdef bint suspended
-    cdef bint waiting_body           # a step waits for the request body
 
     cdef int start(self, BindPlan bind) except -1
     cdef int _pick_listener(self) except -1

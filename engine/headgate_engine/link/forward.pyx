@@ -8,13 +8,15 @@ from headgate_engine.link.attempt cimport Attempting
 from headgate_engine.link.backend cimport FORWARD, REPLY, RUN_STEPS, Backend
 from headgate_engine.link.contract cimport ServerStream
 from headgate_engine.link.exchange cimport (
-    STAGE_BACKEND, STAGE_BACKEND_STEPS, STAGE_BODY, STAGE_CONNECT, STAGE_DISPATCH, STAGE_DONE, STAGE_FORWARD,
-    STAGE_GATEWAY_STEPS, STAGE_LISTENER, STAGE_RESPONSE, STAGE_ROUTE, STAGE_ROUTE_STEPS, STAGE_TUNNEL)
+    END_ABANDONED, PHASE_BACKEND, PHASE_BACKEND_STEPS, PHASE_GATEWAY_STEPS, PHASE_LISTENER, PHASE_ROUTE, PHASE_ROUTE_STEPS)
 from headgate_engine.link.forwarded cimport add_forwarded
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.reasons cimport (
     REPLY_BODY_TOO_LARGE, REPLY_INVALID_REQUEST, REPLY_LISTENER_NOT_FOUND, REPLY_METHOD_NOT_ALLOWED,
     REPLY_MISDIRECTED, REPLY_NO_VALID_BACKENDS, REPLY_ROUTE_NOT_FOUND)
+from headgate_engine.link.states cimport (
+    E_BODY_CAME, E_COLLECT, E_RESUME, E_SUSPEND, E_WANT_BODY, S_BACKEND_BODY, S_CONNECTING, S_DONE, S_FORWARDING, S_RUNNING,
+    S_STEP_BODY, S_SUSPENDED, S_TAKEN, S_TUNNEL)
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.plan.plans cimport BindPlan, ListenerPlan, RoutePlan
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, WAIT_BODY
@@ -53,21 +55,20 @@ cdef class Exchange(Attempting):
     cdef int advance(self) except -1:
         """Runs the stages until one has to wait or the request is answered."""
         cdef int verdict = CONTINUE
-        self.suspended = False
-        while self.stage <= STAGE_DISPATCH:
-            if self.stage == STAGE_LISTENER:
+        while self.state == S_RUNNING:
+            if self.phase == PHASE_LISTENER:
                 verdict = self._pick_listener()
-            elif self.stage == STAGE_GATEWAY_STEPS:
+            elif self.phase == PHASE_GATEWAY_STEPS:
                 verdict = self._guarded_steps(self.listener.request_steps)
-            elif self.stage == STAGE_ROUTE:
+            elif self.phase == PHASE_ROUTE:
                 verdict = self._pick_route()
-            elif self.stage == STAGE_ROUTE_STEPS:
+            elif self.phase == PHASE_ROUTE_STEPS:
                 verdict = self._guarded_steps(self.route.request_steps)
                 if verdict == CONTINUE and self.route.retry is not None:
                     self._prepare_retry()
-            elif self.stage == STAGE_BACKEND:
+            elif self.phase == PHASE_BACKEND:
                 verdict = self._pick_backend()
-            elif self.stage == STAGE_BACKEND_STEPS:
+            elif self.phase == PHASE_BACKEND_STEPS:
                 verdict = self._guarded_steps(self.backend.request_steps)
             else:
                 return self._dispatch()
@@ -76,23 +77,23 @@ cdef class Exchange(Attempting):
                     continue
                 return 0
             if verdict == SUSPEND:
-                self.suspended = True       # reading goes on: a client that leaves is seen; a body waits in `pending`
+                self._move(E_SUSPEND)       # reading goes on: a client that leaves is seen; a body waits in `pending`
                 return 0
             if verdict == RESPOND:
                 return self.respond(self.ctx.reply)
-            self.stage += 1
+            self.phase += 1
         return 0
 
     def resume(self, int verdict=CONTINUE):
         """Goes on after a step that suspended; with RESPOND its reply is sent. Later calls do nothing."""
-        if not self.suspended or self.stage == STAGE_DONE:
+        if self.state != S_SUSPENDED:
             return
-        self.suspended = False
+        self._move(E_RESUME)
         if verdict == RESPOND:
             self.respond(self.ctx.reply)
         else:
             self.advance()
-        if self.stage != STAGE_DONE and not self.request_done:
+        if self.state != S_DONE and not self.request_done:
             self.client.resume_request()
 
     cdef int _pick_listener(self) except -1:
@@ -154,7 +155,7 @@ cdef class Exchange(Attempting):
         if self.bind.forwarded:
             add_forwarded(self.ctx, self.bind)
         if self.destination.wants_body:
-            self.stage = STAGE_BODY
+            self._move(E_COLLECT)
             return self._want_body()
         return self._dispatched(self.destination.dispatch(self))
 
@@ -164,7 +165,7 @@ cdef class Exchange(Attempting):
             return self._connect(False)
         if choice == RUN_STEPS:
             self.rerouted = True
-            self.stage = STAGE_BACKEND_STEPS
+            self.phase = PHASE_BACKEND_STEPS
             return self.advance()
         return self.respond(self.ctx.reply) if choice == REPLY else 0
 
@@ -176,14 +177,14 @@ cdef class Exchange(Attempting):
         self.ctx.request_bytes += n
         if self.upstream is not None and self.ctx.body_state != BODY_WHOLE:
             return self._sent_on(p, n)
-        if self.stage >= STAGE_RESPONSE or self.ctx.body_state == BODY_WHOLE:
+        if self.state >= S_TAKEN or self.ctx.body_state == BODY_WHOLE:
             return 0                         # answered, or a step has put another body in its place
         if self.pending is None:
             self.pending = ByteBuffer()
-        if self.waiting_body:
+        if self.state == S_STEP_BODY:
             self.pending.append(p, n)
             return self._body_came() if self._body_ready() else 0
-        if self.stage == STAGE_BODY:
+        if self.state == S_BACKEND_BODY:
             if self.pending.length + n > self.backend.max_body:
                 return self._too_long()
         else:
@@ -193,11 +194,11 @@ cdef class Exchange(Attempting):
     cdef int on_request_end(self, MessageHead trailers) except -1:
         self.request_done = True
         self.request_trailers = trailers
-        if self.waiting_body:
+        if self.state == S_STEP_BODY:
             return self._body_came() if self._body_ready() else 0
-        if self.stage == STAGE_BODY:
+        if self.state == S_BACKEND_BODY:
             return self._body_complete()
-        if self.upstream is not None and self.ctx.body_state != BODY_WHOLE and self.stage >= STAGE_FORWARD:
+        if self.upstream is not None and self.ctx.body_state != BODY_WHOLE and self.state >= S_FORWARDING:
             return self.upstream.send_end(trailers)
         return 0
 
@@ -223,7 +224,7 @@ cdef class Exchange(Attempting):
             raise RuntimeError("a step waits for a body that it has")
         if self._body_ready():
             return True
-        self.waiting_body = True
+        self._move(E_WANT_BODY)
         self.client.resume_request()
         if ctx.head.flags & HEAD_EXPECT_CONTINUE and not self.continue_sent:
             self.continue_sent = True
@@ -232,7 +233,7 @@ cdef class Exchange(Attempting):
         return False
 
     cdef int _body_came(self) except -1:
-        self.waiting_body = False
+        self._move(E_BODY_CAME)
         if not self.request_done:
             self.client.pause_request()
         return self.advance()
@@ -263,11 +264,12 @@ cdef class Exchange(Attempting):
         if len(self.ctx.body) > self.backend.max_body:
             return self._too_long()
         self.first_body = self.ctx.body
+        self._move(E_BODY_CAME)
         return self._dispatched(self.destination.dispatch(self))
 
     # -- clients that leave --------------------------------------------------------------------------------------------
     cdef int on_client_eof(self) except -1:
-        if self.stage == STAGE_TUNNEL:
+        if self.state == S_TUNNEL:
             if self.upstream is not None:
                 self.upstream.write_eof()
         elif self.destination is None or not self.destination.serves_half_closed:
@@ -276,20 +278,19 @@ cdef class Exchange(Attempting):
         return 0
 
     cdef int on_client_gone(self) except -1:
-        if self.stage == STAGE_DONE:
+        if self.state == S_DONE:
             return 0
-        if self.stage == STAGE_CONNECT and self.upstream is None:
+        if self.state == S_CONNECTING:
             (<Pool>self.pool).withdraw(self)
         if self.tap is not None:
             self.tap.left()
-        if self.tap is None or not self.tap.done or self.asking:
+        if self.tap is None or not self.tap.done or self.asking_guards():
             # A client may leave with a stream's terminal event in its hands: that answer was whole.
-            if self.ctx.error is None and self.stage != STAGE_TUNNEL:
+            if self.ctx.error is None and self.state != S_TUNNEL:
                 self.ctx.error = "client closed the connection"
             self._note("cancelled")
         if self.call is not None:
             self.destination.client_gone(self)
         self._drop_upstream()
         # The connection has let go of us already: it may still have a refusal of its own to send.
-        self.abandoned = True
-        return self._finish(False)
+        return self._finish(END_ABANDONED)

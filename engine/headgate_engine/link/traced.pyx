@@ -3,9 +3,10 @@
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.link.contract cimport ClientStream, ServerStream
-from headgate_engine.link.exchange cimport STAGE_DONE, STAGE_GATEWAY_STEPS, STAGE_RESPONSE, STAGE_ROUTE_STEPS
+from headgate_engine.link.exchange cimport PHASE_GATEWAY_STEPS, PHASE_ROUTE_STEPS
 from headgate_engine.link.forward cimport Exchange
 from headgate_engine.link.pool cimport Pool
+from headgate_engine.link.states cimport E_RETRY, next_state, REFUSED, S_BACKOFF, S_DONE, S_SUSPENDED
 from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.plan.plans cimport BindPlan
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, WAIT_BODY, Step
@@ -174,9 +175,9 @@ cdef class TracedExchange(Exchange):
 
     cdef int _guarded_steps(self, tuple steps) except -1:
         cdef int verdict = Exchange._guarded_steps(self, steps)
-        if self.stage == STAGE_GATEWAY_STEPS and verdict == CONTINUE:
+        if self.phase == PHASE_GATEWAY_STEPS and verdict == CONTINUE:
             self.trace.request_snapshot("gateway policies")
-        elif self.stage == STAGE_ROUTE_STEPS and verdict == CONTINUE:
+        elif self.phase == PHASE_ROUTE_STEPS and verdict == CONTINUE:
             self.trace.request_snapshot("route policies")
         return verdict
 
@@ -209,17 +210,17 @@ cdef class TracedExchange(Exchange):
     cdef int _step_ends(self, int verdict) except -1:
         cdef Reply reply = self.ctx.reply if verdict == RESPOND else None
         step, self.step = self.step, None
-        phase = "gateway" if self.stage == STAGE_GATEWAY_STEPS else "route" if self.stage == STAGE_ROUTE_STEPS else "backend"
+        phase = "gateway" if self.phase == PHASE_GATEWAY_STEPS else "route" if self.phase == PHASE_ROUTE_STEPS else "backend"
         self.trace.step_ended(step, phase, self.step_started, reply)
         return 0
 
     def resume(self, int verdict=CONTINUE):
-        if self.suspended and self.stage != STAGE_DONE and self.step is not None:
+        if self.state == S_SUSPENDED and self.step is not None:
             self._step_ends(verdict)
         Exchange.resume(self, verdict)
 
     def task_failed(self, str detail):
-        if self.stage != STAGE_DONE:
+        if self.state != S_DONE:
             if self.step is not None:
                 step, self.step = self.step, None
                 self.trace.step_raised(step, self.step_started, detail)
@@ -273,14 +274,14 @@ cdef class TracedExchange(Exchange):
         return Exchange.on_connect_failed(self, timed_out, detail)
 
     cdef int on_upstream_failed(self, bint bytes_seen, str detail) except -1:
-        if self.stage == STAGE_RESPONSE:
+        if self.responding():
             self.trace.note("connection", f"the response broke off: {detail}", "error")
         elif bytes_seen or self.upstream is None or not self.upstream.reused():
             self._call_ends(None, detail)
         return Exchange.on_upstream_failed(self, bytes_seen, detail)
 
     cdef int _timed_out(self, int64_t now_ns) except -1:
-        if not self.backoff_until or self.request_deadline != 0 and self.request_deadline <= now_ns:
+        if self.state != S_BACKOFF or self.request_deadline != 0 and self.request_deadline <= now_ns:
             self._call_ends(None, "timeout")
         return Exchange._timed_out(self, now_ns)
 
@@ -290,7 +291,7 @@ cdef class TracedExchange(Exchange):
 
     cdef bint _retry(self) except -1:
         cdef RequestContext ctx = self.ctx
-        if self.retries_left and self.stage < STAGE_RESPONSE:
+        if self.retries_left and next_state(self.state, E_RETRY) != REFUSED:
             self._call_ends(None, ctx.error or "failed")
             self.answered = False
             self.trace.note("retry", {
@@ -308,7 +309,7 @@ cdef class TracedExchange(Exchange):
         self.answered = True
         self.trace.response_snapshot("raw response")
         Exchange.on_response_head(self, head)
-        if self.stage != STAGE_DONE and self.awaiting and self.tap.streaming:
+        if self.awaiting() and self.tap.streaming:
             self.destination.stream_awaited(self, framing)
         return 0
 
@@ -343,7 +344,7 @@ cdef class TracedExchange(Exchange):
             self.trace.response_step_ended(step, level, started)
 
     cdef int _answered_by_handler(self, int status) except -1:
-        if self.calling and self.stage != STAGE_DONE:
+        if self.calling and self.state != S_DONE:
             self._call_ends(status, None)
             self.answered = True
             self.trace.handler_answered()
@@ -358,12 +359,12 @@ cdef class TracedExchange(Exchange):
         Exchange.handler_start(self, status, headers)
 
     # -- the end ---------------------------------------------------------------------------------------------------------
-    cdef int _finish(self, bint clean) except -1:
+    cdef int _finish(self, int ending) except -1:
         cdef RequestContext ctx = self.ctx
         cdef TracedClient client
         cdef int result
         trace = self.trace
-        if self.stage == STAGE_DONE:
+        if self.state == S_DONE:
             return 0
         if self.step is not None:
             step, self.step = self.step, None
@@ -373,7 +374,7 @@ cdef class TracedExchange(Exchange):
         trace.finished(ctx.status, ctx.error, ctx.reason)
         client = <TracedClient>self.client
         try:
-            result = Exchange._finish(self, clean)      # the expressions of logs and metrics run in there
+            result = Exchange._finish(self, ending)      # the expressions of logs and metrics run in there
         finally:
             trace.over()
             client.exchange = None

@@ -2,16 +2,16 @@
 
 from headgate_engine.context.headers cimport H_UPGRADE, HEAD_UPGRADE, MessageHead
 from headgate_engine.link.contract cimport WRITE_QUEUED, ClientStream, ServerStream
-from headgate_engine.link.exchange cimport STAGE_DONE, STAGE_TUNNEL, ExchangeState
+from headgate_engine.link.exchange cimport END_CLEAN, ExchangeState
+from headgate_engine.link.states cimport E_UPGRADE, S_TUNNEL
 
 
 cdef class Tunnelling(ExchangeState):
     cdef int on_upgraded(self) except -1:
         cdef ClientStream upstream = self.upstream
         cdef ServerStream client = self.client        # what is left in it may end the tunnel at once
-        if self.stage == STAGE_DONE:
+        if not self._move(E_UPGRADE):
             return 0
-        self.stage = STAGE_TUNNEL
         self.destination.upgraded(self)
         client.flush()
         client.start_tunnel()
@@ -40,12 +40,12 @@ cdef class Tunnelling(ExchangeState):
     cdef int on_upstream_eof(self) except -1:
         # The server is done: what it sent leaves, then the client connection closes.
         self._drop_upstream()
-        return self._finish(True)
+        return self._finish(END_CLEAN)
 
     # -- inspected tunnels ---------------------------------------------------------------------------------------------
     def tunnel_send(self, bytes to_upstream, bytes to_client):
         """Sends what may go on to either side of an inspected tunnel."""
-        if self.stage != STAGE_TUNNEL:
+        if self.state != S_TUNNEL:
             return
         if to_upstream and self.upstream is not None:
             if self.upstream.send_tunnel_data(to_upstream, len(to_upstream)) == WRITE_QUEUED:
@@ -56,7 +56,7 @@ cdef class Tunnelling(ExchangeState):
 
     def tunnel_hold(self, bint client, bint held):
         """Stops or goes on reading one side of an inspected tunnel."""
-        if self.stage != STAGE_TUNNEL:
+        if self.state != S_TUNNEL:
             return
         if client and held:
             self.client.pause_request()
@@ -69,10 +69,10 @@ cdef class Tunnelling(ExchangeState):
 
     def tunnel_end(self, str detail):
         """Ends an inspected tunnel: what was sent leaves, then both connections close."""
-        if self.stage == STAGE_TUNNEL:
+        if self.state == S_TUNNEL:
             self.ctx.error = detail
             self._drop_upstream()
-            self._finish(True)
+            self._finish(END_CLEAN)
 
 
 cdef bint same_upgrade(MessageHead request, MessageHead response) except -1:

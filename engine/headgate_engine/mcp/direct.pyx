@@ -1,6 +1,4 @@
-"""MCP calls that the engine passes on by itself; see direct.pxd.
-
-What a client sees, what is logged and what is counted is the same as when Python answers
+"""MCP calls that the engine passes on by itself; see direct.pxd. Clients, logs and counts see the same as when Python answers
 (headgate.backend.mcp.http_service): each part here names the function there that it stands for.
 """
 
@@ -90,9 +88,8 @@ cdef class DirectBackend(Backend):
         cdef DirectCall call
         if ctx.trace is not None or exchange.bind.metric_labels is not None or not ctx.body:
             return None
-        if head.method_len != 4 or memcmp(head.data + head.method_off, b"POST", 4):
-            return None
-        if head.path_len == 4 and memcmp(head.data + head.target_off, b"/sse", 4) == 0:
+        if head.method_len != 4 or memcmp(head.data + head.method_off, b"POST", 4) or (
+                head.path_len == 4 and memcmp(head.data + head.target_off, b"/sse", 4) == 0):
             return None
         client_head.read(head)
         if not client_head.plain:

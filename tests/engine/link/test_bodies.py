@@ -153,8 +153,10 @@ def upper(ctx: RequestContext) -> None:
 
 
 @pytest.mark.parametrize("framing", ["length", "chunked", "close"])
-@pytest.mark.parametrize(("limit", "strict", "status", "body"), [
-    (100, False, 200, b"HELLO!"), (5, True, 200, b"HELLO!"), (4, False, 200, b"hello"), (4, True, 502, b"")])
+@pytest.mark.parametrize(
+    ("limit", "strict", "status", "body"),
+    [(100, False, 200, b"HELLO!"), (5, True, 200, b"HELLO!"), (4, False, 200, b"hello"), (4, True, 502, b"")],
+)
 @on_rig()
 async def test_a_step_reads_the_response(
     rig: Rig, framing: str, limit: int, strict: bool, status: int, body: bytes
