@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
+
+from headgate.document.lazy_dataclass import dataclass
 
 
 class Source(Enum):

@@ -8,24 +8,21 @@ profiles, traces, the end of the process) does not exist here, however a path is
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 from headgate.admin import origins
 from headgate.admin.answers import as_json
 from headgate.admin.api import UI_API, ui_rows
+from headgate.admin.mount_points import mounts
 from headgate.admin.routes import admin_rows
 from headgate.admin.running import Running
 from headgate.admin.web import FOREIGN, IDLE_SECONDS, Answer, Request, Row, Stream, WebServer, refused_kind
 from headgate.config.ui_route import PREFIXES
-from headgate.ir.backend import UiAccess, UiBackend
-from headgate.ir.bind import Bind
+from headgate.ir.backend import UiAccess
 from headgate.ir.gateway import Gateway
-from headgate.ir.listener import Listener
-from headgate.ir.route import Route
 from headgate_engine.steps.cors import OriginRule
 
-DEFAULT_PORTS: Final = {False: 80, True: 443}
 READ: Final = ("GET", "HEAD")
 # What changes nothing and tells nothing of other users: all that those without a login may send.
 HARMLESS: Final = "/api/cel"
@@ -34,26 +31,6 @@ WRONG_NAME: Final = (
     b"without a login the page answers to localhost and addresses only: give the listener a hostname, or the section "
     b"ui a policy that asks for a credential\n"
 )
-
-
-def mounts(gateway: Gateway) -> Iterator[tuple[Bind, Listener, Route, UiBackend]]:
-    """Yield every place of the page behind a listener."""
-    for bind in gateway.binds:
-        for listener in bind.listeners:
-            for route in listener.routes:
-                for choice in route.backends:
-                    if isinstance(choice.backend, UiBackend):
-                        yield bind, listener, route, choice.backend
-
-
-def mount_url(gateway: Gateway) -> str | None:
-    """Return where a browser finds the page behind a listener; None: nowhere."""
-    for bind, listener, _, _ in mounts(gateway):
-        name = listener.hostname or "localhost"
-        host = f"any{name[1:]}" if name.startswith("*.") else name
-        port = "" if bind.port == DEFAULT_PORTS[bind.tls] else f":{bind.port}"
-        return f"{'https' if bind.tls else 'http'}://{host}{port}/ui"
-    return None
 
 
 def mount_rows(running: Running, access: UiAccess) -> tuple[Row, ...]:

@@ -6,14 +6,16 @@ import ipaddress
 import logging
 import os
 import stat
+from typing import TYPE_CHECKING
 
-from headgate.admin.configuration import store_mode
-from headgate.admin.mount import Mounts, mount_url
-from headgate.admin.routes import admin_rows, readiness_rows, stats_rows
+from headgate.admin.mount_points import mount_url, mounts
 from headgate.admin.running import Running
-from headgate.admin.web import WebServer
 from headgate.ir.gateway import Gateway
 from headgate.ir.process import ListenAddress, ProcessSettings
+
+if TYPE_CHECKING:  # the page and what it shows are loaded where there is a server, and once traffic is served
+    from headgate.admin.mount import Mounts
+    from headgate.admin.web import WebServer
 
 IPV6 = 6
 logger = logging.getLogger("headgate.admin")
@@ -29,37 +31,54 @@ class AdminServers:
 
     def __init__(self, running: Running, folder: str) -> None:
         self._running = running
-        self._mounts = Mounts(running, folder)
+        self._folder = folder
+        self._mounts: Mounts | None = None
         self._servers: list[WebServer] = []
 
     async def start(self, settings: ProcessSettings) -> None:
         """Open the ports that are not off; raises OSError that names the server. The gateway then counts as ready."""
-        loopback = settings.admin.unix_path is not None or all(
-            ipaddress.ip_address(host).is_loopback for host in settings.admin.hosts
-        )
-        servers = (
-            ("admin", settings.admin, WebServer(admin_rows(self._running), self._ports, check_host=loopback)),
-            ("stats", settings.stats, WebServer(stats_rows(self._running))),
-            ("readiness", settings.readiness, WebServer(readiness_rows(self._running), proxy_protocol=True)),
-        )
-        for name, address, server in servers:
-            if address.off:
-                logger.info("server is off", extra={"server": name})
-                continue
-            try:
-                await _listen(server, address)
-            except OSError as error:
-                raise OSError(f"{name} server: cannot listen on {address.text}: {error.strerror or error}") from error
-            self._servers.append(server)
-        if not loopback and not settings.admin.off and store_mode(self._running) == "file":
-            logger.warning(OPEN, extra={"address": settings.admin.text})
+        addresses = {"admin": settings.admin, "stats": settings.stats, "readiness": settings.readiness}
+        wanted = {name: address for name, address in addresses.items() if not address.off}
+        for name in addresses.keys() - wanted.keys():
+            logger.info("server is off", extra={"server": name})
+        if wanted:
+            await self._open(wanted)
         url = mount_url(self._running.gateway) or (page_url(settings.admin) if settings.admin.hosts else None)
         if url is not None:
             logger.info("admin page", extra={"url": url})
         self._running.pending.clear()
 
+    async def _open(self, wanted: dict[str, ListenAddress]) -> None:
+        from headgate.admin.configuration import store_mode
+        from headgate.admin.routes import admin_rows, readiness_rows, stats_rows
+        from headgate.admin.web import WebServer
+
+        admin = wanted.get("admin")
+        loopback = admin is not None and (
+            admin.unix_path is not None or all(ipaddress.ip_address(host).is_loopback for host in admin.hosts)
+        )
+        servers = {
+            "admin": WebServer(admin_rows(self._running), self._ports, check_host=loopback),
+            "stats": WebServer(stats_rows(self._running)),
+            "readiness": WebServer(readiness_rows(self._running), proxy_protocol=True),
+        }
+        for name, address in wanted.items():
+            try:
+                await _listen(servers[name], address)
+            except OSError as error:
+                raise OSError(f"{name} server: cannot listen on {address.text}: {error.strerror or error}") from error
+            self._servers.append(servers[name])
+        if admin is not None and not loopback and store_mode(self._running) == "file":
+            logger.warning(OPEN, extra={"address": admin.text})
+
     async def mount(self, gateway: Gateway) -> None:
         """Open what a configuration's listeners need of the admin page; raises OSError."""
+        if self._mounts is None:
+            if not any(mounts(gateway)):
+                return
+            from headgate.admin.mount import Mounts
+
+            self._mounts = Mounts(self._running, self._folder)
         await self._mounts.open(gateway)
 
     def _ports(self) -> frozenset[int]:
@@ -74,7 +93,8 @@ class AdminServers:
         """Stop accepting and end what is open."""
         for server in self._servers:
             await server.close()
-        await self._mounts.close()
+        if self._mounts is not None:
+            await self._mounts.close()
 
 
 def page_url(address: ListenAddress) -> str:

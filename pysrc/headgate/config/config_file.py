@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import Any, Final
 
 from headgate.config.load import Loaded, load_text
 from headgate.config.redaction import restored_text, shown_text
+from headgate.document.lazy_dataclass import dataclass
 from headgate.document.replace import replace_file
 from headgate.document.write import write
 

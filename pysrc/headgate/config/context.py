@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from headgate.config.check import Record
 from headgate.document import fields
+from headgate.document.lazy_dataclass import dataclass
 from headgate.document.nodes import Report, child
 from headgate.document.secret import Secret
 from headgate.errors import Problem

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from headgate.config import dump_discovery as discovery
@@ -11,6 +11,7 @@ from headgate.config import dump_llm as llm
 from headgate.config.concealed import Concealer
 from headgate.config.dump_policies import backend_policies, endpoint, route_policies, target_policy
 from headgate.config.policy import authorization, document_source, mcp_guardrails
+from headgate.document.lazy_dataclass import dataclass
 from headgate.document.secret import REDACTED
 from headgate.ir.backend import (
     Backend,

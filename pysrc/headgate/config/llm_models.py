@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from headgate.config.policy_values import (
 )
 from headgate.config.routes import values
 from headgate.config.tls_material import backend_tls
+from headgate.document.lazy_dataclass import dataclass
 from headgate.errors import Problem
 from headgate.ir.model import BodyEdits, LlmModel, LlmRouter
 from headgate.ir.policy.authorization import Authorization

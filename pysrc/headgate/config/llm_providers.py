@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.document import fields
 from headgate.document.fields import Target
+from headgate.document.lazy_dataclass import dataclass
 from headgate.errors import Problem
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.model import AzureResource, BedrockPlace, Family, LlmProvider, ProviderFormat, VertexPlace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Protocol
 
 from headgate.config.check import Record
@@ -15,6 +15,7 @@ from headgate.dialect.openapi.document import OpenApiError
 from headgate.dialect.openapi.tools import read_tools
 from headgate.document import fields
 from headgate.document.fields import Target
+from headgate.document.lazy_dataclass import dataclass
 from headgate.document.nodes import child
 from headgate.errors import Problem
 from headgate.ir.digest import digest

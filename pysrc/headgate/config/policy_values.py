@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Final
 
 from headgate.config import llm_edits
@@ -20,6 +20,7 @@ from headgate.config.policy import (
 )
 from headgate.config.process_settings import keepalives
 from headgate.config.tls_material import backend_tls
+from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.endpoint import Keepalives
 from headgate.ir.model import BodyEdits
 from headgate.ir.policies import (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.tls_material import server_tls
+from headgate.document.lazy_dataclass import dataclass
 from headgate.errors import Problem
 from headgate.ir.listener import Protocol
 from headgate.ir.tls import ServerTls

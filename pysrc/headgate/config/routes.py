@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from headgate.config.backends import Backends
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy_values import NO_OPTIONS, BackendOptions, route_backend_options, route_policies
 from headgate.config.targeted import Layer, Level, Place, TargetedPolicies, merge
+from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.backend import RouteBackend
 from headgate.ir.match import ANY_PATH, ANY_REQUEST, Match, PathKind, PathMatch, ValueMatch
 from headgate.ir.route import Route

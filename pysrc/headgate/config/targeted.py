@@ -8,7 +8,6 @@ or listener is a ceiling over all its routes, so it holds beside the route's own
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
@@ -24,6 +23,7 @@ from headgate.config.policy_values import (
     route_policies,
 )
 from headgate.config.shape.route import GATEWAY_PHASE
+from headgate.document.lazy_dataclass import dataclass
 from headgate.errors import Problem
 from headgate.ir.policies import (
     NO_GATEWAY_POLICIES,

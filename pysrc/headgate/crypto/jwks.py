@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any, Final
+
+from headgate.document.lazy_dataclass import dataclass
 
 MAX_KEYS: Final = 256
 MAX_BYTES: Final = 1024 * 1024

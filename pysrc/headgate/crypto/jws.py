@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass
 from typing import Any, Final
 
 from headgate.crypto.jwks import KeySet
+from headgate.document.lazy_dataclass import dataclass
 
 MAX_TOKEN: Final = 16 * 1024
 MAX_DEPTH: Final = 16

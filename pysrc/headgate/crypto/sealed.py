@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import base64
+import functools
 import secrets
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 NONCE_BYTES: Final = 12
+KEY_BYTES: Final = 32
 
 
 class Sealer:
     """`key`: 32 bytes. `purpose` is bound into every text: one made for another purpose cannot be opened."""
 
     def __init__(self, key: bytes, purpose: str) -> None:
+        if len(key) != KEY_BYTES:
+            raise ValueError(f"a key has {KEY_BYTES} bytes, not {len(key)}")
+        self._key = key
+        self._purpose = purpose.encode()
+
+    @functools.cached_property
+    def _cipher(self) -> AESGCM:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # 9 MB: only where something is sealed
 
-        self._cipher = AESGCM(key)
-        self._purpose = purpose.encode()
+        return AESGCM(self._key)
 
     def seal(self, content: bytes) -> str:
         """Return a text of URL-safe characters without padding."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 
 from headgate.dialect.protobuf_wire import message, number, packed
+from headgate.document.lazy_dataclass import dataclass
 
 CPU: Final = (("cpu", "count"),)
 HEAP: Final = (

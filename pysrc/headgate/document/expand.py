@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from headgate.document.lazy_dataclass import dataclass
 
 NOT_FOUND: Final = "environment variable not found"
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
 import re2
 
+from headgate.document.lazy_dataclass import dataclass
 from headgate.document.secret import Secret
 
 MAX_CEL_CHARS: Final = 16_384

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
+from headgate.document.lazy_dataclass import dataclass
 from headgate.errors import ConfigError, Problem
 
 Scalar = str | int | float | bool | None

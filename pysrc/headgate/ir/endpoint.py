@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.digest import digest
 from headgate.ir.policy.key_auth import KeyAuth
 from headgate.ir.tls import BackendTls

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.backend import NamedBackend
 from headgate.ir.bind import Bind
 from headgate.ir.frontend import Frontend

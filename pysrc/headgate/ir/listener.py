@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.policies import NO_GATEWAY_POLICIES, GatewayPolicies
 from headgate.ir.route import Route
 from headgate.ir.tls import ServerTls

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.remote_service import RemoteService
 
 Phase = Literal["off", "request", "response", "full"]

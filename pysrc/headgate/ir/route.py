@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.backend import RouteBackend
 from headgate.ir.match import ANY_REQUEST, Match
 from headgate.ir.policies import NO_ROUTE_POLICIES, RoutePolicies

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from headgate.document.lazy_dataclass import dataclass
 from headgate.document.secret import Secret
 
 

@@ -7,9 +7,11 @@ over while its key stays; the rest is built anew.
 from __future__ import annotations
 
 import ssl
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from headgate.backend.contract import Call
 from headgate.backend.llm import copilot
 from headgate.backend.mcp.relay import Relay
 from headgate.ir.backend import Backend, HostBackend, MissingBackend, RouteBackend, ServiceBackend, UiBackend
@@ -29,7 +31,6 @@ from headgate.net.tls import SniSelector
 from headgate.pipeline import steps
 from headgate.pipeline.channels import Channels
 from headgate.pipeline.keys import KeyStores
-from headgate.pipeline.mcp import McpHandlers
 from headgate.pipeline.prices import price_list, tags_of
 from headgate.pipeline.proxies import ways
 from headgate.pipeline.replies import Row, engine_replies, reply_of
@@ -55,8 +56,10 @@ from headgate_engine.route.table import HostTable, RouteRule, RouteTable
 from headgate_engine.shared.histogram import Histogram
 
 if TYPE_CHECKING:
+    from headgate.crypto.sealed import Sealer
     from headgate.expr.custom import CustomFunctions
     from headgate.pipeline.llm import LlmCompiler
+    from headgate.pipeline.mcp import McpHandlers
 
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
@@ -156,17 +159,38 @@ class Running:
         self._previous = previous
         self.folder: str = relay.folder
         self.pools: Pools = Pools(worker, gateway, None if previous is None else previous.pools)
-        self.mcp: McpHandlers = McpHandlers(
-            worker, gateway, self.pools.get, relay, None if previous is None else previous.mcp
-        )
+        self._relay = relay
+        # Made where a backend wants it: a gateway without MCP loads none of it.
+        self._mcp: McpHandlers | None = None
+        self.environment: Environment | None = None
         self.channels: Channels = Channels(worker, gateway, None if previous is None else previous.channels)
-        self.mcp.channels = self.channels
         self.keys: KeyStores = KeyStores(worker, self.pools.get, None if previous is None else previous.keys)
         earlier = None if previous is None else previous.credentials
         self.credentials: CredentialStore = CredentialStore(worker.spawn, earlier)
         self.endpoints: Endpoints = Endpoints(worker, None if previous is None else previous.endpoints)
         self.binds: dict[str, BindPlan] = {}
         self._contexts: dict[str, ssl.SSLContext] = {}
+
+    @property
+    def mcp(self) -> McpHandlers:
+        """The handlers of MCP backends, which go on with the sessions of the configuration before."""
+        if self._mcp is None:
+            from headgate.pipeline.mcp import McpHandlers
+
+            earlier = None if self._previous is None else self._previous._mcp
+            self._mcp = McpHandlers(self.worker, self.gateway, self.pools.get, self._relay, earlier)
+            self._mcp.channels = self.channels
+            if self.environment is not None:
+                self._mcp.environment = self.environment
+        return self._mcp
+
+    def relayed(self, key: str) -> Callable[[Call], Awaitable[None]] | None:
+        """Return who answers a request that another worker passes on; None where nobody does."""
+        return None if self._mcp is None else self._mcp.relayed(key)
+
+    def sealer(self, purpose: str) -> Sealer:
+        """Return what seals texts for clients with the key of this process."""
+        return self._relay.ids.sealer(purpose)
 
     def ssl_context(self, bind_key: str) -> ssl.SSLContext | None:
         """Return what a port starts TLS handshakes with, None for plain HTTP."""
@@ -203,14 +227,16 @@ class Running:
             for key in previous.binds.keys() - self.binds.keys():
                 self.worker.drop_bind(key)
             previous.pools.close_unused(self.pools)
-            previous.mcp.close_unused(self.mcp)
+            if previous._mcp is not None:
+                previous._mcp.close_unused(self.mcp)
             previous.channels.close_unused(self.channels)
             previous.keys.close_unused(self.keys)
             previous.credentials.close_unused(self.credentials)
 
     def begin_drain(self) -> None:
         """End what would last as long as its clients."""
-        self.mcp.begin_drain()
+        if self._mcp is not None:
+            self._mcp.begin_drain()
 
     async def aclose(self) -> None:
         """End sessions and child processes at shutdown."""
@@ -218,7 +244,8 @@ class Running:
         self.credentials.close()
         for pool in self.pools.by_key.values():
             pool.close()
-        await self.mcp.aclose()
+        if self._mcp is not None:
+            await self._mcp.aclose()
         self.channels.close()
 
 
@@ -243,12 +270,12 @@ class Compiler:
             hide_header(name)
         functions = _functions(running.gateway.process.custom_functions)
         self._environment = Environment(
-            worker.segment, limit, running.keys.get, self._client, worker.spawn, functions, running.mcp.sealer,
+            worker.segment, limit, running.keys.get, self._client, worker.spawn, functions, running.sealer,
             running.credentials,
         )  # fmt: skip
         running.credentials.calls.client = self._client
 
-        running.mcp.environment = self._environment
+        running.environment = self._environment
         catalog = running.gateway.process.prices
         self._prices = price_list(catalog, worker.segment)
         self._tags = tags_of(catalog, copilot.PROVIDER)

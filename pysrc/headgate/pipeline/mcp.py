@@ -28,7 +28,6 @@ from headgate.backend.mcp.stdio_service import StdioService
 from headgate.backend.mcp.targets.remote import Remote
 from headgate.backend.mcp.targets.stdio import StdioServer
 from headgate.backend.mcp.well_known import WellKnown
-from headgate.crypto.sealed import Sealer
 from headgate.dialect.mcp.naming import task_id_prefix
 from headgate.ir.digest import digest
 from headgate.ir.endpoint import Endpoint
@@ -98,10 +97,6 @@ class McpHandlers:
         self.services: dict[str, StdioService | FederationService | HttpService] = {}
         self.legacy: dict[str, LegacySse] = {}
         self.sessionless: dict[str, StatelessService] = {}
-
-    def sealer(self, purpose: str) -> Sealer:
-        """Return what seals with the key of session ids."""
-        return self._relay.ids.sealer(purpose)
 
     def get(self, backend: McpBackend) -> HandlerBackend | DirectBackend:
         """Return the handler of a backend."""

@@ -1,4 +1,7 @@
-"""Policies to engine steps, in the order of the pipeline table (phases.py)."""
+"""Policies to engine steps, in the order of the pipeline table (phases.py).
+
+The module of a policy is imported with the first configuration that uses it.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +18,6 @@ from headgate.pipeline.replies import (
     REPLIES,
     reply_of,
 )
-from headgate.policy import (
-    authorization,
-    backend_auth,
-    buffer,
-    cors,
-    csrf,
-    delay,
-    direct_response,
-    identity,
-    mcp_authentication,
-    mirror,
-    oidc,
-    rewrite,
-    transformation,
-)
-from headgate.policy.cloud.steps import placed
 from headgate.policy.environment import Environment
 from headgate_engine.plan.plans import ResponseHold
 from headgate_engine.plan.step import Step
@@ -50,19 +37,33 @@ def gateway_request_steps(policies: GatewayPolicies, env: Environment, phase: st
 def _identity_steps(policies: GatewayPolicies, env: Environment, phase: str) -> list[Step]:
     found: list[Step] = []
     if policies.cors is not None:
+        from headgate.policy import cors
+
         found.append(cors.compile_cors(policies.cors))
     if policies.oidc is not None:
+        from headgate.policy import oidc
+
         found.append(oidc.compile_oidc(policies.oidc, env))
     if policies.jwt is not None:
+        from headgate.policy import identity
+
         found.append(identity.compile_jwt(policies.jwt, env))
     if isinstance(policies, RoutePolicies) and policies.mcp_auth is not None:
+        from headgate.policy import mcp_authentication
+
         found += mcp_authentication.compile_mcp_authentication(policies.mcp_auth, env)
     if policies.basic is not None:
+        from headgate.policy import identity
+
         found.append(identity.compile_basic(policies.basic, env))
     if policies.api_key is not None:
+        from headgate.policy import identity
+
         found.append(identity.compile_api_key(policies.api_key, env))
     if policies.authorization is not None:
         refused = reply_of(FORBIDDEN)
+        from headgate.policy import authorization
+
         found.append(authorization.compile_authorization(policies.authorization, env, refused, phase))
     return found
 
@@ -70,6 +71,8 @@ def _identity_steps(policies: GatewayPolicies, env: Environment, phase: str) -> 
 def _transformation(policies: GatewayPolicies, env: Environment, phase: str) -> Step | None:
     if policies.transformations is None:
         return None
+    from headgate.policy import transformation
+
     return transformation.compile_request(policies.transformations, env, phase)
 
 
@@ -84,22 +87,36 @@ def route_request_steps(policies: RoutePolicies, env: Environment) -> tuple[Step
     if policies.local_rate_limits:
         found += _rate_limits(policies.local_rate_limits, env)
     if policies.buffer is not None:
+        from headgate.policy import buffer
+
         _add(found, buffer.compile_request(policies.buffer, env, reply_of(REPLIES["body_too_large"])))
     _add(found, _transformation(policies, env, "route"))
     if policies.csrf is not None:
+        from headgate.policy import csrf
+
         found.append(csrf.compile_csrf(policies.csrf, reply_of(CSRF_FAILED)))
     if policies.request_headers is not None:
         found.append(_request_headers(policies.request_headers))
     if policies.rewrite is not None:
+        from headgate.policy import rewrite
+
         found.append(rewrite.compile_rewrite(policies.rewrite, reply_of(NO_PREFIX)))
     if policies.redirect is not None:
+        from headgate.policy import rewrite
+
         found.append(rewrite.compile_redirect(policies.redirect, reply_of(NO_PREFIX)))
     if policies.delay is not None:
+        from headgate.policy import delay
+
         found.append(delay.compile_delay(policies.delay, env))
     if policies.direct_response:
         failed = reply_of(NO_BODY)
+        from headgate.policy import direct_response
+
         found.append(direct_response.compile_direct_response(policies.direct_response, env, failed))
     if policies.mirror is not None:
+        from headgate.policy import mirror
+
         found.append(mirror.compile_mirror(policies.mirror, env))
     return tuple(found)
 
@@ -141,18 +158,29 @@ def response_transforms(policies: GatewayPolicies | BackendPolicies, env: Enviro
     """Return the response halves of transformations, which run behind the header modifiers."""
     if policies.transformations is None:
         return ()
+    from headgate.policy import transformation
+
     step = transformation.compile_response(policies.transformations, env)
     return () if step is None else (step,)
 
 
 def response_hold(policies: GatewayPolicies | BackendPolicies, env: Environment) -> ResponseHold | None:
     """Return how the response is held back, for a buffer or for a transformation that reads its body."""
-    found = buffer.compile_response(policies.buffer, env) if isinstance(policies, RoutePolicies) else None
-    if found is None and policies.transformations and transformation.reads_response(policies.transformations, env):
+    if isinstance(policies, RoutePolicies) and policies.buffer is not None:
+        from headgate.policy import buffer
+
+        found = buffer.compile_response(policies.buffer, env)
+        if found is not None:
+            return found
+    if not policies.transformations:
+        return None
+    from headgate.policy import transformation
+
+    if transformation.reads_response(policies.transformations, env):
         return ResponseHold(env.max_body)
-    if found is None and policies.transformations and transformation.reads_usage(policies.transformations, env):
+    if transformation.reads_usage(policies.transformations, env):
         return ResponseHold(env.max_body, usage_only=True)
-    return found
+    return None
 
 
 def backend_request_steps(policies: BackendPolicies, env: Environment) -> tuple[Step, ...]:
@@ -160,24 +188,36 @@ def backend_request_steps(policies: BackendPolicies, env: Environment) -> tuple[
     found: list[Step] = []
     if policies.authorization is not None:
         refused = reply_of(FORBIDDEN)
+        from headgate.policy import authorization
+
         found.append(authorization.compile_authorization(policies.authorization, env, refused, "backend"))
     if policies.auth is not None:
         if isinstance(policies.auth.main, AwsAuth):
             # What is signed holds a hash of the body.
             found.append(BufferStep(env.max_body, False, reply_of(REPLIES["body_too_large"])))
+        from headgate.policy import backend_auth
+
         found += backend_auth.compile_backend_auth(policies.auth, env)
     if policies.transformations is not None:
+        from headgate.policy import transformation
+
         _add(found, transformation.compile_request(policies.transformations, env, "backend"))
     if policies.request_headers is not None:
         found.append(_request_headers(policies.request_headers))
     if policies.redirect is not None:
+        from headgate.policy import rewrite
+
         found.append(rewrite.compile_redirect(policies.redirect, reply_of(NO_PREFIX)))
     return tuple(found)
 
 
 def backend_final_steps(policies: BackendPolicies, env: Environment) -> tuple[Step, ...]:
     """Return what runs on the request as it leaves: signatures."""
-    return () if policies.auth is None else tuple(backend_auth.compile_final(policies.auth, env))
+    if policies.auth is None:
+        return ()
+    from headgate.policy import backend_auth
+
+    return tuple(backend_auth.compile_final(policies.auth, env))
 
 
 def at_host(policies: BackendPolicies, host: str) -> BackendPolicies:
@@ -185,6 +225,8 @@ def at_host(policies: BackendPolicies, host: str) -> BackendPolicies:
     auth = policies.auth
     if auth is None or not isinstance(auth.main, AwsAuth | GcpAuth):
         return policies
+    from headgate.policy.cloud.steps import placed
+
     return replace(policies, auth=replace(auth, main=placed(auth.main, host)))
 
 

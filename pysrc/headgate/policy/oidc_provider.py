@@ -10,11 +10,11 @@ import base64
 import json
 import logging
 import time
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote_plus, urlencode
 
 from headgate.crypto.jws import Checks, TokenError, UnknownKey, verify
+from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.policy.document_source import DocumentSource
 from headgate.ir.policy.oidc import Oidc, TokenAuth
 from headgate.policy.environment import Environment

@@ -11,9 +11,10 @@ import array
 import os
 import pickle
 import socket
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from headgate.document.lazy_dataclass import dataclass
 from headgate.document.secret import private_channel
 from headgate.ir.gateway import Gateway
 

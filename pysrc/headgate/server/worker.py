@@ -212,7 +212,7 @@ class WorkerProcess:
         return self._watching.add(message, descriptor, self._running.gateway)
 
     def _find_relayed(self, key: str) -> Callable[[Call], Awaitable[None]] | None:
-        return None if self._running is None else self._running.mcp.relayed(key)
+        return None if self._running is None else self._running.relayed(key)
 
     async def _gather(self, descriptor: int) -> None:
         from headgate.server.request_log import records_counter

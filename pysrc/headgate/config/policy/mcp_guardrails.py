@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from headgate.config.check import Record
@@ -11,6 +10,7 @@ from headgate.config.policy import backend_auth, headers
 from headgate.config.policy.expression import check_map
 from headgate.dialect.mcp.method_keys import doubts
 from headgate.document.fields import show_milliseconds
+from headgate.document.lazy_dataclass import dataclass
 from headgate.errors import Problem
 from headgate.ir.mcp_guardrails import CHECK_REQUEST, CHECK_RESPONSE, GuardrailProcessor
 from headgate.ir.remote_service import RemoteService

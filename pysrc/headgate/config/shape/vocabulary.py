@@ -13,8 +13,10 @@ changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
+
+from headgate.document.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,10 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
+
+from headgate.document.lazy_dataclass import dataclass
 
 RATES: Final = ("input", "output", "cacheRead", "cacheWrite", "reasoning", "inputAudio", "outputAudio")
 DECIMALS: Final = 6

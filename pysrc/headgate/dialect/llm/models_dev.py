@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any, Final
 
 from headgate.dialect.llm.catalog import DECIMALS, MAX_RATE, Catalog, Model, rate_text
+from headgate.document.lazy_dataclass import dataclass
 
 # Providers that have another name in telemetry; all others keep theirs.
 RENAMED: Final = {

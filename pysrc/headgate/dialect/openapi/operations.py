@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Final
 
 from headgate.dialect.openapi.document import Json, OpenApiError, resolved
 from headgate.dialect.openapi.schemas import Unfolding
+from headgate.document.lazy_dataclass import dataclass
 
 PLACES: Final = ("path", "query", "header")
 # Styles of parameters (OpenAPI 3.1 section 4.8.12.2) that can be written, by place; the first is the default.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -18,6 +17,7 @@ from headgate.dialect.openapi.operations import (
     prefix_of,
 )
 from headgate.dialect.openapi.schemas import Budget, Unfolding
+from headgate.document.lazy_dataclass import dataclass
 
 METHODS: Final = frozenset(("get", "put", "post", "delete", "options", "head", "patch", "trace"))
 MAX_TOOLS: Final = 10_000

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.policy.cloud_auth import CloudAuth
 from headgate.ir.policy.key_auth import BEARER, KeyAuth
 from headgate.ir.policy.location import Location

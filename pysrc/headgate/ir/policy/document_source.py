@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from headgate.document import fields
+from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.tls import BackendTls
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from headgate.document.lazy_dataclass import dataclass
 
 LocationKind = Literal["header", "query", "cookie", "expression"]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from headgate.document.lazy_dataclass import dataclass
 from headgate.document.secret import Secret
 from headgate.ir.policy.document_source import DocumentSource
 from headgate.ir.policy.identity import JwtAuth

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from headgate.document.lazy_dataclass import dataclass
 from headgate.document.secret import Secret
 from headgate.ir.policy.document_source import DocumentSource
 

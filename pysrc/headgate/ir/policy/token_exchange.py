@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.policy.location import Location
 from headgate.ir.secret import SecretRef

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from headgate.document.lazy_dataclass import dataclass
 
 Pairs = tuple[tuple[str, str], ...]
 

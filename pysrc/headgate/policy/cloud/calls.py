@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
+from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.policy.document_source import DocumentSource
 from headgate.policy.cloud.keeper import CredentialError

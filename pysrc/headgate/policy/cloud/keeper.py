@@ -10,9 +10,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final
 
+from headgate.document.lazy_dataclass import dataclass
 from headgate_engine.steps.aws_signature import AwsKeys
 from headgate_engine.steps.held import HeldCredential
 

@@ -1,0 +1,34 @@
+"""Where the configuration has the admin page behind the gateway's own listeners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from headgate.ir.backend import UiBackend
+from headgate.ir.bind import Bind
+from headgate.ir.gateway import Gateway
+from headgate.ir.listener import Listener
+from headgate.ir.route import Route
+
+DEFAULT_PORTS: Final = {False: 80, True: 443}
+
+
+def mounts(gateway: Gateway) -> Iterator[tuple[Bind, Listener, Route, UiBackend]]:
+    """Yield every place of the page behind a listener."""
+    for bind in gateway.binds:
+        for listener in bind.listeners:
+            for route in listener.routes:
+                for choice in route.backends:
+                    if isinstance(choice.backend, UiBackend):
+                        yield bind, listener, route, choice.backend
+
+
+def mount_url(gateway: Gateway) -> str | None:
+    """Return where a browser finds the page behind a listener; None: nowhere."""
+    for bind, listener, _, _ in mounts(gateway):
+        name = listener.hostname or "localhost"
+        host = f"any{name[1:]}" if name.startswith("*.") else name
+        port = "" if bind.port == DEFAULT_PORTS[bind.tls] else f":{bind.port}"
+        return f"{'https' if bind.tls else 'http'}://{host}{port}/ui"
+    return None

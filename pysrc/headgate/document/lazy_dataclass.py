@@ -1,0 +1,95 @@
+"""Dataclasses whose methods are generated when they are first called.
+
+The standard decorator compiles six methods for every class when its module is imported. That was a quarter of the time
+that a start took, and a start creates objects of few of these classes. What is left to do at import is to collect the
+fields and to make the slots. `dataclasses.fields`, `replace` and `is_dataclass`, pickle and `match` work as usual.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+METHODS: Final = ("__init__", "__repr__", "__eq__")
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass
+else:
+
+    def dataclass(
+        cls: type | None = None, /, *, frozen: bool = False, slots: bool = False, kw_only: bool = False
+    ) -> Any:
+        """As `dataclasses.dataclass`, which these parameters are those of."""
+
+        def made(plain: type) -> type:
+            return _lazy(plain, frozen, slots, kw_only)
+
+        return made if cls is None else made(cls)
+
+
+def _lazy(plain: type, frozen: bool, slots: bool, kw_only: bool) -> type:
+    own = vars(plain)
+    cls = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(plain)
+    names = [name for name in METHODS if name not in own]
+    if frozen and "__hash__" not in own:
+        names.append("__hash__")
+    elif not frozen and "__eq__" not in own:
+        cls.__hash__ = None  # type: ignore[assignment]
+    for name in names:
+        setattr(cls, name, _later(cls, name, names, frozen))
+    if frozen:
+        cls.__setattr__ = _refuse_to_set  # type: ignore[assignment]
+        cls.__delattr__ = _refuse_to_delete  # type: ignore[assignment]
+        if slots:
+            cls.__getstate__ = _state
+            cls.__setstate__ = _set_state  # type: ignore[attr-defined]
+    return cls
+
+
+def _later(cls: type, name: str, names: list[str], frozen: bool) -> Callable[..., Any]:
+    """Return a method that has all of them generated, and then does what its successor does."""
+
+    def method(self: object, *args: Any, **kwargs: Any) -> Any:
+        _generate(cls, names, frozen)
+        return getattr(cls, name)(self, *args, **kwargs)
+
+    method.__name__ = name
+    return method
+
+
+def _generate(cls: type, names: list[str], frozen: bool) -> None:
+    """Have the standard library generate the methods for the same fields, and give them to the class."""
+    specification = [
+        (
+            one.name,
+            one.type,
+            dataclasses.field(
+                default=one.default, default_factory=one.default_factory, init=one.init, repr=one.repr, hash=one.hash,
+                compare=one.compare, kw_only=one.kw_only,
+            ),
+        )
+        for one in dataclasses.fields(cls)
+    ]  # fmt: skip
+    twin = dataclasses.make_dataclass(cls.__name__, specification, frozen=frozen)
+    for name in names:
+        method = getattr(twin, name)
+        method.__qualname__ = f"{cls.__qualname__}.{name}"
+        setattr(cls, name, method)
+
+
+def _refuse_to_set(self: object, name: str, _value: object) -> NoReturn:
+    raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _refuse_to_delete(self: object, name: str) -> NoReturn:
+    raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+def _state(self: Any) -> list[object]:
+    return [getattr(self, one.name) for one in dataclasses.fields(self)]
+
+
+def _set_state(self: Any, values: list[object]) -> None:
+    for one, value in zip(dataclasses.fields(self), values, strict=True):
+        object.__setattr__(self, one.name, value)

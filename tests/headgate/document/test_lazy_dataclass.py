@@ -1,0 +1,117 @@
+"""A lazy dataclass is one of the standard library's, whichever of its methods is called first."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, field
+
+import pytest
+
+from headgate.document.lazy_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """With a default and a field that is not shown."""
+
+    x: int
+    y: int = 2
+    secret: str = field(default="s", repr=False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Standard:
+    """The same fields."""
+
+    x: int
+    y: int = 2
+    secret: str = field(default="s", repr=False)
+
+
+@dataclass(slots=True)
+class Bag:
+    """A changeable one, with positions and a factory."""
+
+    name: str
+    items: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place(Point):
+    """Has fields of its own beside those of its parent."""
+
+    z: int = 3
+
+
+def fresh() -> type:
+    @dataclass(frozen=True, slots=True)
+    class Once:
+        """Nobody has used it."""
+
+        value: int
+
+    return Once
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        lambda kind, one: kind(5),
+        lambda kind, one: repr(one),
+        lambda kind, one: one == kind(7),
+        lambda kind, one: hash(one),
+        lambda kind, one: dataclasses.replace(one, value=3),
+    ],
+    ids=["made", "shown", "compared", "hashed", "replaced"],
+)
+def test_any_method_may_be_the_first_that_is_called(first: Callable[[type, object], object]) -> None:
+    kind = fresh()
+    one = object.__new__(kind)
+    object.__setattr__(one, "value", 7)
+    first(kind, one)
+    assert one == kind(7)
+    assert hash(one) == hash(kind(7))
+    assert repr(one).endswith("Once(value=7)")
+    assert one != kind(8)
+
+
+def test_it_does_what_the_standard_one_does() -> None:
+    mine, theirs = Point(x=1), Standard(x=1)
+    assert repr(mine) == repr(theirs).replace("Standard", "Point")
+    assert hash(mine) == hash(theirs)
+    assert mine == Point(x=1, y=2) != Point(x=2)
+    assert mine != theirs
+    assert dataclasses.asdict(mine) == dataclasses.asdict(theirs)
+    assert Point.__match_args__ == Standard.__match_args__ == ()
+    assert dataclasses.is_dataclass(Point)
+    assert dataclasses.replace(mine, y=4) == Point(x=1, y=4)
+    assert not hasattr(mine, "__dict__")
+    for call in (lambda: Point(1), lambda: Point(), lambda: Point(x=1, w=2)):  # type: ignore[call-arg,misc]
+        with pytest.raises(TypeError):
+            call()
+
+
+def test_a_frozen_one_is_not_changed_and_travels() -> None:
+    one = Place(x=1, z=5)
+    with pytest.raises(FrozenInstanceError, match="cannot assign to field 'x'"):
+        one.x = 2  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError, match="cannot delete field 'x'"):
+        del one.x
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert repr(one) == "Place(x=1, y=2, z=5)"
+
+
+def test_a_changeable_one_has_a_list_of_its_own_and_no_hash() -> None:
+    first, second = Bag("a"), Bag("a")
+    first.items.append(1)
+    assert (first.items, second.items) == ([1], [])
+    assert first != second
+    second.items = [1]
+    assert first == second
+    with pytest.raises(TypeError):
+        hash(first)
+    match first:
+        case Bag(name, items):
+            assert (name, items) == ("a", [1])
