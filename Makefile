@@ -19,7 +19,7 @@ $(VENV)/.created:
 	@touch $@
 
 $(STAMP): $(VENV)/.created $(SOURCES)
-	$(BIN)/pip install -q --no-build-isolation -e .
+	$(BIN)/pip install -q --no-build-isolation -e '.[all]'
 	@touch $@
 
 $(VENV)/.test-deps: $(STAMP)

@@ -31,4 +31,13 @@ done
 kill -TERM "$gateway"
 wait "$gateway"
 gateway=
+cat > cloud.yaml <<EOF
+gateways: {default: {port: $port}}
+routes: [{backends: [{host: "127.0.0.1:1", policies: {backendAuth: {gcp: {}}}}]}]
+EOF
+refused=$("$work/venv/bin/headgate" --validate-only -f cloud.yaml 2>&1) && { echo "wheel check failed: no library was missing" >&2; exit 1; }
+case $refused in
+*"headgate[cloud]"*cloud.yaml:2*) ;;
+*) echo "wheel check failed: got '$refused'" >&2; exit 1 ;;
+esac
 echo "wheel check passed"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
-
-from headgate.document.lazy_dataclass import dataclass
 
 
 class Source(Enum):

@@ -79,7 +79,13 @@ def trace(ctx: click.Context, /, resource: str | None, **options: Any) -> None:
         return
     if not sys.stdout.isatty():
         raise click.ClickException("the terminal UI needs a terminal; use --raw for JSON Lines")
-    from headgate.cli.trace_ui import TraceApp
+    try:
+        from headgate.cli.trace_ui import TraceApp
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("textual", "rich"):
+            raise
+        message = "the terminal UI needs the library textual: pip install 'headgate[tui]', or use --raw for JSON Lines"
+        raise click.ClickException(message) from None
 
     TraceApp(source, "standalone" if options["file"] is None else options["file"]).run()
 

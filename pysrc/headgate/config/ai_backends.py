@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headgate.config import llm_edits, llm_providers
 from headgate.config.check import Record
+from headgate.config.extras import check_cloud
 from headgate.config.llm_providers import Vendor
 from headgate.config.policy_values import BackendOptions, backend_options
 from headgate.errors import Problem
@@ -61,7 +62,10 @@ def _members(
         if own.affinity != options.affinity and sections:
             message = "sessionAffinity is for the whole backend: a provider of a group cannot have its own"
             backends.context.fault(Problem.CONFLICT, record, "policies", message)
-        own = replace(own, auth=llm_providers.with_default_auth(vendor, own.auth))
+        auth = llm_providers.with_default_auth(vendor, own.auth)
+        if auth is not None and (own.auth is None or own.auth.main is None):
+            check_cloud(backends.context, record, "provider", auth.main)
+        own = replace(own, auth=auth)
         edits = own.ai or NO_EDITS
         provider = llm_providers.provider(vendor, place, partial(backends.endpoint, options=own))
         provider = replace(provider, moderation=_moderation(record.get("provider")))

@@ -10,6 +10,7 @@ from headgate.config import llm_edits, llm_providers, virtual_models
 from headgate.config.backends import Backends
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.extras import check_cloud
 from headgate.config.llm_providers import Vendor
 from headgate.config.policy import authorization, backend_auth, health, prompt_guard
 from headgate.config.policy_values import (
@@ -157,7 +158,10 @@ class Models:
         if place is None:
             return None
         options = self._options(record, found.params, found.defaults)
-        options = replace(options, auth=llm_providers.with_default_auth(vendor, options.auth))
+        auth = llm_providers.with_default_auth(vendor, options.auth)
+        if auth is not None and (options.auth is None or options.auth.main is None):
+            check_cloud(self.context, record, "provider", auth.main)
+        options = replace(options, auth=auth)
         provider = llm_providers.provider(vendor, place, partial(self.backends.endpoint, options=options))
         handle = record.get("id")
         edits, limits = llm_edits.of_model(self.context, record), llm_edits.DEFAULT_TIMEOUTS

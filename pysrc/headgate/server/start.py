@@ -13,9 +13,11 @@ from typing import Final
 
 from headgate.config.load import Loaded, Source, load
 from headgate.errors import ConfigErrors
+from headgate.pipeline.modules import needed_modules
 from headgate.server import heap
 from headgate.server.parent_death import die_with_parent
 from headgate.server.supervisor import Supervisor, start_levels, warn
+from headgate.server.template import import_all
 from headgate.server.template_handle import TemplateHandle
 from headgate.server.worker import Life, begin
 from headgate.telemetry import logs
@@ -50,6 +52,8 @@ def serve(source: Source) -> int | Life:
         return 1
     segment = Segment.create()
     template = TemplateHandle(segment, folder)
+    template.modules = needed_modules(loaded.gateway)
+    import_all(template.modules)
     worker = template.fork()
     if worker is not None:
         return begin(worker)

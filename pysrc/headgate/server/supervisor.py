@@ -18,6 +18,7 @@ from headgate.errors import ConfigErrors
 from headgate.ir.gateway import Gateway
 from headgate.net.sockets import open_socket, taken
 from headgate.net.tasks import spawn
+from headgate.pipeline.modules import needed_modules
 from headgate.server import control, heap, reports
 from headgate.server.control import Drain
 from headgate.server.profiling import CpuProfiler, Target, permit_here
@@ -171,6 +172,7 @@ class Supervisor:
         self.generation = generation
         self.gateway = gateway
         self.segment.begin_generation()
+        self._template.modules = needed_modules(gateway)
         results = await asyncio.gather(*(worker.commit(generation) for worker in workers), return_exceptions=True)
         for worker, result in zip(workers, results, strict=True):
             if result is not None:

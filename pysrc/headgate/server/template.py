@@ -68,7 +68,7 @@ def run_template(channel: socket.socket, segment: Segment, folder: str, supervis
     gc.freeze()
     while True:
         order, descriptors = _next_order(channel)
-        _import(order.modules)
+        import_all(order.modules)
         if fork_for(supervisor, partial(_answer, channel)):
             channel.close()
             set_title("headgate-worker", f"headgate: worker {order.index}")
@@ -141,13 +141,13 @@ def _next_order(channel: socket.socket) -> tuple[Order, list[int]]:
     return Order(index, form, levels, tuple(modules)), descriptors
 
 
-def _import(modules: tuple[str, ...]) -> None:
-    """Import what the workers of a newer configuration use; one that fails does so in the worker, which says why."""
+def import_all(modules: tuple[str, ...]) -> None:
+    """Import what workers use; a module that fails does so in the worker again, which says why."""
     for name in modules:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
-    if modules:
-        gc.freeze()
+        if name not in sys.modules:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+    gc.freeze()
 
 
 def _close_all_but(*kept: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, cast
 
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.extras import check_cloud
 from headgate.config.policy.expression import checked
 from headgate.document.secret import REDACTED
 from headgate.errors import Problem
@@ -40,11 +41,15 @@ KEY_KINDS: Final = (
 
 def parse(context: Context, record: Record) -> CloudAuth | None:
     """Return the cloud credentials of a `backendAuth`, None when it has none or they are at fault."""
+    found: CloudAuth | None
     if record.get("aws") is not None:
-        return aws(context, record["aws"])
-    if record.get("gcp") is not None:
-        return _gcp(context, record["gcp"])
-    return None if record.get("azure") is None else _azure(context, record["azure"])
+        key, found = "aws", aws(context, record["aws"])
+    elif record.get("gcp") is not None:
+        key, found = "gcp", _gcp(context, record["gcp"])
+    else:
+        return None if record.get("azure") is None else _azure(context, record["azure"])
+    check_cloud(context, record, key, found)
+    return found
 
 
 def _fits(context: Context, record: Record, key: str, form: re.Pattern[str], what: str) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.extras import check_cloud
 from headgate.config.policy import headers
 from headgate.config.policy.expression import check
 from headgate.config.policy.guard_service import calls_to, shown_service, webhook_service
@@ -225,6 +226,8 @@ def _bedrock(context: Context, record: Record) -> BedrockGuard | None:
         return None
     if not service.keys:
         signed = service.cloud if isinstance(service.cloud, AwsAuth) else AwsAuth()
+        if signed is not service.cloud:
+            check_cloud(context, record, "", signed)
         cloud = replace(signed, region=signed.region or region, service=signed.service or "bedrock")
         service = replace(service, cloud=cloud)
     return BedrockGuard(
@@ -260,7 +263,10 @@ def _with_cloud(context: Context, record: Record, service: GuardService, own: Cl
         return service
     if service.cloud is not None and type(service.cloud) is not type(own):
         context.fault(Problem.VALUE, record, "policies", "these credentials are of another cloud")
-    return service if service.cloud is not None else replace(service, cloud=own)
+    if service.cloud is not None:
+        return service
+    check_cloud(context, record, "", own)
+    return replace(service, cloud=own)
 
 
 def _content_safety(context: Context, record: Record, phase: Phase) -> ContentSafetyGuard | None:

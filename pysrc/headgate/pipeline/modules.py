@@ -1,0 +1,60 @@
+"""The modules that workers load for a configuration, told from the configuration alone.
+
+Compiling imports them where it needs them. A template that has them already saves each worker the time, and the memory
+of a copy: the table need not be complete for anything to work.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headgate.ir.backend import Backend
+from headgate.ir.gateway import Gateway
+from headgate.ir.mcp import McpBackend
+from headgate.ir.model import AiBackend, LlmRouter
+from headgate.ir.policies import BackendPolicies, GatewayPolicies
+
+SEALS: Final = "cryptography.hazmat.primitives.ciphers.aead"
+# Fields of policies to what compiles them, and what that loads in turn.
+OF_POLICY: Final[dict[str, tuple[str, ...]]] = {
+    "cors": ("headgate.policy.cors",),
+    "oidc": ("headgate.policy.oidc", SEALS),
+    "jwt": ("headgate.policy.identity",),
+    "mcp_auth": ("headgate.policy.mcp_authentication", SEALS),
+    "basic": ("headgate.policy.identity",),
+    "api_key": ("headgate.policy.identity",),
+    "authorization": ("headgate.policy.authorization", "headgate.expr.compile"),
+    "transformations": ("headgate.policy.transformation", "headgate.expr.compile"),
+    "buffer": ("headgate.policy.buffer",),
+    "csrf": ("headgate.policy.csrf",),
+    "rewrite": ("headgate.policy.rewrite",),
+    "redirect": ("headgate.policy.rewrite",),
+    "delay": ("headgate.policy.delay",),
+    "direct_response": ("headgate.policy.direct_response",),
+    "mirror": ("headgate.policy.mirror",),
+    "auth": ("headgate.policy.backend_auth",),
+}
+OF_BACKEND: Final[dict[type, tuple[str, ...]]] = {
+    McpBackend: ("headgate.pipeline.mcp", SEALS),
+    AiBackend: ("headgate.pipeline.llm",),
+    LlmRouter: ("headgate.pipeline.llm",),
+}
+
+
+def needed_modules(gateway: Gateway) -> tuple[str, ...]:
+    """Return the names, sorted."""
+    backends: dict[type[Backend], None] = {}
+    # Most routes share their policies: each set is looked at once.
+    policies: dict[int, GatewayPolicies | BackendPolicies] = {}
+    for bind in gateway.binds:
+        for listener in bind.listeners:
+            policies[id(listener.policies)] = listener.policies
+            for route in listener.routes:
+                policies[id(route.policies)] = route.policies
+                for choice in route.backends:
+                    backends[type(choice.backend)] = None
+                    policies[id(choice.policies)] = choice.policies
+    fields = {name for one in policies.values() for name in OF_POLICY if getattr(one, name, None)}
+    found = {module for name in fields for module in OF_POLICY[name]}
+    found.update(module for kind in backends for module in OF_BACKEND.get(kind, ()))
+    return tuple(sorted(found))

@@ -1,0 +1,61 @@
+"""A configuration that needs a library which is not installed says which extra brings it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from headgate.config import extras
+from headgate.ir.gateway import Gateway
+
+HEAD = "gateways: {default: {port: 1}}\nroutes:\n- backends:\n  - host: h:1\n    policies: {backendAuth: "
+MODEL = "gateways: {default: {port: 1}}\nroutes:\n- backends:\n  - ai: {name: a, provider: "
+AWS = "needs the library botocore, which is not installed: pip install 'headgate[cloud]'"
+GCP = "needs the library google.auth, which is not installed: pip install 'headgate[cloud]'"
+
+CASES = (
+    (HEAD + "{aws: {}}}", "backendAuth.aws", AWS),
+    (HEAD + "{gcp: {}}}", "backendAuth.gcp", GCP),
+    (HEAD + "{aws: {accessKeyId: a, secretAccessKey: b}}}", None, None),
+    (HEAD + "{azure: {developerImplicit: {}}}}", None, None),
+    (MODEL + "{bedrock: {region: eu-west-1}}}", "ai", AWS),
+    (MODEL + "{vertex: {projectId: p, region: r}}}", "ai", GCP),
+)
+
+
+REFUSED = [case for case in CASES if case[1] is not None]
+ACCEPTED = [case[0] for case in CASES if case[1] is None]
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation without any extra."""
+    monkeypatch.setattr(extras, "installed", lambda _module: False)
+
+
+@pytest.mark.parametrize(("text", "path", "message"), REFUSED, ids=[text[-40:] for text, _, _ in REFUSED])
+def test_a_missing_library_is_named_where_it_is_needed(
+    text: str, path: str, message: str, faults: Callable[..., list[str]]
+) -> None:
+    [line] = faults(text, environ={})
+    assert path in line
+    assert f": {message} (" in line
+    assert line.endswith("5)" if "backendAuth" in text else "4)")
+
+
+@pytest.mark.parametrize("text", ACCEPTED, ids=[text[-40:] for text in ACCEPTED])
+def test_what_needs_no_library_is_accepted(text: str, loaded: Callable[..., Gateway]) -> None:
+    assert loaded(text, environ={}).binds
+
+
+def test_keys_of_the_environment_need_no_library(loaded: Callable[..., Gateway]) -> None:
+    keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
+    assert loaded(CASES[0][0], environ=keys).binds
+
+
+def test_a_library_is_found_without_being_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert extras.installed("json")
+    assert not extras.installed("nowhere_at_all.inside")
+    assert extras.missing("botocore") is None
