@@ -30,21 +30,22 @@ else:
 
 def _lazy(plain: type, frozen: bool, slots: bool, kw_only: bool) -> type:
     own = vars(plain)
-    cls = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(plain)
+    cls: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(plain)
     names = [name for name in METHODS if name not in own]
     if frozen and "__hash__" not in own:
         names.append("__hash__")
     elif not frozen and "__eq__" not in own:
-        cls.__hash__ = None  # type: ignore[assignment]
+        cls.__hash__ = None
     for name in names:
         setattr(cls, name, _later(cls, name, names, frozen))
     if frozen:
-        cls.__setattr__ = _refuse_to_set  # type: ignore[assignment]
-        cls.__delattr__ = _refuse_to_delete  # type: ignore[assignment]
+        cls.__setattr__ = _refuse_to_set
+        cls.__delattr__ = _refuse_to_delete
         if slots:
             cls.__getstate__ = _state
-            cls.__setstate__ = _set_state  # type: ignore[attr-defined]
-    return cls
+            cls.__setstate__ = _set_state
+    made: type = cls
+    return made
 
 
 def _later(cls: type, name: str, names: list[str], frozen: bool) -> Callable[..., Any]:

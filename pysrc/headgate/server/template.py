@@ -31,9 +31,9 @@ IGNORED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Order(NamedTuple):
-    """Fork worker `index`, whose log has this form and these directives. `modules` are imported before."""
+    """Fork worker `worker` (from 0), whose log has this form and these directives. `modules` are imported before."""
 
-    index: int
+    worker: int
     form: str
     levels: str
     modules: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ def run_template(channel: socket.socket, segment: Segment, folder: str, supervis
         import_all(order.modules)
         if fork_for(supervisor, partial(_answer, channel)):
             channel.close()
-            set_title("headgate-worker", f"headgate: worker {order.index}")
+            set_title("headgate-worker", f"headgate: worker {order.worker}")
             return WorkerStart(order, socket.socket(fileno=descriptors[0]), segment, folder)
         for descriptor in descriptors:
             os.close(descriptor)
@@ -137,8 +137,8 @@ def _next_order(channel: socket.socket) -> tuple[Order, list[int]]:
     data, descriptors, _flags, _address = socket.recv_fds(channel, MAX_ORDER, 1)
     if not data:
         os._exit(0)
-    index, form, levels, modules = json.loads(data)
-    return Order(index, form, levels, tuple(modules)), descriptors
+    worker, form, levels, modules = json.loads(data)
+    return Order(worker, form, levels, tuple(modules)), descriptors
 
 
 def import_all(modules: tuple[str, ...]) -> None:

@@ -280,7 +280,7 @@ def begin(start: WorkerStart) -> Life:
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     start.channel.setblocking(False)
-    index = start.order.index
+    index = start.order.worker
     # The template's own object holds nothing, and knows itself by another name.
     segment = Segment.attach(start.segment.fd, index + 1)
     process = WorkerProcess(start.channel, segment, index, start.folder)
