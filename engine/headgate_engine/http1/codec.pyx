@@ -2,13 +2,13 @@
 """HTTP/1.1 codec for both roles, sans-IO; see codec.pxd. Its receiving half is Http1Receiver. boundscheck is off: all
 indexing is into C memory whose length is checked beside it."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
 from headgate_engine.context.headers cimport (
-    H_CONNECTION, H_CONTENT_LENGTH, H_DATE, H_HOST, H_KEEP_ALIVE, H_PROXY_CONNECTION, H_TE, H_TRAILER,
-    H_TRANSFER_ENCODING, H_UPGRADE, HEAD_CONNECT, HEAD_IS_HEAD, HEAD_TE_TRAILERS, HEAD_UPGRADE, HeaderSpan, MessageHead,
-    SPAN_ADDED, SPAN_DROPPED)
+    H_DATE, H_UPGRADE, HEAD_CONNECT, HEAD_IS_HEAD, HEAD_TE_TRAILERS, HEAD_UPGRADE, HeaderSpan, MessageHead, SPAN_ADDED,
+    SPAN_DROPPED)
+from headgate_engine.http1.head cimport mark_ids
 from headgate_engine.http1.kinds cimport BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE, ROLE_SERVER
 from headgate_engine.http1.states cimport (
     I_CYCLE, I_DATA, I_END, I_HEAD, I_INFORMATIONAL, REFUSED, S_BODY, S_DONE, S_IDLE, next_state)
@@ -17,12 +17,16 @@ from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, IS_VALUE, all_of
 
 import http
 
+from headgate_engine.context.field_names import REQUEST_FRAMING, encoded
 from headgate_engine.errors import LocalProtocolError
 
 cdef dict REASONS = {status.value: status.phrase.encode() for status in http.HTTPStatus}
 cdef list STATUS_LINES = [
     b"HTTP/1.1 %d %s\r\n" % (status, REASONS.get(status, b"")) if status >= 100 else None for status in range(600)]
 cdef bytes _date_field = b""
+cdef uint8_t[256] IS_FRAMING         # by HeaderId: fields that the connection writes itself
+
+mark_ids(IS_FRAMING, encoded(REQUEST_FRAMING))
 
 
 cdef int set_date(bytes date) except -1:
@@ -97,7 +101,7 @@ cdef class Http1Codec(Http1Receiver):
         cdef char c
         for i in range(head.count):
             span = &head.spans[i]
-            if span.flags & SPAN_DROPPED or is_framing(span.id):
+            if span.flags & SPAN_DROPPED or IS_FRAMING[span.id]:
                 continue
             out.reserve(span.name_len + span.value_len + 4)
             to = out.data + out.length
@@ -272,10 +276,3 @@ cdef int check_added(MessageHead head) except -1:
                 or not all_of(head.data + span.value_off, span.value_len, IS_VALUE):
             raise LocalProtocolError("an added field holds a character that cannot be sent")
     return 0
-
-
-cdef inline bint is_framing(int header_id) noexcept nogil:
-    """Fields the connection writes itself."""
-    return header_id == H_HOST or header_id == H_CONTENT_LENGTH or header_id == H_TRANSFER_ENCODING \
-        or header_id == H_CONNECTION or header_id == H_KEEP_ALIVE or header_id == H_PROXY_CONNECTION \
-        or header_id == H_TE or header_id == H_TRAILER or header_id == H_UPGRADE

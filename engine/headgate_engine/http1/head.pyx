@@ -15,35 +15,39 @@ from headgate_engine.context.headers cimport (
 from headgate_engine.wire.scan cimport (
     HG_CLASS, IS_AUTHORITY, IS_HEX, IS_TARGET, IS_TOKEN, all_of, is_name, is_value, lower, same_lower)
 
+from headgate_engine.context.field_names import (
+    HOP_BY_HOP, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, REQUEST_FRAMING, encoded)
 from headgate_engine.errors import RemoteProtocolError
 
 # Fields that `connection` may not make hop-by-hop: dropping them would change whom or what the request is for.
 PROTECTED = (
     b"host", b"content-length", b"authorization", b"cookie", b"set-cookie", b"content-type", b"content-encoding")
 # RFC 9110 section 6.5.1: framing, routing, modifiers, authentication and content fields are no trailers.
-FORBIDDEN_TRAILERS = frozenset((
-    b"transfer-encoding", b"content-length", b"host", b"connection", b"keep-alive", b"te", b"trailer", b"upgrade",
-    b"authorization", b"proxy-authorization", b"proxy-authenticate", b"www-authenticate", b"cookie", b"set-cookie",
-    b"content-encoding", b"content-type", b"content-range", b"cache-control", b"expect", b"max-forwards", b"pragma",
-    b"range", b"proxy-connection",
-))
+FORBIDDEN_TRAILERS = encoded(REQUEST_FRAMING | {PROXY_AUTHENTICATE, PROXY_AUTHORIZATION}) | {
+    b"authorization", b"www-authenticate", b"cookie", b"set-cookie", b"content-encoding", b"content-type",
+    b"content-range", b"cache-control", b"expect", b"max-forwards", b"pragma", b"range",
+}
 cdef enum:
     MAX_LENGTH_DIGITS = 18
     # Each option is looked for among all fields: unbounded, one head could cost milliseconds. Real ones name a few.
     MAX_CONNECTION_OPTIONS = 100
 
-cdef uint8_t[256] IS_PROTECTED       # by HeaderId
 
-
-cdef _fill_protected():
-    for name in PROTECTED:
-        known = header_id_of(name, len(name))
+cdef int mark_ids(uint8_t* table, names) except -1:
+    """Sets the entries of these fields in a table by HeaderId; each must have one."""
+    for name in names:
+        known = header_id_of(<bytes>name, len(<bytes>name))
         if known == H_OTHER:
             raise AssertionError(f"{name!r} has no HeaderId")
-        IS_PROTECTED[known] = 1
+        table[known] = 1
+    return 0
 
 
-_fill_protected()
+cdef uint8_t[256] IS_PROTECTED       # by HeaderId
+cdef uint8_t[256] IS_HOP_BY_HOP      # by HeaderId
+
+mark_ids(IS_PROTECTED, PROTECTED)
+mark_ids(IS_HOP_BY_HOP, encoded(HOP_BY_HOP))
 
 
 cdef int refuse(str reason, int status=400) except -1:
@@ -389,21 +393,18 @@ cdef int connection_fields(MessageHead head) except -1:
     cdef bint no_tunnel = False
     for i in range(head.count):
         span = &head.spans[i]
+        if not IS_HOP_BY_HOP[span.id] or span.id == H_TRANSFER_ENCODING:
+            continue          # the body's coding is read by framing_fields()
+        span.flags |= SPAN_DROPPED
         if span.id == H_CONNECTION:
-            span.flags |= SPAN_DROPPED
             asked |= connection_options(head, span, &options)
         elif span.id == H_UPGRADE:
             # HTTP/2 in a tunnel would get past listeners, routes and policies: whoever asks for it stays with HTTP/1.1
             # (RFC 9110 section 7.8 lets an upgrade be ignored).
             no_tunnel |= has_word(head.data + span.value_off, span.value_len, b"h2c", 3)
             upgrade_field = True
-            span.flags |= SPAN_DROPPED
-        elif span.id == H_TE:
-            if has_word(head.data + span.value_off, span.value_len, b"trailers", 8):
-                head.flags |= HEAD_TE_TRAILERS
-            span.flags |= SPAN_DROPPED
-        elif span.id == H_KEEP_ALIVE or span.id == H_PROXY_CONNECTION or span.id == H_TRAILER:
-            span.flags |= SPAN_DROPPED
+        elif span.id == H_TE and has_word(head.data + span.value_off, span.value_len, b"trailers", 8):
+            head.flags |= HEAD_TE_TRAILERS
     if not asked & ASKED_CLOSE and (head.minor_version == 1 or asked & ASKED_KEEP):
         head.flags |= HEAD_KEEP_ALIVE
     if asked & ASKED_UPGRADE and upgrade_field and not no_tunnel and head.minor_version == 1:

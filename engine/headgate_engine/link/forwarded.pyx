@@ -8,6 +8,8 @@ from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.plan.plans cimport BindPlan, FORWARDED_RFC, FORWARDED_X
 
+from headgate_engine.context.field_names import FORWARDED, X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO
+
 
 cdef int add_forwarded(RequestContext ctx, BindPlan bind) except -1:
     cdef MessageHead head = ctx.head
@@ -18,13 +20,13 @@ cdef int add_forwarded(RequestContext ctx, BindPlan bind) except -1:
     node = f'"[{host}]"' if ":" in host else host
     element = f'for={node};proto={proto};host="{authority}"'
     if bind.forwarded & FORWARDED_RFC:
-        before = _trusted(head.get_list("forwarded"), hops)
-        head.set("forwarded", ", ".join([*before, element]))
+        before = _trusted(head.get_list(FORWARDED), hops)
+        head.set(FORWARDED, ", ".join([*before, element]))
     if bind.forwarded & FORWARDED_X:
-        before = _trusted(head.get_list("x-forwarded-for"), hops)
-        head.set("x-forwarded-for", ", ".join([*before, host]))
-        head.set("x-forwarded-proto", (hops and head.get("x-forwarded-proto")) or proto)
-        head.set("x-forwarded-host", (hops and head.get("x-forwarded-host")) or authority)
+        before = _trusted(head.get_list(X_FORWARDED_FOR), hops)
+        head.set(X_FORWARDED_FOR, ", ".join([*before, host]))
+        head.set(X_FORWARDED_PROTO, (hops and head.get(X_FORWARDED_PROTO)) or proto)
+        head.set(X_FORWARDED_HOST, (hops and head.get(X_FORWARDED_HOST)) or authority)
     return 0
 
 

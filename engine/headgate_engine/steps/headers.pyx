@@ -8,12 +8,13 @@ from headgate_engine.context.headers cimport (
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.plan.step cimport CONTINUE, Step
 
+from headgate_engine.context.field_names import MESSAGE_FRAMING, encoded
+
 cdef enum:
     MAX_NAME = 65535                     # HeaderSpan.name_len
 
-# Fields the connection owns: a modifier that could write them could break framing (RFC 9112 section 6).
-FRAMING = frozenset((b"content-length", b"transfer-encoding", b"connection", b"keep-alive", b"proxy-connection",
-                     b"te", b"trailer", b"upgrade"))
+# A modifier that could write these could break framing (RFC 9112 section 6).
+FRAMING = encoded(MESSAGE_FRAMING)
 
 
 def _field(name, value=""):

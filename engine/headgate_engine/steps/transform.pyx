@@ -11,12 +11,12 @@ from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, all_of
 
 from libc.stdint cimport int64_t
 
+from headgate_engine.context.field_names import REQUEST_FRAMING, encoded
 from headgate_engine.expr.functions import json_text
 from headgate_engine.expr.values import EvaluationError
 
-# Fields that the connection owns: an expression that could write them could break framing.
-FRAMING = frozenset((b"content-length", b"transfer-encoding", b"connection", b"keep-alive", b"proxy-connection", b"te",
-                     b"trailer", b"upgrade", b"host"))
+# An expression that could write these could break framing.
+FRAMING = encoded(REQUEST_FRAMING)
 REQUEST_PSEUDO = (b":method", b":path", b":authority", b":scheme")
 FAILED = "transformation.failed"
 # Statuses without a body, and methods that decide about one.

@@ -20,15 +20,13 @@ import h11
 
 from headgate.ir.bind import Bind
 from headgate.ir.gateway import Gateway
+from headgate_engine.context.field_names import FORWARDED, PROXY_AUTHORIZATION, REQUEST_FRAMING, X_FORWARDED
 
 TYPE: Final = "application/x-ndjson"
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 # Of the connection, or said by the gateway's own port about who is behind it.
-REFUSED: Final = frozenset(
-    ("host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "expect",
-     "cookie", "origin", "forwarded", "proxy-authorization", "proxy-connection")
-)  # fmt: skip
-REFUSED_START: Final = ("x-forwarded-", "sec-", "x-envoy-")
+REFUSED: Final = REQUEST_FRAMING | {"expect", "cookie", "origin", FORWARDED, PROXY_AUTHORIZATION}
+REFUSED_START: Final = (X_FORWARDED, "sec-", "x-envoy-")
 MAX_HEADERS: Final = 32
 MAX_TARGET: Final = 8192
 MAX_ANSWER: Final = 8 * 1024 * 1024

@@ -17,6 +17,7 @@ from headgate.ir.policy.mcp_authentication import McpAuthentication
 from headgate.policy.environment import Environment
 from headgate.policy.identity import JSON, REASON, UNAUTHORIZED, JwtPolicy
 from headgate.policy.mcp_answers import CALLBACK_PATH, Answers, Seals
+from headgate_engine.context.field_names import X_FORWARDED_PROTO
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.link.client import CallError
 from headgate_engine.plan.step import WAIT_BODY_VERDICT, AsyncStep, PythonStep, Step
@@ -368,7 +369,7 @@ def oauth_error(code: str, message: str, cors: Fields) -> Reply:
 
 def external(ctx: RequestContext) -> str:
     """Return scheme and authority under which the client reached us."""
-    told = ctx.request.get("x-forwarded-proto")
+    told = ctx.request.get(X_FORWARDED_PROTO)
     scheme = told if told in ("http", "https") else "https" if ctx.secure else "http"
     return f"{scheme}://{ctx.authority}"
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from headgate.ir.policy.mirror import Mirror
 from headgate.policy.environment import Environment
+from headgate_engine.context.field_names import REQUEST_FRAMING
 from headgate_engine.context.request import RequestContext
 from headgate_engine.link.client import CallError
 from headgate_engine.plan.step import PythonStep
@@ -20,7 +21,7 @@ MAX_IN_FLIGHT: Final = 256
 TIMEOUT_SECONDS: Final = 15.0
 MAX_ANSWER: Final = 64 * 1024
 # The body is not copied, and what describes it says nothing about the copy.
-NOT_COPIED: Final = frozenset(("host", "content-length", "transfer-encoding", "expect", "content-encoding", "trailer"))
+NOT_COPIED: Final = REQUEST_FRAMING | {"expect", "content-encoding"}
 
 
 def compile_mirror(mirror: Mirror, env: Environment) -> PythonStep:

@@ -27,6 +27,7 @@ from headgate.dialect.mcp.versions import SESSION_HEADER
 from headgate.ir.mcp import StreamableHttpTarget
 from headgate.ir.policies import BackendPolicies, HeaderModifier
 from headgate.ir.policy.backend_auth import Passthrough
+from headgate_engine.context.field_names import MESSAGE_FRAMING
 from headgate_engine.context.request import RequestContext
 from headgate_engine.sse.decode import Event, SseDecoder, SseError
 from headgate_engine.sse.encode import encode_event
@@ -52,7 +53,7 @@ NOT_FORWARDED = frozenset(
     )
 )
 # Not passed to the client: the body is framed anew.
-NOT_RETURNED = frozenset(("content-length", "transfer-encoding", "connection", "keep-alive", SESSION_HEADER))
+NOT_RETURNED = MESSAGE_FRAMING | {SESSION_HEADER}
 # What workers tell one another.
 RELAY = "x-gw-relay-"
 SESSION_FIELD = frozenset((SESSION_HEADER,))

@@ -11,12 +11,11 @@ from headgate.document.fields import Target
 from headgate.errors import Problem
 from headgate.ir.policies import HeaderModifier
 from headgate.ir.tls import BackendTls
+from headgate_engine.context.field_names import HOP_BY_HOP
 
 ALPN: Final = "h2"
 # Fields that gRPC or HTTP/2 sets itself.
-RESERVED: Final = frozenset(
-    ("te", "content-type", "host", ":authority", "connection", "keep-alive", "proxy-connection", "upgrade")
-)
+RESERVED: Final = HOP_BY_HOP - {"trailer"} | {"content-type", "host", ":authority"}
 
 
 def tls_of(context: Context, record: Record, tls: BackendTls | None, host: Target | None) -> BackendTls | None:

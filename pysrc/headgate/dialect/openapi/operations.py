@@ -8,6 +8,7 @@ from typing import Any, Final
 from headgate.dialect.openapi.document import Json, OpenApiError, resolved
 from headgate.dialect.openapi.schemas import Unfolding
 from headgate.document.lazy_dataclass import dataclass
+from headgate_engine.context.field_names import PROXY_AUTHORIZATION, REQUEST_FRAMING
 
 PLACES: Final = ("path", "query", "header")
 # Styles of parameters (OpenAPI 3.1 section 4.8.12.2) that can be written, by place; the first is the default.
@@ -18,26 +19,9 @@ STYLES: Final = {
 }
 # Fields that are the gateway's or the connection's: no argument sets them. OpenAPI has the first three described
 # elsewhere (4.8.12.1).
-PROTECTED: Final = frozenset(
-    (
-        "accept",
-        "content-type",
-        "authorization",
-        "connection",
-        "content-encoding",
-        "content-length",
-        "cookie",
-        "expect",
-        "host",
-        "keep-alive",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    )
-)
+PROTECTED: Final = REQUEST_FRAMING | {
+    "accept", "content-type", "authorization", "content-encoding", "cookie", "expect", PROXY_AUTHORIZATION,
+}  # fmt: skip
 FIELD_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 JSON, BYTES, TEXT = "application/json", "application/octet-stream", "text/plain"

@@ -49,6 +49,7 @@ from headgate.ir.policy.prompt_guard import (
 )
 from headgate.policy.environment import Environment
 from headgate.telemetry.metrics import series_key
+from headgate_engine.context.field_names import REQUEST_FRAMING
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.expr.program import Program
 from headgate_engine.guard.stream import REALTIME
@@ -64,12 +65,7 @@ LOG_FIELD: Final = "gw.ai.guardrail"
 TEXT: Final = (b"content-type", b"text/plain")
 CANNOT_TELL: Final = Reply(503, b"failed to process LLM request: prompt guard failed", (TEXT,), REASON)
 # What belongs to a connection or a body, and not to what is forwarded.
-NOT_FORWARDED: Final = frozenset(
-    (
-        "host", "content-length", "content-encoding", "transfer-encoding", "connection", "te", "trailer", "upgrade",
-        "expect",
-    )
-)  # fmt: skip
+NOT_FORWARDED: Final = REQUEST_FRAMING | {"content-encoding", "expect"}
 Outcome = bytes | Reply
 T = TypeVar("T")
 

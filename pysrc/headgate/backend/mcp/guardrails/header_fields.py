@@ -9,17 +9,17 @@ from typing import Any, Final
 
 from headgate.backend.contract import Call
 from headgate.backend.mcp.http_service import GatewayValue
+from headgate_engine.context.field_names import REQUEST_FRAMING
 
 logger = logging.getLogger("headgate.mcp")
 
 Fields = list[tuple[str, str]]
 OWN: Final = "x-gw-relay-"
 # What describes the request to the target itself.
-FRAMING: Final = frozenset((
-    "accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect", "host",
-    "keep-alive", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id", "proxy-connection", "te",
-    "trailer", "transfer-encoding", "upgrade",
-))  # fmt: skip
+DESCRIBING: Final = REQUEST_FRAMING | {
+    "accept", "accept-encoding", "content-encoding", "content-type", "expect", "mcp-method", "mcp-name",
+    "mcp-protocol-version", "mcp-session-id",
+}  # fmt: skip
 TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 # RFC 9110 section 5.5: visible characters, blanks and tabs inside, and what is beyond ASCII.
 VALUE: Final = re.compile(rb"(?:[\x21-\x7e\x80-\xff](?:[\x20-\x7e\x80-\xff\t]*[\x21-\x7e\x80-\xff])?)?")
@@ -79,7 +79,7 @@ def change(fields: Fields, sets: Sequence[Any], removes: Sequence[str]) -> None:
 
 def is_changeable(name: str) -> bool:
     """Tell whether a policy server may set or remove a field, its name in lower case."""
-    return TOKEN.fullmatch(name) is not None and name not in FRAMING and not name.startswith(OWN)
+    return TOKEN.fullmatch(name) is not None and name not in DESCRIBING and not name.startswith(OWN)
 
 
 def _drop(fields: Fields, name: str) -> None:
