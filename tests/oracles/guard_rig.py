@@ -28,6 +28,7 @@ from headgate.policy.cloud.store import CredentialStore
 from headgate.policy.environment import Environment
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.pool import Pool
+from headgate_engine.link.upstream import Http1Upstream
 from headgate_engine.link.worker import Worker
 from headgate_engine.shared.segment import Segment
 
@@ -110,7 +111,7 @@ class Rig:
 
     def client(self, endpoint: Endpoint) -> HttpClient:
         dialer = Dialer(endpoint, UpstreamSettings(), self._resolver)
-        pool = Pool(self.worker, endpoint.key, endpoint.address.encode(), dialer.connect)
+        pool = Pool(self.worker, endpoint.key, endpoint.address.encode(), dialer.connect, Http1Upstream(self.worker))
         return HttpClient(pool, own_authority(endpoint))
 
     def environment(self) -> Environment:

@@ -24,6 +24,8 @@ from headgate.pipeline.replies import engine_replies
 from headgate_engine.http1.receiver import Limits
 from headgate_engine.link.backend import HOST
 from headgate_engine.link.pool import Pool
+from headgate_engine.link.protocols import connection_factory
+from headgate_engine.link.upstream import Http1Upstream
 from headgate_engine.link.worker import Worker
 from headgate_engine.plan.plans import BackendPlan, BindPlan, ListenerPlan, RoutePlan
 from headgate_engine.route.table import RouteRule, RouteTable
@@ -250,7 +252,7 @@ class Rig:
         self.worker.set_replies(engine_replies())
         self.upstream_port = 0
         self.port = 0
-        self.pool = Pool(self.worker, "b", b"backend:80", self.connect_upstream)
+        self.pool = Pool(self.worker, "b", b"backend:80", self.connect_upstream, Http1Upstream(self.worker))
         self.backend = BackendPlan("b", "http", HOST)
         self.backend.pool = self.pool
         self.route = RoutePlan("r", "default", "", (self.backend,), (1,))
@@ -275,7 +277,7 @@ class Rig:
 
     async def start(self) -> None:
         server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        front = await self.loop.create_server(self.worker.connection_factory("bind/1"), "127.0.0.1", 0)
+        front = await self.loop.create_server(connection_factory(self.worker, "bind/1"), "127.0.0.1", 0)
         self.upstream_port = server.sockets[0].getsockname()[1]
         self.port = front.sockets[0].getsockname()[1]
         self.servers += [server, front]

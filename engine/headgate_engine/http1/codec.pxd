@@ -33,7 +33,7 @@ cdef class Http1Codec(Http1Receiver):
     cdef int send_chunk_open(self, ByteBuffer out, Py_ssize_t n) except -1
     cdef int send_end(self, ByteBuffer out, MessageHead trailers) except -1
     # The same for a body with BODY_LENGTH whose bytes the caller writes itself, unframed: only accounted for.
-    cdef int send_lent(self, Py_ssize_t n) except -1
+    cdef int send_borrowed(self, Py_ssize_t n) except -1
 
     cdef int _move_send(self, int event) except -1
     cdef int _begin_body(self, ByteBuffer out, int mode, int64_t length) except -1

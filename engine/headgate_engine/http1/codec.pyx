@@ -230,7 +230,7 @@ cdef class Http1Codec(Http1Receiver):
             self.send_chunk_open(out, n)
             out.append(data, n)
             return out.append(b"\r\n", 2)
-        self.send_lent(n)
+        self.send_borrowed(n)
         return out.append(data, n)
 
     cdef int send_chunk_open(self, ByteBuffer out, Py_ssize_t n) except -1:
@@ -240,7 +240,7 @@ cdef class Http1Codec(Http1Receiver):
         out.append_hex(n)
         return out.append(b"\r\n", 2)
 
-    cdef int send_lent(self, Py_ssize_t n) except -1:
+    cdef int send_borrowed(self, Py_ssize_t n) except -1:
         self._move_send(I_DATA)
         if self.send_mode == BODY_LENGTH:
             if n > self.send_left:

@@ -20,6 +20,10 @@ from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.plan.retry cimport REPLAY_LIMIT, RetryPlan
 from headgate_engine.wire.buffer cimport ByteBuffer
 
+cdef enum:
+    # A call that the backend says it has not looked at is sent again, so often in all.
+    UNPROCESSED_ATTEMPTS = 3
+
 
 cdef class Attempting(Answering):
     # -- connect -------------------------------------------------------------------------------------------------------
@@ -220,6 +224,7 @@ cdef class Attempting(Answering):
     # -- failures ------------------------------------------------------------------------------------------------------
     cdef int on_upstream_failed(self, bint bytes_seen, str detail) except -1:
         cdef bint reused = self.upstream is not None and self.upstream.reused()
+        cdef bint unprocessed = self.upstream is not None and self.upstream.unprocessed()
         self.upstream = None
         if self.state == S_DONE:
             return 0
@@ -229,7 +234,8 @@ cdef class Attempting(Answering):
         self._note("broken" if bytes_seen else "failed")
         if self.responding():
             return self._answer_lost(detail)
-        if reused and not bytes_seen and not self.body_lost and is_idempotent(self.ctx.head):
+        if not bytes_seen and not self.body_lost and (
+                reused and is_idempotent(self.ctx.head) or unprocessed and self.ctx.attempts < UNPROCESSED_ATTEMPTS):
             self.ctx.error = None
             return self._connect(True)
         self._endpoint_failed()

@@ -21,6 +21,7 @@ cdef class ClientCall(Sink):
     cdef object more                      # future: data, end or failure came
     cdef object chunks                    # deque of bytes
     cdef int64_t queued
+    cdef int attempts                     # times it was begun
     cdef bint ended, paused, idempotent
     cdef object failure
 

@@ -12,6 +12,8 @@ from headgate_engine.link.pool cimport Pool
 cdef enum:
     # A reader that falls behind by this much stops the connection from being read.
     HIGH_WATER = 262144
+    # A call that the server says it has not looked at is sent again, so often in all (as in link.attempt).
+    UNPROCESSED_ATTEMPTS = 3
 
 
 # RFC 9110 section 9.2.2.
@@ -89,6 +91,7 @@ cdef class ClientCall(Sink):
         self.head_ready = self.pool.worker.loop.create_future()
 
     cdef int start(self, bint fresh) except -1:
+        self.attempts += 1
         self.pool.acquire(self, fresh, True)
         return 0
 
@@ -140,9 +143,13 @@ cdef class ClientCall(Sink):
 
     cdef int on_upstream_failed(self, bint bytes_seen, str detail) except -1:
         cdef bint reused = self.stream is not None and self.stream.reused()
+        cdef bint unprocessed = self.stream is not None and self.stream.unprocessed()
         self.stream = None
-        if reused and self.idempotent and not bytes_seen and self.response is None:
-            return self.start(True)
+        if not bytes_seen and self.response is None and not self.ended:
+            if reused and self.idempotent:
+                return self.start(True)
+            if unprocessed and self.attempts < UNPROCESSED_ATTEMPTS:
+                return self.start(True)
         return self._fail(CallError(detail))
 
     cdef int _fail(self, error) except -1:

@@ -1,5 +1,5 @@
-# The seams between connections and what they carry. HTTP/1.1 connections implement both streams themselves (one at a
-# time); an HTTP/2 connection will hand out one object per stream. Nothing here knows a protocol version.
+# The seams between connections and what they carry. A connection hands out one stream per request: HTTP/1.1 one at a
+# time, HTTP/2 several. Nothing here knows a protocol version.
 
 from headgate_engine.context.headers cimport MessageHead
 
@@ -45,13 +45,17 @@ cdef class ClientStream:
     cdef int send_end(self, MessageHead trailers) except -1
     cdef int flush(self) except -1
     cdef bint congested(self) noexcept
+    # The connection had carried a call before this one: the peer may have closed it before it saw this one.
     cdef bint reused(self) noexcept
+    # The peer has said that it did nothing for this call (HTTP/2: a refused stream, or one behind a GOAWAY, RFC 9113
+    # section 8.7): it may be sent again whatever its method.
+    cdef bint unprocessed(self) noexcept
     cdef int pause_response(self) except -1
     cdef int resume_response(self) except -1
     cdef int start_tunnel(self) except -1
     cdef int send_tunnel_data(self, const char* p, Py_ssize_t n) except -1
     cdef int write_eof(self) except -1
-    # Gives the call up; the connection is not used again.
+    # Gives the call up. A connection that carries one call at a time is not used again.
     cdef int cancel(self) except -1
 
 cdef class Sink:
@@ -80,10 +84,35 @@ cdef class Sink:
     cdef int on_upstream_tunnel_data(self, const char* p, Py_ssize_t n) except -1
     cdef int on_upstream_eof(self) except -1
 
-cdef class ConnectionHome:
-    # Who owns upstream connections between calls.
-    cdef int connection_opened(self, connection) except -1
-    cdef int connection_idle(self, connection) except -1        # the call is over, the connection can take another
-    cdef int connection_closed(self, connection) except -1
-    # A call waits for a connection: connection_idle() would start it at once.
+cdef class ClientConnection:
+    # A connection to a backend: carries one call at a time (HTTP/1.1) or several (HTTP/2), each as a ClientStream.
+    cdef ConnectionOwner owner
+    cdef int active                  # calls in progress
+    # -- for the owner's list of connections that can take a call ----------------------------------------------------
+    cdef ClientConnection newer, older
+    cdef bint listed, counted_idle
+    # Calls that it can take now beside those in progress; 0 also when it is closing.
+    cdef int capacity(self) noexcept
+    # Begins a call; only with capacity. The owner hands the stream to the sink.
+    cdef ClientStream begin_stream(self, Sink sink)
+    # False when the peer has closed it, or has sent what nobody asked for: it must not take a call.
+    cdef bint no_pending_input(self) except -1
+    # It has no call in progress: it closes by itself at this time (ns, monotonic) unless one begins.
+    cdef int keep_until(self, int64_t deadline_ns) except -1
+    # Breaks the connection; the calls in progress fail.
+    cdef int close(self) except -1
+
+cdef class ConnectionOwner:
+    # Who owns connections to a backend and hands out their streams (link/pool).
+    cdef int connection_opened(self, ClientConnection connection) except -1
+    # A call has ended, or the peer allows more of them.
+    cdef int connection_free(self, ClientConnection connection) except -1
+    cdef int connection_closed(self, ClientConnection connection) except -1
+    # A call waits for a connection: connection_free() would start it at once.
     cdef bint wanted(self) noexcept
+
+cdef class UpstreamProtocol:
+    # The protocol spoken with a backend: what kind of connection a pool opens.
+    cdef readonly str name
+    cdef readonly int streams        # calls that a new connection is expected to carry at a time, at least 1
+    cdef ClientConnection new_connection(self, ConnectionOwner owner)

@@ -7,5 +7,17 @@ class ClientStream:
 class Sink:
     """C face only: who stands between the two."""
 
-class ConnectionHome:
-    """C face only: who owns upstream connections between calls."""
+class ClientConnection:
+    """C face only: a connection to a backend, which hands out streams."""
+
+class ConnectionOwner:
+    """C face only: who owns connections to a backend and hands out their streams."""
+
+class UpstreamProtocol:
+    """The protocol spoken with a backend: what kind of connection a pool opens."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def streams(self) -> int:
+        """Calls that a new connection is expected to carry at a time."""

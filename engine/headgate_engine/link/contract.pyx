@@ -65,6 +65,9 @@ cdef class ClientStream:
     cdef bint reused(self) noexcept:
         return False
 
+    cdef bint unprocessed(self) noexcept:
+        return False
+
     cdef int pause_response(self) except -1:
         raise NotImplementedError("ClientStream.pause_response")
 
@@ -143,15 +146,37 @@ cdef class Sink:
         raise NotImplementedError("Sink.on_upstream_eof")
 
 
-cdef class ConnectionHome:
-    cdef int connection_opened(self, connection) except -1:
-        raise NotImplementedError("ConnectionHome.connection_opened")
+cdef class ClientConnection:
+    cdef int capacity(self) noexcept:
+        return 0
 
-    cdef int connection_idle(self, connection) except -1:
-        raise NotImplementedError("ConnectionHome.connection_idle")
+    cdef ClientStream begin_stream(self, Sink sink):
+        raise NotImplementedError("ClientConnection.begin_stream")
 
-    cdef int connection_closed(self, connection) except -1:
-        raise NotImplementedError("ConnectionHome.connection_closed")
+    cdef bint no_pending_input(self) except -1:
+        raise NotImplementedError("ClientConnection.no_pending_input")
+
+    cdef int keep_until(self, int64_t deadline_ns) except -1:
+        raise NotImplementedError("ClientConnection.keep_until")
+
+    cdef int close(self) except -1:
+        raise NotImplementedError("ClientConnection.close")
+
+
+cdef class ConnectionOwner:
+    cdef int connection_opened(self, ClientConnection connection) except -1:
+        raise NotImplementedError("ConnectionOwner.connection_opened")
+
+    cdef int connection_free(self, ClientConnection connection) except -1:
+        raise NotImplementedError("ConnectionOwner.connection_free")
+
+    cdef int connection_closed(self, ClientConnection connection) except -1:
+        raise NotImplementedError("ConnectionOwner.connection_closed")
 
     cdef bint wanted(self) noexcept:
         return False
+
+
+cdef class UpstreamProtocol:
+    cdef ClientConnection new_connection(self, ConnectionOwner owner):
+        raise NotImplementedError("UpstreamProtocol.new_connection")

@@ -4,17 +4,18 @@ from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.http1.codec cimport Http1Codec
 from headgate_engine.http1.kinds cimport (
     BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_PAUSED, ROLE_SERVER)
-from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, WRITE_FAILED, ServerStream, Sink
+from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_UNKNOWN, WRITE_FAILED, ServerStream, Sink
 from headgate_engine.link.forward cimport Exchange, new_exchange
 from headgate_engine.link.record cimport record_connection, record_refusal
 from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.link.traced cimport watched
-from headgate_engine.link.wire cimport Wire
+from headgate_engine.link.wire cimport Wire, new_wire
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.plan.plans cimport BindPlan, BindSlot
 from headgate_engine.route.table cimport HostTable
 
 from headgate_engine.errors import RemoteProtocolError
+from headgate_engine.link.addresses import address_of, address_text, requested_name
 
 import http
 import logging
@@ -36,33 +37,24 @@ cdef class DownstreamConnection(ServerStream):
         self.slot = slot
         self.plan = slot.plan
         self.codec = Http1Codec(ROLE_SERVER, slot.plan.limits)
-        self.wire = Wire.__new__(Wire)
-        self.wire.worker = worker
-        self.wire.owner = self
+        self.wire = new_wire(worker, self)
 
     @property
     def peer(self):
         """Remote address as `host:port` ([host]:port for IPv6), or `unix`."""
         if self.peer_text is None:
-            if not self.peer_host:
-                self.peer_text = "unix"
-            elif ":" in self.peer_host:
-                self.peer_text = f"[{self.peer_host}]:{self.peer_port}"
-            else:
-                self.peer_text = f"{self.peer_host}:{self.peer_port}"
+            self.peer_text = address_text(self.peer_host, self.peer_port)
         return self.peer_text
 
     @property
     def local(self):
         """Address and port on this side; ("", 0) for a Unix socket."""
-        name = None if self.transport is None else self.transport.get_extra_info("sockname")
-        return (name[0].removeprefix("::ffff:"), name[1]) if isinstance(name, tuple) else ("", 0)
+        return ("", 0) if self.transport is None else address_of(self.transport, "sockname")
 
     @property
     def server_name(self):
         """The name that the client asked for in its TLS handshake; None without one."""
-        secure = None if self.transport is None else self.transport.get_extra_info("ssl_object")
-        return None if secure is None else getattr(secure, "requested_name", None)
+        return None if self.transport is None else requested_name(self.transport)
 
     def named_listener(self, BindPlan bind):
         """The listener of the name in the TLS handshake; None where there is no TLS or none is meant."""
@@ -77,12 +69,7 @@ cdef class DownstreamConnection(ServerStream):
     # -- asyncio.BufferedProtocol ------------------------------------------------------------------------------------
     def connection_made(self, transport):
         self.wire.attach(transport)
-        name = transport.get_extra_info("peername")
-        if isinstance(name, tuple):
-            self.peer_host = name[0].removeprefix("::ffff:")
-            self.peer_port = name[1]
-        else:
-            self.peer_host = ""
+        self.peer_host, self.peer_port = address_of(transport, "peername")
         self.transport = transport
         self.accepted_ns = self.last_read_ns = monotonic_ns()
         if not self.worker.connection_made(self):
@@ -192,7 +179,7 @@ cdef class DownstreamConnection(ServerStream):
         else:
             due = max(self.last_read_ns, self.idle_since_ns) + plan.idle_timeout_ns
             if due <= now:
-                if self.wire.quiet():
+                if self.wire.no_pending_input():
                     self.wire.close_wire()
                     return
                 due = now + plan.head_timeout_ns      # its bytes are about to be read
@@ -336,27 +323,23 @@ cdef class DownstreamConnection(ServerStream):
         cdef BindPlan plan = self.plan
         if self.close_requested or self.worker.draining or self.client_eof:
             return True
-        if plan.max_requests and self.requests >= plan.max_requests:
-            return True
-        return plan.max_duration_ns != 0 and self.last_read_ns - self.accepted_ns >= plan.max_duration_ns
+        return plan.max_requests and self.requests >= plan.max_requests or plan.max_duration_ns != 0 and self.last_read_ns - self.accepted_ns >= plan.max_duration_ns
 
     cdef bint idle(self) noexcept:
         return self.sink is None and not self.tunnel
 
     # -- ServerStream ------------------------------------------------------------------------------------------------
     cdef int start_response(self, MessageHead head, int size, int64_t length) except -1:
-        cdef int mode = self._framing(size)
+        cdef int framing = self._framing(size)
         if not self.request_done and not self.codec.rest_is_small(DRAIN_LIMIT):
             self.close_requested = True
         return self.codec.send_response(
-            self.worker.to_client, head, mode, length, self._must_close(), self.plan.lower_case)
+            self.worker.to_client, head, framing, length, self._must_close(), self.plan.lower_case)
 
     cdef int _framing(self, int size) noexcept:
         """How the end of a body is marked (RFC 9112 section 6.3): without a length by chunks or, for HTTP/1.0, by closing."""
-        if size == SIZE_NONE:
-            return BODY_NONE
-        if size == SIZE_KNOWN:
-            return BODY_LENGTH
+        if size != SIZE_UNKNOWN:
+            return BODY_LENGTH if size == SIZE_KNOWN else BODY_NONE
         if self.codec.request_minor >= 1:
             return BODY_CHUNKED
         self.close_requested = True
@@ -373,7 +356,7 @@ cdef class DownstreamConnection(ServerStream):
             self.codec.send_chunk_open(self.worker.to_client, n)
             self.wire.write_out(self.worker.to_client, p, n)
             return self.worker.to_client.append(b"\r\n", 2)
-        self.codec.send_lent(n)
+        self.codec.send_borrowed(n)
         self.tail = p
         self.tail_len = n
         return 0
@@ -438,7 +421,7 @@ cdef class DownstreamConnection(ServerStream):
         if self.client_eof and self.codec.buffered() == 0:
             return self.wire.close_wire()     # nothing can come any more
         self.wire.resume_wire()
-        if self.codec.buffered() > 0:
+        if self.codec.buffered():
             return self._process()
         return self.worker.timers.arm(self.wire, self.idle_since_ns + self.plan.idle_timeout_ns)
 
@@ -479,7 +462,7 @@ cdef class DownstreamConnection(ServerStream):
     def close_if_idle(self, int64_t before_ns):
         """Drain: closes a connection that is idle since before then; any other closes with its next answer."""
         # A worker that was kept from running may not have read the next request yet: it is answered first.
-        if self.idle() and not self.lingering and self.wire.quiet():
+        if self.idle() and not self.lingering and self.wire.no_pending_input():
             if self.codec.buffered() == 0 and max(self.last_read_ns, self.idle_since_ns) <= before_ns:
                 if self.requests and not self.request_done and self.codec.response_started():
                     self._linger()            # answered early, the rest of the request is on its way

@@ -1,33 +1,38 @@
-# Kept-alive connections to one destination. The most recently used one goes out first; calls that find none wait for
-# the first that is opened or comes back.
+# Connections of one worker to one destination, and the calls that wait for one. A call gets a stream of a connection; the
+# connection most recently used goes first, so that the others run into their idle time-out.
 
-from headgate_engine.http1.receiver cimport Limits
-from headgate_engine.link.contract cimport ConnectionHome, Sink
-from headgate_engine.link.upstream cimport UpstreamConnection
+from headgate_engine.link.contract cimport ClientConnection, ConnectionOwner, Sink, UpstreamProtocol
 from headgate_engine.link.worker cimport Worker
 
 from libc.stdint cimport int64_t
 
-cdef class Pool(ConnectionHome):
+cdef class Pool(ConnectionOwner):
     cdef readonly str key                    # identity across reloads
     cdef readonly bytes endpoint             # host:port for logs
     cdef Worker worker
-    cdef Limits limits
-    cdef object connector                    # async connector(pool, factory) -> None; raises OSError or TimeoutError
-    cdef list idle                           # stack of UpstreamConnection
-    cdef object waiting                      # deque of Sink
+    cdef UpstreamProtocol protocol
+    cdef object connector                    # async connector(factory) -> None; raises OSError or TimeoutError
+    cdef ClientConnection newest             # list of the connections that can take a call
+    cdef object waiting                      # collections.OrderedDict: Sink -> None, in the order of their calls
     cdef public int64_t idle_timeout_ns
     cdef public int64_t max_idle             # idle connections kept; below 0: all
     cdef public int64_t max_connections      # open and opening; 0: unlimited
+    cdef public int64_t max_waiting          # calls that wait at a time
     cdef readonly int64_t opened, failed, open, connecting
+    cdef readonly int64_t idle_count         # connections without a call in progress
+    cdef readonly int64_t refused            # calls that found max_waiting others waiting
     cdef readonly bint closed
     cdef public object connect_meter         # observes connect time in seconds
 
-    # The call gets on_connected() now (True) or later (False), or on_connect_failed().
+    # The call gets on_connected() now (True) or later (False), or on_connect_failed() now or later (False).
     # `fresh`: a kept connection is not good enough; `probe`: look whether the peer closed it in the meantime.
     cdef bint acquire(self, Sink sink, bint fresh, bint probe) except -1
+    # The call does not wait any more.
     cdef int withdraw(self, Sink sink) except -1
-    cdef int _open_one(self) except -1
+    cdef ClientConnection _find(self, bint probe)
+    cdef int _begin(self, ClientConnection connection, Sink sink) except -1
+    cdef Sink _next_waiting(self)
+    cdef int _offer(self, ClientConnection connection) except -1
+    cdef int _list(self, ClientConnection connection) except -1
+    cdef int _unlist(self, ClientConnection connection) except -1
     cdef int _refill(self) except -1
-    cdef UpstreamConnection _take_idle(self, bint probe)
-    cdef int _serve(self, UpstreamConnection connection) except -1

@@ -1,20 +1,23 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from headgate_engine.http1.receiver import Limits
-from headgate_engine.link.contract import ConnectionHome
+from headgate_engine.link.contract import ConnectionOwner, UpstreamProtocol
 from headgate_engine.link.worker import Worker
 
-class Pool(ConnectionHome):
-    """Kept-alive connections of one worker to one destination.
+MAX_WAITING: int
+
+class Pool(ConnectionOwner):
+    """Connections of one worker to one destination.
 
     connector: `await connector(factory)` opens a transport whose protocol is `factory()`; it raises OSError or
     TimeoutError. idle_timeout: seconds; max_idle: below 0 is unlimited. max_connections: 0 is unlimited.
+    max_waiting: calls that may wait for a connection at a time; the next one fails at once.
     """
 
     idle_timeout_ns: int
     max_idle: int
     max_connections: int
+    max_waiting: int
     connect_meter: Callable[[int], None] | None
     def __init__(
         self,
@@ -22,11 +25,12 @@ class Pool(ConnectionHome):
         key: str,
         endpoint: bytes,
         connector: Callable[[Callable[[], asyncio.BaseProtocol]], Awaitable[None]],
+        protocol: UpstreamProtocol,
         *,
         idle_timeout: float = 90.0,
         max_idle: int = -1,
         max_connections: int = 0,
-        limits: Limits | None = None,
+        max_waiting: int = ...,
     ) -> None: ...
     @property
     def key(self) -> str: ...
@@ -44,6 +48,9 @@ class Pool(ConnectionHome):
     def closed(self) -> bool: ...
     @property
     def idle_count(self) -> int: ...
+    @property
+    def refused(self) -> int:
+        """Calls that were refused because too many waited."""
     @property
     def waiting_count(self) -> int: ...
     def close(self) -> None:

@@ -124,6 +124,9 @@ cdef class TracedUpstream(ClientStream):
     cdef bint reused(self) noexcept:
         return self.inner.reused()
 
+    cdef bint unprocessed(self) noexcept:
+        return self.inner.unprocessed()
+
     cdef int pause_response(self) except -1:
         return self.inner.pause_response()
 

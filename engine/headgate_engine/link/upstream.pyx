@@ -1,13 +1,15 @@
-"""Upstream HTTP/1.1 connections; see upstream.pxd."""
+"""HTTP/1.1 connections to backends; see upstream.pxd."""
 
+from libc.stdint cimport int64_t
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.http1.codec cimport Http1Codec
 from headgate_engine.http1.kinds cimport (
     BODY_CHUNKED, BODY_LENGTH, BODY_NONE, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_INFORMATIONAL, EV_UPGRADED, ROLE_CLIENT)
 from headgate_engine.http1.receiver cimport Limits
-from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, ClientStream, ConnectionHome, Sink
-from headgate_engine.link.wire cimport Wire
+from headgate_engine.link.contract cimport (
+    SIZE_KNOWN, SIZE_NONE, WRITE_FAILED, ClientConnection, ClientStream, ConnectionOwner, Sink, UpstreamProtocol)
+from headgate_engine.link.wire cimport Wire, new_wire
 from headgate_engine.link.worker cimport Worker
 
 from headgate_engine.errors import RemoteProtocolError
@@ -21,19 +23,17 @@ cdef enum:
     COPY_LIMIT = 2048
 
 
-cdef class UpstreamConnection(ClientStream):
-    def __init__(self, Worker worker, ConnectionHome home, Limits limits):
+cdef class UpstreamConnection(ClientConnection):
+    def __init__(self, Worker worker not None, ConnectionOwner owner not None, Limits limits not None):
         self.worker = worker
-        self.home = home
+        self.owner = owner
         self.codec = Http1Codec(ROLE_CLIENT, limits)
-        self.wire = Wire.__new__(Wire)
-        self.wire.worker = worker
-        self.wire.owner = self
+        self.wire = new_wire(worker, self)
 
     # -- asyncio.BufferedProtocol ------------------------------------------------------------------------------------
     def connection_made(self, transport):
         self.wire.attach(transport)
-        self.home.connection_opened(self)
+        self.owner.connection_opened(self)
 
     def get_buffer(self, sizehint):
         return self.worker.scratch_view
@@ -79,7 +79,7 @@ cdef class UpstreamConnection(ClientStream):
         try:
             if self.sink is not None:
                 self._fail("connection closed" if exc is None else f"connection lost: {exc}")
-            self.home.connection_closed(self)
+            self.owner.connection_closed(self)
         except Exception:  # task boundary
             logger.exception("upstream connection failed")
         wire.detach()
@@ -102,20 +102,41 @@ cdef class UpstreamConnection(ClientStream):
         if self.sink is None:
             self.close()
 
-    # -- one call ----------------------------------------------------------------------------------------------------
-    cdef int begin(self, Sink sink) except -1:
-        self.sink = sink
-        self.calls += 1
-        self.response_seen = False
-        self.worker.timers.disarm(self.wire)
-        return 0
-
+    # -- ClientConnection --------------------------------------------------------------------------------------------
     cdef bint alive(self) noexcept:
         return not self.lost and not self.wire.closing and self.wire.transport is not None
 
-    cdef bint quiet(self) except -1:
-        return self.wire.fd < 0 or self.wire.quiet()
+    cdef int capacity(self) noexcept:
+        return 1 if self.active == 0 and self.alive() else 0
 
+    cdef ClientStream begin_stream(self, Sink sink):
+        cdef UpstreamStream stream = UpstreamStream.__new__(UpstreamStream)
+        stream.connection = self
+        stream.kept = self.calls > 0
+        self.sink = sink
+        self.stream = stream
+        self.active = 1
+        self.calls += 1
+        self.response_seen = False
+        self.worker.timers.disarm(self.wire)
+        return stream
+
+    cdef bint no_pending_input(self) except -1:
+        return self.wire.fd < 0 or self.wire.no_pending_input()
+
+    cdef int keep_until(self, int64_t deadline_ns) except -1:
+        return self.worker.timers.arm(self.wire, deadline_ns)
+
+    cdef int close(self) except -1:
+        if self.tail_len or self.worker.to_upstream.length:
+            # A call given up between its bytes and their flush: they must not lead the next call's.
+            self.tail_len = 0
+            self.worker.to_upstream.clear()
+        if not self.lost:
+            self.wire.abort_wire()
+        return 0
+
+    # -- one call ----------------------------------------------------------------------------------------------------
     cdef int _process(self) except -1:
         # The sink may let go of the call, and with that of its last reference, while it is being called.
         cdef Sink sink = self.sink
@@ -129,7 +150,7 @@ cdef class UpstreamConnection(ClientStream):
                     sink.on_response_head(self.codec.take_head())
                 elif event == EV_END:
                     trailers = self.codec.trailers
-                    if self.home.wanted():
+                    if self.owner.wanted():
                         # The next call starts now and may write to its client: the bytes of this one leave first.
                         self.sink = None
                         sink.on_response_end(<MessageHead>trailers)
@@ -156,102 +177,135 @@ cdef class UpstreamConnection(ClientStream):
 
     def _fail_protocol(self, error):
         # A response cut short by the peer is a transport failure; a malformed one is the backend's fault.
+        return self._fail(f"protocol error: {error}")
+
+    cdef Sink _detach(self):
         cdef Sink sink = self.sink
+        if self.stream is not None:
+            self.stream.connection = None
+            self.stream = None
         self.sink = None
-        self.close()
-        if sink is not None:
-            sink.on_upstream_failed(self.response_seen, f"protocol error: {error}")
-        return 0
+        self.tail_len = 0
+        self.active = 0
+        return sink
 
     cdef int _finish_call(self) except -1:
         """Gives the connection back before the sink hears of the end, so that the next call may use it."""
-        self.sink = None
-        self.tail_len = 0
+        self._detach()
         if self.codec.reusable() and self.wire.drained() and self.codec.buffered() == 0 and self.alive():
             self.codec.start_next_cycle()
             self.wire.resume_wire()
-            self.home.connection_idle(self)
+            self.owner.connection_free(self)
         else:
             self.close()
         return 0
 
     cdef int _fail(self, str detail) except -1:
-        cdef Sink sink = self.sink
-        self.sink = None
+        cdef Sink sink = self._detach()
         self.close()
         if sink is not None:
             sink.on_upstream_failed(self.response_seen, detail)
         return 0
 
-    cdef int close(self) except -1:
-        if self.tail_len or self.worker.to_upstream.length:
-            # A call given up between its bytes and their flush: they must not lead the next call's.
-            self.tail_len = 0
-            self.worker.to_upstream.clear()
-        if not self.lost:
-            self.wire.abort_wire()
-        return 0
 
-    # -- ClientStream ------------------------------------------------------------------------------------------------
+cdef class UpstreamStream(ClientStream):
     cdef int send_head(self, MessageHead head, int size, int64_t length, bint upgrade) except -1:
+        cdef UpstreamConnection connection = self.connection
         cdef int mode = BODY_NONE if size == SIZE_NONE else BODY_LENGTH if size == SIZE_KNOWN else BODY_CHUNKED
-        return self.codec.send_request(self.worker.to_upstream, head, mode, length, upgrade)
+        if connection is None:
+            return 0
+        return connection.codec.send_request(connection.worker.to_upstream, head, mode, length, upgrade)
 
     cdef int send_body(self, const char* p, Py_ssize_t n) except -1:
-        if self.tail_len:
-            self.worker.to_upstream.append(self.tail, self.tail_len)
-            self.tail_len = 0
-        if self.codec.send_mode == BODY_CHUNKED or n <= COPY_LIMIT or not self.worker.owns(p):
-            return self.codec.send_data(self.worker.to_upstream, p, n)
-        # Length framing adds nothing around the bytes: account for them and lend them to the next write.
-        self.codec.send_lent(n)
-        self.tail = p
-        self.tail_len = n
+        cdef UpstreamConnection connection = self.connection
+        if connection is None:
+            return 0
+        if connection.tail_len:
+            connection.worker.to_upstream.append(connection.tail, connection.tail_len)
+            connection.tail_len = 0
+        if connection.codec.send_mode == BODY_CHUNKED or n <= COPY_LIMIT or not connection.worker.owns(p):
+            return connection.codec.send_data(connection.worker.to_upstream, p, n)
+        # Length framing adds nothing around the bytes: account for them and let the next write borrow them.
+        connection.codec.send_borrowed(n)
+        connection.tail = p
+        connection.tail_len = n
         return 0
 
     cdef int send_end(self, MessageHead trailers) except -1:
-        if self.tail_len and self.codec.send_mode == BODY_CHUNKED:
-            raise AssertionError("chunked bodies are never lent")
-        return self.codec.send_end(self.worker.to_upstream, trailers)
+        cdef UpstreamConnection connection = self.connection
+        if connection is None:
+            return 0
+        if connection.tail_len and connection.codec.send_mode == BODY_CHUNKED:
+            raise AssertionError("chunked bodies are never borrowed")
+        return connection.codec.send_end(connection.worker.to_upstream, trailers)
 
     cdef int flush(self) except -1:
-        cdef Py_ssize_t n = self.tail_len
-        self.tail_len = 0
-        return self.wire.write_out(self.worker.to_upstream, self.tail, n)
+        cdef UpstreamConnection connection = self.connection
+        cdef Py_ssize_t n
+        if connection is None:
+            return WRITE_FAILED
+        n = connection.tail_len
+        connection.tail_len = 0
+        return connection.wire.write_out(connection.worker.to_upstream, connection.tail, n)
 
     cdef bint congested(self) noexcept:
-        return self.wire.queued
+        return self.connection is not None and self.connection.wire.queued
 
     cdef bint reused(self) noexcept:
-        return self.calls > 1
+        return self.kept
 
     cdef int pause_response(self) except -1:
-        return self.wire.pause_wire()
+        return 0 if self.connection is None else self.connection.wire.pause_wire()
 
     cdef int resume_response(self) except -1:
-        return self.wire.resume_wire()
+        return 0 if self.connection is None else self.connection.wire.resume_wire()
 
     cdef int start_tunnel(self) except -1:
-        cdef Sink sink = self.sink
-        cdef bytes left = self.codec.leftover()
-        self.tunnel = True
+        cdef UpstreamConnection connection = self.connection
+        cdef Sink sink
+        cdef bytes left
+        if connection is None:
+            return 0
+        sink = connection.sink
+        left = connection.codec.leftover()
+        connection.tunnel = True
         if left and sink is not None:
             sink.on_upstream_tunnel_data(left, len(left))
         return 0
 
     cdef int send_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
-        self.tail = p
-        self.tail_len = n
+        if self.connection is None:
+            return WRITE_FAILED
+        self.connection.tail = p
+        self.connection.tail_len = n
         return self.flush()
 
     cdef int write_eof(self) except -1:
-        if self.wire.transport is not None and not self.wire.closing and self.wire.fd >= 0:
-            self.wire.transport.write_eof()
+        cdef UpstreamConnection connection = self.connection
+        if connection is None:
+            return 0
+        if connection.wire.transport is not None and not connection.wire.closing and connection.wire.fd >= 0:
+            connection.wire.transport.write_eof()
         else:
-            self.close()
+            connection.close()
         return 0
 
     cdef int cancel(self) except -1:
-        self.sink = None
-        self.tail_len = 0
-        return self.close()
+        cdef UpstreamConnection connection = self.connection
+        if connection is None:
+            return 0
+        connection._detach()
+        return connection.close()
+
+
+cdef class Http1Upstream(UpstreamProtocol):
+    """HTTP/1.1: one call at a time on each connection."""
+
+    def __init__(self, Worker worker not None, Limits limits=None):
+        self.name = "http/1.1"
+        self.streams = 1
+        self.worker = worker
+        self.limits = Limits() if limits is None else limits
+
+    cdef ClientConnection new_connection(self, ConnectionOwner owner):
+        return UpstreamConnection(self.worker, owner, self.limits)

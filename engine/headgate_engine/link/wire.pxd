@@ -22,9 +22,12 @@ cdef class Wire(Timer):
     # All that was written has left for the kernel.
     cdef bint drained(self) except -1
     # Nothing waits in the socket to be read, as far as anyone can tell.
-    cdef bint quiet(self) except -1
+    cdef bint no_pending_input(self) except -1
     cdef int pause_wire(self) except -1
     cdef int resume_wire(self) except -1
     cdef int close_wire(self) except -1
     cdef int abort_wire(self) except -1
     cdef int detach(self) except -1
+
+# `owner` gets on_timer(now_ns).
+cdef Wire new_wire(Worker worker, owner)

@@ -7,6 +7,7 @@ from libc.string cimport memcpy, memset
 
 from headgate_engine.link.timers cimport Timer
 from headgate_engine.link.contract cimport WRITE_DONE, WRITE_FAILED, WRITE_QUEUED
+from headgate_engine.link.worker cimport Worker
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 import socket as socket_module
@@ -125,7 +126,7 @@ cdef class Wire(Timer):
         # Under TLS the loop tells of an empty queue one turn late, often behind the answer to what was in it.
         return not self.queued or self.transport is not None and self.transport.get_write_buffer_size() == 0
 
-    cdef bint quiet(self) except -1:
+    cdef bint no_pending_input(self) except -1:
         cdef char byte
         cdef int fd = self.fd
         if fd < 0:
@@ -169,3 +170,10 @@ cdef class Wire(Timer):
         self.closing = True
         self.queued = False
         return 0
+
+
+cdef Wire new_wire(Worker worker, owner):
+    cdef Wire wire = Wire.__new__(Wire)
+    wire.worker = worker
+    wire.owner = owner
+    return wire

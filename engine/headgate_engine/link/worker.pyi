@@ -4,7 +4,7 @@ from typing import Any, Protocol, type_check_only
 
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.log.records import RecordSink
-from headgate_engine.plan.plans import BindPlan
+from headgate_engine.plan.plans import BindPlan, BindSlot
 from headgate_engine.shared.segment import Segment
 
 LOG_DELAY: float
@@ -51,8 +51,8 @@ class Worker:
         """Install or swap the plan of a port; connections take it up with their next request."""
     def drop_bind(self, key: str) -> None:
         """Forget a port and drain its connections."""
-    def connection_factory(self, key: str) -> Callable[[], asyncio.BaseProtocol]:
-        """Return the protocol factory for the listeners of a port; KeyError before set_bind()."""
+    def slot(self, key: str) -> BindSlot:
+        """Return what connections of a port hold; KeyError before set_bind()."""
     def begin_drain(self) -> None:
         """From now on every response says `connection: close`."""
     def close_idle(self, quiet_s: float = 0.0) -> int:

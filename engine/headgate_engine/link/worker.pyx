@@ -98,12 +98,9 @@ cdef class Worker:
             if connection.bind_key == key:
                 connection.close_if_idle(monotonic_ns())
 
-    def connection_factory(self, str key):
-        """Protocol factory for the listeners of a port."""
-        from headgate_engine.link.downstream import DownstreamConnection
-
-        slot = self.slots[key]
-        return lambda: DownstreamConnection(self, slot)
+    def slot(self, str key):
+        """What connections of a port hold (plan.plans.BindSlot); KeyError before set_bind()."""
+        return self.slots[key]
 
     # -- life of connections -----------------------------------------------------------------------------------------
     cdef int connection_made(self, connection) except -1:

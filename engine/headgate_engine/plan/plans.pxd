@@ -79,6 +79,7 @@ cdef enum ForwardedBits:
 
 cdef class BindPlan(MeteredPlan):
     cdef readonly str key
+    cdef public str protocol                 # what is spoken on it: a key of link.protocols.SERVERS
     cdef public bint secure                  # TLS is terminated here
     cdef public object listeners             # route.table.HostTable of ListenerPlan
     cdef public ListenerPlan only            # the single listener without a host name, if so

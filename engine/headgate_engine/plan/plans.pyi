@@ -99,8 +99,12 @@ class ListenerPlan(MeteredPlan):
     def gateway_namespace(self) -> str: ...
 
 class BindPlan(MeteredPlan):
-    """One port. Times in ns (0 is none where it may be), max_requests per connection (0 is unlimited)."""
+    """One port. Times in ns (0 is none where it may be), max_requests per connection (0 is unlimited).
 
+    protocol: what is spoken on it, a key of link.protocols.SERVERS; `http/1.1` unless set.
+    """
+
+    protocol: str
     secure: bool
     listeners: HostTable
     only: ListenerPlan

@@ -106,6 +106,7 @@ cdef class BindPlan(MeteredPlan):
     def __init__(self, str key, Limits limits):
         self.key = key
         self.limits = limits
+        self.protocol = "http/1.1"
         self.idle_timeout_ns = 600 * 1000000000
         self.head_timeout_ns = 60 * 1000000000
         self.body_timeout_ns = 60 * 1000000000

@@ -322,6 +322,7 @@ def _process(process: ProcessSettings, runtime: Runtime, digest: str) -> Json:
     backend: Json = {
         "connectTimeout": duration(upstream.connect_timeout_ms),
         "poolIdleTimeout": duration(upstream.pool_idle_timeout_ms),
+        "poolMaxWaiting": upstream.pool_max_waiting,
         "keepalives": {
             "enabled": alive.enabled,
             "time": duration(alive.time_ms),

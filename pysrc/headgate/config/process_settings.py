@@ -156,6 +156,7 @@ def _upstream(record: Record | None) -> UpstreamSettings:
         connect_timeout_ms=record.get("connectTimeout", 10_000),
         pool_idle_timeout_ms=record.get("poolIdleTimeout", 90_000),
         pool_max_idle=record.get("poolMaxSize"),
+        pool_max_waiting=record.get("poolMaxWaiting", 16_384),
         keepalives=keepalives(record.get("keepalives")),
     )
 

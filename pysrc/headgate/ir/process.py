@@ -65,12 +65,13 @@ class ForwardingHeaders:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamSettings:
     """Defaults of connections to backends. `pool_max_idle` is the number of idle ones kept per endpoint,
-    None no limit.
+    None no limit. `pool_max_waiting` calls may wait for a connection to one endpoint, in each worker.
     """
 
     connect_timeout_ms: int = 10_000
     pool_idle_timeout_ms: int = 90_000
     pool_max_idle: int | None = None
+    pool_max_waiting: int = 16_384
     keepalives: Keepalives = DEFAULT_KEEPALIVES
 
 

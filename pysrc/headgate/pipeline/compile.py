@@ -47,6 +47,7 @@ from headgate_engine.link.client import HttpClient
 from headgate_engine.link.endpoints import Endpoint as EndpointState
 from headgate_engine.link.endpoints import EndpointSet
 from headgate_engine.link.pool import Pool
+from headgate_engine.link.protocols import CLIENTS, HTTP1
 from headgate_engine.link.worker import Worker
 from headgate_engine.log.access import AccessLogFormat
 from headgate_engine.log.fields import LogFields
@@ -101,8 +102,10 @@ class Pools:
             endpoint.key,
             endpoint.address.encode(),
             dialer.connect,
+            CLIENTS[HTTP1](self._worker),
             idle_timeout=self._settings.pool_idle_timeout_ms / 1000,
             max_idle=-1 if self._settings.pool_max_idle is None else self._settings.pool_max_idle,
+            max_waiting=self._settings.pool_max_waiting,
         )
         labels = {"transport": "plaintext" if endpoint.tls is None else "tls"}
         meter = Histogram(self._worker.segment, series_key(CONNECT, labels), BUCKETS[BY_NAME[CONNECT].buckets])

@@ -44,6 +44,7 @@ from headgate.server.watching import Watching
 from headgate.server.worker_relay import WorkerRelay
 from headgate.telemetry import logs
 from headgate.telemetry.levels import Directives
+from headgate_engine.link.protocols import connection_factory
 from headgate_engine.link.worker import Worker
 from headgate_engine.shared.segment import Segment
 
@@ -195,7 +196,7 @@ class WorkerProcess:
         for key in running.binds:
             context = running.ssl_context(key)
             if key not in self._acceptors:
-                factory = self._worker.connection_factory(key)
+                factory = connection_factory(self._worker, key)
                 self._acceptors[key] = Acceptor(self._sockets[key], factory, context, handshake_s)
                 await self._acceptors[key].start()
             elif keys.get(key) != self._tls_keys.get(key):

@@ -15,6 +15,7 @@ from headgate_engine.http1.receiver import Limits
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.handler import HandlerBackend
 from headgate_engine.link.pool import Pool
+from headgate_engine.link.protocols import CLIENTS, HTTP1, connection_factory
 from headgate_engine.link.worker import Worker
 from headgate_engine.plan.plans import BackendPlan, BindPlan, ListenerPlan, RoutePlan
 from headgate_engine.route.table import RouteRule, RouteTable
@@ -59,7 +60,7 @@ class WorkerRelay:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_unix_server(self._worker.connection_factory(BIND), path)
+        self._server = await loop.create_unix_server(connection_factory(self._worker, BIND), path)
 
     def close(self) -> None:
         """Stop taking relayed requests."""
@@ -88,6 +89,6 @@ class WorkerRelay:
                     await asyncio.sleep(RETRY_SECONDS)
 
             name = f"relay/{index}/patient" if patient else f"relay/{index}"
-            pool = Pool(self._worker, name, f"worker-{index}".encode(), connect)
+            pool = Pool(self._worker, name, f"worker-{index}".encode(), connect, CLIENTS[HTTP1](self._worker))
             client = self._clients[index, patient] = HttpClient(pool, "localhost")
         return client

@@ -7,6 +7,8 @@ import asyncio
 import pytest
 from rig import GET, MS, Rig, Upstream, on_rig
 
+from headgate_engine.link.pool import Pool
+from headgate_engine.link.upstream import Http1Upstream
 from headgate_engine.plan.retry import RetryPlan
 from headgate_engine.steps.headers import RequestHeaderStep
 
@@ -81,7 +83,7 @@ async def test_a_backend_that_is_not_there_is_tried_again(rig: Rig) -> None:
             raise ConnectionRefusedError(111, "Connection refused")
         await real(factory)  # type: ignore[arg-type]
 
-    rig.pool = type(rig.pool)(rig.worker, "c", b"backend:80", connect)
+    rig.pool = Pool(rig.worker, "c", b"backend:80", connect, Http1Upstream(rig.worker))
     rig.backend.pool = rig.pool
     rig.route.retry = RetryPlan(2)
     assert (await rig.ask(POST)).body == b"/a hello"

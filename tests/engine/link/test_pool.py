@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 
 import pytest
 from rig import GET, Rig, Truncated, Upstream, on_rig
 
 from headgate_engine.link.pool import Pool, describe
+from headgate_engine.link.upstream import Http1Upstream
 
 
 @on_rig()
@@ -41,7 +43,7 @@ async def test_every_failed_connect_reaches_who_waits(rig: Rig, fault: BaseExcep
         await asyncio.sleep(0.01)
         raise fault
 
-    rig.pool = Pool(rig.worker, "c", b"backend:80", connect)
+    rig.pool = Pool(rig.worker, "c", b"backend:80", connect, Http1Upstream(rig.worker))
     rig.backend.pool = rig.pool
     answers = await asyncio.gather(*(rig.ask(GET) for _ in range(3)))
     assert {answer.status for answer in answers} == {504 if isinstance(fault, TimeoutError) else 503}
@@ -124,3 +126,46 @@ async def test_churn_leaves_nothing(rig: Rig) -> None:
     (OSError(111, "Connection refused"), "Connection refused"), (OSError("plain"), "plain"), (OSError(), "OSError")])
 def test_failures_are_described_in_a_line(error: OSError, text: str) -> None:
     assert describe(error) == text
+
+
+@on_rig()
+async def test_a_call_that_finds_too_many_waiting_is_refused_at_once(rig: Rig) -> None:
+    gate = asyncio.Event()
+
+    async def connect(factory: Callable[[], asyncio.BaseProtocol]) -> None:
+        await gate.wait()
+        await rig.connect_upstream(factory)
+
+    pool = rig.pool = Pool(rig.worker, "c", b"backend:80", connect, Http1Upstream(rig.worker), max_waiting=3)
+    rig.backend.pool = pool
+    waiting = [rig.loop.create_task(rig.ask(GET)) for _ in range(3)]
+    await rig.wait(lambda: pool.waiting_count == 3, "three wait")
+    refused = await rig.ask(GET)
+    assert (refused.status, refused.body) == (503, b"upstream call failed: too many calls wait for a connection")
+    assert pool.refused == 1
+    gate.set()
+    assert {answer.status for answer in await asyncio.gather(*waiting)} == {200}
+    assert pool.refused == 1
+
+
+@on_rig()
+async def test_a_call_that_leaves_makes_room_in_the_queue(rig: Rig) -> None:
+    gate = asyncio.Event()
+
+    async def connect(factory: Callable[[], asyncio.BaseProtocol]) -> None:
+        await gate.wait()
+        await rig.connect_upstream(factory)
+
+    pool = rig.pool = Pool(rig.worker, "c", b"backend:80", connect, Http1Upstream(rig.worker), max_waiting=2)
+    rig.backend.pool = pool
+    leaving = await rig.client()
+    await leaving.send(GET)
+    staying = rig.loop.create_task(rig.ask(GET))
+    await rig.wait(lambda: pool.waiting_count == 2, "two wait")
+    leaving.reset()
+    await rig.wait(lambda: pool.waiting_count == 1, "one has left")
+    third = rig.loop.create_task(rig.ask(GET))
+    await rig.wait(lambda: pool.waiting_count == 2, "another waits in its place")
+    gate.set()
+    assert {answer.status for answer in await asyncio.gather(staying, third)} == {200}
+    assert pool.refused == 0

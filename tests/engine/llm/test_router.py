@@ -8,6 +8,7 @@ from rig import Rig, on_rig
 from headgate.backend.llm.lanes import LanePath, native
 from headgate_engine.link.backend import HOST
 from headgate_engine.link.pool import Pool
+from headgate_engine.link.upstream import Http1Upstream
 from headgate_engine.llm.backend import LlmBackend
 from headgate_engine.llm.router import ModelRouter
 from headgate_engine.llm.target import LlmGroup, LlmTarget, ModelEntry
@@ -27,7 +28,7 @@ async def test_a_lane_may_lead_to_another_host(rig: Rig, path: bytes, host: str)
     async def nowhere(_: object) -> None:
         raise AssertionError("the wrong pool")
 
-    wrong = Pool(rig.worker, "x", b"x:80", nowhere)
+    wrong = Pool(rig.worker, "x", b"x:80", nowhere, Http1Upstream(rig.worker))
     plan = BackendPlan("provider", "llm", HOST)
     plan.pool = rig.pool if host == "own.test" else wrong
     plan.authority = b"own.test"

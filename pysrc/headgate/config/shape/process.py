@@ -102,6 +102,7 @@ BACKEND_DEFAULTS: Final = Object(
         "connectTimeout": optional(DURATION),
         "poolIdleTimeout": optional(DURATION),
         "poolMaxSize": maybe(UINT32),
+        "poolMaxWaiting": maybe(POSITIVE32),
     },
 )
 LOG_FIELDS: Final = Object(

@@ -1,0 +1,31 @@
+"""What is spoken on a port and with a backend: one row per protocol.
+
+A server row makes the asyncio protocol of an accepted connection from the worker and the slot of its bind. Besides what
+asyncio asks of it, such an object has the properties and control methods of link.downstream.DownstreamConnection, and
+reports itself with Worker.connection_made() and connection_lost(). A client row makes the kind of connection of a pool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from headgate_engine.link.contract import UpstreamProtocol
+from headgate_engine.link.downstream import DownstreamConnection
+from headgate_engine.link.upstream import Http1Upstream
+from headgate_engine.link.worker import Worker
+from headgate_engine.plan.plans import BindSlot
+
+HTTP1 = "http/1.1"
+
+SERVERS: dict[str, Callable[[Worker, BindSlot], asyncio.BaseProtocol]] = {HTTP1: DownstreamConnection}
+CLIENTS: dict[str, Callable[[Worker], UpstreamProtocol]] = {HTTP1: Http1Upstream}
+
+
+def connection_factory(worker: Worker, key: str) -> Callable[[], asyncio.BaseProtocol]:
+    """Return the protocol factory for the sockets of a port; KeyError before Worker.set_bind().
+
+    Each connection speaks what the plan says that runs when it is accepted.
+    """
+    slot = worker.slot(key)
+    return lambda: SERVERS[slot.plan.protocol](worker, slot)
