@@ -4,11 +4,11 @@ import os
 import time
 import urllib.parse
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport HEAD_CHUNKED, SPAN_DROPPED, SPAN_SENSITIVE, MessageHead
 from headgate_engine.context.request cimport BODY_PREFIX, BODY_UNREAD, RequestContext
 from headgate_engine.expr.nodes cimport ABSENT, Frame, Node
 from headgate_engine.expr.values cimport Duration, Redacted, Timestamp
-from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.plan.plans cimport BackendPlan, ListenerPlan, RoutePlan
 
 from libc.stdint cimport int64_t

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport MessageHead, new_head
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.contract cimport SIZE_NONE, WRITE_FAILED
@@ -9,7 +10,6 @@ from headgate_engine.link.exchange cimport END_BROKEN, END_CLEAN, with_detail
 from headgate_engine.link.reasons cimport (
     REPLY_INTERNAL, REPLY_RESPONSE_TOO_LARGE, REPLY_UPGRADE_REFUSED, REPLY_UPSTREAM_FAILED, REPLY_UPSTREAM_PROTOCOL)
 from headgate_engine.link.states cimport E_ASK, E_BEGIN, E_KEEP_HEAD, E_TOLD, S_DONE
-from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.link.tunnel cimport Tunnelling, same_upgrade
 from headgate_engine.plan.plans cimport ResponseHold
 from headgate_engine.wire.buffer cimport ByteBuffer

@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcmp
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_UPGRADE, MessageHead
 from headgate_engine.context.mark cimport mark_head
 from headgate_engine.context.request cimport BODY_WHOLE, RequestContext
@@ -16,7 +17,6 @@ from headgate_engine.link.reasons cimport (
 from headgate_engine.link.states cimport (
     E_BACK_OFF, E_CONNECT, E_CONNECTED, E_RESUME, E_RETRY, E_TAKE, next_state, REFUSED, S_BACKOFF, S_CONNECTING, S_DONE,
     S_TAKEN, S_TUNNEL)
-from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.plan.retry cimport REPLAY_LIMIT, RetryPlan
 from headgate_engine.wire.buffer cimport ByteBuffer
 

@@ -1,5 +1,6 @@
 """Client HTTP/1.1 connections; see downstream.pxd."""
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.http1.codec cimport Http1Codec
 from headgate_engine.http1.kinds cimport (
@@ -7,7 +8,6 @@ from headgate_engine.http1.kinds cimport (
 from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_UNKNOWN, WRITE_FAILED, ServerStream, Sink
 from headgate_engine.link.forward cimport Exchange, new_exchange
 from headgate_engine.link.record cimport record_connection, record_refusal
-from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.link.traced cimport watched
 from headgate_engine.link.wire cimport Wire, new_wire
 from headgate_engine.link.worker cimport Worker

@@ -4,10 +4,10 @@ Reference: `traffic.md` 8.7 and 8.8, `admin.md` 3.2. What is known of an endpoin
 the same health, count the same failures, and it survives a reload that keeps the endpoint.
 """
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.program cimport Program
 from headgate_engine.link.retry_after cimport retry_after_ns
-from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.plan.chance cimport random_below
 from headgate_engine.shared.lock cimport acquire, release
 from headgate_engine.shared.segment cimport SLOT_ENDPOINT, Segment

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport (
     HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_IS_HEAD, MessageHead, new_head)
 from headgate_engine.context.request cimport release_context, Reply, RequestContext
@@ -14,7 +15,7 @@ from headgate_engine.link.record cimport record_request
 from headgate_engine.link.states cimport (
     E_BEGIN, E_FINISH, E_RESPOND, next_state, REFUSED, S_AWAITING, S_AWAITING_GUARDS, S_DONE, S_RESPONDING,
     S_RESPONDING_GUARDS, S_TAKEN, S_TUNNEL)
-from headgate_engine.link.timers cimport monotonic_ns, Timer
+from headgate_engine.link.timers cimport Timer
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, WAIT_BODY, Step
 
 import logging

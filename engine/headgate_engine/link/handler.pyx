@@ -8,9 +8,9 @@ import asyncio
 import logging
 import re
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.backend cimport TAKEN, Backend, RoutedRequest
-from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.link.worker cimport Worker
 
 from headgate_engine.log.meter cimport place_labels

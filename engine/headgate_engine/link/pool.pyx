@@ -1,7 +1,7 @@
 """Pools of connections to backends; see pool.pxd."""
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.link.contract cimport ClientConnection, ClientStream, ConnectionOwner, Sink, UpstreamProtocol
-from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.link.worker cimport Worker
 
 import collections

@@ -1,7 +1,7 @@
 """Lines and records at the end of requests, counts of refusals and of connections."""
 
+from headgate_engine.clock cimport wall_ns
 from headgate_engine.context.request cimport RequestContext
-from headgate_engine.link.timers cimport wall_ns
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.log.access cimport AccessLogFormat
 from headgate_engine.log.records cimport RecordFormat, RecordSink

@@ -2,6 +2,8 @@
 
 from cpython.list cimport PyList_GET_ITEM
 
+from headgate_engine.clock cimport monotonic_ns
+
 import logging
 
 logger = logging.getLogger("headgate.engine")

@@ -1,5 +1,6 @@
 """Requests that somebody watches; see traced.pxd."""
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.link.contract cimport ClientStream, ServerStream
@@ -7,7 +8,6 @@ from headgate_engine.link.exchange cimport PHASE_GATEWAY_STEPS, PHASE_ROUTE_STEP
 from headgate_engine.link.forward cimport Exchange
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.states cimport E_RETRY, next_state, REFUSED, S_BACKOFF, S_DONE, S_SUSPENDED
-from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.plan.plans cimport BindPlan
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, WAIT_BODY, Step
 from headgate_engine.wire.buffer cimport ByteBuffer

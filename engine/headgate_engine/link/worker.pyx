@@ -5,9 +5,10 @@ from cpython.buffer cimport PyBUF_WRITE
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdlib cimport free, malloc
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.request cimport Reply
 from headgate_engine.link.reasons cimport REPLY_COUNT
-from headgate_engine.link.timers cimport TimerQueue, monotonic_ns
+from headgate_engine.link.timers cimport TimerQueue
 from headgate_engine.log.meter cimport RequestMeters
 from headgate_engine.plan.plans cimport BindPlan, BindSlot
 from headgate_engine.wire.buffer cimport ByteBuffer

@@ -1,7 +1,7 @@
 """Attempts at providers; see attempt.pxd."""
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.request cimport RequestContext, Usage
-from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.llm.prices cimport Cost, PriceList
 
 from libc.stdint cimport int64_t

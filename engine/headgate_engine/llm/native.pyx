@@ -11,10 +11,10 @@ its end, and from whole answers that the client does not wait for as far as they
 from libc.stdint cimport int64_t
 from libc.string cimport memchr, memcmp, memset
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, MessageHead
 from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport RequestContext, Usage
-from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.modalities cimport take_gemini_parts
 from headgate_engine.llm.target cimport LlmLane

@@ -2,8 +2,8 @@
 used. A connection that negotiated compression is not read: the request is sent without its offer.
 """
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.request cimport RequestContext, Usage
-from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.peek.json cimport USAGE_IN_RESPONSE, UsagePeek
 from headgate_engine.plan.tap cimport TunnelTap

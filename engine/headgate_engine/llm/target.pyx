@@ -4,10 +4,10 @@ import json
 import random
 from urllib.parse import quote
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.program cimport Program
 from headgate_engine.link.endpoints cimport Endpoint, EndpointSet, affinity_of, hash_of, weight_for
-from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.plan.plans cimport BackendPlan

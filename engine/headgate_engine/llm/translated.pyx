@@ -6,10 +6,10 @@ what is kept, and sees to it that the head fits what follows.
 
 import logging
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, H_CONTENT_LENGTH, H_CONTENT_TYPE, MessageHead
 from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport RequestContext, Usage
-from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.modalities cimport take_parts
 from headgate_engine.llm.target cimport LlmLane, LlmTarget

@@ -11,9 +11,9 @@ counted. A request waits for nothing.
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport int64_t
 
+from headgate_engine.clock cimport wall_ns
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext, Usage
-from headgate_engine.link.timers cimport wall_ns
 from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall
 from headgate_engine.llm.kept cimport kept_json
 from headgate_engine.log.access cimport AccessLogFormat

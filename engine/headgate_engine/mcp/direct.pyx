@@ -8,13 +8,14 @@ import logging
 from libc.stdint cimport int64_t
 from libc.string cimport memcmp
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, H_CONTENT_TYPE, MessageHead, new_head
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.backend cimport Backend, RoutedRequest, TAKEN
 from headgate_engine.link.client cimport ClientCall, HttpClient
 from headgate_engine.link.contract cimport ClientStream
 from headgate_engine.link.handler cimport HandlerBackend
-from headgate_engine.link.timers cimport monotonic_ns, Timer
+from headgate_engine.link.timers cimport Timer
 from headgate_engine.mcp.fields cimport add_mirrored, ClientHead, copy_fields, is_message
 from headgate_engine.mcp.telemetry cimport RequestTelemetry
 from headgate_engine.peek.rpc cimport Message

@@ -1,7 +1,7 @@
 """Backend credentials at any location: fixed ones, the client's own, and tokens that are made here."""
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.request cimport RequestContext
-from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.plan.step cimport CONTINUE, Step
 from headgate_engine.steps.location cimport IN_EXPRESSION, CredentialLocation
 

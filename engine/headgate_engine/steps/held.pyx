@@ -1,7 +1,7 @@
 """Credentials that run out; see held.pxd."""
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.request cimport RequestContext
-from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.plan.step cimport CONTINUE, AsyncStep
 from headgate_engine.steps.backend_auth cimport writable
 

@@ -3,8 +3,8 @@
 import secrets
 from hashlib import blake2b, sha256
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.request cimport Reply, RequestContext
-from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, AsyncStep
 from headgate_engine.steps.location cimport CredentialLocation
 

@@ -1,9 +1,9 @@
 """localRateLimit by requests: every entry must have a token; the tightest one is told to the client."""
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.limit.bucket cimport TakeResult, TokenBucket
-from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.estimate cimport prompt_tokens
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, Step

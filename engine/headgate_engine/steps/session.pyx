@@ -1,8 +1,8 @@
 """Browser sessions: a session cookie that was opened is remembered, all else goes to the policy in Python."""
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport H_COOKIE, SPAN_SENSITIVE, MessageHead
 from headgate_engine.context.request cimport RequestContext
-from headgate_engine.link.timers cimport monotonic_ns
 from headgate_engine.plan.step cimport CONTINUE
 from headgate_engine.steps.identity cimport STRICT, IdentityStep, Remembered
 from headgate_engine.steps.location cimport CredentialLocation

@@ -10,6 +10,7 @@ import pytest
 
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.pool import Pool
+from headgate_engine.link.upstream import Http1Upstream
 from headgate_engine.link.worker import Worker
 from headgate_engine.mcp.direct import DirectBackend, DirectCall, DirectTarget
 from headgate_engine.plan.step import AsyncStep
@@ -22,7 +23,8 @@ def client_of(loop: asyncio.AbstractEventLoop) -> HttpClient:
     async def connector(_factory: Callable[[], asyncio.BaseProtocol]) -> None:
         raise ConnectionRefusedError
 
-    return HttpClient(Pool(Worker(loop, None, 0, -1, spawn), "k", b"h:1", connector), "h:1")
+    worker = Worker(loop, None, 0, -1, spawn)
+    return HttpClient(Pool(worker, "k", b"h:1", connector, Http1Upstream(worker)), "h:1")
 
 
 def with_client(check: Callable[[HttpClient], None]) -> None:
