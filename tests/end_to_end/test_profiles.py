@@ -120,7 +120,7 @@ def test_the_heap_profile_shows_live_and_all_allocations(gateway, tmp_path) -> N
     for kind in ("inuse_space", "alloc_space", "inuse_objects", "alloc_objects"):
         top = read(tmp_path, data, f"-sample_index={kind}", "-top", "-cum")
         assert f"Type: {kind}" in top
-        assert "compile_gateway" in top
+        assert "compile_steps" in top
     memory = json.loads(fetch(running, "/memory")[2])["pprof"]
     assert memory["alloc_space_bytes"] >= memory["inuse_space_bytes"] > 100_000
 

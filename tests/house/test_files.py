@@ -19,6 +19,7 @@ NAMELESS = {"util", "utils", "common", "helper", "helpers", "misc", "base", "man
 LONG_FILES = {
     "engine/headgate_engine/expr/nodes.pyx": "one small class per kind of node",
     "engine/headgate_engine/expr/views.pyx": "one small reader per variable",
+    "engine/headgate_engine/route/table.pyx": "one structure with what matches in it, at once and in steps",
 }
 
 SOURCES = sorted(

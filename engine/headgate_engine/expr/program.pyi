@@ -24,6 +24,9 @@ class Program:
         """Whether it reads what is known of a model's answer only at its end."""
     @property
     def root_node(self) -> Node: ...
+    @property
+    def slot_count(self) -> int: ...
+    def __reduce__(self) -> tuple[type[Program], tuple[str, Node, int, frozenset[str]]]: ...
     def evaluate(self, ctx: RequestContext) -> Any:
         """Return the value for a request; EvaluationError."""
     def test(self, ctx: RequestContext) -> int:

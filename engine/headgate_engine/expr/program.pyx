@@ -105,6 +105,13 @@ cdef class Program:
         return field_text(value)
 
     # -- Python face -------------------------------------------------------------------------------------------------
+    def __reduce__(self):
+        return Program, (self.text, self.root, self.slots, self.variables)
+
+    @property
+    def slot_count(self):
+        return self.slots
+
     @property
     def root_node(self):
         return self.root

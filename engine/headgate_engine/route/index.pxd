@@ -20,4 +20,5 @@ cdef class KeyIndex:
     cdef int32_t find_prefix(self, uint32_t space, const char* path, Py_ssize_t n, const uint32_t* lengths,
                              uint32_t count) noexcept nogil
     cdef int32_t _at(self, uint64_t hash, uint32_t space, const char* key, Py_ssize_t n) noexcept nogil
-    cdef bint _fill(self, list entries, bytes key, Py_ssize_t capacity) except -1
+    cdef int _begin(self, bytes key, Py_ssize_t capacity) except -1
+    cdef Py_ssize_t _fill(self, list entries, Py_ssize_t start, Py_ssize_t at) except -2

@@ -1,4 +1,4 @@
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 MAX_PROBE: int
 MAX_KEYS: int
@@ -10,6 +10,8 @@ class KeyIndex:
     """
 
     def __init__(self, entries: Iterable[tuple[int, bytes, int]]) -> None: ...
+    def steps(self, entries: Iterable[tuple[int, bytes, int]]) -> Iterator[None]:
+        """Build an index that `__new__` made, a few hundred entries between two yields."""
     @property
     def size(self) -> int: ...
     @property

@@ -15,6 +15,8 @@ cdef enum:
     # Hash keys that are tried at one capacity before it is doubled.
     ATTEMPTS = 4
     MAX_CAPACITY = 1 << 26
+    # Entries that are taken in at once: some tens of microseconds.
+    STEP = 256
 
 # Slots a look-up may visit beyond the first.
 MAX_PROBE = _PROBES
@@ -23,20 +25,32 @@ MAX_KEYS = 1 << 22
 
 cdef class KeyIndex:
     def __init__(self, entries):
-        cdef list found = list(entries)
+        for _ in self.steps(entries):
+            pass
+
+    def steps(self, entries):
+        """Builds the index a few hundred entries at a time, between which the caller may do something else."""
+        cdef list found = []
+        cdef set known = set()
         cdef Py_ssize_t capacity = 8
         cdef Py_ssize_t total = 0
-        if self.slots != NULL:
+        cdef Py_ssize_t start, at
+        if self.slots != NULL or self.keys != NULL:
             raise TypeError("an index is built once")
-        if len(found) > MAX_KEYS:
-            raise ValueError(f"more than {MAX_KEYS} keys")
-        for _space, key, value in found:
+        for entry in entries:
+            space, key, value = entry
             total += len(<bytes>key)
             if not 0 <= value < 1 << 31:
                 raise ValueError(f"value {value} is not in 0..2**31-1")
+            known.add((space, key))
+            found.append(entry)
+            if len(found) % STEP == 0:
+                yield
+        if len(found) > MAX_KEYS:
+            raise ValueError(f"more than {MAX_KEYS} keys")
         if total > 0xFFFFFFFF:
             raise ValueError("keys of more than 4 GiB")
-        if len({(space, key) for space, key, _ in found}) != len(found):
+        if len(known) != len(found):
             raise ValueError("a key occurs twice")
         self.keys = <char*>malloc(total + 1)
         if self.keys == NULL:
@@ -46,7 +60,13 @@ cdef class KeyIndex:
             capacity *= 2
         while capacity <= MAX_CAPACITY:
             for _ in range(ATTEMPTS):
-                if self._fill(found, os.urandom(16), capacity):
+                self._begin(os.urandom(16), capacity)
+                start = at = 0
+                while at >= 0 and start < len(found):
+                    at = self._fill(found, start, at)
+                    start += STEP
+                    yield
+                if at >= 0:
                     return
             capacity *= 2
         raise ValueError("no placement of the keys was found")
@@ -55,14 +75,9 @@ cdef class KeyIndex:
         free(self.slots)
         free(self.keys)
 
-    cdef bint _fill(self, list entries, bytes key, Py_ssize_t capacity) except -1:
-        """Builds the table under one hash key; False when some entry lies too far from its place."""
-        cdef Sip state
-        cdef Slot* slot
-        cdef Py_ssize_t i, probe, n
-        cdef uint32_t at = 0
-        cdef bytes text
-        cdef uint64_t hashed
+    cdef int _begin(self, bytes key, Py_ssize_t capacity) except -1:
+        """Empties the table and gives it another hash key."""
+        cdef Py_ssize_t i
         memcpy(&self.key0, <char*>key, 8)
         memcpy(&self.key1, <char*>key + 8, 8)
         free(self.slots)
@@ -73,7 +88,18 @@ cdef class KeyIndex:
         self.longest_probe = 0
         for i in range(capacity):
             self.slots[i].value = -1
-        for space, text, value in entries:
+        return 0
+
+    cdef Py_ssize_t _fill(self, list entries, Py_ssize_t start, Py_ssize_t at) except -2:
+        """Enters up to STEP entries, whose keys are stored from `at` on; where the next one is stored, -1 when some
+        entry lies too far from its place."""
+        cdef Sip state
+        cdef Slot* slot
+        cdef Py_ssize_t i, probe, n
+        cdef bytes text
+        cdef uint64_t hashed
+        for i in range(start, min(start + STEP, <Py_ssize_t>len(entries))):
+            space, text, value = entries[i]
             n = len(text)
             sip_start(&state, self.key0, self.key1, space)
             hashed = sip_end(state, text, sip_words(&state, text, 0, n), n)
@@ -82,17 +108,17 @@ cdef class KeyIndex:
                 if slot.value < 0:
                     break
             else:
-                return False
+                return -1
             if probe > self.longest_probe:
                 self.longest_probe = <int>probe
             slot.hash = hashed
             slot.space = space
-            slot.key_off = at
+            slot.key_off = <uint32_t>at
             slot.key_len = <uint32_t>n
             slot.value = value
             memcpy(self.keys + at, <char*>text, n)
-            at += <uint32_t>n
-        return True
+            at += n
+        return at
 
     cdef int32_t _at(self, uint64_t hash, uint32_t space, const char* key, Py_ssize_t n) noexcept nogil:
         cdef Slot* slot

@@ -12,10 +12,12 @@ cdef class RouteRule:
     cdef readonly tuple hostnames
     cdef readonly str path_kind, path, method
     cdef readonly tuple headers, query   # ValuePredicate
-    cdef readonly object target
+    cdef public object target            # may be replaced: the next match gives the new one back
     cdef readonly int order
     cdef bytes raw_method, raw_path      # raw_path: of a prefix, without its trailing slash
     cdef object pattern                  # of a regex path
+    cdef tuple host_keys                 # what _host_key() makes of the host names; (None,) for any host
+    cdef tuple ranked
     # Bytes of a matched path that the rule's prefix stands for; 0 for the other kinds. What a prefix rewrite replaces.
     cdef Py_ssize_t prefix_length(self) noexcept
 
@@ -57,7 +59,7 @@ cdef class PathIndex:
     cdef PyObject* _first(self, uint32_t first, uint32_t count, Facts* facts, MessageHead head) except? NULL
     cdef PyObject* _patterns(self, Bucket* bucket, Facts* facts, MessageHead head) except? NULL
     cdef bint _accepts(self, const Candidate* candidate, Facts* facts, MessageHead head) except -1
-    cdef int _allocate(self, list buckets) except -1
+    cdef int _allocate(self, Py_ssize_t buckets, Py_ssize_t rules, Py_ssize_t predicates) except -1
     cdef int _place(self, Py_ssize_t at, RouteRule rule, uint32_t conditions, bytearray bounds) except -1
 
 # A walk from the most to the least specific name of a host.

@@ -1,4 +1,4 @@
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from headgate_engine.route.conditions import ValuePredicate
@@ -40,8 +40,8 @@ class RouteRule:
     def headers(self) -> tuple[ValuePredicate, ...]: ...
     @property
     def query(self) -> tuple[ValuePredicate, ...]: ...
-    @property
-    def target(self) -> Any: ...
+    target: Any
+    """What a match gives back; it may be replaced while the rule is in a table."""
     @property
     def order(self) -> int: ...
     def rank(self) -> tuple[bool, int, int, int]:
@@ -51,11 +51,15 @@ class PathIndex:
     """The rules of several host names, compiled; buckets: one list of rules per host name."""
 
     def __init__(self, buckets: Iterable[Iterable[RouteRule]], scheme: str = "http") -> None: ...
+    def steps(self, buckets: Iterable[Iterable[RouteRule]], scheme: str) -> Iterator[None]:
+        """Build an index that `__new__` made, some hundred rules between two yields."""
 
 class HostIndex:
     """keys: ((is suffix, lower-case name or suffix with its leading dot), number)."""
 
     def __init__(self, keys: Iterable[tuple[tuple[bool, bytes], int]]) -> None: ...
+    def steps(self, keys: Iterable[tuple[tuple[bool, bytes], int]]) -> Iterator[None]:
+        """Build an index that `__new__` made, some hundred names between two yields."""
 
 class RouteTable:
     """Immutable. Equal rules: the first given wins. scheme: what the pseudo-header `:scheme` is compared with.
@@ -64,6 +68,11 @@ class RouteTable:
     """
 
     def __init__(self, rules: Iterable[RouteRule], *, scheme: str = "http") -> None: ...
+    def steps(self, rules: Iterable[RouteRule], scheme: str = "http") -> Iterator[None]:
+        """Build a table that `__new__` made, some hundred rules between two yields; it matches nothing before the end.
+
+        Raises what `__init__` does.
+        """
     @property
     def size(self) -> int: ...
     def match(

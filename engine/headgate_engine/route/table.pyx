@@ -27,6 +27,9 @@ import re2
 
 MAX_HOST = 255
 MAX_RULES = 1 << 20
+# Rules that are compiled between two yields of a table that is built in steps: a fraction of a millisecond.
+cdef enum:
+    STEP = 128
 # Bytes of a pattern's literal beginning that are compared before it runs.
 BOUND_LENGTH = 64
 
@@ -37,8 +40,7 @@ cdef class RouteRule:
         if path_kind not in ("exact", "prefix", "regex"):
             raise ValueError(f"{path_kind!r} is no kind of path match")
         self.hostnames = tuple(hostnames)
-        for hostname in self.hostnames:
-            _host_key(hostname)
+        self.host_keys = tuple(dict.fromkeys(map(_host_key, self.hostnames))) or (None,)
         self.path_kind = path_kind
         self.path = path
         self.method = method
@@ -54,9 +56,10 @@ cdef class RouteRule:
             raise ValueError(f"path {path!r} does not begin with a slash")
         elif path_kind == "prefix" and path.endswith("/"):
             self.raw_path = self.raw_path[:len(self.raw_path) - 1]
+        self.ranked = (self.method is None, -len(self.headers), -len(self.query), self.order)
 
     def rank(self):
-        return (self.method is None, -len(self.headers), -len(self.query), self.order)
+        return self.ranked
 
     cdef Py_ssize_t prefix_length(self) noexcept:
         return PyBytes_GET_SIZE(self.raw_path) if self.path_kind == "prefix" else 0
@@ -76,15 +79,8 @@ cdef class PathIndex:
     """buckets: one list of rules per host name, in the order of their numbers."""
 
     def __init__(self, buckets, str scheme="http"):
-        cdef list grouped = [_group(rules) for rules in buckets]
-        cdef list rules = [rule for group in grouped for _, found in group for rule in found]
-        if self.buckets != NULL:
-            raise TypeError("an index is built once")
-        self.names = ConditionTable((item.name for rule in rules for item in rule.headers),
-                                    (item.name for rule in rules for item in rule.query), scheme)
-        self.paths = KeyIndex(_keys(grouped))
-        self.alive = rules
-        self._allocate(grouped)
+        for _ in self.steps(buckets, scheme):
+            pass
 
     def __dealloc__(self):
         free(self.buckets)
@@ -93,26 +89,58 @@ cdef class PathIndex:
         free(self.conditions)
         free(self.lengths)
 
-    cdef int _allocate(self, list buckets) except -1:
-        cdef Py_ssize_t rules = len(self.alive)
-        cdef Py_ssize_t predicates = sum(len(rule.headers) + len(rule.query) for rule in self.alive)
-        cdef uint32_t bucket = 0, entry = 0, candidate = 0, condition = 0, length = 0
-        cdef PathEntry* place
-        cdef Bucket* home
+    def steps(self, buckets, str scheme):
+        """Builds the index some hundred rules at a time."""
+        cdef list grouped = []
+        cdef list rules = []
+        cdef dict headers = {}, query = {}
+        cdef Py_ssize_t predicates = 0
         cdef RouteRule rule
-        cdef bytearray bounds = bytearray()
-        self.buckets = <Bucket*>calloc(len(buckets) + 1, sizeof(Bucket))
+        cdef ValuePredicate item
+        if self.alive is not None:
+            raise TypeError("an index is built once")
+        self.alive = rules
+        for bucket in buckets:
+            group = yield from _group(bucket)
+            grouped.append(group)
+            for _, found in group:
+                for rule in found:
+                    rules.append(rule)
+                    for item in rule.headers:
+                        headers[item.name] = None
+                    for item in rule.query:
+                        query[item.name] = None
+                    predicates += len(rule.headers) + len(rule.query)
+                    if len(rules) % STEP == 0:
+                        yield
+        self.names = ConditionTable(headers, query, scheme)
+        self.paths = KeyIndex.__new__(KeyIndex)
+        yield from self.paths.steps(_keys(grouped))
+        self._allocate(len(grouped), len(rules), predicates)
+        yield from self._enter(grouped)
+
+    cdef int _allocate(self, Py_ssize_t buckets, Py_ssize_t rules, Py_ssize_t predicates) except -1:
+        self.buckets = <Bucket*>calloc(buckets + 1, sizeof(Bucket))
         self.entries = <PathEntry*>calloc(rules + 1, sizeof(PathEntry))
         self.candidates = <Candidate*>calloc(rules + 1, sizeof(Candidate))
         self.conditions = <Condition*>calloc(predicates + 1, sizeof(Condition))
         self.lengths = <uint32_t*>calloc(rules + 1, sizeof(uint32_t))
         if not (self.buckets and self.entries and self.candidates and self.conditions and self.lengths):
             raise MemoryError()
+        return 0
+
+    def _enter(self, list buckets):
+        """Lays the grouped rules out in the arrays."""
+        cdef uint32_t bucket = 0, entry = 0, candidate = 0, condition = 0, length = 0
+        cdef PathEntry* place
+        cdef Bucket* home
+        cdef RouteRule rule
+        cdef bytearray bounds = bytearray()
         for group in buckets:
             home = &self.buckets[bucket]
             home.root = -1
             home.lengths = length
-            for size in dict.fromkeys(len(path) for (kind, path), _ in group if kind == "prefix" and path):
+            for size in sorted({len(path) for (kind, path), _ in group if kind == "prefix" and path}):
                 self.lengths[length] = size
                 length += 1
             home.length_count = length - home.lengths
@@ -136,9 +164,10 @@ cdef class PathIndex:
                     self._place(candidate, rule, condition, bounds)
                     condition += <uint32_t>(len(rule.headers) + len(rule.query))
                     candidate += 1
+                    if candidate % STEP == 0:
+                        yield
             bucket += 1
         self.bounds = bytes(bounds)
-        return 0
 
     def _parent(self, uint32_t bucket, bytes path):
         """Entry of the longest shorter prefix that covers the path; the bucket's `/` is found without it."""
@@ -249,13 +278,32 @@ def _rank(RouteRule rule not None):
 
 
 def _group(rules):
-    """Rules of one host by (kind, path), each in rank order; prefixes by length, patterns last and in one list."""
-    found = {}
-    for rule in sorted(rules, key=_rank):
-        key = ("regex", b"") if rule.path_kind == "regex" else (rule.path_kind, (<RouteRule>rule).raw_path)
-        found.setdefault(key, []).append(rule)
-    order = {"exact": 0, "prefix": 1, "regex": 2}
-    return sorted(found.items(), key=lambda item: (order[item[0][0]], len(item[0][1])))
+    """Rules of one host by (kind, path), each in rank order; patterns last and in one list. A generator: see steps()."""
+    cdef dict exact = {}, prefixes = {}, kinds
+    cdef list patterns = [], found
+    cdef RouteRule rule
+    cdef Py_ssize_t seen = 0
+    for entry in rules:
+        rule = <RouteRule?>entry
+        if rule.path_kind == "regex":
+            patterns.append(rule)
+        else:
+            kinds = exact if rule.path_kind == "exact" else prefixes
+            found = kinds.get(rule.raw_path)
+            if found is None:
+                found = kinds[rule.raw_path] = []
+            found.append(rule)
+        seen += 1
+        if seen % STEP == 0:
+            yield
+    groups = [(("exact", path), found) for path, found in exact.items()]
+    groups += [(("prefix", path), found) for path, found in prefixes.items()]
+    if patterns:
+        groups.append((("regex", b""), patterns))
+    for _, found in groups:
+        if len(found) > 1:
+            found.sort(key=_rank)
+    return groups
 
 
 def _keys(grouped):
@@ -301,13 +349,23 @@ cdef class HostIndex:
     """keys: pairs of _host_key() result and number."""
 
     def __init__(self, keys):
+        for _ in self.steps(keys):
+            pass
+
+    def steps(self, keys):
+        """Builds the index some hundred names at a time."""
+        if self.names is not None:
+            raise TypeError("an index is built once")
         memset(self.suffix_lengths, 0, sizeof(self.suffix_lengths))
         entries = []
         for (is_suffix, key), value in keys:
             entries.append((int(is_suffix), key, value))
             if is_suffix:
                 self.suffix_lengths[len(<bytes>key)] = 1
-        self.names = KeyIndex(entries)
+            if len(entries) % STEP == 0:
+                yield
+        self.names = KeyIndex.__new__(KeyIndex)
+        yield from self.names.steps(entries)
 
     cdef void begin(self, HostWalk* walk, const char* host, Py_ssize_t n) noexcept nogil:
         cdef const char* end
@@ -352,14 +410,26 @@ cdef class HostIndex:
 
 cdef class RouteTable:
     def __init__(self, rules, *, str scheme="http"):
+        for _ in self.steps(rules, scheme):
+            pass
+
+    def steps(self, rules, str scheme="http"):
+        """Builds the table some hundred rules at a time."""
         cdef dict numbers = {}
         cdef list buckets = [[]]
+        cdef RouteRule rule
+        if self.hosts is not None:
+            raise TypeError("a table is built once")
+        hosts = HostIndex.__new__(HostIndex)
+        paths = PathIndex.__new__(PathIndex)
+        self.hosts = hosts
         self.size = 0
-        for rule in rules:
+        for entry in rules:
+            rule = <RouteRule?>entry
             self.size += 1
             if self.size > MAX_RULES:
                 raise ValueError(f"more than {MAX_RULES} rules")
-            for key in dict.fromkeys(map(_host_key, rule.hostnames)) if rule.hostnames else (None,):
+            for key in rule.host_keys:
                 if key is None:
                     buckets[0].append(rule)
                     continue
@@ -367,8 +437,11 @@ cdef class RouteTable:
                     numbers[key] = len(buckets)
                     buckets.append([])
                 buckets[numbers[key]].append(rule)
-        self.hosts = HostIndex(numbers.items())
-        self.paths = PathIndex(buckets, scheme)
+            if self.size % STEP == 0:
+                yield
+        yield from hosts.steps(numbers.items())
+        yield from paths.steps(buckets, scheme)
+        self.paths = paths
         self.any_host = bool(buckets[0])
 
     cdef RouteRule match_rule(self, const char* host, Py_ssize_t host_len, MessageHead head):
@@ -395,12 +468,16 @@ cdef class RouteTable:
     def match(self, str host, str method, str target, headers=()):
         cdef MessageHead head = new_head()
         cdef bytes raw = host.encode()
+        if self.paths is None:
+            raise TypeError("the table was not built")
         _describe(head, host, method, target, headers)
         return self.match_rule(raw, len(raw), head)
 
     def nanoseconds_per_match(self, requests, *, Py_ssize_t rounds=10):
         cdef MessageHead head
         cdef list heads = []
+        if self.paths is None:
+            raise TypeError("the table was not built")
         if not 0 < rounds <= 10**8:
             raise ValueError(f"{rounds} rounds are not in 1..10**8")
         for host, method, target, headers in requests:

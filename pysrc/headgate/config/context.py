@@ -40,7 +40,8 @@ class Directory(Protocol):
 @dataclass(slots=True)
 class Context:
     """`folder` is where relative paths start: that of the configuration file, else the working directory.
-    `functions`: those of `config.customFunctions`. `directory`: set before policies are read.
+    `functions`: those of `config.customFunctions`. `directory`: set before policies are read. `expressions`: those
+    that were checked, with their phases.
     """
 
     report: Report
@@ -50,6 +51,7 @@ class Context:
     warnings: list[str] = field(default_factory=list)
     functions: CustomFunctions = field(default_factory=dict)
     directory: Directory | None = None
+    expressions: set[tuple[str, str]] = field(default_factory=set)
     _contents: dict[str, bytes] = field(default_factory=dict)
 
     def fault(self, problem: Problem, record: Record, key: str, message: str) -> None:

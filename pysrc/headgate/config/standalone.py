@@ -56,10 +56,10 @@ class Standalone:
         record = self.section("config")
         if not record.get("customFunctions"):
             return
-        from headgate.expr.custom import parse_functions  # see headgate.expr.faults
+        from headgate.expr.custom import parsed_functions  # see headgate.expr.faults
 
         try:
-            self.context.functions = parse_functions(record.get("customFunctions", ""))
+            self.context.functions = parsed_functions(record.get("customFunctions", ""))
         except ValueError as error:
             self.context.fault(Problem.VALUE, record, "customFunctions", str(error))
 
@@ -92,6 +92,7 @@ class Standalone:
             process=settings,
             services=services,
             workloads=workloads,
+            expressions=frozenset(self.context.expressions),
             digest=digest(binds, backends, policies, client_side, settings, services, workloads),
         )
 

@@ -18,7 +18,7 @@ from headgate.expr.faults import ExpressionError
 from headgate.expr.functions import FUNCTIONS, GLOBAL_MACROS, GLOBAL_NAMES, METHOD_MACROS, METHOD_NAMES, NAMESPACES
 from headgate.expr.grammar import MAX_DEPTH, RESERVED, SyntaxFault, parse
 from headgate.expr.literals import integer, octets, string, unsigned
-from headgate.expr.scope import Scope, Typed, near
+from headgate.expr.scope import MARK_OPEN, Scope, Typed, near
 from headgate.expr.variables import DYN, PHASES
 from headgate_engine.expr.nodes import (
     And,
@@ -67,11 +67,20 @@ def compile_expression(
 
     `open_names` takes unknown names as bindings of `Program.evaluate_with()`; for tests.
     """
-    if phase not in PHASES:
-        raise ValueError(f"phase {phase!r}")
+    return _compiled(text, Scope(phase, open_names), functions)
+
+
+def compile_noted(text: str, phase: str) -> tuple[Program, bool]:
+    """Return the program of an expression and whether it depends on the value of a constant; raises ExpressionError."""
+    scope = Scope(phase)
+    return _compiled(text, scope, None), scope.constants_read
+
+
+def _compiled(text: str, scope: Scope, functions: CustomFunctions | None) -> Program:
+    if scope.phase not in PHASES:
+        raise ValueError(f"phase {scope.phase!r}")
     if len(text) > MAX_CHARS:
         raise ExpressionError(f"longer than {MAX_CHARS} characters")
-    scope = Scope(phase, open_names)
     compiler = Compiler(scope, functions)
     try:
         found = compiler.part(parse(text), 0)
@@ -101,6 +110,10 @@ class Compiler:
             raise Fault(tree, f"more than {MAX_PARTS} parts, with the functions it calls")
         method: Callable[[Part, int], Typed] = getattr(self, f"_{tree.data}")
         return method(tree, depth + 1)
+
+    def _folded(self, found: Typed) -> Typed:
+        self.scope.constants_read = True
+        return folded(found)
 
     # -- operators -------------------------------------------------------------------------------------------------
     def _expr(self, tree: Part, depth: int) -> Typed:
@@ -168,7 +181,7 @@ class Compiler:
             kind = checks.arithmetic(place, found, right, sign)
             both = found.constant and right.constant
             found = Typed(Arithmetic(sign, found.node, right.node), kind)
-            found = folded(found) if both else found
+            found = self._folded(found) if both else found
         return found
 
     def _unary(self, tree: Part, depth: int) -> Typed:
@@ -191,9 +204,9 @@ class Compiler:
                 found = Typed(Not(found.node), "bool")
             else:
                 checks.negatable(tree, found)
-                found = folded(Typed(Negate(found.node), found.kind)) if found.constant else Typed(
-                    Negate(found.node), found.kind
-                )
+                constant = found.constant
+                found = Typed(Negate(found.node), found.kind)
+                found = self._folded(found) if constant else found
         return found
 
     # -- access ----------------------------------------------------------------------------------------------------
@@ -235,6 +248,8 @@ class Compiler:
         if step.data == "member_maybe_index":
             return Typed(OptionalIndex(holder.node, key.node), "optional_type")
         if holder.path and isinstance(key.node, Const) and type(key.node.value) is str:
+            # The name of a field stays in a shape, unless it is written in a way that a shape does not look for.
+            self.scope.constants_read |= MARK_OPEN in key.node.value
             found = self.scope.field(holder, key.node.value)
             if isinstance(found, Typed):
                 return found
@@ -270,6 +285,7 @@ class Compiler:
         if name == "startsWith" and isinstance(parts[0].node, Const) and type(parts[0].node.value) is str:
             return Typed(StartsWith(holder.node, parts[0].node.value), "bool")
         if name == "matches":
+            self.scope.constants_read = True
             checks.pattern(step, parts[0])
         return self._made(name, function, [holder, *parts], kind)
 
@@ -286,13 +302,14 @@ class Compiler:
         parts = [self.part(one, depth) for one in given]
         kind = checks.function(tree, name, parts)
         if name == "matches":
+            self.scope.constants_read = True
             checks.pattern(tree, parts[1])
         return self._made(name, function, parts, kind)
 
     def _made(self, name: str, function: Callable[..., Any], parts: list[Typed], kind: str) -> Typed:
         found = Typed(Call(name, function, tuple(part.node for part in parts)), kind)
         if parts and name not in IMPURE and all(part.constant for part in parts):
-            return folded(found)
+            return self._folded(found)
         return found
 
     def _ident_arg(self, tree: Part, depth: int) -> Typed:
@@ -341,7 +358,7 @@ class Compiler:
         node = MakeMap(tuple(key.node for key in keys), tuple(value.node for value in values), optional)
         found = Typed(node, "map")
         constant = not optional and all(part.constant for part in (*keys, *values))
-        return folded(found) if constant else found
+        return self._folded(found) if constant else found
 
     def _literal(self, tree: Part, depth: int) -> Typed:
         token = tree.children[0]

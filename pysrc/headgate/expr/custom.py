@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from lark import Token, Tree
@@ -63,6 +64,12 @@ def parse_functions(text: str) -> CustomFunctions:
         found[name] = Definition(parameters, body)
         at = stop + 1
     return found
+
+
+@lru_cache(maxsize=2)
+def parsed_functions(text: str) -> CustomFunctions:
+    """Return the functions of a text, the same object for the same text; ValueError as parse_functions()."""
+    return parse_functions(text) if text else {}
 
 
 def _calls(body: Tree[Token]) -> list[tuple[str, bool]]:

@@ -20,6 +20,8 @@ from headgate_engine.expr.views import (
     RequestPath,
 )
 
+# Begins what stands for a text in a shape (shapes.py).
+MARK_OPEN: Final = "\ue000"
 FAST: Final = {"request.path": RequestPath, "request.method": RequestMethod, "jwt": Claims}
 
 
@@ -38,7 +40,9 @@ class Typed:
 
 @dataclass(slots=True)
 class Scope:
-    """`open_names`: unknown names are bindings of the evaluation (tests) instead of faults."""
+    """`open_names`: unknown names are bindings of the evaluation (tests) instead of faults. `constants_read`: what was
+    compiled depends on the value of a constant, not only on its type.
+    """
 
     phase: str
     open_names: bool = False
@@ -46,6 +50,7 @@ class Scope:
     slots: int = 0
     read: set[str] = field(default_factory=set)
     tolerant: int = 0
+    constants_read: bool = False
 
     def bind(self, kind: str = DYN) -> tuple[int, Typed]:
         """Return a new slot and the part that reads it."""

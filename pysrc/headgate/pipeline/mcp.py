@@ -23,6 +23,7 @@ from headgate.backend.mcp.http_service import HttpService
 from headgate.backend.mcp.legacy_sse import PATH as SSE_PATH
 from headgate.backend.mcp.legacy_sse import LegacySse
 from headgate.backend.mcp.relay import Relay
+from headgate.backend.mcp.session import SessionIds
 from headgate.backend.mcp.states import SessionStates
 from headgate.backend.mcp.stdio_service import StdioService
 from headgate.backend.mcp.targets.remote import Remote
@@ -85,6 +86,7 @@ class McpHandlers:
         self.tables: SessionTables = SessionTables(worker, gateway, relay.ids, before)
         self._pool_of = pool_of
         self._relay = relay
+        self.ids: SessionIds = relay.ids
         self._several = gateway.process.workers.resolve(len(os.sched_getaffinity(0))) > 1
         self._previous = previous
         self.environment: Environment | None = None

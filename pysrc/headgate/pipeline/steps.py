@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from headgate.ir.backend import HostBackend, MissingBackend, ServiceBackend, UiBackend
 from headgate.ir.policies import BackendPolicies, GatewayPolicies, HeaderModifier, LocalRateLimit, RoutePolicies
+from headgate.ir.policy.backend_auth import JwtSign, Passthrough
 from headgate.ir.policy.cloud_auth import AwsAuth, GcpAuth
+from headgate.ir.policy.key_auth import KeyAuth
+from headgate.ir.route import Route
 from headgate.pipeline.replies import (
     CSRF_FAILED,
     FORBIDDEN,
@@ -25,6 +29,22 @@ from headgate_engine.steps.buffer import BufferStep
 from headgate_engine.steps.conditional import ConditionalStep
 from headgate_engine.steps.headers import RequestHeaderStep, ResponseHeaderStep
 from headgate_engine.steps.local_rate_limit import LocalRateLimitStep, TokenLimitStep
+
+
+def stands_alone(route: Route) -> bool:
+    """Whether the plan of a route holds nothing that lives only as long as the configuration it was compiled in: tasks,
+    clients, credentials that are fetched, sessions. Such a plan may go on in the next configuration.
+    """
+    policies = route.policies
+    if policies.oidc is not None or policies.mcp_auth is not None or policies.mirror is not None:
+        return False
+    for entry in route.backends:
+        auth = entry.policies.auth
+        if auth is not None and not isinstance(auth.main, KeyAuth | Passthrough | JwtSign | None):
+            return False
+        if not isinstance(entry.backend, HostBackend | ServiceBackend | MissingBackend | UiBackend):
+            return False
+    return True
 
 
 def gateway_request_steps(policies: GatewayPolicies, env: Environment, phase: str = "gateway") -> list[Step]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from headgate.crypto.sealed import Sealer
 from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.policy.document_source import DocumentSource
+from headgate.policy.claims import Claims
 from headgate.policy.key_sets import KeyStore
 from headgate.telemetry.metrics import series_key
 from headgate_engine.expr.program import Program
@@ -28,31 +29,43 @@ FAILURES = "gw_expression_failures_total"
 
 @dataclass(slots=True)
 class Environment:
-    """`segment`: shared memory of all workers. `max_body`: bytes of a body that steps may wait for. `key_store`: the
+    """`segment`: shared memory of all workers. `max_body`: bytes of a body that steps may wait for. `keys`: the
     keys of a source, kept over reloads. `client`: calls to an endpoint. `spawn(name, coroutine)`: tasks of the worker.
     `sealer(purpose)`: seals with the key that all workers and replicas have. `credentials`: those of clouds. `wanted`:
-    what expressions ask of LLM requests and answers, by all that were compiled until now.
+    what expressions ask of LLM requests and answers, by all that were compiled until now. `claims`: what is compiled at
+    the moment notes there what it reads. `programs`: expressions that came compiled, by text and phase.
     """
 
     segment: Segment
     max_body: int
-    key_store: Callable[[DocumentSource], KeyStore]
+    keys: Callable[[DocumentSource], KeyStore]
     client: Callable[[Endpoint], HttpClient]
     spawn: Callable[..., asyncio.Task[None]]
-    functions: CustomFunctions = field(default_factory=dict)
+    functions: Callable[[], CustomFunctions] = dict
     sealer: Callable[[str], Sealer] | None = None
     credentials: CredentialStore | None = None
     wanted: Wanted = field(default_factory=Wanted)
+    claims: Claims = field(default_factory=Claims)
+    programs: Mapping[tuple[str, str], Program] = field(default_factory=dict)
     _programs: dict[tuple[str, str], Program] = field(default_factory=dict)
+
+    def _compiled(self, text: str, phase: str) -> Program:
+        from headgate.expr.compile import compile_expression  # see headgate.expr.faults
+
+        return compile_expression(text, phase, self.functions())
+
+    def key_store(self, source: DocumentSource) -> KeyStore:
+        """Return the keys of a source."""
+        self.claims.sources.append(source)
+        return self.keys(source)
 
     def program(self, text: str, phase: str) -> Program:
         """Return the compiled expression; equal texts of one phase are one object."""
         key = (text, phase)
         found = self._programs.get(key)
         if found is None:
-            from headgate.expr.compile import compile_expression  # see headgate.expr.faults
-
-            found = self._programs[key] = compile_expression(text, phase, self.functions)
+            found = self._programs[key] = self.programs.get(key) or self._compiled(text, phase)
             found.failures = Counter(self.segment, series_key(FAILURES, {"phase": phase}))
             self.wanted.note(found.variables)
+        self.claims.variables |= found.variables
         return found

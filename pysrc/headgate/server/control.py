@@ -1,22 +1,18 @@
 """The private channel between supervisor and worker: one SOCK_SEQPACKET pair, one pickled message per packet.
 
-Descriptors travel with the packet. A configuration may be larger than a packet, so its
-pickle lies in a memory file whose descriptor is sent. Nobody else can reach the pair, so pickle is safe here, and only
-here may secrets be pickled.
+Descriptors travel with the packet. A configuration may be larger than a packet, so it lies in a memory file whose
+descriptor is sent (see transfer.py). Nobody else can reach the pair, so pickle is safe here.
 """
 
 from __future__ import annotations
 
 import array
-import os
 import pickle
 import socket
 from dataclasses import field
 from typing import Any
 
 from headgate.document.lazy_dataclass import dataclass
-from headgate.document.secret import private_channel
-from headgate.ir.gateway import Gateway
 
 MAX_PACKET = 128 * 1024
 MAX_DESCRIPTORS = 200
@@ -176,24 +172,3 @@ def receive(sock: socket.socket) -> tuple[Message, list[int]] | None:
         return None
     message: Message = pickle.loads(data)  # noqa: S301 - the private pair, see above
     return message, descriptors
-
-
-def store(gateway: Gateway) -> int:
-    """Return the descriptor of a memory file that holds the configuration."""
-    descriptor = os.memfd_create("headgate-config", os.MFD_CLOEXEC)
-    with private_channel(), os.fdopen(os.dup(descriptor), "wb") as file:
-        pickle.dump(gateway, file)
-    return descriptor
-
-
-def load(descriptor: int) -> Gateway:
-    """Return the configuration behind a descriptor and close it.
-
-    The file is opened anew: the descriptor shares its offset with those of the other workers.
-    """
-    try:
-        with open(f"/proc/self/fd/{descriptor}", "rb") as file:
-            gateway: Gateway = pickle.load(file)  # noqa: S301 - written by our supervisor
-    finally:
-        os.close(descriptor)
-    return gateway

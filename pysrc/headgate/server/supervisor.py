@@ -19,12 +19,13 @@ from headgate.ir.gateway import Gateway
 from headgate.net.sockets import open_socket, taken
 from headgate.net.tasks import spawn
 from headgate.pipeline.modules import needed_modules
-from headgate.server import control, heap, reports
+from headgate.server import heap, reports
 from headgate.server.control import Drain
 from headgate.server.profiling import CpuProfiler, Target, permit_here
 from headgate.server.request_log import RequestLog
 from headgate.server.template_handle import TemplateHandle
 from headgate.server.traces import TraceHub, TraceWatch
+from headgate.server.transfer import store
 from headgate.server.watch import Fingerprint, changes, fingerprint
 from headgate.server.worker_pool import WorkerHandle
 from headgate.telemetry.levels import Directives
@@ -143,7 +144,7 @@ class Supervisor:
         except OSError as error:
             raise ReloadFailed(f"admin page: {error}") from error
         opened = self._open_sockets(gateway)
-        config_fd = control.store(gateway)
+        config_fd = await asyncio.to_thread(store, gateway, self.gateway if self.generation else None)
         self.segment.limit_series(series_limit(gateway))
         errors: list[str] = []
         failure = ReloadFailed
@@ -154,10 +155,7 @@ class Supervisor:
             for worker in workers:
                 await worker.wait_ready()
             await self._records.prepare(gateway, workers)
-            answers = await asyncio.gather(
-                *(worker.prepare(generation, config_fd, self._session_key) for worker in workers)
-            )
-            errors = sorted({error for answer in answers for error in answer})
+            errors = await self._prepare(generation, config_fd, workers)
         except (ConnectionError, TimeoutError) as error:
             errors, failure = [str(error) or "a worker did not answer in time"], WorkerLost
         finally:
@@ -185,6 +183,20 @@ class Supervisor:
         self._close_sockets(
             {bind for worker in self._workers for bind in worker.sockets} - {b.key for b in gateway.binds}
         )
+
+    async def _prepare(self, generation: int, config_fd: int, workers: list[WorkerHandle]) -> list[str]:
+        """Have workers compile a configuration; return their errors. ConnectionError, TimeoutError."""
+        if not self.generation:
+            answers = await asyncio.gather(
+                *(worker.prepare(generation, config_fd, self._session_key) for worker in workers)
+            )
+            return sorted({error for answer in answers for error in answer})
+        # One after the other, so that the others have the cores for their traffic.
+        for worker in workers:
+            errors = await worker.prepare(generation, config_fd, self._session_key)
+            if errors:
+                return sorted(errors)
+        return []
 
     def _open_sockets(self, gateway: Gateway) -> set[str]:
         """Open what is new, one socket per worker; return the keys. Raises ReloadFailed and opens nothing."""
@@ -279,7 +291,7 @@ class Supervisor:
             config_fd = -1
             try:
                 await worker.start(self.gateway.process.log_format, str(self.levels))
-                config_fd = control.store(self.gateway)
+                config_fd = await asyncio.to_thread(store, self.gateway)
                 await worker.wait_ready()
                 if self._heap_rate:
                     await worker.sample_heap(self._heap_rate)

@@ -10,15 +10,18 @@ import os
 import resource
 import socket
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import uvloop
 
 from headgate.backend.contract import Call
+from headgate.backend.mcp.relay import Relay
 from headgate.backend.mcp.session import SessionIds
-from headgate.ir.gateway import Gateway
 from headgate.net.tasks import spawn, spawner
-from headgate.pipeline.compile import CompileError, Running, compile_gateway
+from headgate.pipeline.compile import CompileError, compile_steps
+from headgate.pipeline.running import Running, Steps
+from headgate.pipeline.slices import in_slices
 from headgate.server import control
 from headgate.server.control import (
     Ask,
@@ -40,6 +43,7 @@ from headgate.server.drain import drain
 from headgate.server.listen import Acceptor
 from headgate.server.reports import long_report, memory
 from headgate.server.template import WorkerStart
+from headgate.server.transfer import Held, load
 from headgate.server.watching import Watching
 from headgate.server.worker_relay import WorkerRelay
 from headgate.telemetry import logs
@@ -51,6 +55,14 @@ from headgate_engine.shared.segment import Segment
 logger = logging.getLogger("headgate.worker")
 
 
+@dataclass(slots=True)
+class Prepared:
+    """A configuration that waits to be swapped in, and what is held of it for the next one."""
+
+    running: Running
+    held: Held
+
+
 class WorkerProcess:
     """The life of one worker. `channel` leads to the supervisor, `index` counts from 0."""
 
@@ -60,7 +72,9 @@ class WorkerProcess:
         self._index = index
         self._folder = folder
         self._running: Running | None = None
-        self._prepared: Running | None = None
+        self._prepared: Prepared | None = None
+        self._held = Held()
+        self._preparing: asyncio.Task[None] | None = None
         self._sockets: dict[str, socket.socket] = {}
         self._acceptors: dict[str, Acceptor] = {}
         self._tls_keys: dict[str, tuple[str, ...]] = {}
@@ -114,13 +128,13 @@ class WorkerProcess:
             message, descriptors = await self._queue.get()
             match message:
                 case Prepare():
-                    errors = await self._prepare(message, descriptors)
-                    self._say(Done("prepare", message.generation, tuple(errors)))
+                    # Beside what else is asked meanwhile: a large configuration takes seconds beside traffic.
+                    self._preparing = spawn("prepare", self._prepare(message, descriptors))
                 case Commit():
                     await self._commit()
                     self._say(Done("commit", message.generation))
                 case Discard():
-                    self._discard()
+                    await self._discard()
                 case SetLevels():
                     logs.set_up(Directives(message.directives), message.form)
                     self._worker.access_log_on = request_lines_wanted()
@@ -149,50 +163,72 @@ class WorkerProcess:
                 case _:
                     logger.error("unexpected control message", extra={"type": type(message).__name__})
 
-    async def _prepare(self, message: Prepare, descriptors: list[int]) -> list[str]:
-        gateway = control.load(descriptors[0])
+    async def _prepare(self, message: Prepare, descriptors: list[int]) -> None:
         if self._worker_relay is None:
             ids = SessionIds(message.session_key)
             self._worker_relay = WorkerRelay(self._worker, self._folder, ids, self._find_relayed)
         for key, descriptor in zip(message.listen, descriptors[1:], strict=True):
             self._sockets[key] = socket.socket(fileno=descriptor)
+        errors: list[str] = []
         try:
-            running = compile_gateway(
+            self._prepared = await self._compile(descriptors[0], message.generation, self._worker_relay.relay)
+        except CompileError as error:
+            errors = error.errors
+        except Exception as error:  # task boundary: a fault in compiling must not end the worker
+            logger.exception("compile failed")
+            errors = [f"internal error: {type(error).__name__}: {error}"]
+        self._say(Done("prepare", message.generation, tuple(errors)))
+
+    async def _compile(self, descriptor: int, generation: int, relay: Relay) -> Prepared:
+        """Read a configuration and compile it, beside the traffic. Raises CompileError."""
+        # Nothing that is compiled is garbage, and a collection that looks at all of it takes far longer than a slice.
+        gc.collect(0)
+        gc.disable()
+        try:
+            gateway, held = await in_slices(load(descriptor, self._held))
+            work = compile_steps(
                 gateway,
                 self._running,
                 worker=self._worker,
-                generation=message.generation,
-                relay=self._worker_relay.relay,
+                generation=generation,
+                relay=relay,
+                programs=held.programs,
             )
-            await running.prepare()
-        except CompileError as error:
-            return error.errors
-        except Exception as error:  # task boundary: a fault in compiling must not end the worker
-            logger.exception("compile failed")
-            return [f"internal error: {type(error).__name__}: {error}"]
-        self._prepared = running
-        return []
+            return Prepared(await in_slices(work), held)
+        finally:
+            gc.freeze()
+            gc.enable()
 
-    def _discard(self) -> None:
-        self._prepared = None
+    async def _discard(self) -> None:
+        if self._preparing is not None and not self._preparing.done():
+            self._preparing.cancel()
+            await asyncio.wait([self._preparing])
+        prepared, self._prepared = self._prepared, None
+        if prepared is not None and self._running is not None:
+            prepared.running.discard(self._running)
+            self._release(prepared.running, prepared.held, self._running)
         for key in self._sockets.keys() - self._acceptors.keys():
             self._sockets.pop(key).close()
 
     async def _commit(self) -> None:
-        running, self._prepared = self._prepared, None
-        if running is None or self._worker_relay is None:
+        prepared, self._prepared = self._prepared, None
+        if prepared is None or self._worker_relay is None:
             return
+        running = prepared.running
         gateway = running.gateway
+        before, self._running = self._running, running
+        held, self._held = self._held, prepared.held
         running.activate()
-        if self._running is None:
+        if before is None:
             # What a worker before this one held, and this configuration does not.
             self._segment.forget_predecessor()
-        self._running = running
         # Not before: a request that came for a backend that is not there yet would be told that its session is over.
         await self._worker_relay.start()
         self._watching.configured(gateway)
+        if before is not None:
+            self._release(before, held, running)
         handshake_s = gateway.frontend.tls_handshake_timeout_ms / 1000
-        keys = tls_keys(gateway)
+        keys = running.tls_keys
         for key in running.binds:
             context = running.ssl_context(key)
             if key not in self._acceptors:
@@ -205,6 +241,19 @@ class WorkerProcess:
         for key in self._acceptors.keys() - running.binds.keys():
             spawn("stop accepting", self._acceptors.pop(key).stop())
             self._sockets.pop(key, None)
+
+    @staticmethod
+    def _release(before: Running, held: Held, current: Running) -> None:
+        """Let go of a configuration that `current` runs in place of, without a pause."""
+
+        def work() -> Steps[None]:
+            yield from before.release(current)
+            for values in (held.routes, held.programs):
+                while values:
+                    values.popitem()
+                    yield
+
+        spawn("release", in_slices(work()))
 
     def _watch(self, message: Watch, descriptor: int) -> list[str]:
         if self._running is None:
@@ -255,15 +304,6 @@ class WorkerProcess:
 def request_lines_wanted() -> bool:
     """Tell whether the directives let access-log lines through: scope `request`, level info."""
     return logging.getLogger("request").isEnabledFor(logging.INFO)
-
-
-def tls_keys(gateway: Gateway) -> dict[str, tuple[str, ...]]:
-    """Return, for every TLS port, what its certificates are identified by."""
-    return {
-        bind.key: tuple(f"{item.hostname}={item.tls.key}" for item in bind.listeners if item.tls is not None)
-        for bind in gateway.binds
-        if bind.tls
-    }
 
 
 class Life(NamedTuple):

@@ -6,7 +6,6 @@ import os
 
 import pytest
 
-from headgate.config.load import TextSource, load
 from headgate.server import control
 
 
@@ -24,22 +23,6 @@ def test_messages_and_descriptors_arrive_together() -> None:
         control.receive(theirs)
     ours.close()
     assert control.receive(theirs) is None
-
-
-def test_a_configuration_with_secrets_crosses_and_several_can_read_it() -> None:
-    text = """
-gateways: {default: {port: 3000}}
-routes: [{name: a, backends: [{host: "a.test:80", policies: {backendAuth: {key: hidden}}}]}]
-"""
-    gateway = load(TextSource(text)).gateway
-    descriptor = control.store(gateway)
-    copies = [control.load(os.dup(descriptor)) for _ in range(2)]
-    os.close(descriptor)
-    assert [copy.digest for copy in copies] == [gateway.digest] * 2
-    auth = copies[0].binds[0].listeners[0].routes[0].backends[0].policies.auth
-    assert auth is not None
-    assert auth.fixed_header is not None
-    assert auth.fixed_header.key.secret.reveal() == "hidden"
 
 
 def test_an_oversized_message_is_refused() -> None:

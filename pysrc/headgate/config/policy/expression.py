@@ -20,13 +20,14 @@ def checked(context: Context, record: Record, key: str, phase: str) -> str | Non
 
 def check(context: Context, record: Record, key: str, text: str, phase: str) -> bool:
     """Whether an expression can be used in `phase`; if not, the reason is reported at `key`."""
-    from headgate.expr.compile import compile_expression  # see headgate.expr.faults
+    from headgate.expr.shapes import EXPRESSIONS  # see headgate.expr.faults
 
     try:
-        compile_expression(text, phase, context.functions)
+        EXPRESSIONS.program(text, phase, context.functions)
     except ExpressionError as error:
         context.fault(Problem.VALUE, record, key, str(error))
         return False
+    context.expressions.add((text, phase))
     return True
 
 

@@ -1,0 +1,177 @@
+"""Programs of many expressions that differ only in their texts, each parsed and checked once for its shape.
+
+Large configurations are written by programs: ten thousand routes have a handful of expressions, with another name or
+path in each. A shape is an expression with its quoted texts taken out. Its program is compiled once with marks in their
+place; that of an expression is then a copy of the tree with its own texts. Where the compiler looks at a text (a
+pattern, a constant that is folded), or where a copy would differ from the program that the expression has by itself,
+the shape is given up, and its expressions are compiled one by one.
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from headgate.expr.compile import MAX_CHARS, compile_expression, compile_noted
+from headgate.expr.custom import CustomFunctions
+from headgate.expr.literals import string
+from headgate.expr.scope import MARK_OPEN
+from headgate_engine.expr.nodes import Node
+from headgate_engine.expr.program import Program
+
+MAX_SHAPES: Final = 4_096
+MAX_PROGRAMS: Final = 1_024
+_CLOSE: Final = "\ue001"
+_MARK: Final = re.compile(f"{MARK_OPEN}([0-9]+){_CLOSE}")
+# A quoted text, or what begins one of another kind, or a comment: an expression with those has no shape. A text behind
+# a bracket may be a field's name, on which much depends; it stays in the shape.
+_TOKEN: Final = re.compile(
+    r"""(?P<text>(?:(?<=\[)|(?<![A-Za-z0-9_\[]))(?!'''|\"\"\")(?:"(?:\\.|[^\\"\n\r])*"|'(?:\\.|[^\\'\n\r])*'))"""
+    r"""|(?P<odd>//|["'`])"""
+)
+
+Fill = Callable[[list[str]], Any]
+
+
+class _Shapeless(Exception):
+    """Expressions of this shape must be compiled one by one."""
+
+
+def _fill(value: Any) -> Fill | None:
+    """Return what makes a copy of `value` with texts for its marks; None when there is none. Raises _Shapeless."""
+    kind = type(value)
+    if kind is str:
+        return _fill_text(value)
+    if kind is bytes:
+        inner = _fill_text(value.decode("utf-8", "replace"))
+        return None if inner is None else lambda texts: inner(texts).encode()
+    if kind in (tuple, list, frozenset):
+        parts = list(value)
+        fills = [_fill(part) for part in parts]
+        if not any(fills):
+            return None
+        pairs = list(zip(parts, fills, strict=True))
+        return lambda texts: kind([part if fill is None else fill(texts) for part, fill in pairs])
+    if kind is dict:
+        entries = _fill(tuple(value.items()))
+        return None if entries is None else lambda texts: dict(entries(texts))
+    if not isinstance(value, Node):
+        return None
+    make, arguments, *state = value.__reduce__()  # type: ignore[misc]
+    given, rest = _fill(arguments), _fill(tuple(state))
+    if given is None and rest is None:
+        return None
+    if not state:
+        assert given is not None
+        return lambda texts: make(*given(texts))
+
+    def copy(texts: list[str]) -> Any:
+        made = make(*(arguments if given is None else given(texts)))
+        made.__setstate__((state if rest is None else rest(texts))[0])
+        return made
+
+    return copy
+
+
+def _fill_text(text: str) -> Fill | None:
+    if MARK_OPEN not in text:
+        return None
+    mark = _MARK.fullmatch(text)
+    if mark is None:
+        raise _Shapeless
+    number = int(mark[1])
+    return lambda texts: texts[number]
+
+
+class Shape:
+    """The program of a shape."""
+
+    def __init__(self, marked: str, phase: str) -> None:
+        self.program, read = compile_noted(marked, phase)
+        if read:
+            raise _Shapeless
+        self.fill: Fill | None = _fill(self.program.root_node)
+
+    def program_of(self, text: str, texts: list[str]) -> Program:
+        """Return the program of one expression of this shape."""
+        shared = self.program
+        root = shared.root_node if self.fill is None else self.fill(texts)
+        return Program(text, root, shared.slot_count, shared.variables)
+
+
+class Expressions:
+    """Compiles expressions; remembers the shapes it has met, and programs of those that have none."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[tuple[str, str], Shape | None] = {}
+        self._programs: dict[tuple[str, str, int], tuple[CustomFunctions | None, Program]] = {}
+
+    def program(self, text: str, phase: str, functions: CustomFunctions | None = None) -> Program:
+        """Return the program of an expression as compile_expression() does; raises ExpressionError."""
+        found = None if functions or len(text) > MAX_CHARS else self._by_shape(text, phase)
+        return self._by_text(text, phase, functions) if found is None else found
+
+    def _by_text(self, text: str, phase: str, functions: CustomFunctions | None) -> Program:
+        key = (text, phase, id(functions) if functions else 0)
+        known = self._programs.get(key)
+        if known is None:
+            if len(self._programs) >= MAX_PROGRAMS:
+                self._programs.clear()
+            # The functions are kept as long as their id stands for them.
+            known = self._programs[key] = (functions, compile_expression(text, phase, functions))
+        return known[1]
+
+    def _by_shape(self, text: str, phase: str) -> Program | None:
+        marked, tokens = marked_text(text)
+        if not tokens:
+            return None
+        key = (marked, phase)
+        try:
+            texts = [string(token) for token in tokens]
+            if key not in self._shapes:
+                if len(self._shapes) >= MAX_SHAPES:
+                    self._shapes.clear()
+                self._shapes[key] = _proven(marked, phase, text, texts)
+            shape = self._shapes[key]
+            return None if shape is None else shape.program_of(text, texts)
+        except ValueError:
+            # Of a text that cannot be read, or of an expression that cannot be used: who compiles it says why.
+            return None
+
+
+def marked_text(text: str) -> tuple[str, list[str]]:
+    """Return an expression with marks for its texts, and those as they are written; none where it has no shape."""
+    if MARK_OPEN in text:
+        return text, []
+    tokens: list[str] = []
+    odd = False
+
+    def mark(found: re.Match[str]) -> str:
+        nonlocal odd
+        if found["odd"]:
+            odd = True
+        elif found.string[found.start() - 1 : found.start()] != "[":
+            tokens.append(found[0])
+            return f'"{MARK_OPEN}{len(tokens) - 1}{_CLOSE}"'
+        return found[0]
+
+    marked = _TOKEN.sub(mark, text)
+    return (text, []) if odd else (marked, tokens)
+
+
+def _proven(marked: str, phase: str, text: str, texts: list[str]) -> Shape | None:
+    """Return the shape if its copy for `text` is what that compiles to by itself."""
+    alone = compile_expression(text, phase)
+    try:
+        shape = Shape(marked, phase)
+    except (_Shapeless, ValueError):
+        return None
+    copy = shape.program_of(text, texts)
+    same = pickle.dumps(copy.root_node) == pickle.dumps(alone.root_node) and copy.variables == alone.variables
+    return shape if same else None
+
+
+# One for the process: a reload meets the shapes of the load before.
+EXPRESSIONS: Final = Expressions()

@@ -1,0 +1,95 @@
+"""Connection pools and endpoints of a worker; those that a new configuration still names are taken over."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from headgate.ir.endpoint import Endpoint
+from headgate.ir.gateway import Gateway
+from headgate.net.dial import Dialer
+from headgate.net.dns import Resolver
+from headgate.pipeline.proxies import ways
+from headgate.telemetry.families import BUCKETS, BY_NAME
+from headgate.telemetry.metrics import series_key
+from headgate_engine.link.endpoints import Endpoint as EndpointState
+from headgate_engine.link.pool import Pool
+from headgate_engine.link.protocols import CLIENTS, HTTP1
+from headgate_engine.link.worker import Worker
+from headgate_engine.shared.histogram import Histogram
+
+CONNECT: Final = "gw_upstream_connect_duration_seconds"
+NS_PER_S: Final = 1_000_000_000
+
+
+class Pools:
+    """Connection pools by endpoint key; those that a new configuration still names are taken over."""
+
+    def __init__(self, worker: Worker, gateway: Gateway, previous: Pools | None) -> None:
+        self._worker = worker
+        self._settings = gateway.process.upstream
+        self._resolver = Resolver(ipv6=gateway.process.ipv6)
+        self._previous = {} if previous is None else previous.by_key
+        self.by_key: dict[str, Pool] = {}
+
+    def get(self, endpoint: Endpoint) -> Pool:
+        """Return the pool of an endpoint, the running one where there is one."""
+        pool = self.by_key.get(endpoint.key)
+        if pool is None:
+            pool = self._previous.get(endpoint.key) or self._open(endpoint)
+            self.by_key[endpoint.key] = pool
+        return pool
+
+    def _open(self, endpoint: Endpoint) -> Pool:
+        dialer = Dialer(endpoint, self._settings, self._resolver, partial(ways, self._worker))
+        pool = Pool(
+            self._worker,
+            endpoint.key,
+            endpoint.address.encode(),
+            dialer.connect,
+            CLIENTS[HTTP1](self._worker),
+            idle_timeout=self._settings.pool_idle_timeout_ms / 1000,
+            max_idle=-1 if self._settings.pool_max_idle is None else self._settings.pool_max_idle,
+            max_waiting=self._settings.pool_max_waiting,
+        )
+        labels = {"transport": "plaintext" if endpoint.tls is None else "tls"}
+        meter = Histogram(self._worker.segment, series_key(CONNECT, labels), BUCKETS[BY_NAME[CONNECT].buckets])
+        pool.connect_meter = lambda taken_ns: meter.observe(taken_ns / NS_PER_S)
+        return pool
+
+    def close_unused(self, current: Pools) -> None:
+        """Close what `current` did not take over."""
+        current._previous = {}
+        for key, pool in self.by_key.items():
+            if current.by_key.get(key) is not pool:
+                pool.close()
+
+
+class Endpoints:
+    """Members of backends by owner and key; a reload goes on with those that did not change, and their calls."""
+
+    def __init__(self, worker: Worker, previous: Endpoints | None) -> None:
+        self._worker = worker
+        self._previous = {} if previous is None else previous.by_key
+        self.by_key: dict[tuple[str, str, str, int], EndpointState] = {}
+
+    def get(self, owner: str, key: str, place: Endpoint, pool: Pool, capacity: int) -> EndpointState:
+        """Return the member, the running one where there is one."""
+        identity = (owner, key, place.key, capacity)
+        found = self.by_key.get(identity) or self._previous.get(identity)
+        if found is None:
+            worker = self._worker
+            address = place.address.encode()
+            found = EndpointState(worker.segment, owner, key, address, pool, capacity=capacity, worker=worker.index)
+        found.pool = pool
+        self.by_key[identity] = found
+        return found
+
+    def reset(self) -> None:
+        """Begin at nothing, whatever a worker before this one left behind."""
+        for member in self.by_key.values():
+            member.reset_pending()
+
+    def forget_previous(self) -> None:
+        """Let go of members that no backend names any more."""
+        self._previous = {}

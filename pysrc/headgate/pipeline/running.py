@@ -1,0 +1,221 @@
+"""What a worker runs: the plans of one configuration, with everything that they lead to."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Awaitable, Callable, Generator
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from headgate.backend.contract import Call
+from headgate.backend.mcp.relay import Relay
+from headgate.document.lazy_dataclass import dataclass
+from headgate.ir.bind import Bind
+from headgate.ir.gateway import Gateway
+from headgate.ir.route import Route
+from headgate.pipeline.channels import Channels
+from headgate.pipeline.keys import KeyStores
+from headgate.pipeline.pools import Endpoints, Pools
+from headgate.pipeline.replies import engine_replies
+from headgate.policy.claims import Claims
+from headgate.policy.cloud.store import CredentialStore
+from headgate.policy.environment import Environment
+from headgate_engine.expr.program import Program
+from headgate_engine.link.worker import Worker
+from headgate_engine.llm.prices import PriceList
+from headgate_engine.log.access import AccessLogFormat
+from headgate_engine.log.records import RecordFormat
+from headgate_engine.plan.plans import BindPlan, ListenerPlan, RoutePlan
+from headgate_engine.route.table import RouteRule, RouteTable
+
+if TYPE_CHECKING:
+    from headgate.crypto.sealed import Sealer
+    from headgate.pipeline.mcp import McpHandlers
+
+Result = TypeVar("Result")
+Steps = Generator[None, None, Result]
+# Routes that are gone over between two yields: some tens of microseconds.
+STEP: Final = 32
+
+
+@dataclass(slots=True)
+class Logging:
+    """How requests of all ports are logged, and the labels they are counted with. `variables`: what those read."""
+
+    access: AccessLogFormat | None = None
+    records: RecordFormat | None = None
+    labels: tuple[tuple[str, Program], ...] | None = None
+    variables: frozenset[str] = frozenset()
+
+
+class CompiledRoute:
+    """A route of a listener: what it was made from, its plan, and its rules in the table of the listener.
+
+    `claims`: what the plan holds of its worker; None when it holds something of its configuration and must be compiled
+    anew with each.
+    """
+
+    __slots__ = ("claims", "plan", "route", "rules")
+
+    def __init__(self, route: Route, plan: RoutePlan, rules: tuple[RouteRule, ...], claims: Claims | None) -> None:
+        self.route = route
+        self.plan = plan
+        self.rules = rules
+        self.claims = claims
+
+
+class CompiledListener:
+    """A listener with its routes by key. `moved`: those whose rules stand in the table of the running configuration
+    and lead to the plan that they have there, until they are turned to the new one.
+    """
+
+    __slots__ = ("moved", "plan", "routes", "scheme", "table")
+
+    def __init__(self, scheme: str) -> None:
+        self.scheme = scheme
+        self.routes: dict[str, CompiledRoute] = {}
+        self.moved: list[CompiledRoute] = []
+        self.table: RouteTable | None = None
+        self.plan: ListenerPlan | None = None
+
+    def rules(self) -> Generator[None, None, list[RouteRule]]:
+        """Return the rules of all routes in their order."""
+        found: list[RouteRule] = []
+        for number, entry in enumerate(self.routes.values()):
+            found += entry.rules
+            if not number % STEP:
+                yield
+        return found
+
+
+class Running:
+    """One compiled configuration of one worker: `binds` by key, ready to be swapped in by activate()."""
+
+    def __init__(
+        self, worker: Worker, gateway: Gateway, generation: int, relay: Relay, previous: Running | None
+    ) -> None:
+        self.worker = worker
+        self.gateway = gateway
+        self.generation = generation
+        self._previous = previous
+        self.folder: str = relay.folder
+        self.pools: Pools = Pools(worker, gateway, None if previous is None else previous.pools)
+        self._relay = relay
+        # Made where a backend wants it: a gateway without MCP loads none of it.
+        self._mcp: McpHandlers | None = None
+        self.environment: Environment | None = None
+        self.channels: Channels = Channels(worker, gateway, None if previous is None else previous.channels)
+        self.keys: KeyStores = KeyStores(worker, self.pools.get, None if previous is None else previous.keys)
+        earlier = None if previous is None else previous.credentials
+        self.credentials: CredentialStore = CredentialStore(worker.spawn, earlier)
+        self.endpoints: Endpoints = Endpoints(worker, None if previous is None else previous.endpoints)
+        self.binds: dict[str, BindPlan] = {}
+        self.listeners: dict[str, CompiledListener] = {}
+        self.prices: PriceList | None = None
+        self.logging: Logging | None = None
+        self.tls_keys: dict[str, tuple[str, ...]] = {bind.key: tls_keys(bind) for bind in gateway.binds if bind.tls}
+        self.contexts: dict[str, ssl.SSLContext] = {}
+
+    @property
+    def mcp(self) -> McpHandlers:
+        """The handlers of MCP backends, which go on with the sessions of the configuration before."""
+        if self._mcp is None:
+            from headgate.pipeline.mcp import McpHandlers
+
+            earlier = None if self._previous is None else self._previous._mcp
+            self._mcp = McpHandlers(self.worker, self.gateway, self.pools.get, self._relay, earlier)
+            self._mcp.channels = self.channels
+            if self.environment is not None:
+                self._mcp.environment = self.environment
+        return self._mcp
+
+    def relayed(self, key: str) -> Callable[[Call], Awaitable[None]] | None:
+        """Return who answers a request that another worker passes on; None where nobody does."""
+        return None if self._mcp is None else self._mcp.relayed(key)
+
+    def sealer(self, purpose: str) -> Sealer:
+        """Return what seals texts for clients with the key of this process."""
+        return self._relay.ids.sealer(purpose)
+
+    def ssl_context(self, bind_key: str) -> ssl.SSLContext | None:
+        """Return what a port starts TLS handshakes with, None for plain HTTP."""
+        return self.contexts.get(bind_key)
+
+    def activate(self) -> None:
+        """Swap the plans in; requests in flight keep the ones they started with."""
+        self.worker.set_replies(engine_replies())
+        for listener in self.listeners.values():
+            for entry in listener.moved:
+                for rule in entry.rules:
+                    rule.target = entry.plan
+            listener.moved = []
+        for key, plan in self.binds.items():
+            self.worker.set_bind(key, plan)
+        previous = self._previous
+        self._previous = None
+        self.endpoints.forget_previous()
+        if previous is None:
+            self.endpoints.reset()
+        else:
+            for key in previous.binds.keys() - self.binds.keys():
+                self.worker.drop_bind(key)
+            previous.pools.close_unused(self.pools)
+            if previous._mcp is not None:
+                previous._mcp.close_unused(self.mcp)
+            previous.channels.close_unused(self.channels)
+            previous.keys.close_unused(self.keys)
+            previous.credentials.close_unused(self.credentials)
+
+    def discard(self, current: Running) -> None:
+        """Close what was opened for this and `current`, which goes on in its place, does not have."""
+        self._previous = None
+        self.pools.close_unused(current.pools)
+        if self._mcp is not None:
+            self._mcp.close_unused(current.mcp)
+        self.channels.close_unused(current.channels)
+        self.keys.close_unused(current.keys)
+        self.credentials.close_unused(current.credentials)
+
+    def release(self, current: Running) -> Steps[None]:
+        """Let go of everything, in steps, once `current` runs in place of this; requests in flight keep their plans.
+
+        Freeing a large configuration at once would hold the loop as long as compiling it did.
+        """
+        routes: list[object] = []
+        for bind in self.gateway.binds:
+            for listener in bind.listeners:
+                routes += listener.routes
+                yield
+        for key, compiled in self.listeners.items():
+            after = current.listeners.get(key)
+            if compiled.plan is not None and after is not None:
+                # A request that waits before its route was chosen would keep the whole table otherwise.
+                compiled.plan.routes = after.table
+            routes += compiled.routes.values()
+            compiled.table = None
+            compiled.routes.clear()
+            yield
+        self.binds, self.listeners = {}, {}
+        self.gateway = current.gateway
+        while routes:
+            del routes[-STEP:]
+            yield
+
+    def begin_drain(self) -> None:
+        """End what would last as long as its clients."""
+        if self._mcp is not None:
+            self._mcp.begin_drain()
+
+    async def aclose(self) -> None:
+        """End sessions and child processes at shutdown."""
+        self.keys.close()
+        self.credentials.close()
+        for pool in self.pools.by_key.values():
+            pool.close()
+        if self._mcp is not None:
+            await self._mcp.aclose()
+        self.channels.close()
+
+
+def tls_keys(bind: Bind) -> tuple[str, ...]:
+    """Return what the certificates of a port are identified by."""
+    return tuple(f"{item.hostname}={item.tls.key}" for item in bind.listeners if item.tls is not None)

@@ -1,0 +1,36 @@
+"""Long work beside traffic: done in small pieces, between which the loop serves its connections."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Generator
+from typing import Final, TypeVar
+
+# How long one piece may hold the loop. A step of the work itself is shorter: some hundred microseconds.
+SLICE_SECONDS: Final = 0.001
+
+Result = TypeVar("Result")
+
+
+async def in_slices(work: Generator[None, None, Result], seconds: float = SLICE_SECONDS) -> Result:
+    """Run `work`, giving way to the loop after every `seconds`; return its result or raise what it raises."""
+    while True:
+        end = time.perf_counter() + seconds
+        try:
+            while time.perf_counter() < end:
+                next(work)
+        except StopIteration as done:
+            result: Result = done.value
+            return result
+        await asyncio.sleep(0)
+
+
+def at_once(work: Generator[None, None, Result]) -> Result:
+    """Run `work` to its end, where nobody waits for the loop."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            result: Result = done.value
+            return result

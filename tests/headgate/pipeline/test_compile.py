@@ -1,0 +1,220 @@
+"""Configurations to plans: what a reload takes over, and what it lets go of."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from headgate.backend.mcp.relay import Relay
+from headgate.backend.mcp.session import SessionIds
+from headgate.config.load import TextSource, load
+from headgate.ir.gateway import Gateway
+from headgate.ir.route import Route
+from headgate.net.tasks import spawner
+from headgate.pipeline.compile import compile_gateway
+from headgate.pipeline.running import CompiledListener, Running
+from headgate.pipeline.slices import at_once
+from headgate_engine.link.client import HttpClient
+from headgate_engine.link.worker import Worker
+from headgate_engine.plan.plans import BindPlan, ListenerPlan, RoutePlan
+from headgate_engine.route.table import RouteRule, RouteTable
+from headgate_engine.shared.segment import Segment
+
+PORT = "gateways: {default: {port: 3000}}\n"
+JWKS = (
+    '{"keys": [{"kty": "EC", "crv": "P-256", "kid": "a", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", '
+    '"y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}'
+)
+
+
+def route_text(name: str, path: str, policies: str = "", host: str = "127.0.0.1:1") -> str:
+    return (
+        f"- {{name: {name}, matches: [{{path: {{pathPrefix: {path}}}}}], policies: {{{policies}}}, "
+        f"backends: [{{host: '{host}'}}]}}\n"
+    )
+
+
+class Rig:
+    """One worker that compiles configurations and swaps them in; `known` are its routes by digest, as in a process."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.segment = Segment.create()
+        self.worker = Worker(loop, self.segment, 0, -1, spawner(loop))
+        self.running: Running | None = None
+        self.known: dict[str, Route] = {}
+        self.generation = 0
+        self.within: Callable[[Callable[[], object]], None]
+
+    def run(self, text: str) -> Running:
+        made = self.compile(text)
+        before, self.running = self.running, made
+        made.activate()
+        if before is not None:
+            at_once(before.release(made))
+        return made
+
+    def compile(self, text: str) -> Running:
+        self.generation += 1
+        gateway = self.same_routes(load(TextSource(PORT + text)).gateway)
+        relay = Relay(0, SessionIds(bytes(32)), nobody)
+        return compile_gateway(
+            gateway, self.running, worker=self.worker, generation=self.generation, relay=relay
+        )
+
+    def same_routes(self, gateway: Gateway) -> Gateway:
+        found: dict[str, Route] = {}
+        for listener in (one for bind in gateway.binds for one in bind.listeners):
+            for route in listener.routes:
+                found[route.digest] = self.known.get(route.digest, route)
+        self.known = found
+        binds = tuple(
+            replace(
+                bind,
+                listeners=tuple(
+                    replace(one, routes=tuple(found[route.digest] for route in one.routes)) for one in bind.listeners
+                ),
+            )
+            for bind in gateway.binds
+        )
+        return replace(gateway, binds=binds)
+
+    @property
+    def listener(self) -> CompiledListener:
+        assert self.running is not None
+        return next(iter(self.running.listeners.values()))
+
+    def plan(self, path: str) -> RoutePlan | None:
+        assert self.listener.table is not None
+        rule = self.listener.table.match("a", "GET", path)
+        return None if rule is None else rule.target
+
+
+def nobody(index: int, _patient: bool) -> HttpClient:
+    raise LookupError(f"there is no worker {index}")
+
+
+@pytest.fixture
+def rig() -> Iterator[Rig]:
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    made = Rig(loop)
+
+    async def close() -> None:
+        if made.running is not None:
+            await made.running.aclose()
+        await made.worker.aclose()
+
+    async def within(call: Any) -> None:
+        call()
+
+    made.within = lambda call: loop.run_until_complete(within(call))
+    yield made
+    loop.run_until_complete(close())
+    loop.close()
+    made.segment.close()
+
+
+def test_an_unchanged_route_keeps_its_plan_and_its_pool(rig: Rig) -> None:
+    rig.run("routes:\n" + route_text("a", "/a") + route_text("b", "/b"))
+    a, b = rig.plan("/a"), rig.plan("/b")
+    assert a is not None
+    pool = a.backends[0].pool
+    rig.run("routes:\n" + route_text("a", "/a") + route_text("b", "/b", "timeout: {requestTimeout: 1s}"))
+    assert rig.plan("/a") is a
+    assert rig.plan("/b") is not b
+    assert rig.running is not None
+    assert pool in rig.running.pools.by_key.values()
+
+
+def test_a_changed_plan_of_the_same_path_needs_no_new_table(rig: Rig) -> None:
+    rig.run("routes:\n" + route_text("a", "/a"))
+    table, before = rig.listener.table, rig.plan("/a")
+    made = rig.compile("routes:\n" + route_text("a", "/a", "timeout: {requestTimeout: 1s}"))
+    assert rig.plan("/a") is before, "until it is swapped in"
+    made.activate()
+    rig.running = made
+    assert rig.listener.table is table
+    assert rig.plan("/a") is not before
+
+
+def test_a_plan_that_is_thrown_away_leaves_the_running_one(rig: Rig) -> None:
+    running = rig.run("routes:\n" + route_text("a", "/a"))
+    before = rig.plan("/a")
+    made = rig.compile("routes:\n" + route_text("a", "/a", "timeout: {requestTimeout: 1s}", host="127.0.0.1:2"))
+    made.discard(running)
+    at_once(made.release(running))
+    assert rig.plan("/a") is before
+    assert before is not None
+    assert before.backends[0].pool in running.pools.by_key.values()
+
+
+def test_routes_that_come_and_go_change_the_table(rig: Rig) -> None:
+    rig.run("routes:\n" + route_text("a", "/a"))
+    kept = rig.plan("/a")
+    rig.run("routes:\n" + route_text("b", "/b") + route_text("a", "/a"))
+    assert rig.plan("/a") is kept
+    assert rig.plan("/b") is not None
+    rig.run("routes:\n" + route_text("b", "/b"))
+    assert rig.plan("/a") is None
+
+
+def test_equal_rules_are_taken_in_the_order_of_the_file_also_when_it_changes(rig: Rig) -> None:
+    rig.run("routes:\n" + route_text("a", "/x") + route_text("b", "/x"))
+    first = rig.plan("/x")
+    rig.run("routes:\n" + route_text("b", "/x") + route_text("a", "/x"))
+    second = rig.plan("/x")
+    assert (first and first.name, second and second.name) == ("a", "b")
+
+
+def test_settings_of_the_process_compile_every_route_anew(rig: Rig) -> None:
+    text = "routes:\n" + route_text("a", "/a")
+    rig.run(text)
+    before = rig.plan("/a")
+    rig.run(text + "frontendPolicies: {http: {maxBufferSize: 1000}}\n")
+    assert rig.plan("/a") is not before
+
+
+@pytest.mark.parametrize(
+    "policies",
+    [
+        "retry: {attempts: 2, codes: [503]}",
+        "responseHeaderModifier: {set: {x-a: 'NUMBER'}}",
+        "authorization: {rules: ['request.path == \"NUMBER\"']}",
+        "transformations: {request: {set: {x-a: 'request.path + \"NUMBER\"'}}}",
+        f"jwtAuth: {{issuer: 'iNUMBER', jwks: '{JWKS}'}}",
+        "requestMirror: {backend: {host: '127.0.0.1:1'}, percentage: 0.5}",
+        "directResponse: {status: 200, body: 'NUMBER'}",
+        "cors: {allowOrigins: ['https://NUMBER.test']}",
+    ],
+    ids=lambda text: text.partition(":")[0],
+)
+def test_two_hundred_reloads_leave_nothing_behind(rig: Rig, policies: str) -> None:
+    kinds = (Running, BindPlan, ListenerPlan, RoutePlan, RouteRule, RouteTable, Route, Gateway)
+
+    def reload(number: int) -> None:
+        changed = policies.replace("NUMBER", str(number))
+        text = "routes:\n" + route_text("kept", "/k") + route_text("a", f"/a{number}", changed)
+        rig.within(lambda: rig.run(text))
+
+    def objects() -> Counter[type]:
+        return Counter(type(one) for one in gc.get_objects() if isinstance(one, kinds))
+
+    for number in range(5):
+        reload(number)
+    gc.collect()
+    gc.disable()
+    try:
+        before = objects()
+        for number in range(5, 205):
+            reload(number)
+        # Counting references must do: a collection over a large configuration would hold the loop too long.
+        assert objects() == before
+    finally:
+        gc.enable()
+    assert before[RoutePlan] == 2
