@@ -85,6 +85,10 @@ class Context:
             self._contents[path] = content
         return path, self._contents[path]
 
+    def content(self, path: str) -> bytes | None:
+        """Return what was read from a file, None where that is not known."""
+        return self._contents.get(path)
+
     def secret(self, record: Record, key: str, *, lines: bool = False) -> SecretRef | None:
         """Return the secret of entry `key`: inline, or read from `{file: path}`; None when absent or at
         fault. `lines`: it may have several lines (a PEM text, a password file).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
 import re
 import sys
@@ -53,12 +54,14 @@ SURE: Final = (Problem.VALUE, Problem.FILE, Problem.UNSUPPORTED)
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """`watched_files` are absolute: the source first if it is a file, then every file it names. `blank`: it had no
-    content at all, not even `{}`."""
+    content at all, not even `{}`. `inputs`: a digest of all that was read; empty when that is not known.
+    """
 
     gateway: Gateway
     watched_files: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     blank: bool = False
+    inputs: str = ""
 
 
 class UnreadableSource(ConfigErrors):
@@ -123,6 +126,26 @@ def load(source: Source, *, environ: Mapping[str, str] | None = None, stdin: Tex
         return _load(text, Context(Report(name), variables, folder), watched)
 
 
+def unchanged(source: Source, before: Loaded) -> bool:
+    """Whether a load would read, byte for byte, what `before` came of; the files that it named included."""
+    if not before.inputs or not isinstance(source, FileSource) or source.is_stream:
+        return False
+    try:
+        text, _ = _text(source, None)
+        contents = {path: Path(path).read_bytes() for path in before.watched_files[1:]}
+    except (ConfigErrors, OSError):
+        return False
+    return _inputs(text, contents) == before.inputs
+
+
+def _inputs(text: str, contents: Mapping[str, bytes]) -> str:
+    whole = hashlib.sha256(text.encode())
+    for path, content in sorted(contents.items()):
+        whole.update(f"\0{path}\0{len(content)}\0".encode())
+        whole.update(content)
+    return whole.hexdigest()
+
+
 def load_text(text: str, path: str) -> Loaded:
     """Load a text as if it stood in the file at `path`; LoadErrors."""
     watched = (os.path.abspath(path),)
@@ -162,4 +185,7 @@ def _load(text: str, context: Context, watched: tuple[str, ...]) -> Loaded:
     files = (*watched, *(path for path in context.watched if path not in watched))
     if report.errors:
         raise LoadErrors(report, files)
-    return Loaded(gateway, files, tuple(dict.fromkeys(context.warnings)), blank=not text.strip())
+    named = {path: context.content(path) for path in context.watched if path not in watched}
+    known = {path: content for path, content in named.items() if content is not None}
+    inputs = _inputs(text, known) if watched and len(known) == len(named) else ""
+    return Loaded(gateway, files, tuple(dict.fromkeys(context.warnings)), blank=not text.strip(), inputs=inputs)

@@ -13,7 +13,7 @@ import sys
 
 from headgate.admin.running import DEFAULT_HEAP_RATE, Running
 from headgate.admin.servers import AdminServers
-from headgate.config.load import FileSource, Loaded, LoadErrors, Source, load
+from headgate.config.load import FileSource, Loaded, LoadErrors, Source, load, unchanged
 from headgate.errors import ConfigErrors
 from headgate.ir.gateway import Gateway
 from headgate.net.sockets import open_socket, taken
@@ -71,6 +71,7 @@ class Supervisor:
         self.segment = segment
         self.levels = Directives(start_levels(loaded.gateway))
         self._start_levels = str(self.levels)
+        self._loaded = loaded
         self._watched = loaded.watched_files
         self._template = template
         self._session_key = session_key(loaded.gateway)
@@ -241,8 +242,13 @@ class Supervisor:
             if self._stopping:
                 return
             try:
+                if await asyncio.to_thread(unchanged, self.source, self._loaded):
+                    self._watched = self._loaded.watched_files
+                    self._synchronized.set(1)
+                    return
                 loaded = await asyncio.to_thread(load, self.source)
                 if loaded.gateway.digest == self.gateway.digest:
+                    self._loaded = loaded
                     self._watched = loaded.watched_files
                     self._synchronized.set(1)
                     return
@@ -258,6 +264,7 @@ class Supervisor:
                 for line in str(error).splitlines():
                     logger.error("Failed to reload config", extra={"error": line, "generation": self.generation})
                 return
+            self._loaded = loaded
             self._watched = loaded.watched_files
             warn(loaded)
             logger.info("configuration reloaded", extra={"generation": self.generation, "ports": self._port_list()})
