@@ -72,7 +72,9 @@ def _generate(cls: type, names: list[str], frozen: bool) -> None:
         )
         for one in dataclasses.fields(cls)
     ]  # fmt: skip
-    twin = dataclasses.make_dataclass(cls.__name__, specification, frozen=frozen)
+    # __init__ calls __post_init__ if the class has one.
+    rest = {"__post_init__": cls.__post_init__} if hasattr(cls, "__post_init__") else {}
+    twin = dataclasses.make_dataclass(cls.__name__, specification, frozen=frozen, namespace=rest)
     for name in names:
         method = getattr(twin, name)
         method.__qualname__ = f"{cls.__qualname__}.{name}"
