@@ -18,6 +18,7 @@ from headgate.expr.compile import MAX_CHARS, compile_expression, compile_noted
 from headgate.expr.custom import CustomFunctions
 from headgate.expr.literals import string
 from headgate.expr.scope import MARK_OPEN
+from headgate.expr.transport import named as _named  # noqa: F401 (its import lets programs be pickled)
 from headgate_engine.expr.nodes import Node
 from headgate_engine.expr.program import Program
 
