@@ -1,3 +1,5 @@
+# cython: auto_pickle=True
+# Compiled expressions travel to the workers as pickles.
 """Macros that visit the members of a list or map; every visit costs one step of the evaluation's budget."""
 
 from headgate_engine.expr.nodes cimport Frame, Node

@@ -1,3 +1,5 @@
+# cython: auto_pickle=True
+# Compiled expressions travel to the workers as pickles.
 """Nodes of compiled expressions: access, operators and logic. Macros are in comprehensions.pyx, functions in functions.pyx."""
 
 from headgate_engine.expr.values cimport (

@@ -1,3 +1,5 @@
+# cython: auto_pickle=True
+# Compiled expressions travel to the workers as pickles.
 """Compiled expressions; headgate.expr.compile makes them."""
 
 from headgate_engine.context.request cimport RequestContext

@@ -1,3 +1,5 @@
+# cython: auto_pickle=True
+# Compiled expressions travel to the workers as pickles.
 """Values and operators of expressions: https://github.com/google/cel-spec/blob/master/doc/langdef.md."""
 
 import math

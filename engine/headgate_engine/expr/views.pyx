@@ -1,3 +1,5 @@
+# cython: auto_pickle=True
+# Compiled expressions travel to the workers as pickles.
 """Requests and responses as expressions see them; names and availability are in headgate.expr.variables."""
 
 import os

@@ -53,9 +53,9 @@ cdef class TransformStep(Step):
         self.removed = tuple(_name(name, response) for name in removed)
         self.body = body
         self.max_body = max_body
-        programs = [program for _, program in (*self.metadata, *self.added, *self.replaced)]
-        programs += [program for program in (replace, body) if program is not None]
-        self.reads_body = any((<Program>program).needs_request_body for program in programs)
+        programs = [program for _, program in (*self.metadata, *self.added, *self.replaced)] + [replace, body]
+        # Names are checked with None in place of the programs, before there are any.
+        self.reads_body = any((<Program>program).needs_request_body for program in programs if program is not None)
 
     cdef int run(self, RequestContext ctx) except -1:
         if self.response:

@@ -100,6 +100,8 @@ class Running:
         self.folder: str = relay.folder
         self.pools: Pools = Pools(worker, gateway, None if previous is None else previous.pools)
         self._relay = relay
+        # Seals texts for clients with the key of this process. What is kept of it must not keep this configuration.
+        self.sealer: Callable[[str], Sealer] = relay.ids.sealer
         # Made where a backend wants it: a gateway without MCP loads none of it.
         self._mcp: McpHandlers | None = None
         self.environment: Environment | None = None
@@ -131,10 +133,6 @@ class Running:
     def relayed(self, key: str) -> Callable[[Call], Awaitable[None]] | None:
         """Return who answers a request that another worker passes on; None where nobody does."""
         return None if self._mcp is None else self._mcp.relayed(key)
-
-    def sealer(self, purpose: str) -> Sealer:
-        """Return what seals texts for clients with the key of this process."""
-        return self._relay.ids.sealer(purpose)
 
     def ssl_context(self, bind_key: str) -> ssl.SSLContext | None:
         """Return what a port starts TLS handshakes with, None for plain HTTP."""
