@@ -146,7 +146,7 @@ def test_the_tasks_of_all_processes_are_shown(running) -> None:
     assert set(document) == {"admin", "workload"}
     assert any("Supervisor.run" in tree for tree in document["admin"])
     for index in range(2):
-        assert any(tree.startswith(f"worker {index} task control\n  WorkerProcess._obey ") for tree in document["workload"])
+        assert any(tree.startswith(f"worker {index} task control\n  WorkerProcess._control_loop ") for tree in document["workload"])
     assert admin(running, "/debug/tasks", "POST")[0] == 405
 
 
