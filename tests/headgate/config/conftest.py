@@ -150,6 +150,8 @@ def _ir_json(value: Any) -> Any:
     """Return an IR value for a golden file: fields at their default are left out, types are named."""
     if isinstance(value, Secret):
         return str(value)
+    if isinstance(value, frozenset):
+        return [_ir_json(item) for item in sorted(value)]
     if isinstance(value, tuple):
         return [_ir_json(item) for item in value]
     if isinstance(value, bytes):
