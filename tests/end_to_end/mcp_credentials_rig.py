@@ -150,5 +150,5 @@ def allowed(out: str, way: str) -> str | None:
     """The field in which the client's token may arrive; None where it may not."""
     if out == "passthrough-header" and way.startswith(("jwt", "mcp")) and way != "jwt-permissive":
         return "x-up"
-    # What no policy took is passed on as it came: the reference's rule for passthrough.
+    # What no policy took is passed on as it came.
     return "authorization" if out.startswith("passthrough") else None

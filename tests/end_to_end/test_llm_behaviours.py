@@ -289,7 +289,7 @@ def test_a_limit_of_the_configuration_gets_that_name_too(rig: Rig, body: Any, li
         ("gpt-1", None, {"include_usage": True}, False),
         ("gpt-1", {"include_obfuscation": False}, {"include_obfuscation": False, "include_usage": True}, False),
         ("gpt-1", {"include_usage": True}, {"include_usage": True}, True),
-        # Who does not want it is not counted (llm.md 1.10).
+        # Who does not want it is not counted.
         ("gpt-1", {"include_usage": False}, {"include_usage": False}, True),
         ("gpt-usual", None, {"include_usage": True}, False),
     ],

@@ -1,4 +1,4 @@
-"""Several servers as one, clause by clause of the reference's checklist (ci/mcp-checklist.md)."""
+"""Several servers as one, clause by clause of the checklist (ci/mcp-checklist.md)."""
 
 from __future__ import annotations
 

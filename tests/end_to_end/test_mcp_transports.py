@@ -1,4 +1,4 @@
-"""Transports and sessions, clause by clause of the reference's checklist (ci/mcp-checklist.md)."""
+"""Transports and sessions, clause by clause of the checklist (ci/mcp-checklist.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Protocol revisions and discovery, clause by clause of the reference's checklist (ci/mcp-checklist.md)."""
+"""Protocol revisions and discovery, clause by clause of the checklist (ci/mcp-checklist.md)."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ from headgate_engine.llm.pattern import ModelPattern
 class Reply:
     """An answer the gateway makes itself: status 200..999, body, header pairs as bytes (names in lower case).
 
-    reason: value of the `reason` label in metrics and logs. TypeError for headers that are no pairs of bytes; ValueError
-    for a status outside 100..999 and for names and values that HTTP does not have (RFC 9110 section 5).
+    reason: value of the `reason` label in metrics and logs. TypeError for headers that are no pairs of bytes;
+    ValueError for a status outside 100..999 and for names and values that HTTP does not have (RFC 9110 section 5).
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What expressions see of an LLM request and its answer: `llm.*`. Reference: `llm.md` 7.3, `traffic.md` 10.2."""
+"""What expressions see of an LLM request and its answer: `llm.*`."""
 
 from headgate_engine.context.request cimport RequestContext, Usage
 from headgate_engine.expr.values cimport Duration

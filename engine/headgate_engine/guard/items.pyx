@@ -11,7 +11,7 @@ from headgate_engine.guard.transcript cimport (
     N_FUNCTION_CALL_SNAKE, N_FUNCTION_RESPONSE, N_FUNCTION_RESPONSE_SNAKE, N_INPUT, N_INSTRUCTIONS, N_NONE,
     N_OPERATION, N_OUTPUT, N_OUTPUTS, N_PARTS, N_PROMPT, N_QUERIES, N_RESPONSE, N_RESULTS, N_ROLE,
     N_SYSTEM_INSTRUCTION, N_SYSTEM_INSTRUCTION_SNAKE, N_TEXT, N_THOUGHT, N_TOOLS, N_TYPE, N_VARIABLES, ROLE_ASSISTANT,
-    ROLE_NONE, ROLE_SYSTEM, ROLE_USER, S_INPUT, S_MESSAGES, S_OUTPUT, S_SYSTEM, Span, Transcript, Word, word_ends,
+    ROLE_NONE, ROLE_SYSTEM, ROLE_USER, S_INPUT, S_MESSAGES, S_OUTPUT, S_SYSTEM, Span, BodyTexts, Word, word_ends,
     word_is)
 
 
@@ -37,7 +37,7 @@ cdef ToolItem[12] TOOL_ITEMS = [
     ToolItem(b"file_search_call", [N_QUERIES, N_NONE], N_RESULTS)]
 
 
-cdef int responses_request(Transcript t) except -1 nogil:
+cdef int responses_request(BodyTexts t) except -1 nogil:
     cdef Fields top
     cdef Span span
     cdef int at = 0
@@ -54,7 +54,7 @@ cdef int responses_request(Transcript t) except -1 nogil:
     return 0
 
 
-cdef int input_items(Transcript t, Span span, int scope, int role) except -1 nogil:
+cdef int input_items(BodyTexts t, Span span, int scope, int role) except -1 nogil:
     cdef Span row, element
     cdef int place = 0
     if t.is_text(span.start):
@@ -65,7 +65,7 @@ cdef int input_items(Transcript t, Span span, int scope, int role) except -1 nog
     return 0
 
 
-cdef int variables(Transcript t, int start) except -1 nogil:
+cdef int variables(BodyTexts t, int start) except -1 nogil:
     """Notes what is put into a prompt that the provider keeps."""
     cdef Fields prompt, holder
     cdef Span inner, value
@@ -85,7 +85,7 @@ cdef int variables(Transcript t, int start) except -1 nogil:
     return 0
 
 
-cdef int input_item(Transcript t, int start) except -1 nogil:
+cdef int input_item(BodyTexts t, int start) except -1 nogil:
     cdef Fields fields
     cdef Kinds kinds, roles
     cdef Span span
@@ -108,7 +108,7 @@ cdef int input_item(Transcript t, int start) except -1 nogil:
     return 0
 
 
-cdef int tool_item(Transcript t, const Fields* fields, const Word* kind) except -1 nogil:
+cdef int tool_item(BodyTexts t, const Fields* fields, const Word* kind) except -1 nogil:
     cdef Span span
     cdef int i
     cdef int at = 0
@@ -127,7 +127,7 @@ cdef int tool_item(Transcript t, const Fields* fields, const Word* kind) except 
     return 0
 
 
-cdef int responses_reply(Transcript t) except -1 nogil:
+cdef int responses_reply(BodyTexts t) except -1 nogil:
     """Parts of the output's messages, one choice for each message."""
     cdef Fields top, fields, part
     cdef Span array, row, element, content, one
@@ -155,7 +155,7 @@ cdef int responses_reply(Transcript t) except -1 nogil:
 
 
 # -- generateContent -----------------------------------------------------------------------------------------------------
-cdef int gemini_request(Transcript t) except -1 nogil:
+cdef int gemini_request(BodyTexts t) except -1 nogil:
     cdef Fields top, fields
     cdef Span span, row, element
     cdef int at, place, i
@@ -185,7 +185,7 @@ cdef bint no_test(const Word* word) noexcept nogil:
     return False
 
 
-cdef int gemini_content(Transcript t, int start) except -1 nogil:
+cdef int gemini_content(BodyTexts t, int start) except -1 nogil:
     cdef Fields fields
     cdef Kinds roles
     cdef int passed = 0
@@ -196,7 +196,7 @@ cdef int gemini_content(Transcript t, int start) except -1 nogil:
     return 0
 
 
-cdef int gemini_parts(Transcript t, const Fields* content, int scope, int turn) except -1 nogil:
+cdef int gemini_parts(BodyTexts t, const Fields* content, int scope, int turn) except -1 nogil:
     cdef Span span, row, element
     cdef int place
     cdef int at = 0
@@ -212,7 +212,7 @@ cdef int gemini_parts(Transcript t, const Fields* content, int scope, int turn) 
     return 0
 
 
-cdef int gemini_part(Transcript t, int start, const Span* element, int scope, int turn) except -1 nogil:
+cdef int gemini_part(BodyTexts t, int start, const Span* element, int scope, int turn) except -1 nogil:
     cdef Fields fields
     t.fields(start, &fields)
     if is_thought(t, &fields):
@@ -232,7 +232,7 @@ cdef int gemini_part(Transcript t, int start, const Span* element, int scope, in
     return 0
 
 
-cdef bint is_thought(Transcript t, const Fields* fields) noexcept nogil:
+cdef bint is_thought(BodyTexts t, const Fields* fields) noexcept nogil:
     """Whether a part is what the model thinks and nothing that it says."""
     cdef Span span
     cdef int at = 0
@@ -244,7 +244,7 @@ cdef bint is_thought(Transcript t, const Fields* fields) noexcept nogil:
     return found
 
 
-cdef int gemini_reply(Transcript t) except -1 nogil:
+cdef int gemini_reply(BodyTexts t) except -1 nogil:
     cdef Fields top, candidate
     cdef Span array, row, element, inner
     cdef int place, within, turn
@@ -262,7 +262,7 @@ cdef int gemini_reply(Transcript t) except -1 nogil:
     return 0
 
 
-cdef int said_parts(Transcript t, int start, int turn) except -1 nogil:
+cdef int said_parts(BodyTexts t, int start, int turn) except -1 nogil:
     cdef Fields content, fields
     cdef Span array, row, element
     cdef Span whole

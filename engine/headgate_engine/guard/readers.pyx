@@ -12,14 +12,14 @@ from headgate_engine.guard.transcript cimport (
     Fields, LINE, NO_TURN, N_ANNOTATIONS, N_ARGUMENTS, N_CHOICES, N_CONTENT, N_CONTEXT, N_CUSTOM, N_DATA, N_DOCUMENTS,
     N_FUNCTION, N_FUNCTION_CALL_SNAKE, N_INPUT, N_ITEM, N_LOGPROBS, N_MESSAGE, N_MESSAGES, N_NONE, N_QUERY, N_REFUSAL,
     N_ROLE, N_SOURCE, N_SYSTEM, N_TEXT, N_TITLE, N_TOOL_CALLS, N_TYPE, ROLE_ASSISTANT, ROLE_NONE, ROLE_SYSTEM,
-    ROLE_USER, SPACE, S_INPUT, S_MESSAGES, S_OUTPUT, S_SYSTEM, Span, Transcript, word_is)
+    ROLE_USER, SPACE, S_INPUT, S_MESSAGES, S_OUTPUT, S_SYSTEM, Span, BodyTexts, word_is)
 
 FORMATS = frozenset(("completions", "messages", "responses", "gemini", "count_tokens", "gemini_count_tokens", "embeddings",
                      "rerank", "realtime"))
 
 
 # -- chat completions ----------------------------------------------------------------------------------------------------
-cdef int completions_request(Transcript t) except -1 nogil:
+cdef int completions_request(BodyTexts t) except -1 nogil:
     cdef Fields top
     cdef Span array, row, element
     cdef int at = 0
@@ -32,7 +32,7 @@ cdef int completions_request(Transcript t) except -1 nogil:
     return 0
 
 
-cdef int completions_message(Transcript t, int start) except -1 nogil:
+cdef int completions_message(BodyTexts t, int start) except -1 nogil:
     cdef Fields fields, called
     cdef Kinds roles
     cdef Span span, row, element
@@ -71,7 +71,7 @@ cdef int completions_message(Transcript t, int start) except -1 nogil:
     return 0
 
 
-cdef int completions_reply(Transcript t) except -1 nogil:
+cdef int completions_reply(BodyTexts t) except -1 nogil:
     """Token probabilities repeat what is said, and annotations count its characters."""
     cdef Fields top, choice, message
     cdef Span array, row, element, inner, span
@@ -104,7 +104,7 @@ cdef int completions_reply(Transcript t) except -1 nogil:
 
 
 # -- messages ------------------------------------------------------------------------------------------------------------
-cdef int messages_request(Transcript t) except -1 nogil:
+cdef int messages_request(BodyTexts t) except -1 nogil:
     cdef Fields top, fields
     cdef Kinds roles
     cdef Span array, row, element, span
@@ -129,7 +129,7 @@ cdef int messages_request(Transcript t) except -1 nogil:
     return 0
 
 
-cdef int blocks(Transcript t, Span span, int scope, int turn, int joiner) except -1 nogil:
+cdef int blocks(BodyTexts t, Span span, int scope, int turn, int joiner) except -1 nogil:
     """Notes a content: a string, or blocks."""
     cdef Fields fields
     cdef Span row, element
@@ -144,7 +144,7 @@ cdef int blocks(Transcript t, Span span, int scope, int turn, int joiner) except
     return 0
 
 
-cdef int block(Transcript t, const Fields* fields, const Span* element, int scope, int turn, int joiner) except -1 nogil:
+cdef int block(BodyTexts t, const Fields* fields, const Span* element, int scope, int turn, int joiner) except -1 nogil:
     cdef Kinds kinds
     cdef Span inner
     cdef int texts = 0
@@ -167,7 +167,7 @@ cdef int block(Transcript t, const Fields* fields, const Span* element, int scop
     return document(t, fields, scope)
 
 
-cdef int result(Transcript t, const Fields* fields) except -1 nogil:
+cdef int result(BodyTexts t, const Fields* fields) except -1 nogil:
     cdef Span span
     cdef int at = 0
     while t.each(fields, N_CONTENT, &at, &span):
@@ -179,7 +179,7 @@ cdef int result(Transcript t, const Fields* fields) except -1 nogil:
     return 0
 
 
-cdef int document(Transcript t, const Fields* fields, int scope) except -1 nogil:
+cdef int document(BodyTexts t, const Fields* fields, int scope) except -1 nogil:
     """Documents, search results, compactions: everything that they say."""
     cdef Fields source
     cdef Span span, inner
@@ -206,7 +206,7 @@ cdef int document(Transcript t, const Fields* fields, int scope) except -1 nogil
     return 0
 
 
-cdef int messages_reply(Transcript t) except -1 nogil:
+cdef int messages_reply(BodyTexts t) except -1 nogil:
     """Text blocks; they are one choice."""
     cdef Fields top, fields
     cdef Span array, row, element
@@ -228,7 +228,7 @@ cdef int messages_reply(Transcript t) except -1 nogil:
 
 
 # -- formats without a conversation --------------------------------------------------------------------------------------
-cdef int each_text(Transcript t, int first, int second) except -1 nogil:
+cdef int each_text(BodyTexts t, int first, int second) except -1 nogil:
     """Inputs, queries and documents, each a text of its own; token numbers say nothing that could be read."""
     cdef Fields top, fields
     cdef Span array, row, element
@@ -251,7 +251,7 @@ cdef int each_text(Transcript t, int first, int second) except -1 nogil:
     return 0
 
 
-cdef int realtime_request(Transcript t) except -1 nogil:
+cdef int realtime_request(BodyTexts t) except -1 nogil:
     """What an event has a user say, its parts as one text; nothing for all other events."""
     cdef Fields top, item, part
     cdef Kinds kinds
@@ -282,11 +282,11 @@ cdef int realtime_request(Transcript t) except -1 nogil:
 
 
 # -- formats by name -----------------------------------------------------------------------------------------------------
-cdef Transcript texts_of(bytes body, str format, bint reply):
-    cdef Transcript t
+cdef BodyTexts texts_of(bytes body, str format, bint reply):
+    cdef BodyTexts t
     if format not in FORMATS:
         raise KeyError(format)
-    t = Transcript.__new__(Transcript)
+    t = BodyTexts.__new__(BodyTexts)
     t.begin(body)
     if reply:
         if format == "completions":

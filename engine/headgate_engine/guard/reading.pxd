@@ -1,6 +1,6 @@
 # What readers of all formats share: roles and types of messages, and the texts of one object.
 
-from headgate_engine.guard.transcript cimport Fields, Span, Transcript, Word
+from headgate_engine.guard.transcript cimport Fields, Span, BodyTexts, Word
 
 cdef struct Kinds:
     # What the strings of one member say, of which there may be several.
@@ -14,7 +14,7 @@ cdef struct Clears:
 
 ctypedef bint (*Test)(const Word* word) noexcept nogil
 
-cdef int words(Transcript t, const Fields* fields, int name, Test test, int* passed, Kinds* found) except -1 nogil
+cdef int words(BodyTexts t, const Fields* fields, int name, Test test, int* passed, Kinds* found) except -1 nogil
 cdef bint is_system(const Word* word) noexcept nogil
 cdef bint is_only_system(const Word* word) noexcept nogil
 cdef bint is_tool(const Word* word) noexcept nogil
@@ -27,11 +27,11 @@ cdef bint is_base64(const Word* word) noexcept nogil
 cdef bint is_item_create(const Word* word) noexcept nogil
 cdef bint is_user(const Word* word) noexcept nogil
 cdef bint is_input_text(const Word* word) noexcept nogil
-cdef int count_words(Transcript t, const Fields* fields, int name, Test test) except -1 nogil
-cdef int turn_of(Transcript t, const Kinds* roles, int otherwise, int joiner) except -1 nogil
+cdef int count_words(BodyTexts t, const Fields* fields, int name, Test test) except -1 nogil
+cdef int turn_of(BodyTexts t, const Kinds* roles, int otherwise, int joiner) except -1 nogil
 cdef Clears no_clears() noexcept nogil
-cdef int add_texts(Transcript t, const Fields* fields, int name, int scope, const Span* element, int turn, int joiner,
+cdef int add_texts(BodyTexts t, const Fields* fields, int name, int scope, const Span* element, int turn, int joiner,
                    Clears clears) except -1 nogil
-cdef int inner_values(Transcript t, const Fields* fields, int name, int inner, int scope) except -1 nogil
-cdef int parts(Transcript t, Span span, int scope, int turn, int joiner, Clears clears, bint marked) except -1 nogil
-cdef Clears marks(Transcript t, const Fields* fields) except * nogil
+cdef int inner_values(BodyTexts t, const Fields* fields, int name, int inner, int scope) except -1 nogil
+cdef int parts(BodyTexts t, Span span, int scope, int turn, int joiner, Clears clears, bint marked) except -1 nogil
+cdef Clears marks(BodyTexts t, const Fields* fields) except * nogil

@@ -1,11 +1,11 @@
 """Parts of readers; see reading.pxd."""
 
 from headgate_engine.guard.transcript cimport (
-    Fields, N_ANNOTATIONS, N_LOGPROBS, N_REFUSAL, N_TEXT, Piece, ROLE_WRITTEN, Span, Transcript, Word, word_ends,
+    Fields, N_ANNOTATIONS, N_LOGPROBS, N_REFUSAL, N_TEXT, Piece, ROLE_WRITTEN, Span, BodyTexts, Word, word_ends,
     word_is)
 
 
-cdef int words(Transcript t, const Fields* fields, int name, Test test, int* passed, Kinds* found) except -1 nogil:
+cdef int words(BodyTexts t, const Fields* fields, int name, Test test, int* passed, Kinds* found) except -1 nogil:
     """Reads all strings of that name, and counts those that pass a test."""
     cdef int at = 0
     cdef Span one
@@ -70,14 +70,14 @@ cdef bint is_input_text(const Word* word) noexcept nogil:
     return word_is(word, b"input_text")
 
 
-cdef int count_words(Transcript t, const Fields* fields, int name, Test test) except -1 nogil:
+cdef int count_words(BodyTexts t, const Fields* fields, int name, Test test) except -1 nogil:
     cdef Kinds kinds
     cdef int passed = 0
     words(t, fields, name, test, &passed, &kinds)
     return passed
 
 
-cdef int turn_of(Transcript t, const Kinds* roles, int otherwise, int joiner) except -1 nogil:
+cdef int turn_of(BodyTexts t, const Kinds* roles, int otherwise, int joiner) except -1 nogil:
     """Begins the turn of a message; the last role that it names counts."""
     cdef int turn = t.turn(ROLE_WRITTEN if roles.count else otherwise, <unsigned char>joiner)
     if roles.count:
@@ -91,7 +91,7 @@ cdef Clears no_clears() noexcept nogil:
     return found
 
 
-cdef int add_texts(Transcript t, const Fields* fields, int name, int scope, const Span* element, int turn, int joiner,
+cdef int add_texts(BodyTexts t, const Fields* fields, int name, int scope, const Span* element, int turn, int joiner,
                    Clears clears) except -1 nogil:
     """Notes all strings of that name as pieces; how many."""
     cdef int at = 0
@@ -107,7 +107,7 @@ cdef int add_texts(Transcript t, const Fields* fields, int name, int scope, cons
     return found
 
 
-cdef int inner_values(Transcript t, const Fields* fields, int name, int inner, int scope) except -1 nogil:
+cdef int inner_values(BodyTexts t, const Fields* fields, int name, int inner, int scope) except -1 nogil:
     """Notes the values of a member of the objects of that name."""
     cdef Fields found
     cdef Span one
@@ -119,7 +119,7 @@ cdef int inner_values(Transcript t, const Fields* fields, int name, int inner, i
     return 0
 
 
-cdef int parts(Transcript t, Span span, int scope, int turn, int joiner, Clears clears, bint marked) except -1 nogil:
+cdef int parts(BodyTexts t, Span span, int scope, int turn, int joiner, Clears clears, bint marked) except -1 nogil:
     """Notes a content of chat completions or responses: a string, or parts. marked: parts have marks of their own."""
     cdef Fields fields
     cdef Span row, element
@@ -147,7 +147,7 @@ cdef int parts(Transcript t, Span span, int scope, int turn, int joiner, Clears 
     return 0
 
 
-cdef Clears marks(Transcript t, const Fields* fields) except * nogil:
+cdef Clears marks(BodyTexts t, const Fields* fields) except * nogil:
     """What is wrong once a text has changed: annotations count its characters, probabilities repeat it."""
     cdef Clears found
     cdef Span span

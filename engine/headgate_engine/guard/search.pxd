@@ -1,6 +1,6 @@
 # The scanner over all texts of a body: one call, without the GIL where all rules are built in; and masks put into the body.
 
-from headgate_engine.guard.transcript cimport Piece, Transcript
+from headgate_engine.guard.transcript cimport Piece, BodyTexts
 
 cdef enum:
     # Replacements that are no entry of `tokens`.
@@ -34,8 +34,8 @@ cdef class Patch:
     cdef int part(self, int piece, Py_ssize_t start, Py_ssize_t stop, int token) except -1 nogil
     cdef int change(self, int start, int stop, int token) except -1 nogil
     # Turns the edits of a run into changes of the body.
-    cdef int run(self, Transcript t, int index) except -1 nogil
-    cdef int locate(self, Transcript t, int first, int count) except -1 nogil
+    cdef int run(self, BodyTexts t, int index) except -1 nogil
+    cdef int locate(self, BodyTexts t, int first, int count) except -1 nogil
     cdef int divide(self, int count) except -1 nogil
-    cdef int put(self, Transcript t, Piece* piece, Edit* parts, int count, Py_ssize_t length) except -1 nogil
-    cdef bytes done(self, Transcript t)
+    cdef int put(self, BodyTexts t, Piece* piece, Edit* parts, int count, Py_ssize_t length) except -1 nogil
+    cdef bytes done(self, BodyTexts t)

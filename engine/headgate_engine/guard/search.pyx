@@ -10,7 +10,7 @@ from libc.string cimport memchr, memcpy, memset
 
 from headgate_engine.guard.scan cimport BUILTINS, Budget, Hit, Scanner, Workspace
 from headgate_engine.guard.spans cimport escape
-from headgate_engine.guard.transcript cimport Clear, Piece, Text, Transcript, grown
+from headgate_engine.guard.transcript cimport Clear, Piece, Text, BodyTexts, grown
 
 from headgate_engine.guard.scan import BUILTIN_NAMES, TOKENS
 from headgate_engine.guard.spans import check
@@ -37,7 +37,7 @@ cdef class Search:
     def __dealloc__(self):
         free(self.text.room)
 
-    cdef int next(self, Scanner scanner, Transcript texts, int bits, int run) except -2 nogil:
+    cdef int next(self, Scanner scanner, BodyTexts texts, int bits, int run) except -2 nogil:
         """The next run from `run` on in which something is found, -1 without any; what it is lies in `work.taken`."""
         while run < texts.run_count:
             if bits >> texts.runs[run].scope & 1:
@@ -133,7 +133,7 @@ cdef class Patch:
         self.change_count += 1
         return 0
 
-    cdef int run(self, Transcript t, int index) except -1 nogil:
+    cdef int run(self, BodyTexts t, int index) except -1 nogil:
         cdef int first = t.runs[index].first
         cdef int count = t.runs[index].count
         cdef int at = 0
@@ -151,7 +151,7 @@ cdef class Patch:
         self.edit_count = 0
         return 0
 
-    cdef int locate(self, Transcript t, int first, int count) except -1 nogil:
+    cdef int locate(self, BodyTexts t, int first, int count) except -1 nogil:
         """Finds where the pieces lie in the text of their run."""
         cdef Py_ssize_t low = 0
         cdef int i
@@ -193,7 +193,7 @@ cdef class Patch:
             self.part(k, min(edit.start, place.high) - place.low, min(edit.start, place.high) - place.low, edit.token)
         return 0
 
-    cdef int put(self, Transcript t, Piece* piece, Edit* parts, int count, Py_ssize_t length) except -1 nogil:
+    cdef int put(self, BodyTexts t, Piece* piece, Edit* parts, int count, Py_ssize_t length) except -1 nogil:
         """Puts edits of one piece into the body."""
         cdef Py_ssize_t at = piece.start + 1
         cdef Py_ssize_t place = 0
@@ -220,7 +220,7 @@ cdef class Patch:
             self.change(clear.span.start, clear.span.stop, T_NULL if clear.null else T_EMPTY_LIST)
         return 0
 
-    cdef bytes done(self, Transcript t):
+    cdef bytes done(self, BodyTexts t):
         """The body with all changes."""
         cdef int count = <int>len(self.tokens)
         cdef const char** texts = <const char**>malloc(count * sizeof(char*))
@@ -279,7 +279,7 @@ cdef const char* text_of(int token, const char** texts) noexcept nogil:
 
 
 # -- for Python ----------------------------------------------------------------------------------------------------------
-def first_rule(Scanner scanner not None, Transcript texts not None, scopes not None, Budget budget not None):
+def first_rule(Scanner scanner not None, BodyTexts texts not None, scopes not None, Budget budget not None):
     cdef int bits = scope_bits(scopes)
     cdef int run = 0
     cdef int best
@@ -303,7 +303,7 @@ def first_rule(Scanner scanner not None, Transcript texts not None, scopes not N
     return best
 
 
-def masked(Scanner scanner not None, Transcript texts not None, scopes not None, Budget budget not None):
+def masked(Scanner scanner not None, BodyTexts texts not None, scopes not None, Budget budget not None):
     cdef int bits = scope_bits(scopes)
     cdef int run = 0
     cdef Py_ssize_t i

@@ -65,7 +65,7 @@ cdef struct Word:
     uint8_t text[WORD]
     int length
 
-cdef class Transcript:
+cdef class BodyTexts:
     cdef readonly bytes body
     cdef const uint8_t* p
     cdef int n, lead           # length; offset of the object

@@ -1,12 +1,12 @@
 SCOPES: tuple[str, ...]
 DEPTH: int
 
-class Transcript:
+class BodyTexts:
     """The texts of a body; headgate_engine.guard.readers makes it.
 
-    Offsets count bytes of the body. A piece is (start, stop, raw, element, clears): a string with its quotes, or raw JSON;
-    `element`: from its array item's start to the start of the item behind it, (0, 0) when it cannot be left out; `clears`:
-    (start, stop, raw JSON) that must go with a change.
+    Offsets count bytes of the body. A piece is (start, stop, raw, element, clears): a string with its quotes, or raw
+    JSON; `element`: from its array item's start to the start of the item behind it, (0, 0) when it cannot be left
+    out; `clears`: (start, stop, raw JSON) that must go with a change.
     """
 
     @property

@@ -80,7 +80,7 @@ cdef void* grown(void* items, int count, int* room, size_t size) except NULL nog
     return found
 
 
-cdef class Transcript:
+cdef class BodyTexts:
     cdef int begin(self, bytes body) except -1:
         cdef Scan scan
         cdef Found top

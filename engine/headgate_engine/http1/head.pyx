@@ -8,8 +8,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memchr, memcmp, memcpy
 
 from headgate_engine.context.headers cimport (
-    H_CONNECTION, H_CONTENT_LENGTH, H_EXPECT, H_HOST, H_KEEP_ALIVE, H_OTHER, H_PROXY_AUTHENTICATE,
-    H_PROXY_CONNECTION, H_TE, H_TRAILER, H_TRANSFER_ENCODING, H_UPGRADE, HEAD_ABSOLUTE_FORM, HEAD_CHUNKED,
+    H_CONNECTION, H_CONTENT_LENGTH, H_EXPECT, H_HOST, H_OTHER, H_PROXY_AUTHENTICATE,
+    H_TE, H_TRANSFER_ENCODING, H_UPGRADE, HEAD_ABSOLUTE_FORM, HEAD_CHUNKED,
     HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_HAS_HOST, HEAD_IS_HEAD, HEAD_KEEP_ALIVE, HEAD_TE_TRAILERS,
     HEAD_UPGRADE, HeaderSpan, MessageHead, SPAN_DROPPED, header_id_of, sensitivity)
 from headgate_engine.wire.scan cimport (

@@ -9,7 +9,7 @@ from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_UNKNOWN, WRITE_FAILE
 from headgate_engine.link.forward cimport Exchange, new_exchange
 from headgate_engine.link.record cimport record_connection, record_refusal
 from headgate_engine.link.traced cimport watched
-from headgate_engine.link.wire cimport Wire, new_wire
+from headgate_engine.link.wire cimport new_wire
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.plan.plans cimport BindPlan, BindSlot
 from headgate_engine.route.table cimport HostTable
@@ -323,7 +323,8 @@ cdef class DownstreamConnection(ServerStream):
         cdef BindPlan plan = self.plan
         if self.close_requested or self.worker.draining or self.client_eof:
             return True
-        return plan.max_requests and self.requests >= plan.max_requests or plan.max_duration_ns != 0 and self.last_read_ns - self.accepted_ns >= plan.max_duration_ns
+        cdef bint often = plan.max_requests != 0 and self.requests >= plan.max_requests
+        return often or plan.max_duration_ns != 0 and self.last_read_ns - self.accepted_ns >= plan.max_duration_ns
 
     cdef bint idle(self) noexcept:
         return self.sink is None and not self.tunnel

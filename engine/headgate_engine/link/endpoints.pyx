@@ -1,7 +1,8 @@
 """Power of two choices over endpoints by health, latency and calls under way; ejection and return of sick ones.
 
-Reference: `traffic.md` 8.7 and 8.8, `admin.md` 3.2. What is known of an endpoint is in shared memory: all workers see
-the same health, count the same failures, and it survives a reload that keeps the endpoint.
+The choice is that of Mitzenmacher, The Power of Two Choices in Randomized Load Balancing (2001). What is known of an
+endpoint is in shared memory: all workers see the same health, count the same failures, and it survives a reload that
+keeps the endpoint.
 """
 
 from headgate_engine.clock cimport monotonic_ns

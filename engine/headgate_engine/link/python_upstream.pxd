@@ -18,7 +18,7 @@ cdef class PythonConnection(ClientConnection):
     cdef int _end(self, PythonStream stream) except -1
 
 cdef class PythonStream(ClientStream):
-    cdef PythonConnection connection # None once the call is over
+    cdef PythonConnection connection  # None once the call is over
     cdef Sink sink
     cdef MessageHead request
     cdef ByteBuffer body
@@ -29,4 +29,3 @@ cdef class PythonStream(ClientStream):
 cdef class PythonUpstream(UpstreamProtocol):
     cdef Worker worker
     cdef object serve                # serve(stream): a call's request is complete
-

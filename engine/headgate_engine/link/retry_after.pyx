@@ -1,4 +1,5 @@
-"""Hints of a 429: `retry-after` (RFC 9110 section 10.2.3) and what LLM providers send. Reference: `traffic.md` 8.7."""
+"""Hints of a 429: `retry-after` (RFC 9110 section 10.2.3) and what LLM providers send
+(https://platform.openai.com/docs/guides/rate-limits, https://docs.anthropic.com/en/api/rate-limits)."""
 
 from headgate_engine.context.headers cimport MessageHead
 

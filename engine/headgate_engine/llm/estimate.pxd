@@ -8,5 +8,5 @@ from libc.stdint cimport int64_t
 cdef int64_t text_tokens(const char* p, Py_ssize_t n) noexcept nogil
 # Of a request in a client format; 0 for a body that is no JSON object.
 cdef int64_t prompt_tokens(str format, bytes body) except -1
-# The answer to a count_tokens request where the provider cannot be asked (`llm.md` 3.8).
+# The answer to a count_tokens request where the provider cannot be asked (https://docs.anthropic.com/en/api/messages-count-tokens).
 cdef Reply estimate_of(bytes body)

@@ -2,8 +2,8 @@
 
 It cuts a text as the tokenizers of OpenAI do before they look into their tables (words with the blank before them, numbers
 by three, signs, blanks) and then, without those tables, takes a mean for each kind of piece. docs/llm.md tells how far off
-it is. Reference: `llm.md` section 5 for what is counted: 3 + 1 per message, 3 for the answer's start, no roles, tools
-or images.
+it is. Counted are 3 + 1 per message and 3 for the start of the answer, as in OpenAI's cookbook
+(https://cookbook.openai.com/examples/how_to_count_tokens_with_tiktoken); roles, tools and images are not.
 """
 
 from headgate_engine.context.request cimport Reply

@@ -14,7 +14,7 @@ cdef extern from *:
 
 from urllib.parse import unquote, unquote_to_bytes
 
-# Reference: `llm.md` 1.8. Realtime is in it because a WebSocket to that path can be nothing else.
+# Realtime is in it because a WebSocket to that path can be nothing else.
 DEFAULT_ROUTES = {
     "/v1/chat/completions": "completions",
     "/v1/responses": "responses",

@@ -1,4 +1,4 @@
-# What input and output are made of: text, images, sound. Reference: `llm.md` 6.1 and 7.2 for who asks.
+# What input and output are made of: text, images, sound. Prices and metrics ask for it.
 
 from headgate_engine.context.request cimport Usage
 from headgate_engine.peek.json cimport UsagePeek

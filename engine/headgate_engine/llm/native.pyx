@@ -71,7 +71,7 @@ cdef int prepare_tap(NativeTap tap, LlmCall call, LlmLane lane) except -1:
 
 
 cdef int _usage_of(NativeTap tap, str format, bint streaming) except -1:
-    """Where usage is told, and by which convention (`llm.md` 2.6)."""
+    """Where usage is told, and by which convention."""
     tap.exclusive = format == "messages"
     tap.place = USAGE_IN_RESPONSE if format == "responses" and streaming else PLACES.get(format, USAGE_AT_TOP)
     return 0

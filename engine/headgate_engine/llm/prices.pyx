@@ -1,4 +1,4 @@
-"""Prices of tokens; see prices.pxd. Reference: `llm.md` 6.1."""
+"""Prices of tokens; see prices.pxd."""
 
 from libc.stdint cimport int64_t
 

@@ -1,4 +1,4 @@
-"""What is said in requests and answers; see spoken.pxd. Reference: `llm.md` 4.6 for how parts become one text, 7.3."""
+"""What is said in requests and answers; see spoken.pxd."""
 
 import json
 

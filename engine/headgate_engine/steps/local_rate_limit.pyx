@@ -49,7 +49,7 @@ cdef class LocalRateLimitStep(Step):
                 tightest = result
                 first = False
             if not result.allowed:
-                # Entries already passed keep what they took, as the reference does.
+                # Entries already passed keep what they took: a limit counts what it let pass.
                 refused = True
                 break
         self.tell(ctx, &tightest)

@@ -1,4 +1,4 @@
-"""Credentials of LLM providers; see provider.pxd. Reference: `llm.md` 2.1."""
+"""Credentials of LLM providers; see provider.pxd."""
 
 import json
 

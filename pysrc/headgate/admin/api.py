@@ -1,4 +1,4 @@
-"""The endpoints below `/api`: what the page at `/ui` is made of, and programs may use as well (`admin.md` 8)."""
+"""The endpoints below `/api`: what the page at `/ui` is made of, and programs may use as well."""
 
 from __future__ import annotations
 

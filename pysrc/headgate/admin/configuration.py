@@ -1,4 +1,4 @@
-"""The endpoints below `/api/config`: the file as it was written, and writing it (`admin.md` 8).
+"""The endpoints below `/api/config`: the file as it was written, and writing it.
 
 The document (JSON) and the text (YAML with its comments) are two ways to the same file. What is shown has no secrets;
 what comes back gets them from the file again (config/redaction).

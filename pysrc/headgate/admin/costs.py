@@ -1,4 +1,4 @@
-"""The endpoints below `/api/costs`: what models cost, and where those prices come from (`admin.md` 8, `llm.md` 6.1)."""
+"""The endpoints below `/api/costs`: what models cost, and where those prices come from."""
 
 from __future__ import annotations
 

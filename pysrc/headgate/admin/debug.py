@@ -10,10 +10,10 @@ from headgate.admin.streams import KEEPALIVE, events
 from headgate.admin.web import Answer, Request, Row, Stream
 from headgate.trace.offer import BadExpression, TooManyWatchers
 
-# CELExpression of the specification.
+# Characters of an expression, as everywhere in the configuration.
 MAX_EXPRESSION: Final = 16384
 
-# "Limits" of the specification.
+# Of a CPU profile: seconds and samples per second.
 MAX_SECONDS, DEFAULT_SECONDS = 300, 10
 MAX_FREQUENCY, DEFAULT_FREQUENCY = 1000, 100
 

@@ -1,4 +1,4 @@
-"""`POST /api/cel`: try an expression with given values, as the reference's page does (`admin.md` 8)."""
+"""`POST /api/cel`: try an expression with given values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The admin page behind the gateway's own listeners (section `ui` of the configuration; `traffic.md` 2.3).
+"""The admin page behind the gateway's own listeners (section `ui` of the configuration).
 
 Workers pass requests on over Unix sockets in a folder that nobody else may enter, one for each way to get there
 (`UiBackend.access`). What is served is a table of its own, so that whatever the admin port can do besides (levels,

@@ -1,4 +1,4 @@
-"""The endpoints below `/api/logs`: the request log (`admin.md` 8.1)."""
+"""The endpoints below `/api/logs`: the request log."""
 
 from __future__ import annotations
 

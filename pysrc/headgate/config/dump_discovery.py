@@ -1,4 +1,4 @@
-"""Services, workloads and endpoint state as JSON of the dump. Reference: `admin.md` 3.1 and 3.2."""
+"""Services, workloads and endpoint state as JSON of the dump."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from headgate_engine.llm.pattern import ModelPattern
 
 PHASE: Final = "llm"
 DEFAULT_TIMEOUTS: Final = StreamTimeouts()
-# Names of formats in the file to those of the engine (`llm.md` 1.8).
+# Names of formats in the file to those of the engine.
 ENGINE_FORMATS: Final = {
     "anthropicTokenCount": "count_tokens",
     "generateContent": "gemini",

@@ -175,7 +175,7 @@ def vertex(context: Context, record: Record, keys: tuple[str, str]) -> Vendor | 
 
 
 def vertex_host(region: str) -> str:
-    """Return the host of a region of Vertex AI. Reference: `llm.md` 2.2."""
+    """Return the host of a region of Vertex AI (https://cloud.google.com/vertex-ai/docs/reference/rest)."""
     if region == VERTEX_REGION:
         return "aiplatform.googleapis.com"
     if region in ("us", "eu"):

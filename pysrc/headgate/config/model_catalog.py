@@ -1,4 +1,4 @@
-"""`config.modelCatalog` and MODEL_CATALOG_PATHS to one catalog. Reference: `llm.md` 6.1."""
+"""`config.modelCatalog` and MODEL_CATALOG_PATHS to one catalog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The route of the `ui` section: the admin page behind listeners (`traffic.md` 2.3)."""
+"""The route of the `ui` section: the admin page behind listeners."""
 
 from __future__ import annotations
 

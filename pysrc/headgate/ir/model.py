@@ -52,7 +52,7 @@ class VertexPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptCaching:
-    """Cache points that Bedrock gets (`llm.md` 6.4). `offset`: turns between the message point and the last but one."""
+    """Cache points that Bedrock gets. `offset`: turns between the message point and the last but one."""
 
     system: bool = True
     messages: bool = True
@@ -63,7 +63,7 @@ class PromptCaching:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyEdits:
-    """Changes of JSON bodies, in the order overrides, transformations, defaults, aliases (`llm.md` 1.10).
+    """Changes of JSON bodies, in the order overrides, transformations, defaults, aliases.
 
     overrides, defaults: the text of a JSON object. transformations, final: (field, expression). aliases: (name or
     pattern with one `*`, model). routes: (path suffix, format) over the usual ones, of an `ai` backend only.

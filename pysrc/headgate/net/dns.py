@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import Callable
 
-# getaddrinfo() tells no TTL; names are looked up again after the shortest time the reference allows.
+# getaddrinfo() tells no TTL; names are looked up again after this time.
 TTL_SECONDS = 5.0
 # A name that fails is not asked for again within this time, so that a burst of requests costs one look-up.
 FAILURE_TTL_SECONDS = 1.0

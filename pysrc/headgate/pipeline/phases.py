@@ -50,7 +50,7 @@ PHASES: tuple[Phase, ...] = (
             Entry("cors", True),
             Entry("oidc", True),
             Entry("jwtAuth", True),
-            Entry("mcpAuthentication", True, "before authorization (specification, Inbound 3)"),
+            Entry("mcpAuthentication", True, "before authorization, whose rules read the claims"),
             Entry("basicAuth", True),
             Entry("apiKey", True),
             Entry("extAuthz", False),

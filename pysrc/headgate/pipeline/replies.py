@@ -1,6 +1,6 @@
 """The error table: every answer the gateway makes by itself, with status, body and `reason` label.
 
-Bodies are plain text as in the specification's error table; the body limits answer with an empty body.
+Bodies are plain text; the body limits answer with an empty body.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Key sets that are fetched: kept fresh in the background, fetched again when a token names an unknown key.
 
-A set that cannot be fetched keeps the keys it had; requests that need others are refused (ruling: never 503).
+A set that cannot be fetched keeps the keys it had; requests that need others get 401, never 503.
 """
 
 from __future__ import annotations

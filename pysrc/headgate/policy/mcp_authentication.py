@@ -300,7 +300,7 @@ class McpAuthenticationPolicy:
             except (ValueError, RecursionError):
                 request = None
             found = oauth.registered(self._policy.client_id, request)
-            # Clients in browsers register, too; the reference sends them no CORS fields here.
+            # Clients in browsers register, too, and need CORS fields here.
             return Reply(201, json.dumps(found).encode(), (JSON, *REGISTRATION_CORS), "DirectResponse")
         return self._proxied(body, url)
 

@@ -440,7 +440,7 @@ class Supervisor:
 
 
 async def worker_tasks(worker: WorkerHandle) -> list[str]:
-    """Return the live tasks of a worker; one that does not answer gives the entry of the reference."""
+    """Return the live tasks of a worker; one that does not answer gives an entry that says so."""
     try:
         found: list[str] = json.loads(await worker.ask_long("tasks", TASKS_SECONDS))
     except (ConnectionError, TimeoutError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-# Upper bounds in seconds (tokens for T), by the letters of the reference's tables.
+# Upper bounds in seconds (tokens for T), by the letters that the rows below use.
 BUCKETS: dict[str, tuple[float, ...]] = {
     "H": (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80),
     "C": (0.0005, 0.0015, 0.0043, 0.0126, 0.0368, 0.108, 0.316, 0.924, 2.71, 8),

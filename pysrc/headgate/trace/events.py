@@ -1,4 +1,4 @@
-"""The messages of a trace, one row per type. Source: the specification's "Events" and the reference's section 9.4."""
+"""The messages of a trace, one row per type."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def _field(name: str, text: Any) -> Any:
 
 
 def seconds(ns: int) -> str:
-    """Return a span as the specification shows it: `0.001614666s`."""
+    """Return a span in seconds with its unit: `0.001614666s`."""
     return f"{ns / 1e9:.9f}s"
 
 

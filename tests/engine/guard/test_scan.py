@@ -1,4 +1,4 @@
-"""The scanner against `re`, the reference's vectors, and texts made to cost time."""
+"""The scanner against `re`, known vectors, and texts made to cost time."""
 
 from __future__ import annotations
 

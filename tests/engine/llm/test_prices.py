@@ -34,7 +34,6 @@ def told(found: dict[str, int] | None) -> dict[str, int]:
     return {name: value for name, value in found.items() if value}
 
 
-# Reference: `llm.md` 8.3, T9 and T10.
 def test_cached_tokens_have_a_rate_of_their_own() -> None:
     found = cost({"input": 2 * M, "output": 8 * M, "cacheRead": M // 2}, usage(input=1000, cached=400, output=100))
     assert told(found) == {"total": 2_200_000_000, "input": 1_200_000_000, "cacheRead": 200_000_000,

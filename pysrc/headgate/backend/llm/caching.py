@@ -1,4 +1,4 @@
-"""Cache points in Converse requests. Reference: `llm.md` 6.4."""
+"""Cache points in Converse requests (https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html)."""
 
 from __future__ import annotations
 

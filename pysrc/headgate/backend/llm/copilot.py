@@ -1,4 +1,4 @@
-"""Which formats Copilot takes for a model. Reference: `llm.md` 2.4."""
+"""Which formats Copilot takes for a model."""
 
 from __future__ import annotations
 

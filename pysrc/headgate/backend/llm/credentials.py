@@ -1,4 +1,4 @@
-"""What a provider wants in a request's head beside the configured credential. Reference: `llm.md` 2.1."""
+"""What a provider wants in a request's head beside the configured credential."""
 
 from __future__ import annotations
 

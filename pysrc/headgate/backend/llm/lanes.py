@@ -1,6 +1,6 @@
 """Lanes of a provider: for each client format, what the provider is asked in and at which path.
 
-Reference: `llm.md` 1.10 (precedence of paths), 2.1 to 2.4.
+A path of the provider's own wins over a prefix, and that over the usual path of the format.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ FORMATS: Final = {
 OPAQUE: Final = ("detect", "passthrough")
 # Formats that carry the model in their paths.
 BY_PATH: Final = ("gemini", "gemini_count_tokens")
-# What a client's format is translated to: the first that the provider takes. Reference: `llm.md` 3.1, and the pairs
-# that it leaves open.
+# What a client's format is translated to: the first that the provider takes.
 CANDIDATES: Final = {
     "completions": ("gemini", "completions", "messages", "converse"),
     "messages": ("messages", "completions", "responses", "gemini", "converse"),
@@ -98,7 +97,7 @@ def _stream_error(client: str) -> Callable[[str], bytes] | None:
 
 
 def _moderated(provider: LlmProvider, client: str) -> Dialect:
-    """Return what sets `moderation`, in place of the client's (`llm.md` 1.9)."""
+    """Return what sets `moderation`, in place of the client's."""
     if provider.moderation is None or client not in MODERATED:
         return PLAIN
     member = {"moderation": provider.moderation.encode()}
@@ -248,7 +247,7 @@ def _bedrock(provider: LlmProvider, caching: PromptCaching | None) -> Lanes:
 
 
 def _azure(provider: LlmProvider, resource: AzureResource) -> tuple[dict[str, Lanes], Callable[[str], str] | None]:
-    """Return the lanes of the paths in `llm.md` 2.3."""
+    """Return the lanes of Bedrock's paths (https://docs.aws.amazon.com/bedrock/latest/userguide/inference-api.html)."""
     prefix, version = provider.path_prefix, resource.api_version
     project = f"{prefix}/api/projects/{resource.project}/openai/v1"
     lanes: Lanes = {}
@@ -297,7 +296,7 @@ def _foundry_family(model: str) -> str:
 
 # -- Vertex AI ---------------------------------------------------------------------------------------------------------
 def _vertex(provider: LlmProvider, place: VertexPlace) -> dict[str, Lanes]:
-    """Return the lanes of the paths in `llm.md` 2.2, by family of the model."""
+    """Return the lanes of Vertex AI's paths, by family of the model."""
     location = f"{provider.path_prefix}/v1/projects/{place.project}/locations/{place.region}"
     google = f"{location}/publishers/google/models/"
     anthropic = f"{location}/publishers/anthropic/models/"

@@ -1,4 +1,6 @@
-"""What is Vertex AI's own: names of models, and its dialect of Anthropic's bodies. Reference: `llm.md` 2.2."""
+"""What is Vertex AI's own: names of models, and its dialect of Anthropic's bodies
+(https://docs.anthropic.com/en/api/claude-on-vertex-ai).
+"""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ class HttpService:
         try:
             session = self._session(call, session_id)
         except McpFailure:
-            # It is gone, as the client wants it (reference, mcp.md 1.2: silent), or never was.
+            # It is gone, as the client wants it, or never was.
             call.reply(200)
             return
         if session.server.name is None:

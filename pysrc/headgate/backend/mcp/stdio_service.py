@@ -119,7 +119,7 @@ class StdioService:
             return
         if self.sessions.find(session_id, owner_of(call.context)) is not None:
             await self.sessions.remove(session_id)
-        # 200, not the reference's 202: the official clients take 202 for a refusal.
+        # 200, not 202: the official clients take 202 for a refusal.
         call.reply(200)
 
 

@@ -1,7 +1,7 @@
 """The OAuth documents of the one server behind a backend that does not protect it itself: they pass as they are.
 
 A server that is an OAuth resource of its own answers 401 with the place of its metadata; clients look for it at the
-gateway's address. Reference: `mcp.md` 1.17.
+gateway's address (RFC 9728 section 3).
 """
 
 from __future__ import annotations

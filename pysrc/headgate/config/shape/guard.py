@@ -109,7 +109,7 @@ BEDROCK_POLICIES: Final = Object(
 BEDROCK_GUARD: Final = Object(
     "BedrockGuard",
     {
-        # Both have a short spelling (the specification's); that one of them is there is checked when they are read.
+        # Both have a short spelling; that one of them is there is checked when they are read.
         "guardrailIdentifier": optional(STRING),
         "guardrailVersion": optional(STRING),
         "region": required(STRING),

@@ -225,7 +225,7 @@ PROCESS: Final = Object(
         "metrics": maybe(METRICS),
         "backend": optional(BACKEND_DEFAULTS),
         "hbone": later(maybe(HBONE), {}),
-        # Ours: the reference adds no forwarding headers and has no switch for them.
+        # Off by default: existing configurations expect no forwarding headers.
         "forwardingHeaders": maybe(FORWARDING),
     },
     removed={"listener": "use 'frontendPolicies'"},

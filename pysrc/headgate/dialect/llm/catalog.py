@@ -1,7 +1,7 @@
 """Cost catalogs: prices of models by provider, as documents say them and as the engine takes them.
 
 Rates in documents are decimal texts, US dollars per million tokens with up to six decimals; here they are whole
-picodollars per token, so that nothing is rounded. Reference: `llm.md` 6.1.
+picodollars per token, so that nothing is rounded.
 """
 
 from __future__ import annotations

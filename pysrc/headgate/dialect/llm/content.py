@@ -14,7 +14,7 @@ from headgate_engine.llm.translate.writers import dump_json
 
 DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,", re.IGNORECASE)
 
-# Reasoning effort as a budget of tokens (the vendors name no numbers; these are the reference's).
+# Reasoning effort as a budget of tokens (the vendors name no numbers).
 BUDGETS = {"minimal": 1024, "low": 1024, "medium": 2048, "high": 4096, "xhigh": 8192, "max": 16384}
 # Anthropic's smallest budget: below it there is no thinking.
 LEAST_BUDGET = 1024

@@ -1,4 +1,4 @@
-"""Errors of providers and of the gateway, in every format's shape. The table of shapes is in llm.md 2.7 and 3."""
+"""Errors of providers and of the gateway, in every format's shape."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BY_STATUS = {
     504: "timeout_error",
     529: "overloaded_error",
 }
-# Google's words for its errors. llm.md 3.6.
+# Google's words for its errors (https://cloud.google.com/apis/design/errors).
 GOOGLE = {
     "INVALID_ARGUMENT": "invalid_request_error",
     "FAILED_PRECONDITION": "invalid_request_error",

@@ -1,4 +1,4 @@
-"""The models.dev data set (its `api.json`) to a cost catalog. Reference: `llm.md` 6.1.
+"""The models.dev data set (https://models.dev/api.json) to a cost catalog.
 
 Prices there are numbers, dollars per million tokens; they are read as decimals, so that nothing is lost on the way.
 """

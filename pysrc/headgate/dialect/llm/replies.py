@@ -29,7 +29,7 @@ WRITERS: dict[str, Callable[[Said, Asked], Json]] = {
     "messages": messages.write,
     "responses": responses.write,
 }
-# Where a whole reply of each format counts its tokens. llm.md 2.6.
+# Where a whole reply of each format counts its tokens.
 USAGES: dict[str, tuple[str, Callable[[object], Usage | None]]] = {
     "completions": ("usage", completions_usage),
     "messages": ("usage", exclusive_usage),

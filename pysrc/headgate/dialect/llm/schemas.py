@@ -1,4 +1,4 @@
-"""JSON schemas as Google takes them: a subset of OpenAPI 3.0 without references. llm.md 3.6."""
+"""JSON schemas as Google takes them: a subset of OpenAPI 3.0 without references."""
 
 from __future__ import annotations
 

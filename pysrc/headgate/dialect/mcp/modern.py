@@ -71,7 +71,7 @@ class Fault:
 def fault(message: Message, header: str | None, fields: Iterable[tuple[str, str]], known: bool) -> Fault | None:
     """Return what is wrong with a POST whose version field says `header`; None when nothing is.
 
-    `known`: methods that are not in the tables are refused. Order as in the specification's transport section: the
+    `known`: methods that are not in the tables are refused. Order as in the MCP specification: the
     method before `_meta`, `_meta` before the mirrored fields.
     """
     if not versions.is_modern(header):

@@ -18,7 +18,7 @@ from headgate_engine.steps.held import HeldCredential
 
 logger = logging.getLogger("headgate.credentials")
 
-# How long a request waits for a credential. Reference: `traffic.md` 8.4.
+# How long a request waits for a credential.
 WAIT_SECONDS: Final = 5.0
 LEAST_PAUSE: Final = 1.0
 MOST_PAUSE: Final = 60.0

@@ -1,4 +1,4 @@
-"""Requests, tokens and cost over time, by what the question groups them by. Reference: `admin.md` 8.1."""
+"""Requests, tokens and cost over time, by what the question groups them by."""
 
 from __future__ import annotations
 

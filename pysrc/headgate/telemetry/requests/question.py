@@ -1,4 +1,4 @@
-"""What is asked of the request log: JSON documents to conditions, closed at every level. Reference: `admin.md` 8.1."""
+"""What is asked of the request log: JSON documents to conditions, closed at every level."""
 
 from __future__ import annotations
 

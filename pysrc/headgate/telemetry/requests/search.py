@@ -1,4 +1,4 @@
-"""Answers from the request log. Reference: `admin.md` 8.1.
+"""Answers from the request log.
 
 Functions belong into a thread: they read a file. They raise sqlite3.Error; a question that takes too long is
 `interrupted`.

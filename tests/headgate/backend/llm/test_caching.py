@@ -1,4 +1,4 @@
-"""Cache points in Converse requests (`llm.md` 6.4)."""
+"""Cache points in Converse requests."""
 
 from __future__ import annotations
 

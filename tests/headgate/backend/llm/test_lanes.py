@@ -40,7 +40,7 @@ def test_every_provider_passes_what_nobody_reads(name: str) -> None:
     assert all({"detect", "passthrough"} <= lanes.keys() for lanes in families.values())
 
 
-# Client format -> what Copilot is asked in, by model (`llm.md` 2.4).
+# Client format -> what Copilot is asked in, by model.
 COPILOT = {
     "claude-opus-4.5": {"completions": "completions", "messages": "messages", "responses": "messages"},
     "grok-4": {"messages": "responses", "responses": "responses"},

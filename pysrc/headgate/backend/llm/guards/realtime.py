@@ -1,4 +1,4 @@
-"""Realtime conversations through guards. Reference: `llm.md` 4.9.
+"""Realtime conversations through guards.
 
 Text that a user sends is judged before it goes on; text that a model says waits in windows, as on streams. Masks let
 pass what they match, or, with `masks: Apply`, take its place. Audio, transcripts and everything else pass at once.

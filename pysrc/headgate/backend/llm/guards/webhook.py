@@ -1,4 +1,4 @@
-"""Guards of the operator's own, asked over HTTP (specification: guardrail webhook calls)."""
+"""Guards of the operator's own, asked over HTTP."""
 
 from __future__ import annotations
 

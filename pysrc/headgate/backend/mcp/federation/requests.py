@@ -114,7 +114,7 @@ class Requests:
             data = {"uri": message.uri} if method in BY_URI and message.uri is not None else None
             status, code = 400, INVALID_PARAMS
             if isinstance(error, NobodysName) and not is_modern(call.headers.get(VERSION_HEADER)):
-                # What clients of earlier revisions get for a target that there is not (reference, mcp.md 1.13).
+                # What clients of earlier revisions get for a target that there is not.
                 status, code = 500, INTERNAL_ERROR
             raise McpFailure(status, f"Unknown {kind or 'name'}: {error}", code, data) from None
         outcome = await group.ask(target, inner, fields, answering.emit, answering.close_stream)

@@ -251,7 +251,7 @@ class FederationService:
         fields = fields_of(call)
         if message.kind is Kind.RESPONSE:
             if message.is_error and message.raw_id in (None, b"null"):
-                # About nothing that anybody asked: of several targets none could be told (reference, mcp.md 1.10).
+                # About nothing that anybody asked: of several targets none could be told.
                 return
             place = naming.split_request_id(message.raw_id)
             if place is None or place[0] not in group.links:

@@ -17,7 +17,7 @@ NOWHERE: Final[Span] = (0, 0)
 
 
 class Scope(StrEnum):
-    """Which part of a conversation a text belongs to (specification: ContentScope)."""
+    """Which part of a conversation a text belongs to."""
 
     SYSTEM_PROMPT = "systemPrompt"
     MESSAGES = "messages"

@@ -1,4 +1,4 @@
-"""count_tokens of Messages in, Bedrock's out. llm.md 3.8."""
+"""count_tokens of Messages in, Bedrock's out."""
 
 from __future__ import annotations
 

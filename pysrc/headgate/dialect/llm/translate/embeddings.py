@@ -1,4 +1,4 @@
-"""Embeddings in, the clouds' own shapes out. llm.md 3.8."""
+"""Embeddings in, the clouds' own shapes out."""
 
 from __future__ import annotations
 

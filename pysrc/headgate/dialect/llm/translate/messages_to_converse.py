@@ -21,7 +21,7 @@ DROPS = (
     "`anthropic-beta` values that are not allowed",
     "refused instead of dropped: images and documents by URL or id",
 )
-# What Bedrock knows of `anthropic-beta`. llm.md 3.7.
+# What Bedrock knows of `anthropic-beta`.
 ALLOWED_BETAS = frozenset({
     "computer-use-2025-01-24", "token-efficient-tools-2025-02-19", "interleaved-thinking-2025-05-14",
     "output-128k-2025-02-19", "dev-full-thinking-2025-05-14", "context-1m-2025-08-07", "context-management-2025-06-27",

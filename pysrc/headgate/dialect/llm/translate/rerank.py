@@ -1,4 +1,4 @@
-"""Rerank (Cohere's shape) in, the clouds' own shapes out. llm.md 3.8."""
+"""Rerank (Cohere's shape) in, the clouds' own shapes out."""
 
 from __future__ import annotations
 
