@@ -118,6 +118,7 @@ LONG_FUNCTIONS = {
 WIDE_FUNCTIONS = {
     "context/request.pyx make_context": "a request for tests, by its parts",
     "guard/reading.pyx add_texts": "where a text stands and what it is, all of it plain C values",
+    "guard/reading.pyx parts": "where a content stands and what it is, all of it plain C values",
     "guard/scan.pyx _numbers": "state of the scanner's loop",
     "link/endpoints.pyx __init__": "settings of one plan object, given by name",
     "link/pool.pyx __init__": "settings of one plan object, given by name",

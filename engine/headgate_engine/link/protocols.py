@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 from headgate_engine.link.contract import UpstreamProtocol
 from headgate_engine.link.downstream import DownstreamConnection
@@ -18,7 +19,8 @@ from headgate_engine.plan.plans import BindSlot
 
 HTTP1 = "http/1.1"
 
-SERVERS: dict[str, Callable[[Worker, BindSlot], asyncio.BaseProtocol]] = {HTTP1: DownstreamConnection}
+# Protocols of asyncio, but by their methods only: a compiled class cannot have a Python class as its base.
+SERVERS: dict[str, Callable[[Worker, BindSlot], Any]] = {HTTP1: DownstreamConnection}
 CLIENTS: dict[str, Callable[[Worker], UpstreamProtocol]] = {HTTP1: Http1Upstream}
 
 

@@ -60,7 +60,8 @@ def _fill(value: Any) -> Fill | None:
         return None if entries is None else lambda texts: dict(entries(texts))
     if not isinstance(value, Node):
         return None
-    make, arguments, *state = value.__reduce__()  # type: ignore[misc]
+    reduced: Any = value.__reduce__()
+    make, arguments, *state = reduced
     given, rest = _fill(arguments), _fill(tuple(state))
     if given is None and rest is None:
         return None

@@ -117,7 +117,7 @@ class Compiler:
         else:
             running.prices = price_list(catalog, worker.segment)
         self._tags = tags_of(catalog, copilot.PROVIDER)
-        if self._settled is not None:
+        if self._settled is not None and self._settled.logging is not None:
             running.logging = self._settled.logging
             self._environment.wanted.note(self._settled.logging.variables)
 

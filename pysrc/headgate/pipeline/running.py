@@ -185,7 +185,7 @@ class Running:
                 yield
         for key, compiled in self.listeners.items():
             after = current.listeners.get(key)
-            if compiled.plan is not None and after is not None:
+            if compiled.plan is not None and after is not None and after.table is not None:
                 # A request that waits before its route was chosen would keep the whole table otherwise.
                 compiled.plan.routes = after.table
             routes += compiled.routes.values()

@@ -49,7 +49,7 @@ class Outline:
 
 
 @dataclass(slots=True)
-class Held:
+class KnownParts:
     """What a worker has of the configuration it runs: routes by digest, programs by text and phase."""
 
     routes: dict[str, Route] = field(default_factory=dict)
@@ -120,10 +120,11 @@ def _without_routes(gateway: Gateway) -> Gateway:
         replace(bind, listeners=tuple(replace(listener, routes=()) for listener in bind.listeners))
         for bind in gateway.binds
     )
-    return replace(gateway, binds=binds, expressions=frozenset(), **dict.fromkeys(LONG, ()))
+    empty: dict[str, Any] = dict.fromkeys(LONG, ())
+    return replace(gateway, binds=binds, expressions=frozenset(), **empty)
 
 
-def load(descriptor: int, known: Held) -> Generator[None, None, tuple[Gateway, Held]]:
+def load(descriptor: int, known: KnownParts) -> Generator[None, None, tuple[Gateway, KnownParts]]:
     """Read the configuration behind a descriptor in steps and close that; `known`: what is there of the one before.
 
     Return it with what to hold of it. A route that is known is that object. Raises Incomplete.
@@ -169,7 +170,7 @@ def load(descriptor: int, known: Held) -> Generator[None, None, tuple[Gateway, H
             yield
             listeners.append(replace(listener, routes=tuple(found.values())))
         binds.append(replace(bind, listeners=tuple(listeners)))
-    return replace(outline.gateway, binds=tuple(binds), **long), Held(routes, programs)
+    return replace(outline.gateway, binds=tuple(binds), **long), KnownParts(routes, programs)
 
 
 def _routes(

@@ -43,7 +43,7 @@ from headgate.server.drain import drain
 from headgate.server.listen import Acceptor
 from headgate.server.reports import long_report, memory
 from headgate.server.template import WorkerStart
-from headgate.server.transfer import Held, load
+from headgate.server.transfer import KnownParts, load
 from headgate.server.watching import Watching
 from headgate.server.worker_relay import WorkerRelay
 from headgate.telemetry import logs
@@ -60,7 +60,7 @@ class Prepared:
     """A configuration that waits to be swapped in, and what is held of it for the next one."""
 
     running: Running
-    held: Held
+    held: KnownParts
 
 
 class WorkerProcess:
@@ -73,7 +73,7 @@ class WorkerProcess:
         self._folder = folder
         self._running: Running | None = None
         self._prepared: Prepared | None = None
-        self._held = Held()
+        self._held = KnownParts()
         self._preparing: asyncio.Task[None] | None = None
         self._sockets: dict[str, socket.socket] = {}
         self._acceptors: dict[str, Acceptor] = {}
@@ -243,7 +243,7 @@ class WorkerProcess:
             self._sockets.pop(key, None)
 
     @staticmethod
-    def _release(before: Running, held: Held, current: Running) -> None:
+    def _release(before: Running, held: KnownParts, current: Running) -> None:
         """Let go of a configuration that `current` runs in place of, without a pause."""
 
         def work() -> Steps[None]:

@@ -11,16 +11,16 @@ from headgate.config.load import load as load_source
 from headgate.ir.gateway import Gateway
 from headgate.ir.route import Route
 from headgate.pipeline.slices import at_once
-from headgate.server.transfer import Held, Incomplete, load, route_digests, store
+from headgate.server.transfer import Incomplete, KnownParts, load, route_digests, store
 
 
 def gateway_of(text: str) -> Gateway:
     return load_source(TextSource(text)).gateway
 
 
-def received(gateway: Gateway, before: Gateway | None = None, known: Held | None = None) -> tuple[Gateway, Held]:
+def received(gateway: Gateway, before: Gateway | None = None, known: KnownParts | None = None) -> tuple[Gateway, KnownParts]:
     """The configuration as a worker has it that runs `before`, and what it holds of that."""
-    return at_once(load(store(gateway, before), known or Held()))
+    return at_once(load(store(gateway, before), known or KnownParts()))
 
 
 def routes_of(gateway: Gateway) -> list[Route]:
@@ -39,7 +39,7 @@ routes: [{name: a, backends: [{host: "a.test:80", policies: {backendAuth: {key: 
 """
     gateway = gateway_of(text)
     descriptor = store(gateway)
-    copies = [at_once(load(os.dup(descriptor), Held()))[0] for _ in range(2)]
+    copies = [at_once(load(os.dup(descriptor), KnownParts()))[0] for _ in range(2)]
     os.close(descriptor)
     assert [copy.digest for copy in copies] == [gateway.digest] * 2
     auth = copies[0].binds[0].listeners[0].routes[0].backends[0].policies.auth
@@ -109,4 +109,4 @@ def test_values_of_one_shipment_are_shared() -> None:
 def test_a_route_that_is_neither_known_nor_sent_is_a_fault() -> None:
     gateway = gateway_of(text_of("a"))
     with pytest.raises(Incomplete):
-        received(gateway, gateway, Held())
+        received(gateway, gateway, KnownParts())

@@ -74,7 +74,7 @@ class Transcript:
 
     __slots__ = ("_runs", "_turns", "texts")
 
-    def __init__(self, texts: transcript.Transcript) -> None:
+    def __init__(self, texts: transcript.BodyTexts) -> None:
         self.texts = texts
         self._runs: dict[int, Run] = {}
         self._turns: list[Turn] | None = None
