@@ -1,3 +1,5 @@
+from typing import Self
+
 from headgate_engine.llm.translate.writers import Writer
 
 CUT: str
@@ -11,7 +13,7 @@ class Reader:
     event() and end() return the client's bytes.
     """
 
-    def __init__(self, writer: Writer) -> None: ...
+    def __new__(cls, writer: Writer) -> Self: ...
     @property
     def writer(self) -> Writer: ...
     @property
