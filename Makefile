@@ -78,12 +78,6 @@ sanitize: $(VENV)/.test-deps ## engine tests and ten minutes of each fuzz target
 soak: $(VENV)/.test-deps  ## the slow end-to-end runs
 	$(BIN)/python -m pytest -m slow
 
-debug-malloc: $(VENV)/.test-deps ## engine and end-to-end tests under the debugging allocator of CPython, which finds uses after free
-	PYTHON=$(BIN)/python ci/debug_malloc.sh
-
-sanitize: $(VENV)/.test-deps ## engine tests and ten minutes of each fuzz target over an engine with sanitizers (needs libasan)
-	PYTHON=$(BIN)/python ci/sanitize.sh 600
-
 mcp-soak: $(VENV)/.test-deps  ## a thousand MCP sessions at once
 	$(BIN)/python -m pytest -m slow tests/end_to_end/test_mcp_many.py
 
