@@ -67,6 +67,19 @@ def gateway(request: pytest.FixtureRequest, resting: Pool, tmp_path: Path) -> It
         assert "Traceback" not in log, log
 
 
+class ScriptedSocket(socket.socket):
+    """A peer's side of a connection. Reading on behind the end raises: a script that loops would keep a processor busy."""
+
+    ended = False
+
+    def recv(self, *arguments: int) -> bytes:
+        data = super().recv(*arguments)
+        if not data and self.ended:
+            raise ConnectionResetError("the script reads on behind the end")
+        self.ended = not data
+        return data
+
+
 @pytest.fixture
 def upstream() -> Iterator[Callable[[Callable[[socket.socket], None]], int]]:
     """`upstream(script)` listens and runs `script(connection)` in a thread for each connection; gives the port."""
@@ -86,7 +99,8 @@ def upstream() -> Iterator[Callable[[Callable[[socket.socket], None]], int]]:
                     connection, _ = listener.accept()
                 except OSError:
                     return
-                threading.Thread(target=run, args=(connection,), daemon=True).start()
+                scripted = ScriptedSocket(fileno=connection.detach())
+                threading.Thread(target=run, args=(scripted,), daemon=True).start()
 
         threading.Thread(target=accept, daemon=True).start()
         return int(listener.getsockname()[1])

@@ -45,7 +45,10 @@ def server(way: Callable[[socket.socket, Any], None]) -> Callable[[socket.socket
             length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
             size = int(length[1]) if length else 0
             while len(data) < size:
-                data += connection.recv(65536)
+                piece = connection.recv(65536)
+                if not piece:
+                    return
+                data += piece
             message, data = json.loads(data[:size] or b"{}"), data[size:]
             if message.get("method") == "initialize":
                 opened = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "bad", "version": "1"}}

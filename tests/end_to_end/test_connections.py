@@ -33,7 +33,10 @@ def read_request(connection: socket.socket) -> bytes:
     head, _, body = data.partition(b"\r\n\r\n")
     found = re.search(rb"content-length: (\d+)", head.lower())
     while found and len(body) < int(found[1]):
-        body += connection.recv(65536)
+        piece = connection.recv(65536)
+        if not piece:
+            raise ConnectionResetError("the request ends within its body")
+        body += piece
     return head + b"\r\n\r\n" + body
 
 
