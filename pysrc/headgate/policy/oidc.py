@@ -72,6 +72,8 @@ class OidcPolicy:
     def __init__(self, policy: Oidc, env: Environment) -> None:
         self._policy = policy
         self._segment = env.segment
+        # At most RENEW_PLACES buckets, by place.
+        self._renewals: dict[int, TokenBucket] = {}
         self.provider = Provider(policy, env)
         key = bytes.fromhex(policy.cookie_key.reveal())
         self._sessions = Sealer(key, f"oidc session {policy.key}")
@@ -230,9 +232,12 @@ class OidcPolicy:
 
         A provider takes a refresh token that is used twice for a stolen one.
         """
-        place = hashlib.sha256(credential).digest()[:4]
-        key = b"oidc renewal\0%d" % (int.from_bytes(place) % RENEW_PLACES)
-        bucket = TokenBucket(self._segment, key, 1, 1, int(RENEW_PAUSE) * NS_PER_S)
+        place = int.from_bytes(hashlib.sha256(credential).digest()[:4]) % RENEW_PLACES
+        bucket = self._renewals.get(place)
+        if bucket is None:
+            # Kept: what no process holds begins anew.
+            bucket = TokenBucket(self._segment, b"oidc renewal\0%d" % place, 1, 1, int(RENEW_PAUSE) * NS_PER_S)
+            self._renewals[place] = bucket
         return bool(bucket.take_at(1, time.monotonic_ns())[0])
 
     async def _renewed(self, ctx: RequestContext, credential: bytes, session: Session) -> None:
