@@ -282,35 +282,48 @@ cdef int realtime_request(BodyTexts t) except -1 nogil:
 
 
 # -- formats by name -----------------------------------------------------------------------------------------------------
-cdef BodyTexts texts_of(bytes body, str format, bint reply):
-    cdef BodyTexts t
+ctypedef int (*Reader)(BodyTexts t) except -1 nogil
+
+
+cdef int nothing(BodyTexts t) except -1 nogil:
+    """Vectors and scores are no text."""
+    return 0
+
+
+cdef int embeddings_request(BodyTexts t) except -1 nogil:
+    return each_text(t, N_INPUT, N_NONE)
+
+
+cdef int rerank_request(BodyTexts t) except -1 nogil:
+    return each_text(t, N_QUERY, N_DOCUMENTS)
+
+
+cdef Reader reader_of(str format, bint reply) except NULL:
+    if format == "completions":
+        return completions_reply if reply else completions_request
+    if format == "messages":
+        return messages_reply if reply else messages_request
+    if format == "responses":
+        return responses_reply if reply else responses_request
+    if format == "gemini":
+        return gemini_reply if reply else gemini_request
     if format not in FORMATS:
         raise KeyError(format)
-    t = BodyTexts.__new__(BodyTexts)
-    t.begin(body)
     if reply:
-        if format == "completions":
-            completions_reply(t)
-        elif format == "messages":
-            messages_reply(t)
-        elif format == "responses":
-            responses_reply(t)
-        elif format == "gemini":
-            gemini_reply(t)
-    elif format == "completions":
-        completions_request(t)
-    elif format == "messages" or format == "count_tokens":
-        messages_request(t)
-    elif format == "responses":
-        responses_request(t)
-    elif format == "gemini" or format == "gemini_count_tokens":
-        gemini_request(t)
-    elif format == "embeddings":
-        each_text(t, N_INPUT, N_NONE)
-    elif format == "rerank":
-        each_text(t, N_QUERY, N_DOCUMENTS)
-    else:
-        realtime_request(t)
+        return nothing
+    if format == "count_tokens":
+        return messages_request
+    if format == "gemini_count_tokens":
+        return gemini_request
+    return embeddings_request if format == "embeddings" else rerank_request if format == "rerank" else realtime_request
+
+
+cdef BodyTexts texts_of(bytes body, str format, bint reply):
+    cdef Reader read = reader_of(format, reply)
+    cdef BodyTexts t = BodyTexts.__new__(BodyTexts)
+    t.begin(body)
+    with nogil:
+        read(t)
     return t
 
 
