@@ -20,10 +20,12 @@ routes:
     directResponse: {status: 200, body: "served by the wheel"}
 EOF
 "$work/venv/bin/headgate" -f config.yaml & gateway=$!
-for _ in $(seq 100); do
-  answer=$(curl -s "http://127.0.0.1:$port/") && break
+# The gateway's ports answer before the admin server does: wait for the later one.
+for _ in $(seq 300); do
+  curl -sf -o /dev/null "http://127.0.0.1:$admin/ui" && break
   sleep 0.1
 done
+answer=$(curl -s "http://127.0.0.1:$port/") || answer="no answer"
 [ "$answer" = "served by the wheel" ] || { echo "wheel check failed: got '$answer'" >&2; exit 1; }
 for asset in '' /assets/app.js /assets/views/trace.js; do
   curl -sf -o /dev/null "http://127.0.0.1:$admin/ui$asset" || { echo "wheel check failed: no /ui$asset" >&2; exit 1; }
