@@ -11,7 +11,8 @@ if command -v "$python" >/dev/null; then
   include=$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')
   [ -f "$include/Python.h" ] || missing+=("the headers of Python (package python3-dev)")
 fi
-command -v "${CC:-cc}" >/dev/null || missing+=("a C compiler (package gcc or clang)")
+compiler=${CC:-cc}    # may have words behind it, as in "ccache gcc"
+command -v "${compiler%% *}" >/dev/null || missing+=("a C compiler (package gcc or clang)")
 if [ ${#missing[@]} -gt 0 ]; then
   printf 'headgate cannot be built here; missing:\n' >&2
   printf '  - %s\n' "${missing[@]}" >&2
