@@ -19,7 +19,10 @@ cdef Py_ssize_t parse_chunk_line(const char* p, Py_ssize_t n, Py_ssize_t limit, 
     cdef Py_ssize_t stop
     cdef int64_t found = 0
     cdef int digit
-    cdef const char* end = <const char*>memchr(p, 10, n)
+    cdef const char* end
+    if n == 0:
+        return -1       # p may be NULL, which memchr() does not take
+    end = <const char*>memchr(p, 10, n)
     stop = n if end == NULL else end - p
     if stop > limit:
         raise RemoteProtocolError("chunk line is too long")

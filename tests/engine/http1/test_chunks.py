@@ -28,6 +28,14 @@ def body(data: bytes, cut: int, limits: Limits | None = None) -> bytes | None:
     return None
 
 
+def test_nothing_has_come_behind_the_head() -> None:
+    """The sanitizers see what a search of no bytes is given (`make sanitize`)."""
+    codec = PythonCodec(SERVER)
+    codec.receive(HEAD)
+    codec.next_event()
+    assert isinstance(codec.next_event(), NeedData)
+
+
 @pytest.mark.parametrize(("line", "fine"), [
     (b"5;a", True), (b"5;a=b;c", True), (b'5;a="b;c\\""', True), (b"5; a = b", True), (b"000005", True),
     (b"5 ;a", False), (b"5;", False), (b"5;=b", False), (b'5;a="b', False), (b"5;a=", False), (b"5;a b", False),
