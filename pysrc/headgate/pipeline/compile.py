@@ -29,16 +29,16 @@ from headgate.ir.policy.retry import Retry
 from headgate.ir.route import Route
 from headgate.net.authority import own_authority, rewritten_authority
 from headgate.net.tls import SniSelector
-from headgate.pipeline import steps
+from headgate.pipeline import phases
 from headgate.pipeline.pools import Pools
 from headgate.pipeline.prices import price_list, tags_of
 from headgate.pipeline.replies import Row, reply_of
 from headgate.pipeline.running import STEP, CompiledListener, CompiledRoute, Logging, Running, Steps, tls_keys
 from headgate.pipeline.slices import at_once
+from headgate.pipeline.steps import at_host, stands_alone
 from headgate.policy.claims import Claims
 from headgate.policy.environment import Environment
 from headgate.policy.health import compile_health
-from headgate.policy.retry import compile_retry
 from headgate_engine.context.headers import hide_header
 from headgate_engine.expr.program import Program
 from headgate_engine.http1.receiver import Limits
@@ -191,9 +191,8 @@ class Compiler:
         plan = ListenerPlan(listener.name, listener.gateway_name, listener.gateway_namespace, found.table)
         plan.origin = listener
         policies = listener.policies
-        plan.request_steps = tuple(steps.gateway_request_steps(policies, self._environment))
-        plan.response_transforms = steps.response_transforms(policies, self._environment)
-        plan.hold = steps.response_hold(policies, self._environment)
+        plan.request_steps = phases.request_steps("gateway", policies, self._environment)
+        phases.set_response(plan, "gateway", policies, self._environment)
         found.plan = plan
         return plan
 
@@ -245,7 +244,7 @@ class Compiler:
                 )
                 for match in route.matches
             )
-        return CompiledRoute(route, plan, rules, claims if steps.stands_alone(route) else None)
+        return CompiledRoute(route, plan, rules, claims if stands_alone(route) else None)
 
     def plan(self, route: Route) -> RoutePlan:
         """Return the plan of one route: steps in pipeline order, backends with their weights."""
@@ -258,18 +257,9 @@ class Compiler:
             tuple(entry.weight for entry in route.backends),
         )
         plan.origin = route
-        plan.request_steps = steps.route_request_steps(route.policies, self._environment)
-        plan.response_steps = steps.route_response_steps(route.policies)
-        plan.response_transforms = steps.response_transforms(route.policies, self._environment)
-        plan.hold = steps.response_hold(route.policies, self._environment)
-        if route.policies.retry is not None:
-            plan.retry = compile_retry(route.policies.retry, self._environment)
-        rewrite = route.policies.rewrite
-        plan.keep_authority = rewrite is not None and rewrite.authority is not None and not rewrite.authority.auto
-        timeout = route.policies.timeout
-        if timeout is not None:
-            plan.request_timeout_ns = (timeout.request_timeout_ms or 0) * NS_PER_MS
-            plan.backend_timeout_ns = (timeout.backend_request_timeout_ms or 0) * NS_PER_MS
+        plan.request_steps = phases.request_steps("route", route.policies, self._environment)
+        phases.configure(plan, route.policies, self._environment)
+        phases.set_response(plan, "route", route.policies, self._environment)
         return plan
 
     def _endpoints(
@@ -335,13 +325,11 @@ class Compiler:
             case MissingBackend():
                 refusal = InvalidBackend(reply_of(Row(500, backend.reason, "Internal")))
                 plan = BackendPlan(backend.name, "http", refusal)
-        own = steps.at_host(entry.policies, host) if (host := _host(backend)) else entry.policies
+        own = at_host(entry.policies, host) if (host := _host(backend)) else entry.policies
         plan.origin = entry
-        plan.request_steps = steps.backend_request_steps(own, self._environment)
-        plan.final_steps = steps.backend_final_steps(own, self._environment)
-        plan.response_steps = steps.backend_response_steps(entry.policies)
-        plan.response_transforms = steps.response_transforms(entry.policies, self._environment)
-        plan.hold = steps.response_hold(entry.policies, self._environment)
+        plan.request_steps = phases.request_steps("backend", own, self._environment)
+        plan.final_steps = phases.request_steps("departure", own, self._environment)
+        phases.set_response(plan, "backend", entry.policies, self._environment)
         plan.request_timeout_ns = (entry.policies.request_timeout_ms or 0) * NS_PER_MS
         return plan
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
 from headgate.backend.llm import copilot
-from headgate.backend.llm.credentials import after_auth, before_auth, brings_key
-from headgate.backend.llm.guards.step import guard_steps
+from headgate.backend.llm.credentials import brings_key
 from headgate.backend.llm.lanes import lanes_of
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.model import NO_EDITS, AiBackend, BodyEdits, LlmModel, LlmRouter, VirtualModel, VirtualTarget
 from headgate.ir.policy.health import Eviction, Health
 from headgate.ir.policy.retry import Retry
 from headgate.net.authority import rewritten_authority
-from headgate.pipeline import steps
-from headgate.pipeline.replies import RATE_LIMITED, reply_of
+from headgate.pipeline import phases
+from headgate.pipeline.steps import at_host
 from headgate.policy.authorization import compile_authorization
 from headgate.policy.environment import Environment
 from headgate.policy.health import compile_health
@@ -37,7 +37,6 @@ from headgate_engine.llm.target import VirtualModel as VirtualEntry
 from headgate_engine.plan.plans import BackendPlan
 from headgate_engine.plan.retry import RetryPlan
 from headgate_engine.steps.authorization import AuthorizationStep
-from headgate_engine.steps.local_rate_limit import PromptTokenStep
 
 NS_PER_MS = 1_000_000
 MAX_RETRIES: Final = 255
@@ -186,21 +185,13 @@ class LlmCompiler:
 
     def _plan(self, model: LlmModel, several: bool, retry: Retry | None) -> BackendPlan:
         provider, env = model.provider, self._env
-        policies = steps.at_host(model.policies, provider.endpoint.host)
+        policies = at_host(model.policies, provider.endpoint.host)
         plan = BackendPlan(model.key, "llm", HOST)
         plan.pool = self._pool_of(provider.endpoint)
         plan.authority = rewritten_authority(provider.endpoint)
-        plan.request_steps = (
-            *guard_steps(model.edits.guard, model.edits.enrichment, env),
-            *((PromptTokenStep(reply_of(RATE_LIMITED)),) if model.tokenize else ()),
-            *before_auth(policies.auth),
-            *steps.backend_request_steps(policies, env),
-            *after_auth(provider),
-        )
-        plan.final_steps = steps.backend_final_steps(policies, env)
-        plan.response_steps = steps.backend_response_steps(policies)
-        plan.response_transforms = steps.response_transforms(policies, env)
-        plan.hold = steps.response_hold(policies, env)
+        plan.request_steps = phases.request_steps("provider", replace(model, policies=policies), env)
+        plan.final_steps = phases.request_steps("departure", policies, env)
+        phases.set_response(plan, "backend", policies, env)
         plan.request_timeout_ns = (policies.request_timeout_ms or 0) * NS_PER_MS
         plan.first_event_ns = model.timeouts.first_event_ms * NS_PER_MS
         plan.stall_ns = model.timeouts.stall_ms * NS_PER_MS

@@ -49,8 +49,9 @@ from headgate.net.tasks import spawn
 from headgate.pipeline.channels import Channels
 from headgate.pipeline.mcp_requests import McpRequests
 from headgate.pipeline.mcp_sessions import SessionTables
+from headgate.pipeline.phases import request_steps
 from headgate.pipeline.replies import FORBIDDEN, reply_of
-from headgate.pipeline.steps import at_host, backend_final_steps, backend_request_steps
+from headgate.pipeline.steps import at_host
 from headgate.policy.environment import Environment
 from headgate_engine.context.request import RequestContext
 from headgate_engine.link.client import HttpClient
@@ -197,7 +198,8 @@ class McpHandlers:
         client = HttpClient(self._pool_of(target.endpoint), authority)
         policies = at_host(target.policies, target.endpoint.host)
         steps = (
-            *backend_request_steps(policies, self.environment), *backend_final_steps(policies, self.environment),
+            *request_steps("backend", policies, self.environment),
+            *request_steps("departure", policies, self.environment),
         )  # fmt: skip
         remote = Remote(client, authority, target.policies, steps)
         if not isinstance(target, OpenApiTarget):

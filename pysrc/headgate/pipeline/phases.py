@@ -1,100 +1,222 @@
 """The pipeline as data: what happens to a request, in which order, and why there.
 
-Read top to bottom for requests; response halves run in the order of RESPONSE. The trace, the configuration dump and
-the documentation (`python -m headgate.pipeline.phases > docs/pipeline.md`) read this table; steps.py builds the steps
-of it that are `built`.
+Read top to bottom. `request_steps()` builds the steps of a plan by going down a phase, and `set_response()` those of
+its responses, so the order of rows is the order in which policies run; it is written nowhere else. `docs/pipeline.md`
+is made of the same tables (`python -m headgate.pipeline.phases > docs/pipeline.md`).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from headgate.ir.model import LlmModel
+from headgate.ir.policies import BackendPolicies, GatewayPolicies, RoutePolicies
+from headgate.pipeline import steps
+from headgate.policy.environment import Environment
+from headgate_engine.plan.plans import BackendPlan, ListenerPlan, RoutePlan
+from headgate_engine.plan.step import Step
+
+# (value of the policy, what it is compiled with, name of the phase)
+CompileSteps = Callable[[Any, Environment, str], steps.Found]
+Configure = Callable[[RoutePlan, Any, Environment], None]
 
 
 class Entry(NamedTuple):
-    """One policy in its place. `built`: works in this release; the loader refuses the others."""
+    """One policy in its place. `field`: of the policies that are compiled; empty: `steps` gets these as a whole.
+
+    One of three says what it does: `steps` compiles it to steps, `configure` sets something of the route's plan,
+    `done_by` names the module that does it at this place. A row with none of them is not built: the loader refuses it.
+    """
 
     policy: str
-    built: bool
+    field: str = ""
+    steps: CompileSteps | None = None
+    configure: Configure | None = None
+    done_by: str = ""
     why: str = ""
+
+    @property
+    def built(self) -> bool:
+        return bool(self.steps or self.configure or self.done_by)
 
 
 class Phase(NamedTuple):
-    """`per`: `request` runs once, `attempt` once per upstream try, `message` once per MCP message."""
+    """`per`: `request` runs once, `attempt` once for each try of a backend."""
 
     name: str
     per: str
     entries: tuple[Entry, ...]
 
 
-PHASES: tuple[Phase, ...] = (
-    Phase(
-        "gateway",
-        "request",
-        (
-            Entry("cors", True, "a preflight carries no credentials"),
-            Entry("oidc", True, "identity comes before anything that may spend money"),
-            Entry("jwtAuth", True),
-            Entry("basicAuth", True),
-            Entry("apiKey", True),
-            Entry("extAuthz", False),
-            Entry("authorization", True, "needs identity"),
-            Entry("extProc", False),
-            Entry("transformations", True, "route selection sees the changed request"),
+class ResponseEntry(NamedTuple):
+    """One policy of responses. `level`: whose (route, backend, gateway). `slot`: the field of the plan for its steps;
+    the engine runs the slots in the order of RESPONSE, for its own answers as well.
+    """
+
+    policy: str
+    level: str
+    field: str = ""
+    slot: str = ""
+    steps: CompileSteps | None = None
+    why: str = ""
+
+
+def _backend_steps(model: LlmModel, env: Environment, phase: str) -> steps.Found:
+    return request_steps("backend", model.policies, env)
+
+
+GATEWAY: Final = Phase(
+    "gateway",
+    "request",
+    (
+        Entry("cors", "cors", steps.cors, why="a preflight carries no credentials"),
+        Entry("oidc", "oidc", steps.oidc, why="identity comes before anything that may spend money"),
+        Entry("jwtAuth", "jwt", steps.jwt),
+        Entry("basicAuth", "basic", steps.basic),
+        Entry("apiKey", "api_key", steps.api_key),
+        Entry("extAuthz"),
+        Entry("authorization", "authorization", steps.authorization, why="needs identity"),
+        Entry("extProc"),
+        Entry(
+            "transformations", "transformations", steps.transformations,
+            why="route selection sees the changed request",
         ),
     ),
-    Phase(
-        "route",
-        "request",
-        (
-            Entry("timeout", True, "counted from the start of the request, covers all that follows"),
-            Entry("cors", True),
-            Entry("oidc", True),
-            Entry("jwtAuth", True),
-            Entry("mcpAuthentication", True, "before authorization, whose rules read the claims"),
-            Entry("basicAuth", True),
-            Entry("apiKey", True),
-            Entry("extAuthz", False),
-            Entry("authorization", True),
-            Entry("localRateLimit", True, "only requests that may pass consume the limit"),
-            Entry("remoteRateLimit", False),
-            Entry("buffer", True, "after the limits: what is refused is not read"),
-            Entry("extProc", False),
-            Entry("transformations", True),
-            Entry("csrf", True),
-            Entry("requestHeaderModifier", True),
-            Entry("urlRewrite", True),
-            Entry("requestRedirect", True),
-            Entry("delay", True),
-            Entry("directResponse", True, "last: what precedes it applies to it as well"),
-            Entry("requestMirror", True, "copies what the route's policies have made of the request"),
-            Entry("retry", True, "every attempt starts from the request as it is here"),
+)  # fmt: skip
+ROUTE: Final = Phase(
+    "route",
+    "request",
+    (
+        Entry(
+            "timeout", "timeout", configure=steps.set_timeouts,
+            why="counted from the start of the request, covers all that follows",
+        ),
+        Entry("cors", "cors", steps.cors),
+        Entry("oidc", "oidc", steps.oidc),
+        Entry("jwtAuth", "jwt", steps.jwt),
+        Entry(
+            "mcpAuthentication", "mcp_auth", steps.mcp_authentication,
+            why="before authorization, whose rules read the claims",
+        ),
+        Entry("basicAuth", "basic", steps.basic),
+        Entry("apiKey", "api_key", steps.api_key),
+        Entry("extAuthz"),
+        Entry("authorization", "authorization", steps.authorization),
+        Entry(
+            "localRateLimit", "local_rate_limits", steps.local_rate_limit,
+            why="only requests that may pass consume the limit",
+        ),
+        Entry("remoteRateLimit"),
+        Entry("buffer", "buffer", steps.buffer, why="after the limits: what is refused is not read"),
+        Entry("extProc"),
+        Entry("transformations", "transformations", steps.transformations),
+        Entry("csrf", "csrf", steps.csrf),
+        Entry("requestHeaderModifier", "request_headers", steps.request_headers),
+        Entry("urlRewrite", "rewrite", steps.rewrite, steps.set_authority),
+        Entry("requestRedirect", "redirect", steps.redirect),
+        Entry("delay", "delay", steps.delay),
+        Entry(
+            "directResponse", "direct_response", steps.direct_response,
+            why="last of the answers: what precedes it applies to it as well",
+        ),
+        Entry(
+            "requestMirror", "mirror", steps.mirror,
+            why="copies what the route's policies have made of the request",
+        ),
+        Entry(
+            "retry", "retry", configure=steps.set_retry,
+            why="every attempt starts from the request as it is here",
         ),
     ),
-    Phase(
-        "backend",
-        "attempt",
-        (
-            Entry("authorization", True),
-            Entry("extAuthz", False),
-            Entry("backendAuth", True, "replaces what the client sent in the same place"),
-            Entry("transformations", True),
-            Entry("requestHeaderModifier", True),
-            Entry("requestRedirect", True),
-            Entry("a2a", False),
-            Entry("llm", True, "model choice, body edits and usage"),
-            Entry("authority rewrite", True, "named hosts get their own name"),
-            Entry("signature", True, "of `backendAuth.aws`: over the request as it leaves"),
-        ),
+)  # fmt: skip
+BACKEND: Final = Phase(
+    "backend",
+    "attempt",
+    (
+        Entry("authorization", "authorization", steps.authorization),
+        Entry("extAuthz"),
+        Entry("backendAuth", "auth", steps.backend_auth, why="replaces what the client sent in the same place"),
+        Entry("transformations", "transformations", steps.transformations),
+        Entry("requestHeaderModifier", "request_headers", steps.request_headers),
+        Entry("requestRedirect", "redirect", steps.redirect),
+        Entry("a2a"),
+        Entry("llm", done_by="headgate_engine.llm.backend", why="the model chooses the provider, whose phase follows"),
     ),
+)  # fmt: skip
+PROVIDER: Final = Phase(
+    "provider",
+    "attempt",
+    (
+        Entry(
+            "guardrails and prompt enrichment", steps=steps.model_guards,
+            why="they see the conversation in the client's format",
+        ),
+        Entry("tokenize", steps=steps.prompt_tokens, why="counts the prompt as guards have left it"),
+        Entry("credential of the client", steps=steps.client_key, why="put where `backendAuth` looks for it"),
+        Entry("the backend phase, with the model's policies", steps=_backend_steps),
+        Entry("key of the provider", steps=steps.provider_key, why="only where no policy gave one"),
+    ),
+)  # fmt: skip
+DEPARTURE: Final = Phase(
+    "departure",
+    "attempt",
+    (
+        Entry("authority rewrite", done_by="headgate_engine.link.backend", why="named hosts get their own name"),
+        Entry("signature", "auth", steps.signature, why="of `backendAuth.aws`: over the request as it leaves"),
+    ),
+)
+PHASES: Final = (GATEWAY, ROUTE, BACKEND, PROVIDER, DEPARTURE)
+
+_HEADERS: Final = ("response_headers", "response_steps", steps.response_headers)
+_CHANGES: Final = ("transformations", "response_transforms", steps.response_transformations)
+RESPONSE: Final[tuple[ResponseEntry, ...]] = (
+    ResponseEntry("buffer", "route", why="what follows runs when the whole answer is there, where it is held back"),
+    ResponseEntry("responseHeaderModifier", "route", *_HEADERS),
+    ResponseEntry("responseHeaderModifier", "backend", *_HEADERS),
+    ResponseEntry("transformations", "route", *_CHANGES, why="they see the edited headers"),
+    ResponseEntry("transformations", "backend", *_CHANGES),
+    ResponseEntry("transformations", "gateway", *_CHANGES),
+    ResponseEntry("collected headers (rate limit)", "route", why="overwrite fields of the same name"),
 )
 
-RESPONSE: tuple[Entry, ...] = (
-    Entry("responseHeaderModifier (route)", True),
-    Entry("responseHeaderModifier (backend)", True),
-    Entry("buffer", True),
-    Entry("transformations (route, backend, gateway)", True),
-    Entry("collected headers (rate limit)", True, "overwrite fields of the same name"),
-)
+
+def request_steps(phase: str, policies: object, env: Environment) -> tuple[Step, ...]:
+    """Return the steps of a phase for `policies`: GatewayPolicies, RoutePolicies or BackendPolicies; for the provider
+    phase an LlmModel. Raises ValueError where a policy cannot be compiled.
+    """
+    found: list[Step] = []
+    for entry in _phase(phase).entries:
+        if entry.steps is None:
+            continue
+        value = getattr(policies, entry.field) if entry.field else policies
+        if value:
+            found += entry.steps(value, env, phase)
+    return tuple(found)
+
+
+def configure(plan: RoutePlan, policies: RoutePolicies, env: Environment) -> None:
+    """Set what policies of a route say of its plan as a whole."""
+    for entry in ROUTE.entries:
+        if entry.configure is not None and (value := getattr(policies, entry.field)):
+            entry.configure(plan, value, env)
+
+
+def set_response(
+    plan: ListenerPlan | RoutePlan | BackendPlan,
+    level: str,
+    policies: GatewayPolicies | BackendPolicies,
+    env: Environment,
+) -> None:
+    """Set what a plan does with responses; `level`: gateway, route or backend."""
+    plan.hold = steps.response_hold(policies, env)
+    for entry in RESPONSE:
+        if entry.steps is not None and entry.level == level and (value := getattr(policies, entry.field)):
+            setattr(plan, entry.slot, (*getattr(plan, entry.slot), *entry.steps(value, env, "response")))
+
+
+def _phase(name: str) -> Phase:
+    return next(phase for phase in PHASES if phase.name == name)
 
 
 def page() -> str:
@@ -102,14 +224,13 @@ def page() -> str:
     lines = ["# What happens to a request, in which order", "", "Made from the tables in `headgate.pipeline.phases`."]
     for phase in PHASES:
         lines += ["", f"## {phase.name} phase, once per {phase.per}", "", "| | | |", "|---|---|---|"]
-        lines += [_row(number, entry) for number, entry in enumerate(phase.entries, start=1)]
-    lines += ["", "## response", "", "| | | |", "|---|---|---|"]
-    lines += [_row(number, entry) for number, entry in enumerate(RESPONSE, start=1)]
+        lines += [
+            f"| {number} | {entry.policy} | {entry.why if entry.built else 'not built yet'} |"
+            for number, entry in enumerate(phase.entries, start=1)
+        ]
+    lines += ["", "## response", "", "| | | of the | |", "|---|---|---|---|"]
+    lines += [f"| {number} | {one.policy} | {one.level} | {one.why} |" for number, one in enumerate(RESPONSE, start=1)]
     return "\n".join(lines) + "\n"
-
-
-def _row(number: int, entry: Entry) -> str:
-    return f"| {number} | {entry.policy} | {entry.why if entry.built else 'not built yet'} |"
 
 
 if __name__ == "__main__":

@@ -1,17 +1,40 @@
-"""Policies to engine steps, in the order of the pipeline table (phases.py).
+"""Policies to engine steps: one function for each row of the pipeline table (phases.py), which has their order.
 
-The module of a policy is imported with the first configuration that uses it.
+A function gets the value of its policy, what it is compiled with, and the phase that its expressions run in. The module
+of a policy is imported with the first configuration that uses it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from headgate.ir.backend import HostBackend, MissingBackend, ServiceBackend, UiBackend
-from headgate.ir.policies import BackendPolicies, GatewayPolicies, HeaderModifier, LocalRateLimit, RoutePolicies
-from headgate.ir.policy.backend_auth import JwtSign, Passthrough
+from headgate.ir.model import LlmModel
+from headgate.ir.policies import (
+    BackendPolicies,
+    DirectResponse,
+    GatewayPolicies,
+    HeaderModifier,
+    LocalRateLimit,
+    RoutePolicies,
+    Timeout,
+)
+from headgate.ir.policy.authorization import Authorization
+from headgate.ir.policy.backend_auth import BackendAuth, JwtSign, Passthrough
+from headgate.ir.policy.buffer import Buffer
 from headgate.ir.policy.cloud_auth import AwsAuth, GcpAuth
+from headgate.ir.policy.cors import Cors
+from headgate.ir.policy.csrf import Csrf
+from headgate.ir.policy.delay import Delay
+from headgate.ir.policy.identity import ApiKeyAuth, BasicAuth, JwtAuth
 from headgate.ir.policy.key_auth import KeyAuth
+from headgate.ir.policy.mcp_authentication import McpAuthentication
+from headgate.ir.policy.mirror import Mirror
+from headgate.ir.policy.oidc import Oidc
+from headgate.ir.policy.retry import Retry
+from headgate.ir.policy.rewrite import Redirect, Rewrite
+from headgate.ir.policy.transformation import Transformation
 from headgate.ir.route import Route
 from headgate.pipeline.replies import (
     CSRF_FAILED,
@@ -23,12 +46,16 @@ from headgate.pipeline.replies import (
     reply_of,
 )
 from headgate.policy.environment import Environment
-from headgate_engine.plan.plans import ResponseHold
+from headgate.policy.retry import compile_retry
+from headgate_engine.plan.plans import ResponseHold, RoutePlan
 from headgate_engine.plan.step import Step
 from headgate_engine.steps.buffer import BufferStep
 from headgate_engine.steps.conditional import ConditionalStep
 from headgate_engine.steps.headers import RequestHeaderStep, ResponseHeaderStep
-from headgate_engine.steps.local_rate_limit import LocalRateLimitStep, TokenLimitStep
+from headgate_engine.steps.local_rate_limit import LocalRateLimitStep, PromptTokenStep, TokenLimitStep
+
+Found = Iterable[Step]
+NS_PER_MS = 1_000_000
 
 
 def stands_alone(route: Route) -> bool:
@@ -47,101 +74,169 @@ def stands_alone(route: Route) -> bool:
     return True
 
 
-def gateway_request_steps(policies: GatewayPolicies, env: Environment, phase: str = "gateway") -> list[Step]:
-    """Return the steps before route selection; those of a route begin with the same ones."""
-    found: list[Step] = _identity_steps(policies, env, phase)
-    _add(found, _transformation(policies, env, phase))
-    return found
+# -- one function for each policy: the value of its field, to steps ----------------------------------------------------
+def cors(value: Cors, env: Environment, phase: str) -> Found:
+    from headgate.policy.cors import compile_cors
+
+    return (compile_cors(value),)
 
 
-def _identity_steps(policies: GatewayPolicies, env: Environment, phase: str) -> list[Step]:
+def oidc(value: Oidc, env: Environment, phase: str) -> Found:
+    from headgate.policy.oidc import compile_oidc
+
+    return (compile_oidc(value, env),)
+
+
+def jwt(value: JwtAuth, env: Environment, phase: str) -> Found:
+    from headgate.policy.identity import compile_jwt
+
+    return (compile_jwt(value, env),)
+
+
+def mcp_authentication(value: McpAuthentication, env: Environment, phase: str) -> Found:
+    from headgate.policy.mcp_authentication import compile_mcp_authentication
+
+    return compile_mcp_authentication(value, env)
+
+
+def basic(value: BasicAuth, env: Environment, phase: str) -> Found:
+    from headgate.policy.identity import compile_basic
+
+    return (compile_basic(value, env),)
+
+
+def api_key(value: ApiKeyAuth, env: Environment, phase: str) -> Found:
+    from headgate.policy.identity import compile_api_key
+
+    return (compile_api_key(value, env),)
+
+
+def authorization(value: Authorization, env: Environment, phase: str) -> Found:
+    from headgate.policy.authorization import compile_authorization
+
+    return (compile_authorization(value, env, reply_of(FORBIDDEN), phase),)
+
+
+def buffer(value: Buffer, env: Environment, phase: str) -> Found:
+    from headgate.policy.buffer import compile_request
+
+    return _one(compile_request(value, env, reply_of(REPLIES["body_too_large"])))
+
+
+def transformations(value: tuple[Transformation, ...], env: Environment, phase: str) -> Found:
+    from headgate.policy.transformation import compile_request
+
+    return _one(compile_request(value, env, phase))
+
+
+def csrf(value: Csrf, env: Environment, phase: str) -> Found:
+    from headgate.policy.csrf import compile_csrf
+
+    return (compile_csrf(value, reply_of(CSRF_FAILED)),)
+
+
+def request_headers(value: HeaderModifier, env: Environment, phase: str) -> Found:
+    return (RequestHeaderStep(value.add, value.set, value.remove),)
+
+
+def rewrite(value: Rewrite, env: Environment, phase: str) -> Found:
+    from headgate.policy.rewrite import compile_rewrite
+
+    return (compile_rewrite(value, reply_of(NO_PREFIX)),)
+
+
+def redirect(value: Redirect, env: Environment, phase: str) -> Found:
+    from headgate.policy.rewrite import compile_redirect
+
+    return (compile_redirect(value, reply_of(NO_PREFIX)),)
+
+
+def delay(value: Delay, env: Environment, phase: str) -> Found:
+    from headgate.policy.delay import compile_delay
+
+    return (compile_delay(value, env),)
+
+
+def direct_response(value: tuple[DirectResponse, ...], env: Environment, phase: str) -> Found:
+    from headgate.policy.direct_response import compile_direct_response
+
+    return (compile_direct_response(value, env, reply_of(NO_BODY)),)
+
+
+def mirror(value: Mirror, env: Environment, phase: str) -> Found:
+    from headgate.policy.mirror import compile_mirror
+
+    return (compile_mirror(value, env),)
+
+
+def backend_auth(value: BackendAuth, env: Environment, phase: str) -> Found:
+    from headgate.policy.backend_auth import compile_backend_auth
+
     found: list[Step] = []
-    if policies.cors is not None:
-        from headgate.policy import cors
-
-        found.append(cors.compile_cors(policies.cors))
-    if policies.oidc is not None:
-        from headgate.policy import oidc
-
-        found.append(oidc.compile_oidc(policies.oidc, env))
-    if policies.jwt is not None:
-        from headgate.policy import identity
-
-        found.append(identity.compile_jwt(policies.jwt, env))
-    if isinstance(policies, RoutePolicies) and policies.mcp_auth is not None:
-        from headgate.policy import mcp_authentication
-
-        found += mcp_authentication.compile_mcp_authentication(policies.mcp_auth, env)
-    if policies.basic is not None:
-        from headgate.policy import identity
-
-        found.append(identity.compile_basic(policies.basic, env))
-    if policies.api_key is not None:
-        from headgate.policy import identity
-
-        found.append(identity.compile_api_key(policies.api_key, env))
-    if policies.authorization is not None:
-        refused = reply_of(FORBIDDEN)
-        from headgate.policy import authorization
-
-        found.append(authorization.compile_authorization(policies.authorization, env, refused, phase))
-    return found
+    if isinstance(value.main, AwsAuth):
+        # What is signed holds a hash of the body.
+        found.append(BufferStep(env.max_body, False, reply_of(REPLIES["body_too_large"])))
+    return found + compile_backend_auth(value, env)
 
 
-def _transformation(policies: GatewayPolicies, env: Environment, phase: str) -> Step | None:
-    if policies.transformations is None:
-        return None
-    from headgate.policy import transformation
+def signature(value: BackendAuth, env: Environment, phase: str) -> Found:
+    from headgate.policy.backend_auth import compile_final
 
-    return transformation.compile_request(policies.transformations, env, phase)
+    return compile_final(value, env)
 
 
-def _add(steps: list[Step], step: Step | None) -> None:
-    if step is not None:
-        steps.append(step)
+def response_headers(value: HeaderModifier, env: Environment, phase: str) -> Found:
+    return (ResponseHeaderStep(value.add, value.set, value.remove),)
 
 
-def route_request_steps(policies: RoutePolicies, env: Environment) -> tuple[Step, ...]:
-    """Return the steps between route selection and backend choice."""
-    found = _identity_steps(policies, env, "route")
-    if policies.local_rate_limits:
-        found += _rate_limits(policies.local_rate_limits, env)
-    if policies.buffer is not None:
-        from headgate.policy import buffer
+def response_transformations(value: tuple[Transformation, ...], env: Environment, phase: str) -> Found:
+    from headgate.policy.transformation import compile_response
 
-        _add(found, buffer.compile_request(policies.buffer, env, reply_of(REPLIES["body_too_large"])))
-    _add(found, _transformation(policies, env, "route"))
-    if policies.csrf is not None:
-        from headgate.policy import csrf
-
-        found.append(csrf.compile_csrf(policies.csrf, reply_of(CSRF_FAILED)))
-    if policies.request_headers is not None:
-        found.append(_request_headers(policies.request_headers))
-    if policies.rewrite is not None:
-        from headgate.policy import rewrite
-
-        found.append(rewrite.compile_rewrite(policies.rewrite, reply_of(NO_PREFIX)))
-    if policies.redirect is not None:
-        from headgate.policy import rewrite
-
-        found.append(rewrite.compile_redirect(policies.redirect, reply_of(NO_PREFIX)))
-    if policies.delay is not None:
-        from headgate.policy import delay
-
-        found.append(delay.compile_delay(policies.delay, env))
-    if policies.direct_response:
-        failed = reply_of(NO_BODY)
-        from headgate.policy import direct_response
-
-        found.append(direct_response.compile_direct_response(policies.direct_response, env, failed))
-    if policies.mirror is not None:
-        from headgate.policy import mirror
-
-        found.append(mirror.compile_mirror(policies.mirror, env))
-    return tuple(found)
+    return _one(compile_response(value, env))
 
 
-def _rate_limits(limits: tuple[LocalRateLimit, ...], env: Environment) -> list[Step]:
+def _one(step: Step | None) -> Found:
+    return () if step is None else (step,)
+
+
+# -- what a provider of models adds around the policies of its backend -------------------------------------------------
+def model_guards(model: LlmModel, env: Environment, phase: str) -> Found:
+    from headgate.backend.llm.guards.step import guard_steps
+
+    return guard_steps(model.edits.guard, model.edits.enrichment, env)
+
+
+def prompt_tokens(model: LlmModel, env: Environment, phase: str) -> Found:
+    return (PromptTokenStep(reply_of(RATE_LIMITED)),) if model.tokenize else ()
+
+
+def client_key(model: LlmModel, env: Environment, phase: str) -> Found:
+    from headgate.backend.llm.credentials import before_auth
+
+    return before_auth(model.policies.auth)
+
+
+def provider_key(model: LlmModel, env: Environment, phase: str) -> Found:
+    from headgate.backend.llm.credentials import after_auth
+
+    return after_auth(model.provider)
+
+
+# -- settings of a route's plan ----------------------------------------------------------------------------------------
+def set_timeouts(plan: RoutePlan, value: Timeout, env: Environment) -> None:
+    plan.request_timeout_ns = (value.request_timeout_ms or 0) * NS_PER_MS
+    plan.backend_timeout_ns = (value.backend_request_timeout_ms or 0) * NS_PER_MS
+
+
+def set_retry(plan: RoutePlan, value: Retry, env: Environment) -> None:
+    plan.retry = compile_retry(value, env)
+
+
+def set_authority(plan: RoutePlan, value: Rewrite, env: Environment) -> None:
+    plan.keep_authority = value.authority is not None and not value.authority.auto
+
+
+def local_rate_limit(limits: tuple[LocalRateLimit, ...], env: Environment, phase: str) -> Found:
     """Return one step for the entries that all count, and one for those of which the first that holds does."""
     refused = reply_of(RATE_LIMITED)
 
@@ -161,27 +256,10 @@ def _rate_limits(limits: tuple[LocalRateLimit, ...], env: Environment) -> list[S
     if chosen:
         variants = []
         for one in chosen:
-            condition = None if one.condition is None else env.program(one.condition, "route")
+            condition = None if one.condition is None else env.program(one.condition, phase)
             variants.append((condition, step([one], TokenLimitStep if one.tokens else LocalRateLimitStep)))
         found.append(ConditionalStep("localRateLimit", variants))
     return found
-
-
-def route_response_steps(policies: RoutePolicies) -> tuple[Step, ...]:
-    """Return what happens to every response of the route, the gateway's own included."""
-    if policies.response_headers is None:
-        return ()
-    return (_response_headers(policies.response_headers),)
-
-
-def response_transforms(policies: GatewayPolicies | BackendPolicies, env: Environment) -> tuple[Step, ...]:
-    """Return the response halves of transformations, which run behind the header modifiers."""
-    if policies.transformations is None:
-        return ()
-    from headgate.policy import transformation
-
-    step = transformation.compile_response(policies.transformations, env)
-    return () if step is None else (step,)
 
 
 def response_hold(policies: GatewayPolicies | BackendPolicies, env: Environment) -> ResponseHold | None:
@@ -203,43 +281,6 @@ def response_hold(policies: GatewayPolicies | BackendPolicies, env: Environment)
     return None
 
 
-def backend_request_steps(policies: BackendPolicies, env: Environment) -> tuple[Step, ...]:
-    """Return the steps of one attempt: who may pass, credentials, changes."""
-    found: list[Step] = []
-    if policies.authorization is not None:
-        refused = reply_of(FORBIDDEN)
-        from headgate.policy import authorization
-
-        found.append(authorization.compile_authorization(policies.authorization, env, refused, "backend"))
-    if policies.auth is not None:
-        if isinstance(policies.auth.main, AwsAuth):
-            # What is signed holds a hash of the body.
-            found.append(BufferStep(env.max_body, False, reply_of(REPLIES["body_too_large"])))
-        from headgate.policy import backend_auth
-
-        found += backend_auth.compile_backend_auth(policies.auth, env)
-    if policies.transformations is not None:
-        from headgate.policy import transformation
-
-        _add(found, transformation.compile_request(policies.transformations, env, "backend"))
-    if policies.request_headers is not None:
-        found.append(_request_headers(policies.request_headers))
-    if policies.redirect is not None:
-        from headgate.policy import rewrite
-
-        found.append(rewrite.compile_redirect(policies.redirect, reply_of(NO_PREFIX)))
-    return tuple(found)
-
-
-def backend_final_steps(policies: BackendPolicies, env: Environment) -> tuple[Step, ...]:
-    """Return what runs on the request as it leaves: signatures."""
-    if policies.auth is None:
-        return ()
-    from headgate.policy import backend_auth
-
-    return tuple(backend_auth.compile_final(policies.auth, env))
-
-
 def at_host(policies: BackendPolicies, host: str) -> BackendPolicies:
     """Return the policies of requests to a host: their credentials may depend on it. ValueError."""
     auth = policies.auth
@@ -248,18 +289,3 @@ def at_host(policies: BackendPolicies, host: str) -> BackendPolicies:
     from headgate.policy.cloud.steps import placed
 
     return replace(policies, auth=replace(auth, main=placed(auth.main, host)))
-
-
-def backend_response_steps(policies: BackendPolicies) -> tuple[Step, ...]:
-    """Return the edits a backend makes to its responses."""
-    if policies.response_headers is None:
-        return ()
-    return (_response_headers(policies.response_headers),)
-
-
-def _request_headers(edit: HeaderModifier) -> RequestHeaderStep:
-    return RequestHeaderStep(edit.add, edit.set, edit.remove)
-
-
-def _response_headers(edit: HeaderModifier) -> ResponseHeaderStep:
-    return ResponseHeaderStep(edit.add, edit.set, edit.remove)

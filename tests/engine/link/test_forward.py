@@ -7,7 +7,8 @@ import asyncio
 import pytest
 from rig import GET, Rig, Upstream, on_rig
 
-from headgate_engine.context.request import RequestContext
+from headgate.pipeline.phases import RESPONSE
+from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.plan.step import AsyncStep, PythonStep
 
 
@@ -86,6 +87,21 @@ async def test_a_response_step_that_raises_is_a_500(rig: Rig, phase: str, field:
     setattr(owner, field, (PythonStep("fail", fail),))
     answer = await rig.ask(GET)
     assert (answer.status, answer.body) == (500, b"internal error")
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["of the backend", "of the gateway itself"])
+@on_rig()
+async def test_response_steps_run_in_the_order_of_the_pipeline_table(rig: Rig, own: bool) -> None:
+    plans = {"gateway": rig.listener, "route": rig.route, "backend": rig.backend}
+    seen: list[tuple[str, str]] = []
+    for slot in ("response_steps", "response_transforms"):
+        for level, plan in plans.items():
+            setattr(plan, slot, (PythonStep("mark", lambda ctx, key=(slot, level): seen.append(key)),))
+    if own:
+        rig.backend.request_steps = (AsyncStep("refuse", lambda ctx: Reply(403, b"no")),)
+    assert (await rig.ask(GET)).status == (403 if own else 200)
+    rows = [(one.slot, one.level) for one in RESPONSE if one.steps is not None]
+    assert [key for key in seen if key in rows] == rows
 
 
 @on_rig()

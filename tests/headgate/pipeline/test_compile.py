@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any
 
 import pytest
+from compile_rig import Rig, rig
 
-from headgate.backend.mcp.relay import Relay
-from headgate.backend.mcp.session import SessionIds
-from headgate.config.load import TextSource, load
 from headgate.ir.gateway import Gateway
 from headgate.ir.route import Route
-from headgate.net.tasks import spawner
-from headgate.pipeline.compile import compile_gateway
-from headgate.pipeline.running import CompiledListener, Running
+from headgate.pipeline.running import Running
 from headgate.pipeline.slices import at_once
-from headgate_engine.link.client import HttpClient
-from headgate_engine.link.worker import Worker
 from headgate_engine.plan.plans import BindPlan, ListenerPlan, RoutePlan
 from headgate_engine.route.table import RouteRule, RouteTable
-from headgate_engine.shared.segment import Segment
 
-PORT = "gateways: {default: {port: 3000}}\n"
+__all__ = ["rig"]
+
 JWKS = (
     '{"keys": [{"kty": "EC", "crv": "P-256", "kid": "a", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", '
     '"y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}'
@@ -38,86 +28,6 @@ def route_text(name: str, path: str, policies: str = "", host: str = "127.0.0.1:
         f"- {{name: {name}, matches: [{{path: {{pathPrefix: {path}}}}}], policies: {{{policies}}}, "
         f"backends: [{{host: '{host}'}}]}}\n"
     )
-
-
-class Rig:
-    """One worker that compiles configurations and swaps them in; `known` are its routes by digest, as in a process."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.segment = Segment.create()
-        self.worker = Worker(loop, self.segment, 0, -1, spawner(loop))
-        self.running: Running | None = None
-        self.known: dict[str, Route] = {}
-        self.generation = 0
-        self.within: Callable[[Callable[[], object]], None]
-
-    def run(self, text: str) -> Running:
-        made = self.compile(text)
-        before, self.running = self.running, made
-        made.activate()
-        if before is not None:
-            at_once(before.release(made))
-        return made
-
-    def compile(self, text: str) -> Running:
-        self.generation += 1
-        gateway = self.same_routes(load(TextSource(PORT + text)).gateway)
-        relay = Relay(0, SessionIds(bytes(32)), nobody)
-        return compile_gateway(
-            gateway, self.running, worker=self.worker, generation=self.generation, relay=relay
-        )
-
-    def same_routes(self, gateway: Gateway) -> Gateway:
-        found: dict[str, Route] = {}
-        for listener in (one for bind in gateway.binds for one in bind.listeners):
-            for route in listener.routes:
-                found[route.digest] = self.known.get(route.digest, route)
-        self.known = found
-        binds = tuple(
-            replace(
-                bind,
-                listeners=tuple(
-                    replace(one, routes=tuple(found[route.digest] for route in one.routes)) for one in bind.listeners
-                ),
-            )
-            for bind in gateway.binds
-        )
-        return replace(gateway, binds=binds)
-
-    @property
-    def listener(self) -> CompiledListener:
-        assert self.running is not None
-        return next(iter(self.running.listeners.values()))
-
-    def plan(self, path: str) -> RoutePlan | None:
-        assert self.listener.table is not None
-        rule = self.listener.table.match("a", "GET", path)
-        return None if rule is None else rule.target
-
-
-def nobody(index: int, _patient: bool) -> HttpClient:
-    raise LookupError(f"there is no worker {index}")
-
-
-@pytest.fixture
-def rig() -> Iterator[Rig]:
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    made = Rig(loop)
-
-    async def close() -> None:
-        if made.running is not None:
-            await made.running.aclose()
-        await made.worker.aclose()
-
-    async def within(call: Any) -> None:
-        call()
-
-    made.within = lambda call: loop.run_until_complete(within(call))
-    yield made
-    loop.run_until_complete(close())
-    loop.close()
-    made.segment.close()
 
 
 def test_an_unchanged_route_keeps_its_plan_and_its_pool(rig: Rig) -> None:
