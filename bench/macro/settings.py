@@ -15,7 +15,7 @@ NGINX = """\
 worker_processes 1; daemon off; pid {folder}/nginx.pid; error_log {folder}/error.log crit; worker_rlimit_nofile 20000;
 events {{ worker_connections {connections}; }}
 http {{
-  access_log off; keepalive_requests 1000000000; keepalive_timeout 3600s;
+  access_log {log}; keepalive_requests 1000000000; keepalive_timeout 3600s;
   client_body_buffer_size 64k; server_names_hash_bucket_size 128;
   client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
   fastcgi_temp_path {folder}/f; uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
@@ -67,6 +67,21 @@ static_resources:
       - lb_endpoints: [{{endpoint: {{address: {{socket_address: {{address: 127.0.0.1, port_value: {backend}}}}}}}}}]
 """
 
+# The ten edits of the setting `edits`. A location with fields of its own does not inherit that of the server.
+NGINX_EDITS = """proxy_set_header Connection ""; proxy_set_header x-team bench; proxy_set_header x-old new;
+  proxy_set_header accept text/plain; proxy_set_header x-added-1 one; proxy_set_header x-added-2 two;
+  proxy_set_header x-drop-me ""; proxy_set_header user-agent "";
+  add_header x-served-by bench; add_header cache-control no-store; proxy_hide_header server;"""
+EDITS = """  policies:
+    requestHeaderModifier:
+      set: {x-team: bench, x-old: new, accept: text/plain}
+      add: {x-added-1: one, x-added-2: two}
+      remove: [x-drop-me, user-agent]
+    responseHeaderModifier:
+      set: {x-served-by: bench, cache-control: no-store}
+      remove: [server]
+"""
+
 # Of the models of an LLM setting.
 PROVIDERS = {"llm": "openai", "llm-anthropic": "anthropic"}
 
@@ -82,9 +97,9 @@ gateways:
 """
 
 
-def _nginx(folder: Path, body: str) -> Path:
+def _nginx(folder: Path, body: str, log: str = "off") -> Path:
     path = folder / "nginx.conf"
-    path.write_text(NGINX.format(folder=folder, body=body, connections=CONNECTIONS))
+    path.write_text(NGINX.format(folder=folder, body=body, log=log, connections=CONNECTIONS))
     return path
 
 
@@ -100,12 +115,12 @@ def web_backend(folder: Path, port: int) -> Path:
                           f'location / {{ return 200 "hello\\n"; }} }}')  # fmt: skip
 
 
-def nginx(folder: Path, setting: str, port: int, backend: int) -> Path:
-    """A reverse proxy with a pool of idle upstream connections."""
+def nginx(folder: Path, setting: str, port: int, backend: int, log: str = "off") -> Path:
+    """A reverse proxy with a pool of idle upstream connections. log: arguments of access_log."""
     head = 'proxy_http_version 1.1; proxy_set_header Connection "";'
     if setting == "llm":
         head += " proxy_buffering off;"  # an event has to leave when it came, as at the gateway
-    places = "location / { proxy_pass http://back; }"
+    places = f"location / {{ {NGINX_EDITS if setting == 'edits' else ''} proxy_pass http://back; }}"
     if setting == "routes":
         places += "".join(f"location {route(number)} {{ proxy_pass http://back; }}\n" for number in range(ROUTES))
     return _nginx(
@@ -113,6 +128,7 @@ def nginx(folder: Path, setting: str, port: int, backend: int) -> Path:
         f"""upstream back {{ server 127.0.0.1:{backend}; keepalive 600; keepalive_requests 1000000000;
   keepalive_timeout 3600s; }}
 server {{ listen 127.0.0.1:{port} backlog=4096; {head} {places} }}""",
+        log,
     )
 
 
@@ -178,6 +194,12 @@ def headgate(folder: Path, setting: str, port: int, backend: int, level: str = "
         place = f"http://127.0.0.1:{backend}/mcp{'/many' if number > 2 else ''}"
         targets = "".join(f'  - {{name: t{index}, mcp: {{host: "{place}"}}}}\n' for index in range(number))
         text += f"mcp:\n  targets:\n{targets}"
+    elif setting == "edits":
+        text += f"""routes:
+- name: r0
+  matches: [{{path: {{pathPrefix: /}}}}]
+{EDITS}  backends: [{{host: "127.0.0.1:{backend}"}}]
+"""
     else:
         prefixes = [route(number) for number in range(ROUTES)] if setting == "routes" else ["/"]
         routes = [

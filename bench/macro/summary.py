@@ -11,7 +11,7 @@ from bench.macro.cases import CHUNKS
 Sample = dict[str, Any]
 Key = tuple[str, int, str]
 MEASURES = ("cpu_us", "rps", "p50_us", "p99_us", "busy")
-BASES = ("nginx", "haproxy", "envoy")
+BASES = ("nginx", "nginx-log", "haproxy", "envoy")
 
 
 class Target(NamedTuple):
@@ -43,7 +43,10 @@ class Footprint(NamedTuple):
 
 CONNECTIONS = 32
 TARGETS = (
-    Target("GET 6 B / nginx", "get-small", "nginx", "get-small", 1.5),
+    Target("GET 6 B / nginx", "get-small", "nginx", "get-small", 1.0),
+    Target("POST 1 KiB / nginx", "post-1k", "nginx", "post-1k", 1.05),
+    Target("10,000 routes evenly / nginx's GET 6 B", "routes-10k-even", "nginx", "get-small", 1.15),
+    Target("10 header edits / nginx's GET 6 B", "edits", "nginx", "get-small", 1.3),
     Target("GET 6 B / HAProxy", "get-small", "haproxy", "get-small", 1.15),
     Target("GET 6 B / Envoy", "get-small", "envoy", "get-small", 0.7),
     Target("POST 16 KiB / nginx", "post-16k", "nginx", "post-16k", 1.4),

@@ -27,6 +27,8 @@ cdef class ServerStream:
     cdef int flush(self) except -1
     # True while output is queued: the sender should stop its source.
     cdef bint congested(self) noexcept
+    # A read is being used up, and on_request_flush() comes at its end: what goes upstream meanwhile can leave together.
+    cdef bint flush_follows(self) noexcept
     cdef int pause_request(self) except -1
     cdef int resume_request(self) except -1
     # The exchange is over and lets go of the stream; `clean` is False when the connection cannot go on.

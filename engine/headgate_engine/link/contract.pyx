@@ -24,6 +24,9 @@ cdef class ServerStream:
     cdef bint congested(self) noexcept:
         return False
 
+    cdef bint flush_follows(self) noexcept:
+        return False
+
     cdef int pause_request(self) except -1:
         raise NotImplementedError("ServerStream.pause_request")
 

@@ -151,9 +151,8 @@ cdef class DownstreamConnection(ServerStream):
             self.abort()
 
     def on_timer(self, now_ns):
-        cdef int64_t now = now_ns
+        cdef int64_t due, now = now_ns
         cdef BindPlan plan = self.plan
-        cdef int64_t due
         if self.wire.queued:
             self._write_stalled(now)
             return
@@ -374,10 +373,8 @@ cdef class DownstreamConnection(ServerStream):
         return 0
 
     cdef int flush(self) except -1:
-        cdef Py_ssize_t n = self.tail_len
-        cdef int result
+        cdef int result = self.wire.write_out(self.worker.to_client, self.tail, self.tail_len)
         self.tail_len = 0
-        result = self.wire.write_out(self.worker.to_client, self.tail, n)
         if result == WRITE_FAILED and not self.lost:
             self.wire.abort_wire()
         elif self.wire.queued:
@@ -386,6 +383,9 @@ cdef class DownstreamConnection(ServerStream):
 
     cdef bint congested(self) noexcept:
         return self.wire.queued
+
+    cdef bint flush_follows(self) noexcept:
+        return self.processing
 
     cdef int pause_request(self) except -1:
         return self.wire.pause_wire()

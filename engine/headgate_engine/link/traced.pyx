@@ -82,6 +82,9 @@ cdef class TracedClient(ServerStream):
     cdef bint congested(self) noexcept:
         return self.inner.congested()
 
+    cdef bint flush_follows(self) noexcept:
+        return self.inner.flush_follows()
+
     cdef int pause_request(self) except -1:
         return self.inner.pause_request()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import pytest
 from rig import GET, Rig, Upstream, on_rig
@@ -32,6 +33,29 @@ async def test_a_post_brings_its_body(rig: Rig, case: str) -> None:
     sent, body = BODIES[case]
     answer = await rig.ask(b"POST / HTTP/1.1\r\nhost: a.test\r\n" + sent)
     assert (answer.status, answer.body) == (200, b"/ " + body)
+
+
+# Of struct tcp_info (linux/tcp.h): tcpi_data_segs_in, segments with data that came in.
+SEGMENTS_IN = 152
+
+
+@on_rig()
+async def test_a_body_that_comes_with_its_head_leaves_with_it(rig: Rig) -> None:
+    segments = []
+
+    async def count(up: Upstream) -> None:
+        sock = up.writer.get_extra_info("socket")
+        while True:
+            await up.request()
+            info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+            segments.append(int.from_bytes(info[SEGMENTS_IN : SEGMENTS_IN + 4], "little"))
+            await up.reply()
+
+    rig.script = count
+    for size in (1, 1000, 10_000):
+        asked = b"POST / HTTP/1.1\r\nhost: a.test\r\ncontent-length: %d\r\n\r\n%s" % (size, b"x" * size)
+        assert (await rig.ask(asked)).status == 200
+    assert segments == [1, 2, 3]
 
 
 @on_rig()
