@@ -18,7 +18,7 @@ from headgate.telemetry.requests.database import MAX_BYTES, MAX_RECORDS
 from headgate.telemetry.requests.question import FILTERS
 from headgate.telemetry.requests.search import SECONDS
 from headgate.telemetry.requests.writer import LAST_RETRY, MAX_HELD
-from headgate_engine.llm.kept import MAX_KEPT
+from headgate_engine.llm.log_payload import MAX_PAYLOAD
 
 PAGE = (Path(__file__).parents[2] / "docs/request-log.md").read_text()
 CONFIG = "gateways: {default: {port: {port}}}\nroutes: [{name: ok, policies: {directResponse: {status: 200}}}]\n"
@@ -53,7 +53,7 @@ def test_the_commands_answer(gateway) -> None:
 def test_numbers_and_names_are_those_of_the_code() -> None:
     text = " ".join(PAGE.split())
     assert f"newest {MAX_RECORDS:,} records" in text
-    assert (MAX_BYTES, MAX_KEPT) == (1 << 30, 65536)
+    assert (MAX_BYTES, MAX_PAYLOAD) == (1 << 30, 65536)
     assert f"{MAX_HELD} records wait in the supervisor" in text
     assert f"at least every {LAST_RETRY:.0f} seconds" in text
     assert f"longer than {SECONDS:.0f} seconds" in text

@@ -142,7 +142,7 @@ def use(url: str, fields: dict[str, str], query: str, prefix: str) -> None:
             assert events.status_code in (200, 405)
         assert http.delete(f"{url}{query}").status_code == 200
 
-# Ways in which a policy takes the token, and passthrough gives it back.
+# ProxySelector in which a policy takes the token, and passthrough gives it back.
 TAKEN = ("jwt", "jwt-optional", "jwt-header", "jwt-cookie", "jwt-query", "mcp")
 
 

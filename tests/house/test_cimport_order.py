@@ -17,7 +17,7 @@ RANK = (
     ("link",),
     ("log", "steps"),
     ("expr",),
-    ("llm.attempt", "llm.estimate", "llm.kept", "llm.prices", "llm.spoken"),
+    ("llm.attempt", "llm.estimate", "llm.log_payload", "llm.prices", "llm.content_capture"),
     ("plan",),
     ("guard", "http1", "limit", "profile", "route"),
     ("context", "peek", "shared", "sse", "websocket"),

@@ -258,7 +258,7 @@ class Rig:
         self.route = RoutePlan("r", "default", "", (self.backend,), (1,))
         self.bind = BindPlan("bind/1", Limits())
         self.listener = ListenerPlan("l", "gw", "default", RouteTable([RouteRule(target=self.route)]))
-        self.bind.only = self.listener
+        self.bind.sole_listener = self.listener
         self.worker.set_bind("bind/1", self.bind)
 
     def spawn(self, name: str, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

@@ -4,7 +4,7 @@ from headgate_engine.context.request cimport RequestContext, Usage
 from headgate_engine.expr.values cimport Duration
 from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall, cost_until_now, per_token_ns
 from headgate_engine.llm.prices cimport Cost
-from headgate_engine.llm.spoken cimport Answer, prompt_now
+from headgate_engine.llm.content_capture cimport Answer, prompt_now
 
 from headgate_engine.expr.values import NoSuchKey
 

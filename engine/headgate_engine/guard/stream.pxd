@@ -6,13 +6,13 @@ cdef class Frame:
     # -2: a message of a WebSocket).
     cdef bytes raw, data
     cdef Py_ssize_t data_at
-    cdef list pieces           # (Said, low, high, start, stop): that part of what a choice says, in the string at start..stop
+    cdef list pieces           # (ChoiceText, low, high, start, stop): that part of what a choice says, in the string at start..stop
     cdef list wholes           # (start, stop): strings that repeat what was said
     cdef list marks            # (start, stop, raw JSON): goes with a change
-    cdef list ends             # Said that are complete behind this frame
+    cdef list ends             # ChoiceText that are complete behind this frame
     cdef bint over             # behind it a new reply begins
 
-cdef class Said:
+cdef class ChoiceText:
     # What one choice says. Offsets count bytes of all of it.
     cdef Py_ssize_t length     # that has come
     # -- judging
@@ -32,7 +32,7 @@ cdef class StreamGuard:
     cdef bint judged           # somebody judges
     cdef object decoder        # sse.decode.SseDecoder
     cdef object scanner        # guard.scan.Scanner of the masks, None: none
-    cdef dict choices          # key -> Said
+    cdef dict choices          # key -> ChoiceText
     cdef list waiting          # Frame, in front of the judges
     cdef Py_ssize_t fresh_bytes, waiting_bytes
     cdef int judging           # frames that a judge has before it, -1: none
@@ -41,10 +41,10 @@ cdef class StreamGuard:
     cdef list out
     cdef int _event(self, bytes raw, object event) except -1
     cdef int _read(self, Frame frame) except -1
-    cdef Said _choice(self, object key)
+    cdef ChoiceText _choice(self, object key)
     cdef int _says(self, Frame frame, object key, Py_ssize_t start, Py_ssize_t stop) except -1
     cdef int _pass(self, Frame frame) except -1
     cdef int _settle(self, bint all_of_it) except -1
-    cdef int _settle_one(self, Said said, bint all_of_it) except -1
+    cdef int _settle_one(self, ChoiceText said, bint all_of_it) except -1
     cdef int _release(self) except -1
     cdef bytes _masked(self, Frame frame)

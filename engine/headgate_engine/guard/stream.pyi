@@ -9,7 +9,7 @@ LIMIT: int
 class Frame:
     """One block of a stream; only StreamGuard makes it."""
 
-class Said:
+class ChoiceText:
     """What one choice says; only StreamGuard makes it."""
 
 class StreamGuard:

@@ -39,7 +39,7 @@ cdef class Frame:
     pass
 
 
-cdef class Said:
+cdef class ChoiceText:
     pass
 
 
@@ -142,13 +142,13 @@ cdef class StreamGuard:
         return self.ended or self.fresh_bytes >= self.window or self.waiting_bytes >= self.limit
 
     def texts(self):
-        cdef Said said
+        cdef ChoiceText choice
         found = []
-        for said in self.choices.values():
-            if said.fresh:
-                text = said.tail + b"".join(said.fresh)
-                said.fresh.clear()
-                said.tail = text[char_start(text, len(text) - self.overlap):] if len(text) > self.overlap else text
+        for choice in self.choices.values():
+            if choice.fresh:
+                text = choice.tail + b"".join(choice.fresh)
+                choice.fresh.clear()
+                choice.tail = text[char_start(text, len(text) - self.overlap):] if len(text) > self.overlap else text
                 found.append(text)
         self.fresh_bytes = 0
         self.judging = len(self.waiting)
@@ -189,19 +189,19 @@ cdef class StreamGuard:
     # -- masking -------------------------------------------------------------------------------------------------------
     cdef int _pass(self, Frame frame) except -1:
         """Hands a frame to the masks, or out."""
-        cdef Said said
+        cdef ChoiceText choice
         if self.scanner is None:
             self.out.append(frame.raw)
             return 0
-        for said, low, _high, start, stop in frame.pieces or ():
-            if said.text is None:
-                said.text, said.edits = b"", []
-                said.base = said.settled = low
-            said.text += unquoted(frame.data, start, stop)
-            said.changed = True
-            said.closed = False
-        for said in frame.ends or ():
-            said.closed = True
+        for choice, low, _high, start, stop in frame.pieces or ():
+            if choice.text is None:
+                choice.text, choice.edits = b"", []
+                choice.base = choice.settled = low
+            choice.text += unquoted(frame.data, start, stop)
+            choice.changed = True
+            choice.closed = False
+        for choice in frame.ends or ():
+            choice.closed = True
         self.held.append(frame)
         self.held_bytes += len(frame.raw)
         if frame.ends is not None:
@@ -210,61 +210,61 @@ cdef class StreamGuard:
         return 0
 
     cdef int _settle(self, bint all_of_it) except -1:
-        cdef Said said
+        cdef ChoiceText choice
         if self.scanner is None:
             return 0
         if self.held_bytes > self.limit:
             all_of_it = True
-        for said in self.choices.values():
-            if said.text is not None and (said.changed or said.closed or all_of_it):
-                self._settle_one(said, all_of_it or said.closed)
+        for choice in self.choices.values():
+            if choice.text is not None and (choice.changed or choice.closed or all_of_it):
+                self._settle_one(choice, all_of_it or choice.closed)
         return self._release()
 
-    cdef int _settle_one(self, Said said, bint all_of_it) except -1:
+    cdef int _settle_one(self, ChoiceText choice, bint all_of_it) except -1:
         """Finds what is to be masked up to where nothing that comes can change it."""
         cdef Py_ssize_t start, stop, safe
-        cdef Py_ssize_t end = said.base + len(said.text)
-        said.changed = False
-        if said.settled >= end:
+        cdef Py_ssize_t end = choice.base + len(choice.text)
+        choice.changed = False
+        if choice.settled >= end:
             return 0
         safe = end
         if not all_of_it:
-            safe = said.base + char_start(said.text, len(said.text) - self.overlap if len(said.text) > self.overlap else 0)
-            if safe <= said.settled:
+            safe = choice.base + char_start(choice.text, len(choice.text) - self.overlap if len(choice.text) > self.overlap else 0)
+            if safe <= choice.settled:
                 return 0
         found = []
-        for low, high, replacement, _rule in self.scanner.edits(said.text):
-            start, stop = said.base + low, said.base + high
-            if stop <= said.settled:
+        for low, high, replacement, _rule in self.scanner.edits(choice.text):
+            start, stop = choice.base + low, choice.base + high
+            if stop <= choice.settled:
                 continue                     # it was masked before, and is here for what stands in front
             if start >= safe:
                 break
-            if start < said.settled:
-                start = said.settled
+            if start < choice.settled:
+                start = choice.settled
             if stop > safe:
                 if stop - start <= LONG_MATCH:
                     safe = start             # it may go on
                     break
                 safe = stop
             found.append((start, stop, replacement))
-        said.edits += found
+        choice.edits += found
         self.masks += len(found)
-        if safe > said.settled:
-            said.settled = safe
+        if safe > choice.settled:
+            choice.settled = safe
             stop = safe - self.overlap
-            if stop > said.base:
-                stop = char_start(said.text, stop - said.base)
-                said.text = said.text[stop:]
-                said.base += stop
+            if stop > choice.base:
+                stop = char_start(choice.text, stop - choice.base)
+                choice.text = choice.text[stop:]
+                choice.base += stop
         return 0
 
     cdef int _release(self) except -1:
         cdef Frame frame
-        cdef Said said
+        cdef ChoiceText choice
         cdef Py_ssize_t count = 0
         for frame in self.held:
-            for said, _low, high, _start, _stop in frame.pieces or ():
-                if <Py_ssize_t>high > said.settled:
+            for choice, _low, high, _start, _stop in frame.pieces or ():
+                if <Py_ssize_t>high > choice.settled:
                     break
             else:
                 self.out.append(self._masked(frame))
@@ -276,18 +276,18 @@ cdef class StreamGuard:
         return 0
 
     cdef bytes _masked(self, Frame frame):
-        cdef Said said
+        cdef ChoiceText choice
         cdef Py_ssize_t low, high
         cdef list changes = []
-        for said, low, high, start, stop in frame.pieces or ():
+        for choice, low, high, start, stop in frame.pieces or ():
             edits = []
             kept = []
-            for first, last, replacement in said.edits:
+            for first, last, replacement in choice.edits:
                 if first < high and last > low:
                     edits.append((max(first, low) - low, min(last, high) - low, replacement if last <= high else b""))
                 if last > high:
                     kept.append((first, last, replacement))
-            said.edits = kept
+            choice.edits = kept
             if edits:
                 changes.append((start, stop, splice(frame.data, start, stop, edits)))
         for start, stop in frame.wholes or ():
@@ -335,39 +335,39 @@ cdef class StreamGuard:
             self._read_gemini(frame, top)
         return 0
 
-    cdef Said _choice(self, object key):
-        cdef Said said = self.choices.get(key)
-        if said is None:
+    cdef ChoiceText _choice(self, object key):
+        cdef ChoiceText choice = self.choices.get(key)
+        if choice is None:
             if len(self.choices) >= MAX_CHOICES:
                 key = None
-                said = self.choices.get(key)
-                if said is not None:
-                    return said
-            said = Said.__new__(Said)
-            said.tail = b""
-            said.fresh = []
-            self.choices[key] = said
-        return said
+                choice = self.choices.get(key)
+                if choice is not None:
+                    return choice
+            choice = ChoiceText.__new__(ChoiceText)
+            choice.tail = b""
+            choice.fresh = []
+            self.choices[key] = choice
+        return choice
 
     cdef int _says(self, Frame frame, object key, Py_ssize_t start, Py_ssize_t stop) except -1:
-        cdef Said said
+        cdef ChoiceText choice
         cdef bytes text = unquoted(frame.data, start, stop)
         if not text:
             return 0
-        said = self._choice(key)
+        choice = self._choice(key)
         if frame.pieces is None:
             frame.pieces = []
-        frame.pieces.append((said, said.length, said.length + len(text), start, stop))
-        said.length += len(text)
+        frame.pieces.append((choice, choice.length, choice.length + len(text), start, stop))
+        choice.length += len(text)
         if self.judged:
-            said.fresh.append(text)
+            choice.fresh.append(text)
             self.fresh_bytes += len(text)
         return 0
 
     def _ends(self, Frame frame, key):
-        said = self.choices.get(key)
-        if said is not None:
-            frame.ends = [*(frame.ends or ()), said]
+        choice = self.choices.get(key)
+        if choice is not None:
+            frame.ends = [*(frame.ends or ()), choice]
 
     def _marks(self, Frame frame, dict found, *names):
         for name, raw in names:
@@ -385,7 +385,7 @@ cdef class StreamGuard:
             if is_string(data, content):
                 self._says(frame, key, content[0], content[1])
                 self._marks(frame, choice, ("logprobs", b"null"))
-            # What is said in front of a tool call, and at the end, waits for nothing more.
+            # What was said in front of a tool call, and at the end, waits for nothing more.
             if "tool_calls" in delta or is_string(data, choice.get("finish_reason")):
                 self._ends(frame, key)
 

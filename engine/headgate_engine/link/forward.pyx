@@ -98,7 +98,7 @@ cdef class Exchange(Attempting):
 
     cdef int _pick_listener(self) except -1:
         cdef MessageHead head = self.ctx.head
-        self.listener = self.bind.only
+        self.listener = self.bind.sole_listener
         if self.listener is None and self.bind.secure:
             # The certificate that the client was shown is of this one; _pick_route() compares it with the host.
             self.listener = self.ctx.connection.named_listener(self.bind)
@@ -114,7 +114,7 @@ cdef class Exchange(Attempting):
     cdef int _pick_route(self) except -1:
         cdef MessageHead head = self.ctx.head
         cdef RouteRule rule
-        if self.bind.secure and self.bind.only is None:
+        if self.bind.secure and self.bind.sole_listener is None:
             meant = (<HostTable>self.bind.listeners).find(head.data + head.authority_off, head.authority_len)
             if meant is not self.listener:
                 self.ctx.reply = self.worker.reply(

@@ -22,7 +22,7 @@ cdef Exchange watched(Exchange plain, BindPlan bind):
     cdef TracedExchange found
     cdef TracedClient client
     cdef RequestContext ctx = plain.ctx
-    if bind.unwatched:
+    if bind.untraced:
         return plain
     trace = plain.worker.watchers.take(ctx)
     if trace is None:

@@ -45,21 +45,21 @@ cdef class LlmCall:
     cdef object entry                    # llm.target.ModelEntry
     cdef list tried                      # llm.target.LlmTarget, in order
     # -- the attempt under way -----------------------------------------------------------------------------------------
-    cdef object target, lane             # LlmTarget, LlmLane
+    cdef object target, format_route     # LlmTarget, FormatRoute
     cdef bytes response_model            # as the provider told it, None: not told
     cdef bytes service_tier
     cdef public str model                # as the provider is asked for it
     cdef public object guards           # headgate.backend.llm.guards: what guards the answer, None: nothing
-    cdef public object asked             # what the translation remembers of the request, None: it was not translated
+    cdef public object translation_state             # what the translation remembers of the request, None: it was not translated
     cdef LlmAttempt attempt
     cdef public object verdicts          # headgate.backend.llm.guards.contract.Verdicts: of guards, over all attempts
-    cdef object heard                    # llm.realtime.FrameTap of a tunnel, None: nothing is read
+    cdef object realtime_tap                    # llm.realtime.FrameTap of a tunnel, None: nothing is read
     cdef bytes sent                      # the request as its guards left it, in the client's format; None: nobody asks
-    # -- for expressions (llm.spoken); all of it None where no expression asks ------------------------------------------
-    cdef object wanted                   # llm.spoken.Wanted
+    # -- for expressions (llm.content_capture); all of it None where no expression asks ------------------------------------------
+    cdef object wanted                   # llm.content_capture.Wanted
     cdef bytes prompt_body               # what `prompt` was read from
     cdef list prompt
-    cdef object answer                   # llm.spoken.Answer of the attempt under way, or of the last one
+    cdef object answer                   # llm.content_capture.Answer of the attempt under way, or of the last one
     cdef int64_t counted                 # tokens that a counting request was told, -1: none
     cdef readonly list attempts          # those that have ended
     # -- what it comes to ----------------------------------------------------------------------------------------------
@@ -68,12 +68,12 @@ cdef class LlmCall:
     cdef dict params                     # settings of the request for the log; None: none
     cdef readonly int64_t estimated      # prompt tokens, -1: nobody asked
     cdef public int64_t taken            # of these, what token limits were charged in advance
-    cdef Usage spent                     # by the providers' own counts, over all attempts; None: nothing was counted
+    cdef Usage total_usage                     # by the providers' own counts, over all attempts; None: nothing was counted
     cdef Cost cost                       # the same; None: nothing had a price
     cdef bint charged                    # an attempt came to a 2xx answer
     # -- for the request log -------------------------------------------------------------------------------------------
-    cdef bint keeps                      # prompts and answers are to be kept
-    cdef bytes kept                      # the answer as the client got it; None: nothing of it is known
+    cdef bint log_payload                      # prompts and answers are to be kept
+    cdef bytes response_payload                      # the answer as the client got it; None: nothing of it is known
 
     cdef int begin(self, RequestContext ctx) except -1
     cdef int note(self, str outcome) except -1

@@ -47,13 +47,13 @@ class LlmAttempt:
     def ended_ns(self) -> int: ...
 
 class LlmCall:
-    """One LLM request over all of its attempts. `model` is the provider's name for the model, `asked` what a
-    translation wants to remember for the answer, `verdicts` what guards said of the request in earlier attempts.
+    """One LLM request over all of its attempts. `model` is the provider's name for the model, `translation_state`
+    what a translation wants to remember for the answer, `verdicts` what guards said of the request in earlier attempts.
     """
 
     streaming: bool
     model: str
-    asked: object
+    translation_state: object
     guards: Any
     verdicts: Any
     taken: int

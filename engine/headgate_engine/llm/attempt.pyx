@@ -38,17 +38,17 @@ cdef class LlmCall:
         self.estimated = self.counted = -1
 
     cdef int begin(self, RequestContext ctx) except -1:
-        """An attempt starts; target, lane and model are set."""
+        """An attempt starts; target, format_route and model are set."""
         cdef LlmAttempt attempt = LlmAttempt.__new__(LlmAttempt)
         attempt.provider = ctx.provider.decode()
         attempt.client_format = self.format
-        attempt.upstream_format = self.lane.upstream
+        attempt.upstream_format = self.format_route.upstream
         attempt.model = self.model
         attempt.streaming = self.streaming
         attempt.outcome = "failed"
         attempt.started_ns = monotonic_ns()
         self.attempt = attempt
-        self.asked = None
+        self.translation_state = None
         self.response_model = self.service_tier = None
         self.sent = self.answer = None
         ctx.usage = None
@@ -97,10 +97,10 @@ cdef int end_attempt(RequestContext ctx) except -1:
     if ctx.usage is not None:
         attempt.usage_source = "provider"
         attempt.usage = ctx.usage
-        if call.spent is None:
-            call.spent = ctx.usage
+        if call.total_usage is None:
+            call.total_usage = ctx.usage
         else:
-            call.spent = sum_of(call.spent, ctx.usage)
+            call.total_usage = sum_of(call.total_usage, ctx.usage)
         if call.prices is not None:
             _price(ctx, call, attempt)
     elif call.estimated > 0 and good(attempt.status):
@@ -139,7 +139,7 @@ cdef int _price(RequestContext ctx, LlmCall call, LlmAttempt attempt) except -1:
 cdef int end_call(RequestContext ctx) except -1:
     cdef LlmCall call = <LlmCall>ctx.llm
     end_attempt(ctx)
-    ctx.usage = call.spent
+    ctx.usage = call.total_usage
     if ctx.usage is None and call.estimated > 0 and call.charged:
         ctx.usage = Usage(call.estimated)
     if call.attempts is not None:

@@ -8,7 +8,7 @@ from headgate_engine.llm.attempt cimport end_attempt, end_call, LlmCall
 from headgate_engine.llm.guarded cimport guard_tap
 from headgate_engine.llm.realtime cimport frame_tap
 from headgate_engine.llm.router cimport LlmChoice, ModelRouter, render
-from headgate_engine.llm.target cimport LlmLane
+from headgate_engine.llm.target cimport FormatRoute
 from headgate_engine.plan.retry cimport RetryPlan
 from headgate_engine.plan.step cimport CONTINUE
 from headgate_engine.steps.local_rate_limit cimport settle_tokens
@@ -89,14 +89,14 @@ cdef class LlmBackend(Backend):
 
     cdef int stream_awaited(self, RoutedRequest request, object media_type) except -1:
         cdef LlmCall call = <LlmCall>request.ctx.llm
-        if request.ctx.trace is not None and (<LlmLane>call.lane).translation is not None:
+        if request.ctx.trace is not None and (<FormatRoute>call.format_route).translation is not None:
             request.ctx.trace.stream_translated(call.attempt, media_type)
         return 0
 
     cdef int upgraded(self, RoutedRequest request) except -1:
         cdef LlmCall call = <LlmCall>request.ctx.llm
         if call is not None:
-            call.heard = request.tunnel_tap = frame_tap(request.ctx, call)
+            call.realtime_tap = request.tunnel_tap = frame_tap(request.ctx, call)
             if call.guards is not None:
                 request.tunnel_inspector = call.guards.tunnel(request)
         return 0

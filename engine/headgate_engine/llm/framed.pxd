@@ -4,7 +4,7 @@
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.eventstream cimport EventStreamDecoder
 from headgate_engine.llm.native cimport NativeTap
-from headgate_engine.llm.target cimport LlmLane
+from headgate_engine.llm.target cimport FormatRoute
 
 cdef class BedrockTap(NativeTap):
     cdef EventStreamDecoder frames       # None: the answer is no such stream
@@ -13,4 +13,4 @@ cdef class BedrockTap(NativeTap):
     cdef int _frame(self, object frame) except -1
     cdef int _model_event(self, bytes told) except -1
 
-cdef BedrockTap bedrock_tap(LlmCall call, LlmLane lane)
+cdef BedrockTap bedrock_tap(LlmCall call, FormatRoute format_route)

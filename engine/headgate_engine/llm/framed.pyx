@@ -13,7 +13,7 @@ from headgate_engine.context.request cimport RequestContext, Usage
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.eventstream cimport EventStreamDecoder
 from headgate_engine.llm.native cimport KEEP_LIMIT, NativeTap, last_usage, prepare_tap
-from headgate_engine.llm.target cimport LlmLane
+from headgate_engine.llm.target cimport FormatRoute
 from headgate_engine.peek.json cimport USAGE_ANYWHERE, USAGE_IN_MESSAGE, UsagePeek
 from headgate_engine.wire.buffer cimport ByteBuffer
 
@@ -43,9 +43,9 @@ def stream_error(str message not None):
     return encode_frame(headers, json.dumps({"message": message}).encode())
 
 
-cdef BedrockTap bedrock_tap(LlmCall call, LlmLane lane):
+cdef BedrockTap bedrock_tap(LlmCall call, FormatRoute format_route):
     cdef BedrockTap tap = BedrockTap.__new__(BedrockTap)
-    prepare_tap(tap, call, lane)
+    prepare_tap(tap, call, format_route)
     tap.place = USAGE_ANYWHERE
     tap.exclusive = True
     return tap

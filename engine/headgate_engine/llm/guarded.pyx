@@ -3,8 +3,8 @@
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, H_CONTENT_LENGTH, MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport LlmCall
-from headgate_engine.llm.captured cimport capture_tap
-from headgate_engine.llm.kept cimport kept_tap
+from headgate_engine.llm.capture_tap cimport capture_tap
+from headgate_engine.llm.log_payload cimport log_payload_tap
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
 from headgate_engine.wire.coding cimport coding_of, decoded
@@ -16,7 +16,7 @@ TOO_LARGE = "the provider's answer is larger than the buffer"
 
 
 cdef ResponseTap guard_tap(LlmCall call, ResponseTap inner, Py_ssize_t limit):
-    return inner if call is None else kept_tap(call, guarded(call, inner, limit))
+    return inner if call is None else log_payload_tap(call, guarded(call, inner, limit))
 
 
 cdef ResponseTap guarded(LlmCall call, ResponseTap inner, Py_ssize_t limit):

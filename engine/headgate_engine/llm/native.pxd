@@ -2,7 +2,7 @@
 
 from headgate_engine.context.request cimport RequestContext, Usage
 from headgate_engine.llm.attempt cimport LlmCall
-from headgate_engine.llm.target cimport LlmLane
+from headgate_engine.llm.target cimport FormatRoute
 from headgate_engine.peek.json cimport UsagePeek
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
@@ -54,8 +54,8 @@ cdef class NativeTap(ResponseTap):
     cdef bint _read_usage(self) except -1
     cdef int _read_parts(self, Usage usage) except -1
 
-cdef NativeTap native_tap(LlmCall call, LlmLane lane)
+cdef NativeTap native_tap(LlmCall call, FormatRoute format_route)
 # Sets what native_tap() sets, on a tap that is one.
-cdef int prepare_tap(NativeTap tap, LlmCall call, LlmLane lane) except -1
+cdef int prepare_tap(NativeTap tap, LlmCall call, FormatRoute format_route) except -1
 # `{"usage": ...}` with the last complete object of that name (with its quotes) in a part of a JSON text; None without one.
 cdef bytes last_usage(bytes text, bytes name)

@@ -17,7 +17,7 @@ from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport RequestContext, Usage
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.modalities cimport take_gemini_parts
-from headgate_engine.llm.target cimport LlmLane
+from headgate_engine.llm.target cimport FormatRoute
 from headgate_engine.peek.json cimport (
     USAGE_ANYWHERE, USAGE_AT_TOP, USAGE_IN_MESSAGE, USAGE_IN_RESPONSE, USAGE_OF_GEMINI, USAGE_OF_RERANK, UsagePeek)
 from headgate_engine.plan.tap cimport ResponseTap
@@ -54,19 +54,19 @@ UNDECODED = "the provider's stream cannot be decoded"
 SWELLS = "the provider's stream decodes to more than can be kept"
 
 
-cdef NativeTap native_tap(LlmCall call, LlmLane lane):
+cdef NativeTap native_tap(LlmCall call, FormatRoute format_route):
     cdef NativeTap tap = NativeTap.__new__(NativeTap)
-    prepare_tap(tap, call, lane)
+    prepare_tap(tap, call, format_route)
     return tap
 
 
-cdef int prepare_tap(NativeTap tap, LlmCall call, LlmLane lane) except -1:
+cdef int prepare_tap(NativeTap tap, LlmCall call, FormatRoute format_route) except -1:
     tap.strip = (call.streaming and call.format == "completions" and not call.has_include_usage
                  and call.object_end >= 0)
-    tap.ending = ENDINGS.get(call.format, END_UNKNOWN) if call.streaming and lane.stream_error is not None else 0
-    tap.stream_error = lane.stream_error
+    tap.ending = ENDINGS.get(call.format, END_UNKNOWN) if call.streaming and format_route.stream_error is not None else 0
+    tap.stream_error = format_route.stream_error
     _usage_of(tap, call.format, call.streaming)
-    tap.exclusive = tap.exclusive or lane.exclusive
+    tap.exclusive = tap.exclusive or format_route.exclusive
     return 0
 
 

@@ -27,10 +27,10 @@ cdef class ModelRouter:
     cdef readonly dict virtual           # name (bytes) -> VirtualModel
     cdef readonly RouteMap routes
     cdef readonly RetryPlan failover     # other providers, where the route says nothing about retries; None: nowhere
-    cdef readonly ModelEntry only        # whatever the model: an `ai` backend. None: models decide
+    cdef readonly ModelEntry sole_entry        # whatever the model: an `ai` backend. None: models decide
     cdef public PriceList prices         # None: no catalog is configured
-    cdef public bint keeps               # the request log wants prompts and answers
-    cdef public object wanted            # llm.spoken.Wanted: what expressions want to know; None: nothing
+    cdef public bint log_payload               # the request log wants prompts and answers
+    cdef public object wanted            # llm.content_capture.Wanted: what expressions want to know; None: nothing
     cdef public Py_ssize_t max_body      # bytes that a coded body may have when it is read
     cdef bytes model_list                # what everybody sees; None: rules decide
     cdef readonly bint open_paths        # a model says what becomes of paths that no suffix names

@@ -1,11 +1,11 @@
 from collections.abc import Iterable
 
 from headgate_engine.context.request import Reply
+from headgate_engine.llm.content_capture import Wanted
 from headgate_engine.llm.formats import DEFAULT_ROUTES as DEFAULT_ROUTES
 from headgate_engine.llm.formats import RouteMap
 from headgate_engine.llm.prices import PriceList
 from headgate_engine.llm.public import PublicModel
-from headgate_engine.llm.spoken import Wanted
 from headgate_engine.llm.target import ModelEntry, VirtualModel
 from headgate_engine.plan.retry import RetryPlan
 
@@ -27,7 +27,7 @@ class LlmChoice:
     """C face only: the outcome of a choice."""
 
 class ModelRouter:
-    """models: PublicModel in the order they are tried. only: takes every request whatever its model (an `ai` backend).
+    """models: PublicModel in the order they are tried. sole_entry: takes every request whatever its model (`ai`).
 
     routes: path suffix -> format. failover: what is tried at the other providers of a model. created: Unix time for the
     model list.
@@ -39,12 +39,12 @@ class ModelRouter:
         virtual: Iterable[VirtualModel] = ...,
         *,
         routes: dict[str, str] | None = None,
-        only: ModelEntry | None = None,
+        sole_entry: ModelEntry | None = None,
         failover: RetryPlan | None = None,
         created: float | None = None,
     ) -> None: ...
     prices: PriceList | None
-    keeps: bool
+    log_payload: bool
     wanted: Wanted | None
     max_body: int
     @property
@@ -54,7 +54,7 @@ class ModelRouter:
     @property
     def routes(self) -> RouteMap: ...
     @property
-    def only(self) -> ModelEntry | None: ...
+    def sole_entry(self) -> ModelEntry | None: ...
     @property
     def failover(self) -> RetryPlan | None: ...
     @property

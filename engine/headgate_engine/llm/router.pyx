@@ -18,8 +18,8 @@ from headgate_engine.llm.framed cimport bedrock_tap
 from headgate_engine.llm.native cimport native_tap
 from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.llm.public cimport PublicModel, allowed, is_model_list, model_listing, permitted
-from headgate_engine.llm.spoken cimport Wanted, count_of
-from headgate_engine.llm.target cimport LlmEdits, LlmLane, LlmTarget, ModelEntry, VirtualModel
+from headgate_engine.llm.content_capture cimport Wanted, count_of
+from headgate_engine.llm.target cimport LlmEdits, FormatRoute, LlmTarget, ModelEntry, VirtualModel
 from headgate_engine.llm.translated cimport translated_tap
 from headgate_engine.peek.json cimport ChatPeek
 from headgate_engine.plan.retry cimport RetryPlan
@@ -78,7 +78,7 @@ def not_found(str model):
 
 
 cdef Reply unsupported(LlmCall call, LlmTarget target):
-    given = sorted({name for lanes in target.families.values() for name in lanes})
+    given = sorted({name for format_routes in target.families.values() for name in format_routes})
     message = (f"failed to process LLM request: unsupported conversion: from {call.format} to provider "
                f"{target.provider.decode()} (supported: {', '.join(given)})")
     return refusal(400, "unsupported_conversion", message)
@@ -89,17 +89,17 @@ cdef class LlmChoice:
 
 
 cdef class ModelRouter:
-    """models: PublicModel in the order they are tried. only: takes every request whatever its model (an `ai` backend).
+    """models: PublicModel in the order they are tried. sole_entry: takes every request whatever its model (`ai`).
 
     created: Unix time for the model list.
     """
 
-    def __init__(self, models=(), virtual=(), *, routes=None, ModelEntry only=None, RetryPlan failover=None,
+    def __init__(self, models=(), virtual=(), *, routes=None, ModelEntry sole_entry=None, RetryPlan failover=None,
                  created=None):
         self.models = tuple(models)
         self.virtual = {one.name.encode(): one for one in virtual}
         self.routes = RouteMap(DEFAULT_ROUTES if routes is None else routes)
-        self.only = only
+        self.sole_entry = sole_entry
         self.failover = failover
         self.peek = ChatPeek()
         self.max_body = MAX_DECODED
@@ -115,7 +115,7 @@ cdef class ModelRouter:
 
     cdef Reply _models(self, RequestContext ctx):
         """The model list, or that there is none."""
-        if self.only is not None:
+        if self.sole_entry is not None:
             return NO_LIST
         shown = self.model_list
         if shown is None or ctx.allowed_models is not None:
@@ -126,11 +126,11 @@ cdef class ModelRouter:
         cdef LlmChoice choice = LlmChoice.__new__(LlmChoice)
         cdef LlmCall call = <LlmCall>ctx.llm
         cdef LlmTarget target
-        cdef LlmLane lane
+        cdef FormatRoute format_route
         cdef MessageHead head = ctx.head
         if call is None:
             path = head.data[head.target_off:head.target_off + head.path_len]
-            if self.only is None and is_model_list(path) and model_span(path) is None:
+            if self.sole_entry is None and is_model_list(path) and model_span(path) is None:
                 choice.reply = self._models(ctx)
                 return choice
             call = LlmCall.__new__(LlmCall)
@@ -149,7 +149,7 @@ cdef class ModelRouter:
             call.tried = []
             call.body = ctx.body
             call.prices = self.prices
-            call.keeps = self.keeps
+            call.log_payload = self.log_payload
         else:
             ctx.body = call.body                     # the next attempt begins with what the client sent
             if call.coded is not None:
@@ -171,17 +171,17 @@ cdef class ModelRouter:
             return choice
         if call.model:
             ctx.requested_model = call.model.encode()        # what logs and prices go by
-        lane = <LlmLane>call.lane
-        if lane.translation is not None:
-            choice.tap = translated_tap(call, lane)
+        format_route = <FormatRoute>call.format_route
+        if format_route.translation is not None:
+            choice.tap = translated_tap(call, format_route)
         elif target.provider == BEDROCK and not call.opaque:
-            choice.tap = bedrock_tap(call, lane)
+            choice.tap = bedrock_tap(call, format_route)
         elif not call.opaque:
-            choice.tap = native_tap(call, lane)
+            choice.tap = native_tap(call, format_route)
         self._point(ctx, call, target)
         call.begin(ctx)
         choice.plan = target.plan
-        choice.pool = target.plan.pool if lane.pool is None else lane.pool
+        choice.pool = target.plan.pool if format_route.pool is None else format_route.pool
         choice.endpoint = target.endpoint
         choice.spare = (<ModelEntry>call.entry).size - 1
         return choice
@@ -191,7 +191,7 @@ cdef class ModelRouter:
         """Finds the model and whether a stream is wanted."""
         cdef MessageHead head = ctx.head
         cdef ChatPeek peek = self.peek
-        cdef bint loose = call.format in LOOSE or self.only is not None
+        cdef bint loose = call.format in LOOSE or self.sole_entry is not None
         call.object_end = -1
         if call.format == "realtime" or head.flags & HEAD_UPGRADE and not ctx.body:
             if call.format not in LOOSE:
@@ -234,7 +234,7 @@ cdef class ModelRouter:
                     return reply
         elif not loose and call.place == MODEL_NOWHERE:
             return NOT_JSON
-        if call.place == MODEL_NOWHERE and self.only is None:
+        if call.place == MODEL_NOWHERE and self.sole_entry is None:
             return NO_MODEL
         return None
 
@@ -273,7 +273,7 @@ cdef class ModelRouter:
                     return BAD_MODEL
                 call.place = MODEL_IN_QUERY
                 call.requested = value.encode()
-        return NO_MODEL if call.place == MODEL_NOWHERE and self.only is None else None
+        return NO_MODEL if call.place == MODEL_NOWHERE and self.sole_entry is None else None
 
     def _decode(self, RequestContext ctx, LlmCall call):
         given = ctx.head.get("content-encoding")
@@ -300,8 +300,8 @@ cdef class ModelRouter:
         ctx.requested_model = call.requested
         if ctx.allowed_models is not None and not allowed(ctx.allowed_models, call.requested or b""):
             return NOT_ALLOWED
-        if self.only is not None:
-            call.entry = self.only
+        if self.sole_entry is not None:
+            call.entry = self.sole_entry
             return None
         virtual = self.virtual.get(call.requested)
         if virtual is not None:
@@ -345,7 +345,7 @@ cdef class ModelRouter:
 
     # -- what the provider gets ----------------------------------------------------------------------------------------
     cdef Reply _edit(self, RequestContext ctx, LlmCall call, LlmTarget target, bytes body):
-        """Model and fields of the body, in place; sets call.model and call.lane."""
+        """Model and fields of the body, in place; sets call.model and call.format_route."""
         cdef bytes pinned = None
         cdef bint inject
         cdef dict sets = None
@@ -357,20 +357,20 @@ cdef class ModelRouter:
             if model is None and requested is None and call.format not in LOOSE:
                 return refusal(400, "missing_model", "model not specified")
         call.model = model or ""
-        call.lane = target.lane_of(call.format, call.model)
-        if call.lane is None:
+        call.format_route = target.format_route_of(call.format, call.model)
+        if call.format_route is None:
             return estimated(call, body) if call.format == "count_tokens" else unsupported(call, target)
         if call.object_end < 0 or call.opaque:
             return None
-        inject = (call.streaming and not call.has_include_usage and (<LlmLane>call.lane).upstream == "completions"
-                  and (<LlmLane>call.lane).translation is None)
+        inject = (call.streaming and not call.has_include_usage and (<FormatRoute>call.format_route).upstream == "completions"
+                  and (<FormatRoute>call.format_route).translation is None)
         defaults = {} if target.edits is None else target.edits.defaults
         if (target.short_limit and (call.max_tokens is not None or sets is not None) and call.format == "completions"
                 and call.model.startswith("gpt-")):
             sets, removes = short_limits(call, sets, removes, defaults)
         if inject and call.has_stream_options and sets is None:
             sets = {}
-        if call.place == MODEL_IN_PATH and call.format in LOOSE and (<LlmLane>call.lane).head is not None:
+        if call.place == MODEL_IN_PATH and call.format in LOOSE and (<FormatRoute>call.format_route).head is not None:
             # The provider gets another path than the one that named the model.
             sets = {} if sets is None else sets
             sets["model"] = json.dumps(call.model).encode()
@@ -398,12 +398,13 @@ cdef class ModelRouter:
         return None
 
     cdef int _point(self, RequestContext ctx, LlmCall call, LlmTarget target) except -1:
+        cdef FormatRoute format_route = <FormatRoute>call.format_route
         cdef MessageHead head = ctx.head
         cdef bytes whole = head.data[head.target_off:head.target_off + head.target_len]
         cdef bytes path = whole[:head.path_len]
         cdef bytes query = whole[head.path_len:]
         cdef bytes new
-        if call.place == MODEL_IN_PATH and (<LlmLane>call.lane).head is None:
+        if call.place == MODEL_IN_PATH and (<FormatRoute>call.format_route).head is None:
             path = path[:call.model_start] + quoted(call.model) + path[call.model_stop:]
         elif call.place == MODEL_IN_QUERY:
             query = with_model(query, call.model)
@@ -411,12 +412,12 @@ cdef class ModelRouter:
             query = without(query, b"key")
         if query and call.format in BY_PATH and not call.streaming:
             query = without(query, b"alt")           # answers that are not streams are read as JSON
-        new = (<LlmLane>call.lane).path_for(call, path, query, None)
+        new = format_route.path_for(call, path, query, None)
         head.set_target(new, len(new))
         # Usage is read from the answer: a coding that the client alone asked for would hide it.
         head.drop_field(b"accept-encoding", 15)
         head.add_field(b"accept-encoding", 15, b"identity", 8)
-        authority = target.plan.authority if (<LlmLane>call.lane).pool is None else (<LlmLane>call.lane).authority
+        authority = target.plan.authority if format_route.pool is None else format_route.authority
         if authority is not None:
             head.set_authority(<bytes>authority, len(<bytes>authority))
         return 0
@@ -430,12 +431,12 @@ cdef Reply estimated(LlmCall call, bytes body):
 
 cdef Reply render(RequestContext ctx):
     cdef LlmCall call = <LlmCall>ctx.llm
-    cdef LlmLane lane = <LlmLane>call.lane
+    cdef FormatRoute format_route = <FormatRoute>call.format_route
     cdef LlmEdits edits = (<LlmTarget>call.target).edits
-    if call.keeps or call.wanted is not None and (<Wanted>call.wanted).prompt:
+    if call.log_payload or call.wanted is not None and (<Wanted>call.wanted).prompt:
         call.sent = ctx.body
-    if lane.translation is not None:
-        made = lane.translation.request(ctx.body, call, ctx.head)
+    if format_route.translation is not None:
+        made = format_route.translation.request(ctx.body, call, ctx.head)
         if isinstance(made, Reply):
             return made
         body, suffix = made
@@ -443,10 +444,10 @@ cdef Reply render(RequestContext ctx):
         ctx.head.drop_field(b"content-type", 12)
         ctx.head.add_field(b"content-type", 12, b"application/json", 16)
         if suffix:
-            new = lane.path_for(call, b"", b"", suffix)
+            new = format_route.path_for(call, b"", b"", suffix)
             ctx.head.set_target(new, len(new))
-    if lane.adapt is not None and (lane.translation is not None or call.object_end >= 0):
-        ctx.replace_body(lane.adapt(ctx.body, call.streaming))
+    if format_route.adapt is not None and (format_route.translation is not None or call.object_end >= 0):
+        ctx.replace_body(format_route.adapt(ctx.body, call.streaming))
     if edits is not None and edits.final and call.object_end >= 0 and not call.opaque:
         ctx.replace_body(finally_edited(ctx, edits))
     if call.coded is not None and ctx.body is call.body:

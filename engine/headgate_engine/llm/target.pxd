@@ -10,7 +10,7 @@ from headgate_engine.steps.authorization cimport AuthorizationStep
 
 from libc.stdint cimport int64_t, uint64_t
 
-cdef class LlmLane:
+cdef class FormatRoute:
     # One client format at one provider.
     cdef readonly str client, upstream
     cdef readonly object translation     # None: the provider speaks the client's format
@@ -37,7 +37,7 @@ cdef class LlmTarget:
     # One provider of one model entry.
     cdef readonly BackendPlan plan       # pool, steps, time-outs
     cdef readonly bytes provider         # name in logs and metrics
-    cdef readonly dict families          # family of the model -> client format -> LlmLane
+    cdef readonly dict families          # family of the model -> client format -> FormatRoute
     cdef readonly object family          # family(model) -> str; None: the only one is ""
     cdef readonly str pinned             # replaces the client's model
     cdef readonly LlmEdits edits         # None: nothing is edited
@@ -49,7 +49,7 @@ cdef class LlmTarget:
     cdef public object matches           # llm.public.HeaderMatches: what it wants of the head then; None: nothing
     cdef uint64_t mixed                  # hash of its name, for affinity
     cdef public int slot                 # of those with one number only the first that may be used is; 0: it has none
-    cdef LlmLane lane_of(self, str format, str model)
+    cdef FormatRoute format_route_of(self, str format, str model)
 
 cdef class LlmGroup:
     # Providers of one priority.

@@ -11,8 +11,9 @@ from headgate_engine.steps.authorization import AuthorizationStep
 SAFE: str
 
 class _Path(Protocol):
-    """Where a lane leads: `head` + model + `tail` (or `stream_tail`), `head` alone when tail is None, the client's path
-    without `strip` behind `prefix` when head is None too. `query` always goes with it; `keep_path`: nothing changes.
+    """Where a format route leads: `head` + model + `tail` (or `stream_tail`), `head` alone when tail is None, the
+    client's path without `strip` behind `prefix` when head is None too. `query` always goes with it; `keep_path`:
+    nothing changes.
     """
 
     @property
@@ -32,7 +33,7 @@ class _Path(Protocol):
     @property
     def keep_path(self) -> bool: ...
 
-class LlmLane:
+class FormatRoute:
     """One client format at one provider. translation: see headgate.backend.llm.translation; None passes bodies on.
 
     adapt(body, streaming) makes a provider's dialect of a format; stream_error(message) is the event that tells the
@@ -95,7 +96,7 @@ class LlmEdits:
     def aliases(self) -> tuple[tuple[Any, str], ...]: ...
 
 class LlmTarget:
-    """One provider of one model entry. families: family -> client format -> lane; family(model) tells which.
+    """One provider of one model entry. families: family -> client format -> route; family(model) tells which.
 
     plan.endpoints, if set, has the one endpoint whose health is watched. own_key: a `key` in the client's query (where
     Gemini's clients may put theirs) does not reach the provider. rest: the format of paths that no suffix names. rules:
@@ -113,7 +114,7 @@ class LlmTarget:
         self,
         plan: BackendPlan,
         provider: str,
-        families: dict[str, dict[str, LlmLane]],
+        families: dict[str, dict[str, FormatRoute]],
         *,
         family: Callable[[str], str] | None = ...,
         pinned: str | None = ...,
@@ -125,7 +126,7 @@ class LlmTarget:
     @property
     def provider(self) -> bytes: ...
     @property
-    def families(self) -> dict[str, dict[str, LlmLane]]: ...
+    def families(self) -> dict[str, dict[str, FormatRoute]]: ...
     @property
     def family(self) -> Any: ...
     @property

@@ -18,7 +18,7 @@ from libc.stdint cimport int64_t, uint64_t
 SAFE = "@"
 
 
-cdef class LlmLane:
+cdef class FormatRoute:
     def __init__(self, str client, str upstream, *, path, translation=None, adapt=None, stream_error=None,
                  spell=None):
         self.client = client
@@ -89,10 +89,10 @@ cdef class LlmTarget:
         self.short_limit = short_limit
         self.mixed = hash_of(plan.name.encode())
 
-    cdef LlmLane lane_of(self, str format, str model):
+    cdef FormatRoute format_route_of(self, str format, str model):
         """None when the provider can be asked in no format that this one translates to."""
-        lanes = self.families.get("" if self.family is None else self.family(model))
-        return None if lanes is None else (<dict>lanes).get(format)
+        format_routes = self.families.get("" if self.family is None else self.family(model))
+        return None if format_routes is None else (<dict>format_routes).get(format)
 
 
 cdef class LlmGroup:

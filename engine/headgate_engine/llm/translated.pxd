@@ -3,7 +3,7 @@
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.llm.attempt cimport LlmCall
-from headgate_engine.llm.target cimport LlmLane
+from headgate_engine.llm.target cimport FormatRoute
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
 from headgate_engine.wire.coding cimport Decoder
@@ -21,4 +21,4 @@ cdef class TranslatedTap(ResponseTap):
     cdef int _decode(self, bytes data, ByteBuffer out) except -1
     cdef int _tell(self, bytes data, ByteBuffer out) except -1
 
-cdef TranslatedTap translated_tap(LlmCall call, LlmLane lane)
+cdef TranslatedTap translated_tap(LlmCall call, FormatRoute format_route)

@@ -12,7 +12,7 @@ from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport RequestContext, Usage
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.modalities cimport take_parts
-from headgate_engine.llm.target cimport LlmLane, LlmTarget
+from headgate_engine.llm.target cimport FormatRoute, LlmTarget
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
 from headgate_engine.wire.coding cimport Decoder, coding_of, decoded
@@ -27,9 +27,9 @@ MAX_STEPS = 128
 TOO_LARGE = "the provider's answer is larger than the buffer"
 
 
-cdef TranslatedTap translated_tap(LlmCall call, LlmLane lane):
+cdef TranslatedTap translated_tap(LlmCall call, FormatRoute format_route):
     cdef TranslatedTap tap = TranslatedTap.__new__(TranslatedTap)
-    tap.work = lane.translation
+    tap.work = format_route.translation
     tap.call = call
     tap.limit = (<LlmTarget>call.target).plan.max_body
     return tap
@@ -49,7 +49,7 @@ cdef class TranslatedTap(ResponseTap):
         head.drop_id(H_CONTENT_LENGTH)
         if 200 <= head.status < 300 and events:
             self.streaming = True
-            self.stream = self.work.stream(self.call.asked, head)
+            self.stream = self.work.stream(self.call.translation_state, head)
             head.add_field(b"content-type", 12, b"text/event-stream", 17)
             if self.coding == "":
                 self.fault = f"the provider's stream is encoded: {coding}"
@@ -161,9 +161,9 @@ cdef class TranslatedTap(ResponseTap):
             if body is None:
                 return self.work.broken(f"the provider's answer cannot be decoded: {self.coding or 'unknown coding'}")
         if not 200 <= self.head.status < 300:
-            return self.work.error(self.head.status, body, self.call.asked)
+            return self.work.error(self.head.status, body, self.call.translation_state)
         try:
-            status, told, usage, model = self.work.reply(body, self.call.asked, self.head)
+            status, told, usage, model = self.work.reply(body, self.call.translation_state, self.head)
         except Exception as error:  # task boundary: the client is told that the answer is broken
             logger.exception("an answer cannot be translated")
             return self.work.broken(f"the answer cannot be translated: {type(error).__name__}")

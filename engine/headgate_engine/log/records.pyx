@@ -15,7 +15,7 @@ from headgate_engine.clock cimport wall_ns
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext, Usage
 from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall
-from headgate_engine.llm.kept cimport kept_json
+from headgate_engine.llm.log_payload cimport payload_json
 from headgate_engine.log.access cimport AccessLogFormat
 from headgate_engine.log.text cimport append_json_value
 from headgate_engine.wire.buffer cimport ByteBuffer
@@ -94,7 +94,7 @@ cdef class RecordFormat:
         if call is None or not self.payload:
             return out.append(b"null,null,", 10)
         _kept(out, call.sent)
-        return _kept(out, call.kept)
+        return _kept(out, call.response_payload)
 
     # -- Python face ---------------------------------------------------------------------------------------------------
     def record(self, int64_t now_ns, RequestContext ctx not None):
@@ -118,7 +118,7 @@ cdef int _text(ByteBuffer out, bytes value) except -1:
 
 
 cdef int _kept(ByteBuffer out, bytes value) except -1:
-    cdef bytes told = kept_json(value)
+    cdef bytes told = payload_json(value)
     if told is None:
         return out.append(b"null,", 5)
     out.append(told, len(told))

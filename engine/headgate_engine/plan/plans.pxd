@@ -82,7 +82,7 @@ cdef class BindPlan(MeteredPlan):
     cdef public str protocol                 # what is spoken on it: a key of link.protocols.SERVERS
     cdef public bint secure                  # TLS is terminated here
     cdef public object listeners             # route.table.HostTable of ListenerPlan
-    cdef public ListenerPlan only            # the single listener without a host name, if so
+    cdef public ListenerPlan sole_listener            # the single listener without a host name, if so
     cdef public Limits limits
     cdef public int64_t idle_timeout_ns      # keep-alive idle; also bounds a slow head
     cdef public int64_t head_timeout_ns      # from the first byte of a head to its end
@@ -93,7 +93,7 @@ cdef class BindPlan(MeteredPlan):
     cdef public int forwarded                # ForwardedBits
     cdef public int trusted_hops
     cdef public int64_t generation
-    cdef public bint unwatched               # its requests are not traced: what they carry was seen at its front
+    cdef public bint untraced               # its requests are not traced: what they carry was seen at its front
     cdef public object access_log            # log.access.AccessLogFormat, None: off
     cdef public object records               # log.records.RecordFormat, None: no request log
     cdef public tuple metric_labels          # (name, expr.program.Program) beside the fixed ones; None: none

@@ -107,7 +107,7 @@ class BindPlan(MeteredPlan):
     protocol: str
     secure: bool
     listeners: HostTable
-    only: ListenerPlan
+    sole_listener: ListenerPlan
     limits: Limits
     idle_timeout_ns: int
     head_timeout_ns: int
@@ -118,7 +118,7 @@ class BindPlan(MeteredPlan):
     forwarded: int
     trusted_hops: int
     generation: int
-    unwatched: bool
+    untraced: bool
     access_log: AccessLogFormat | None
     records: RecordFormat | None
     metric_labels: tuple[tuple[str, Program], ...] | None

@@ -3,7 +3,7 @@
 from libc.stdlib cimport free, malloc
 
 from headgate_engine.http1.receiver cimport Limits
-from headgate_engine.plan.chance cimport random_below
+from headgate_engine.plan.random cimport random_below
 
 from libc.stdint cimport int64_t, uint64_t
 

@@ -49,7 +49,7 @@ cdef struct SlotEntry:
     uint32_t kind                # 0: not in use
     uint32_t next_free           # number of the next entry that can be used again
 
-cdef struct SlotWish:
+cdef struct SlotRequest:
     # What is looked for, and what it starts as.
     const char* key
     Py_ssize_t key_len
@@ -67,8 +67,8 @@ cdef inline uint64_t aligned(uint64_t n) noexcept nogil:
 cdef bint lay_out(char* memory, AreaHeader* area, uint64_t start, uint64_t end) noexcept nogil
 cdef SlotEntry* entry_of(char* memory, AreaHeader* area, uint32_t number) noexcept nogil
 # The number of the key's entry, or 0.
-cdef uint32_t find(char* memory, AreaHeader* area, const SlotWish* wish) noexcept nogil
+cdef uint32_t find(char* memory, AreaHeader* area, const SlotRequest* request) noexcept nogil
 # The number of a new entry, or 0 when there is no room.
-cdef uint32_t insert(char* memory, AreaHeader* area, const SlotWish* wish) noexcept nogil
+cdef uint32_t insert(char* memory, AreaHeader* area, const SlotRequest* request) noexcept nogil
 # Gives an entry and its block back.
 cdef void remove(char* memory, AreaHeader* area, uint32_t number) noexcept nogil

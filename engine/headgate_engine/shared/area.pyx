@@ -43,29 +43,29 @@ cdef SlotEntry* entry_of(char* memory, AreaHeader* area, uint32_t number) noexce
     return <SlotEntry*>(memory + area.entries) + (number - 1)
 
 
-cdef uint32_t find(char* memory, AreaHeader* area, const SlotWish* wish) noexcept nogil:
+cdef uint32_t find(char* memory, AreaHeader* area, const SlotRequest* request) noexcept nogil:
     """The number of the key's entry, or 0."""
     cdef uint64_t packed = area.table
     cdef uint32_t* table = <uint32_t*>(memory + (packed & ~<uint64_t>63))
     cdef uint64_t mask = (<uint64_t>1 << (packed & 63)) - 1
-    cdef uint64_t at = wish.hash & mask
+    cdef uint64_t at = request.hash & mask
     cdef SlotEntry* entry
     # A quarter of the places is free: the search ends.
     while table[at]:
         if table[at] != GONE:
             entry = entry_of(memory, area, table[at])
-            if entry.kind and entry.hash == wish.hash and entry.key_len == <uint32_t>wish.key_len and memcmp(
-                    memory + entry.block + aligned(entry.value_len), wish.key, wish.key_len) == 0:
+            if entry.kind and entry.hash == request.hash and entry.key_len == <uint32_t>request.key_len and memcmp(
+                    memory + entry.block + aligned(entry.value_len), request.key, request.key_len) == 0:
                 return table[at]
         at = (at + 1) & mask
     return 0
 
 
-cdef uint32_t insert(char* memory, AreaHeader* area, const SlotWish* wish) noexcept nogil:
+cdef uint32_t insert(char* memory, AreaHeader* area, const SlotRequest* request) noexcept nogil:
     """The number of a new entry, or 0 when there is no room."""
-    cdef uint64_t size = aligned(wish.size) + <uint64_t>wish.key_len
-    cdef uint64_t reserve = 0 if wish.reserve else area.reserve_bytes
-    cdef uint32_t limit = min(area.limit + (RESERVE_ENTRIES if wish.reserve else 0), area.entries_max)
+    cdef uint64_t size = aligned(request.size) + <uint64_t>request.key_len
+    cdef uint64_t reserve = 0 if request.reserve else area.reserve_bytes
+    cdef uint32_t limit = min(area.limit + (RESERVE_ENTRIES if request.reserve else 0), area.entries_max)
     cdef uint32_t number = area.free_entry
     cdef uint64_t block
     cdef SlotEntry* entry
@@ -82,23 +82,23 @@ cdef uint32_t insert(char* memory, AreaHeader* area, const SlotWish* wish) noexc
         entry_of(memory, area, number).kind = 0
         HG_STORE(&area.made, number)
     entry = entry_of(memory, area, number)
-    if wish.first == NULL:
-        memset(memory + block, 0, wish.size)
+    if request.first == NULL:
+        memset(memory + block, 0, request.size)
     else:
-        memcpy(memory + block, wish.first, wish.size)
-    memcpy(memory + block + aligned(wish.size), wish.key, wish.key_len)
+        memcpy(memory + block, request.first, request.size)
+    memcpy(memory + block + aligned(request.size), request.key, request.key_len)
     memset(entry, 0, sizeof(SlotEntry))
-    entry.hash = wish.hash
+    entry.hash = request.hash
     entry.block = block
-    entry.key_len = <uint32_t>wish.key_len
-    entry.value_len = <uint32_t>wish.size
-    if not publish(memory, area, number, wish.hash):
+    entry.key_len = <uint32_t>request.key_len
+    entry.value_len = <uint32_t>request.size
+    if not publish(memory, area, number, request.hash):
         give(memory, area, block, size)
         entry.next_free = area.free_entry
         HG_STORE(&area.free_entry, number)
         return 0
     HG_STORE(&area.count, area.count + 1)
-    HG_STORE(&entry.kind, <uint32_t>wish.kind)
+    HG_STORE(&entry.kind, <uint32_t>request.kind)
     return number
 
 

@@ -12,7 +12,7 @@
 # back with its last holder: while a request or a worker still uses a plan of an old configuration, its slots stay. A
 # series stays when nobody holds it, since its value counts, until sweep() finds it idle.
 
-from headgate_engine.shared.area cimport HOLDER_WORDS, AreaHeader, SlotWish
+from headgate_engine.shared.area cimport HOLDER_WORDS, AreaHeader, SlotRequest
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -67,7 +67,7 @@ cdef class Segment:
     # The same for a series, and never full: what finds no room shares the series of its family whose label values are
     # all `other`, and if there is none either, a place of its own that no snapshot shows.
     cdef SlotRef series(self, bytes key, int kind, Py_ssize_t size, const void* first)
-    cdef SlotRef _wished(self, SlotWish* wish, int area, bytes key)
+    cdef SlotRef _requested(self, SlotRequest* request, int area, bytes key)
     cdef int _count(self, int area, uint32_t number) noexcept nogil
     cdef int _hold(self, int area, uint32_t number) noexcept nogil
     cdef int _drop(self, int area, uint32_t number) noexcept nogil

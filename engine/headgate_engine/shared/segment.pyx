@@ -280,25 +280,25 @@ cdef class Segment:
 
     # -- slots ---------------------------------------------------------------------------------------------------------
     cdef SlotRef slot(self, bytes key, int kind, Py_ssize_t size, const void* first):
-        cdef SlotWish wish
+        cdef SlotRequest request
         cdef SlotRef found
-        wish.kind, wish.size, wish.first, wish.reserve = kind, size, first, False
-        found = self._wished(&wish, STATE, key)
+        request.kind, request.size, request.first, request.reserve = kind, size, first, False
+        found = self._requested(&request, STATE, key)
         if found is None:
             raise SegmentFull("shared memory segment is full")
         return found
 
     cdef SlotRef series(self, bytes key, int kind, Py_ssize_t size, const void* first):
-        cdef SlotWish wish
+        cdef SlotRequest request
         cdef SlotRef found
         cdef void* own = NULL
-        wish.kind, wish.size, wish.first, wish.reserve = kind, size, first, False
-        found = self._wished(&wish, SERIES, key)
+        request.kind, request.size, request.first, request.reserve = kind, size, first, False
+        found = self._requested(&request, SERIES, key)
         if found is not None:
             return found
         HG_COUNT(&self.header.refused)
-        wish.reserve = True
-        found = self._wished(&wish, SERIES, other_key(key))
+        request.reserve = True
+        found = self._requested(&request, SERIES, other_key(key))
         if found is None:
             if posix_memalign(&own, LINE, aligned(size)) != 0:
                 raise MemoryError()
@@ -311,7 +311,7 @@ cdef class Segment:
         found.other = True
         return found
 
-    cdef SlotRef _wished(self, SlotWish* wish, int area, bytes key):
+    cdef SlotRef _requested(self, SlotRequest* request, int area, bytes key):
         """The slot, None when there is no room for it."""
         cdef SlotRef found = SlotRef.__new__(SlotRef)
         cdef uint32_t number
@@ -319,17 +319,17 @@ cdef class Segment:
         cdef bint fits = True
         if self.memory == NULL:
             raise ValueError("the segment is not mapped")
-        wish.key = key
-        wish.key_len = len(key)
-        wish.hash = _hash(wish.key, wish.key_len)
+        request.key = key
+        request.key_len = len(key)
+        request.hash = _hash(request.key, request.key_len)
         # No Python below the lock: a switch of threads there would leave others spinning.
         acquire(&self.header.lock)
-        number = find(self.memory, &self.header.areas[area], wish)
+        number = find(self.memory, &self.header.areas[area], request)
         if number == 0:
-            number = insert(self.memory, &self.header.areas[area], wish)
+            number = insert(self.memory, &self.header.areas[area], request)
         if number:
             entry = entry_of(self.memory, &self.header.areas[area], number)
-            fits = entry.kind == <uint32_t>wish.kind and entry.value_len == <uint32_t>wish.size
+            fits = entry.kind == <uint32_t>request.kind and entry.value_len == <uint32_t>request.size
             if fits and self._hold(area, number) < 0:
                 number = 0
         release(&self.header.lock)

@@ -143,8 +143,8 @@ cdef int settle_tokens(RequestContext ctx) except -1:
     cdef LlmCall call = <LlmCall>ctx.llm
     cdef TokenBucket bucket
     cdef int64_t used = 0
-    if call.spent is not None:
-        used = max(call.spent.input_tokens, 0) + max(call.spent.output_tokens, 0)
+    if call.total_usage is not None:
+        used = max(call.total_usage.input_tokens, 0) + max(call.total_usage.output_tokens, 0)
     elif call.charged:
         used = call.taken                 # nobody counted: the estimate stands
     used -= call.taken

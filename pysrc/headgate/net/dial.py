@@ -20,14 +20,14 @@ ProtocolFactory = Callable[[], asyncio.BaseProtocol]
 MAX_TRIES: Final = 3
 
 
-class Ways(Protocol):
+class ProxySelector(Protocol):
     """Which place of a proxy is next, and what came of it: the time in s that it took, below 0 for a failure."""
 
     def next(self, avoid: Proxy | None) -> Proxy | None: ...
     def note(self, proxy: Proxy, seconds: float) -> None: ...
 
 
-class OnlyWay:
+class SoleProxy:
     """The one place that a proxy has."""
 
     def __init__(self, tunnel: Tunnel) -> None:
@@ -52,7 +52,7 @@ class Dialer:
         endpoint: Endpoint,
         settings: UpstreamSettings,
         resolver: Resolver,
-        ways: Callable[[Tunnel], Ways] = OnlyWay,
+        ways: Callable[[Tunnel], ProxySelector] = SoleProxy,
     ) -> None:
         self._endpoint = endpoint
         self._resolver = resolver
@@ -61,7 +61,7 @@ class Dialer:
         self._keepalives = endpoint.keepalives or settings.keepalives
         self._ssl: ssl.SSLContext | None = None
         self._server_hostname: str | None = None
-        self._ways: Ways | None = None
+        self._ways: ProxySelector | None = None
         self._proxies: dict[str, Dialer] = {}
         if endpoint.tunnel is not None:
             self._ways = ways(endpoint.tunnel)
@@ -101,7 +101,7 @@ class Dialer:
         if sock is not None and self._keepalives.enabled:
             _set_keepalives(sock, self._keepalives)
 
-    async def _connect_through(self, factory: ProtocolFactory, ways: Ways, tunnel: Tunnel) -> None:
+    async def _connect_through(self, factory: ProtocolFactory, ways: ProxySelector, tunnel: Tunnel) -> None:
         """Have a place of the proxy connect. One that cannot be reached is passed over: nothing has gone out yet."""
         proxy: Proxy | None = None
         for last in _last_flags(min(len(tunnel.proxies), MAX_TRIES)):

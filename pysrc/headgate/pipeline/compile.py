@@ -157,7 +157,7 @@ class Compiler:
             listeners.append((listener, compiled))
         plan.listeners = HostTable([(listener.hostname or "*", compiled) for listener, compiled in listeners])
         if len(listeners) == 1 and listeners[0][0].hostname is None:
-            plan.only = listeners[0][1]
+            plan.sole_listener = listeners[0][1]
         return plan
 
     def _access_log(self, form: str, more: tuple[tuple[str, str], ...] = ()) -> AccessLogFormat:
@@ -285,10 +285,11 @@ class Compiler:
         # Translation is not loaded where no LLM provider is configured.
         from headgate.pipeline.llm import LlmCompiler
 
-        keeps = self._gateway.process.request_log is not None and self._gateway.frontend.access_log.database_full
+        log_payload = self._gateway.process.request_log is not None and self._gateway.frontend.access_log.database_full
         return LlmCompiler(
-            self._running.pools.get, self._member, self._environment, self._running.prices, self._tags, keeps=keeps
-        )
+            self._running.pools.get, self._member, self._environment, self._running.prices, self._tags,
+            log_payload=log_payload,
+        )  # fmt: skip
 
     def backend(self, entry: RouteBackend, policies: RoutePolicies = NO_ROUTE_POLICIES) -> BackendPlan:
         """Return the plan of one weighted choice of a route with `policies`."""

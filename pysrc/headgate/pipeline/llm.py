@@ -10,7 +10,7 @@ from typing import Final
 
 from headgate.backend.llm import copilot
 from headgate.backend.llm.credentials import brings_key
-from headgate.backend.llm.lanes import lanes_of
+from headgate.backend.llm.format_routes import format_routes_of
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.model import NO_EDITS, AiBackend, BodyEdits, LlmModel, LlmRouter, VirtualModel, VirtualTarget
 from headgate.ir.policy.health import Eviction, Health
@@ -54,9 +54,9 @@ Member = Callable[[str, str, Endpoint], EndpointState]
 class LlmCompiler:
     """Compiles the models of one configuration.
 
-    prices: of the cost catalog, None without one; tags: those of Copilot's models there. keeps: the request log wants
-    prompts and answers. pool_of: the pool of an endpoint. member: what is known of the endpoint of a model, by owner
-    and key, over reloads.
+    prices: of the cost catalog, None without one; tags: those of Copilot's models there. log_payload: the request log
+    wants prompts and answers. pool_of: the pool of an endpoint. member: what is known of the endpoint of a model, by
+    owner and key, over reloads.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class LlmCompiler:
         prices: PriceList | None = None,
         tags: copilot.Tags = MappingProxyType({}),
         *,
-        keeps: bool = False,
+        log_payload: bool = False,
     ) -> None:
         self._prices = prices
         self._tags = tags
-        self._keeps = keeps
+        self._log_payload = log_payload
         self._pool_of = pool_of
         self._member = member
         self._env = env
@@ -86,7 +86,7 @@ class LlmCompiler:
 
     def _equipped(self, router: ModelRouter) -> LlmBackend:
         router.prices = self._prices
-        router.keeps = self._keeps
+        router.log_payload = self._log_payload
         router.wanted = self._env.wanted
         router.max_body = self._env.max_body
         return LlmBackend(router)
@@ -108,7 +108,7 @@ class LlmCompiler:
         """Return the backend of an `ai` section, whose router has one entry for every model."""
         entry = self._entry(backend.name, backend.groups, retry)
         routes = DEFAULT_ROUTES | dict(backend.routes)
-        return self._equipped(ModelRouter(routes=routes, only=entry, failover=self._failover()))
+        return self._equipped(ModelRouter(routes=routes, sole_entry=entry, failover=self._failover()))
 
     def _failover(self) -> RetryPlan | None:
         others = min(self._largest - 1, MAX_RETRIES)
@@ -163,12 +163,12 @@ class LlmCompiler:
         return tuple(self._public(model) for model in (first, *target.others))
 
     def _target(self, model: LlmModel, several: bool, retry: Retry | None) -> LlmTarget:
-        families, family = lanes_of(model.provider, model.edits.caching, self._tags)
+        families, family = format_routes_of(model.provider, model.edits.caching, self._tags)
         elsewhere = model.provider.rerank
         if elsewhere is not None:
-            for lane in (lanes["rerank"] for lanes in families.values() if "rerank" in lanes):
-                lane.pool = self._pool_of(elsewhere)
-                lane.authority = rewritten_authority(elsewhere)
+            for route in (routes["rerank"] for routes in families.values() if "rerank" in routes):
+                route.pool = self._pool_of(elsewhere)
+                route.authority = rewritten_authority(elsewhere)
         target = LlmTarget(
             self._plan(model, several, retry),
             model.provider.kind,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headgate.ir.endpoint import Proxy, Tunnel
-from headgate.net.dial import OnlyWay, Ways
+from headgate.net.dial import ProxySelector, SoleProxy
 from headgate_engine.link.endpoints import Endpoint as Member
 from headgate_engine.link.endpoints import EndpointSet
 from headgate_engine.link.worker import Worker
@@ -33,6 +33,6 @@ class ServiceWays:
         self._set.note(self._members[proxy.key], seconds)
 
 
-def ways(worker: Worker, tunnel: Tunnel) -> Ways:
+def ways(worker: Worker, tunnel: Tunnel) -> ProxySelector:
     """Return what chooses among the places of a proxy."""
-    return ServiceWays(worker, tunnel) if tunnel.service else OnlyWay(tunnel)
+    return ServiceWays(worker, tunnel) if tunnel.service else SoleProxy(tunnel)

@@ -16,7 +16,7 @@ from headgate.policy.key_sets import KeyStore
 from headgate.telemetry.metrics import series_key
 from headgate_engine.expr.program import Program
 from headgate_engine.link.client import HttpClient
-from headgate_engine.llm.spoken import Wanted
+from headgate_engine.llm.content_capture import Wanted
 from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.segment import Segment
 

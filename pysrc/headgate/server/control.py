@@ -81,8 +81,8 @@ class Unwatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """Report something: answered by Told with the same `number`. `what`: see server/reports.py.
+class Query:
+    """Report something: answered by QueryResult with the same `number`. `what`: see server/reports.py.
 
     What may be long goes as JSON into a memory file that comes with the packet.
     """
@@ -93,7 +93,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Let that process trace you; 0 takes it back. Answered by Told."""
+    """Let that process trace you; 0 takes it back. Answered by QueryResult."""
 
     number: int
     pid: int
@@ -101,7 +101,7 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class SampleHeap:
-    """Sample allocations, one for each `rate` bytes on average; 0: no more. Answered by Told."""
+    """Sample allocations, one for each `rate` bytes on average; 0: no more. Answered by QueryResult."""
 
     number: int
     rate: int
@@ -109,7 +109,7 @@ class SampleHeap:
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """Write records of requests into the pipe that comes with the packet. Answered by Told."""
+    """Write records of requests into the pipe that comes with the packet. Answered by QueryResult."""
 
     number: int
 
@@ -131,16 +131,16 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """The answer to Ask."""
+class QueryResult:
+    """The answer to Query."""
 
     number: int
     values: dict[str, Any] = field(default_factory=dict)
 
 
 Message = (
-    Prepare | Commit | Discard | Drain | SetLevels | Watch | Unwatch | Ask | Permit | SampleHeap | Gather
-    | Hello | Done | Told
+    Prepare | Commit | Discard | Drain | SetLevels | Watch | Unwatch | Query | Permit | SampleHeap | Gather
+    | Hello | Done | QueryResult
 )
 
 

@@ -24,7 +24,6 @@ from headgate.pipeline.running import Running, Steps
 from headgate.pipeline.slices import in_slices
 from headgate.server import control
 from headgate.server.control import (
-    Ask,
     Commit,
     Discard,
     Done,
@@ -33,9 +32,10 @@ from headgate.server.control import (
     Hello,
     Permit,
     Prepare,
+    Query,
+    QueryResult,
     SampleHeap,
     SetLevels,
-    Told,
     Unwatch,
     Watch,
 )
@@ -143,21 +143,21 @@ class WorkerProcess:
                     self._say(Done("watch", message.number, tuple(self._watch(message, descriptors[0]))))
                 case Unwatch():
                     self._watching.drop(message.number)
-                case Ask():
-                    self._say(Told(message.number, self._tell(message.what, descriptors)))
+                case Query():
+                    self._say(QueryResult(message.number, self._tell(message.what, descriptors)))
                 case Permit():
                     from headgate.server.profiling import permit
 
                     permit(message.pid)
-                    self._say(Told(message.number))
+                    self._say(QueryResult(message.number))
                 case SampleHeap():
                     from headgate.server import heap
 
                     heap.switch(message.rate)
-                    self._say(Told(message.number))
+                    self._say(QueryResult(message.number))
                 case Gather():
                     await self._gather(descriptors[0])
-                    self._say(Told(message.number))
+                    self._say(QueryResult(message.number))
                 case Drain():
                     spawn("drain", self._drain(message))
                 case _:

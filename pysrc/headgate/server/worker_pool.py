@@ -13,7 +13,6 @@ from collections.abc import Callable
 from headgate.server import control
 from headgate.server.child import ChildProcess
 from headgate.server.control import (
-    Ask,
     Commit,
     Discard,
     Done,
@@ -21,9 +20,10 @@ from headgate.server.control import (
     Hello,
     Permit,
     Prepare,
+    Query,
+    QueryResult,
     SampleHeap,
     SetLevels,
-    Told,
     Watch,
 )
 from headgate.server.template_handle import TemplateHandle
@@ -102,7 +102,7 @@ class WorkerHandle:
                 self._resolve(("hello", 0), message)
             case Done():
                 self._resolve((message.what, message.generation), message)
-            case Told():
+            case QueryResult():
                 self._resolve(("told", message.number), message)
             case _:
                 logger.error("unexpected message of a worker", extra={"type": type(message).__name__})
@@ -193,9 +193,9 @@ class WorkerHandle:
         """Return the answer to a question (server/reports.py); ConnectionError, TimeoutError."""
         self._asked += 1
         number = self._asked
-        self.send(Ask(number, what), None if descriptor is None else [descriptor])
+        self.send(Query(number, what), None if descriptor is None else [descriptor])
         answer = await self._answer(("told", number), seconds)
-        assert isinstance(answer, Told)
+        assert isinstance(answer, QueryResult)
         return answer.values
 
     async def permit(self, pid: int) -> None:

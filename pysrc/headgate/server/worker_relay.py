@@ -53,8 +53,8 @@ class WorkerRelay:
         backend.max_body = MAX_BODY
         route = RoutePlan(BIND, "internal", "", (backend,), (1,))
         plan = BindPlan(BIND, Limits())
-        plan.unwatched = True
-        plan.only = ListenerPlan(BIND, BIND, "internal", RouteTable([RouteRule(target=route)]))
+        plan.untraced = True
+        plan.sole_listener = ListenerPlan(BIND, BIND, "internal", RouteTable([RouteRule(target=route)]))
         self._worker.set_bind(BIND, plan)
         path = socket_path(self._folder, self._worker.index)
         with contextlib.suppress(FileNotFoundError):

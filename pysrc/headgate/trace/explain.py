@@ -9,7 +9,7 @@ from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.log.redact import redacted
 from headgate_engine.plan.step import Step
 
-Told = Mapping[str, Any] | str
+Explanation = Mapping[str, Any] | str
 MAX_TEXT: Final = 200
 
 
@@ -17,10 +17,10 @@ class Skip(str):
     """Why a step did nothing."""
 
 
-def explain(step: Step, ctx: RequestContext, reply: Reply | None, before: str) -> Told:
+def explain(step: Step, ctx: RequestContext, reply: Reply | None, before: str) -> Explanation:
     """Return the details of a step that ran; `before`: the target it began with. A Skip when it did nothing."""
     name = step.name
-    teller = TELLERS.get(name)
+    teller = EXPLAINERS.get(name)
     told = None if teller is None else teller(ctx, reply, before)
     if reply is None:
         return "applied" if told is None else told
@@ -31,7 +31,7 @@ def explain(step: Step, ctx: RequestContext, reply: Reply | None, before: str) -
     return {**found, **({} if told is None else {"details": told})}
 
 
-def _cors(ctx: RequestContext, _reply: Reply | None, _before: str) -> Told | None:
+def _cors(ctx: RequestContext, _reply: Reply | None, _before: str) -> Explanation | None:
     origin = ctx.request.get("origin")
     if origin is None:
         return Skip("request has no Origin header")
@@ -39,25 +39,25 @@ def _cors(ctx: RequestContext, _reply: Reply | None, _before: str) -> Told | Non
     return f"origin {origin} is {'allowed' if allowed or _reply is not None else 'not allowed'}"
 
 
-def _jwt(ctx: RequestContext, reply: Reply | None, _before: str) -> Told | None:
+def _jwt(ctx: RequestContext, reply: Reply | None, _before: str) -> Explanation | None:
     if ctx.jwt is None:
         return "rejected request" if reply is not None else Skip("no token was presented")
     return {"subject": ctx.jwt.get("sub"), "issuer": ctx.jwt.get("iss")}
 
 
-def _basic(ctx: RequestContext, reply: Reply | None, _before: str) -> Told | None:
+def _basic(ctx: RequestContext, reply: Reply | None, _before: str) -> Explanation | None:
     if ctx.basic_user is None:
         return "rejected request" if reply is not None else Skip("no credentials were presented")
     return {"user": ctx.basic_user}
 
 
-def _api_key(ctx: RequestContext, reply: Reply | None, _before: str) -> Told | None:
+def _api_key(ctx: RequestContext, reply: Reply | None, _before: str) -> Explanation | None:
     if ctx.api_key is None:
         return "rejected request" if reply is not None else Skip("no key was presented")
     return "key is known"
 
 
-def _rate(ctx: RequestContext, reply: Reply | None, _before: str) -> Told | None:
+def _rate(ctx: RequestContext, reply: Reply | None, _before: str) -> Explanation | None:
     numbers = {}
     for name, value in ctx.added_response_headers:
         if name.startswith(b"x-ratelimit-"):
@@ -65,21 +65,21 @@ def _rate(ctx: RequestContext, reply: Reply | None, _before: str) -> Told | None
     return {"allowed": reply is None, **numbers} if numbers else Skip("no limit applies")
 
 
-def _target(ctx: RequestContext, _reply: Reply | None, before: str) -> Told | None:
+def _target(ctx: RequestContext, _reply: Reply | None, before: str) -> Explanation | None:
     after = f"{ctx.authority}{ctx.target}"
     return Skip("nothing to change") if after == before else f"{redacted(before)} -> {redacted(after)}"
 
 
-def _failures(ctx: RequestContext, _reply: Reply | None, _before: str) -> Told | None:
+def _failures(ctx: RequestContext, _reply: Reply | None, _before: str) -> Explanation | None:
     failed = [str(value) for key, value in ctx.log_field_items if key == "transformation.failed"]
     return {"failed": failed} if failed else None
 
 
-def _buffer(ctx: RequestContext, _reply: Reply | None, _before: str) -> Told | None:
+def _buffer(ctx: RequestContext, _reply: Reply | None, _before: str) -> Explanation | None:
     return None if ctx.request_body is None else {"bytes": len(ctx.request_body)}
 
 
-TELLERS: Final[dict[str, Callable[[RequestContext, Reply | None, str], Told | None]]] = {
+EXPLAINERS: Final[dict[str, Callable[[RequestContext, Reply | None, str], Explanation | None]]] = {
     "cors": _cors,
     "oidc": _jwt,
     "jwtAuth": _jwt,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rig import Rig, on_rig
 
-from headgate.backend.llm.lanes import LanePath, native
+from headgate.backend.llm.format_routes import ProviderPath, native
 from headgate_engine.link.backend import HOST
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.upstream import Http1Upstream
@@ -32,10 +32,10 @@ async def test_a_lane_may_lead_to_another_host(rig: Rig, path: bytes, host: str)
     plan = BackendPlan("provider", "llm", HOST)
     plan.pool = rig.pool if host == "own.test" else wrong
     plan.authority = b"own.test"
-    lanes = {name: native(name, LanePath(head=f"/{name}")) for name in ("rerank", "embeddings")}
-    lanes["rerank"].pool = rig.pool if host == "other.test" else wrong
-    lanes["rerank"].authority = b"other.test"
-    router = ModelRouter(only=ModelEntry("m", [LlmGroup([LlmTarget(plan, "p", {"": lanes})])]))
+    routes = {name: native(name, ProviderPath(head=f"/{name}")) for name in ("rerank", "embeddings")}
+    routes["rerank"].pool = rig.pool if host == "other.test" else wrong
+    routes["rerank"].authority = b"other.test"
+    router = ModelRouter(sole_entry=ModelEntry("m", [LlmGroup([LlmTarget(plan, "p", {"": routes})])]))
     rig.backend = BackendPlan("llm", "llm", LlmBackend(router))
     rig.backend.max_body = 1 << 20
     rig.route = RoutePlan("r", "default", "", (rig.backend,), (1,))

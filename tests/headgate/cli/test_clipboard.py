@@ -1,4 +1,4 @@
-"""Ways to the clipboard."""
+"""ProxySelector to the clipboard."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from headgate.ir.endpoint import Endpoint, Proxy, Tunnel
-from headgate.net.dial import OnlyWay
+from headgate.net.dial import SoleProxy
 from headgate.pipeline.proxies import ServiceWays, ways
 from headgate_engine.shared.segment import Segment
 
@@ -41,11 +41,11 @@ def test_a_place_that_fails_is_drawn_less_and_not_twice_in_a_row() -> None:
 
 def test_without_a_place_there_is_none() -> None:
     assert ServiceWays(worker(), tunnel()).next(None) is None
-    assert OnlyWay(tunnel()).next(None) is None
+    assert SoleProxy(tunnel()).next(None) is None
 
 
 def test_a_host_has_one_place() -> None:
     only = ways(worker(), tunnel(1, service=""))
-    assert isinstance(only, OnlyWay)
+    assert isinstance(only, SoleProxy)
     assert only.next(None) == only.next(tunnel(1).proxies[0]) == tunnel(1).proxies[0]
     assert isinstance(ways(worker(), tunnel(1)), ServiceWays)

@@ -1,18 +1,18 @@
 # The clients' halves of stream translation whose replies are lists of blocks.
 
-from headgate_engine.llm.translate.writers cimport Said, Tool, Writer
+from headgate_engine.llm.translate.writers cimport BlockKind, Tool, Writer
 
 cdef class BlockWriter(Writer):
     # Formats whose replies are a list of blocks, of which text and thinking are written one after the other.
     cdef Py_ssize_t count                # blocks opened
     cdef bint writing                    # a block of text is open
-    cdef Said kind                       # its kind, and where it is
+    cdef BlockKind kind                       # its kind, and where it is
     cdef Py_ssize_t index
     cdef Tool current                    # the call being written, None: none is
     cdef list waiting                    # calls whose turn has not come
     cdef int _begin_tool(self, Tool tool) except -1
     cdef int _go_on(self) except -1
-    cdef int _open_block(self, Said kind) except -1
+    cdef int _open_block(self, BlockKind kind) except -1
     cdef Py_ssize_t _next(self) except -1
     # What a format fills in besides.
     cdef int _block_opened(self) except -1

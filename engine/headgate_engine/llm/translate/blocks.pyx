@@ -5,7 +5,7 @@ import orjson
 from headgate_engine.llm.translate.counts cimport Usage
 from headgate_engine.llm.translate.stops cimport write_stop
 from headgate_engine.llm.translate.writers cimport (
-    SAID_REFUSAL, SAID_SIGNATURE, SAID_TEXT, SAID_THINKING, Said, Tool, Writer, dumps)
+    BLOCK_REFUSAL, BLOCK_SIGNATURE, BLOCK_TEXT, BLOCK_THINKING, BlockKind, Tool, Writer, dumps)
 
 from headgate_engine.llm.translate.writers import messages_usage_of, responses_usage_of
 
@@ -41,7 +41,7 @@ cdef class BlockWriter(Writer):
     def __cinit__(self):
         self.waiting = []
 
-    cdef int _open_block(self, Said kind) except -1:
+    cdef int _open_block(self, BlockKind kind) except -1:
         self._ensure_started()
         if self.writing and self.kind == kind:
             return 0
@@ -126,8 +126,8 @@ cdef class BlockWriter(Writer):
 
 
 # Of a Messages reply, by what is said: the block it stands in and the delta.
-cdef Said[4] message_blocks
-message_blocks[:] = [SAID_TEXT, SAID_TEXT, SAID_THINKING, SAID_THINKING]
+cdef BlockKind[4] message_blocks
+message_blocks[:] = [BLOCK_TEXT, BLOCK_TEXT, BLOCK_THINKING, BLOCK_THINKING]
 cdef tuple message_deltas = (b'text_delta","text":', b'text_delta","text":', b'thinking_delta","thinking":',
                              b'signature_delta","signature":')
 
@@ -146,7 +146,7 @@ cdef class MessagesWriter(BlockWriter):
 
     cdef int _block_opened(self) except -1:
         return self._event("content_block_start", {"index": self.index, "content_block": (
-            {"type": "text", "text": ""} if self.kind == SAID_TEXT else
+            {"type": "text", "text": ""} if self.kind == BLOCK_TEXT else
             {"type": "thinking", "thinking": "", "signature": ""})})
 
     cdef int _block_closed(self) except -1:
@@ -163,7 +163,7 @@ cdef class MessagesWriter(BlockWriter):
         self.out.append(b"}}\n\n")
         return 0
 
-    cdef int _say(self, Said kind, str delta) except -1:
+    cdef int _say(self, BlockKind kind, str delta) except -1:
         self._open_block(message_blocks[<int>kind])
         return self._block_delta(self.index, <bytes>message_deltas[<int>kind], delta)
 
@@ -235,15 +235,15 @@ cdef class ResponsesWriter(BlockWriter):
 
     cdef dict _part(self, str text):
         """The block being written, as a part with this text."""
-        if self.kind == SAID_THINKING:
+        if self.kind == BLOCK_THINKING:
             return {"type": "summary_text", "text": text}
-        if self.kind == SAID_REFUSAL:
+        if self.kind == BLOCK_REFUSAL:
             return {"type": "refusal", "refusal": text}
         return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
     cdef int _block_opened(self) except -1:
         place = {"output_index": self.index}
-        if self.kind == SAID_THINKING:
+        if self.kind == BLOCK_THINKING:
             self.item = f"rs_{self.ident}_{self.index}"
             item = {"id": self.item, "type": "reasoning", "summary": []}
             self._event("response.output_item.added", {**place, "item": item})
@@ -255,8 +255,8 @@ cdef class ResponsesWriter(BlockWriter):
         return self._event("response.content_part.added", {
             "item_id": self.item, **place, "content_index": 0, "part": self._part("")})
 
-    cdef int _say(self, Said kind, str delta) except -1:
-        if kind == SAID_SIGNATURE:
+    cdef int _say(self, BlockKind kind, str delta) except -1:
+        if kind == BLOCK_SIGNATURE:
             return 0
         self._open_block(kind)
         self.parts.append(delta)
@@ -274,13 +274,13 @@ cdef class ResponsesWriter(BlockWriter):
         self.parts.clear()
         part = self._part(text)
         place = {"item_id": self.item, "output_index": self.index}
-        if self.kind == SAID_THINKING:
+        if self.kind == BLOCK_THINKING:
             place["summary_index"] = 0
             self._event("response.reasoning_summary_text.done", {**place, "text": text})
             self._event("response.reasoning_summary_part.done", {**place, "part": part})
             return self._item_done(self.index, {"id": self.item, "type": "reasoning", "summary": [part]})
         place["content_index"] = 0
-        if self.kind == SAID_REFUSAL:
+        if self.kind == BLOCK_REFUSAL:
             self._event("response.refusal.done", {**place, "refusal": text})
         else:
             self._event("response.output_text.done", {**place, "text": text, "logprobs": []})

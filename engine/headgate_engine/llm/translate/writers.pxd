@@ -8,11 +8,11 @@ from headgate_engine.llm.translate.counts cimport Usage
 cdef bytes dumps(object value)
 
 # What a reply says piece by piece.
-cdef enum Said:
-    SAID_TEXT
-    SAID_REFUSAL
-    SAID_THINKING
-    SAID_SIGNATURE
+cdef enum BlockKind:
+    BLOCK_TEXT
+    BLOCK_REFUSAL
+    BLOCK_THINKING
+    BLOCK_SIGNATURE
 
 cdef class Tool:
     # One tool call of the reply.
@@ -52,7 +52,7 @@ cdef class Writer:
     # What a format fills in. Each is called once the stream has begun, and never behind its end.
     cdef int configure(self, dict extra) except -1
     cdef int _begin(self, str id, str model) except -1
-    cdef int _say(self, Said kind, str delta) except -1            # delta: not empty
+    cdef int _say(self, BlockKind kind, str delta) except -1            # delta: not empty
     cdef int _redact(self, str data) except -1
     cdef int _close_block(self) except -1                          # the one being written, if any
     cdef int _open_tool(self, Tool tool) except -1

@@ -113,19 +113,19 @@ cdef class Writer:
         return 0 if self.started else self.start("", "")
 
     cdef int text(self, str delta) except -1:
-        return self._say(SAID_TEXT, delta) if delta else 0
+        return self._say(BLOCK_TEXT, delta) if delta else 0
 
     cdef int refusal(self, str delta) except -1:
         if not delta:
             return 0
         self.refused = True
-        return self._say(SAID_REFUSAL, delta)
+        return self._say(BLOCK_REFUSAL, delta)
 
     cdef int thinking(self, str delta) except -1:
-        return self._say(SAID_THINKING, delta) if delta else 0
+        return self._say(BLOCK_THINKING, delta) if delta else 0
 
     cdef int signature(self, str delta) except -1:
-        return self._say(SAID_SIGNATURE, delta) if delta else 0
+        return self._say(BLOCK_SIGNATURE, delta) if delta else 0
 
     cdef int redacted(self, str data) except -1:
         self._ensure_started()
@@ -206,7 +206,7 @@ cdef class Writer:
     cdef int _begin(self, str id, str model) except -1:
         raise NotImplementedError
 
-    cdef int _say(self, Said kind, str delta) except -1:
+    cdef int _say(self, BlockKind kind, str delta) except -1:
         raise NotImplementedError
 
     cdef int _redact(self, str data) except -1:
@@ -260,7 +260,7 @@ cdef class CompletionsWriter(Writer):
         self.out.append(b'},"finish_reason":null}]}\n\n')
         return 0
 
-    cdef int _say(self, Said kind, str delta) except -1:
+    cdef int _say(self, BlockKind kind, str delta) except -1:
         self._ensure_started()
         return self._delta(<bytes>members[<int>kind] + dumps(delta))
 

@@ -78,7 +78,7 @@ class Translation:
             return self._refused(str(error))
         if call.requested is not None:
             asked.requested = call.requested.decode("utf-8", "replace")
-        call.asked = asked
+        call.translation_state = asked
         if self.caching is not None:
             add_cache_points(asked.body, call.model, self.caching)
         if self.moderation is not None:

@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 
 from headgate.ir.policy.cloud_auth import AwsKeyPair
 from headgate.policy.cloud.calls import FORM, Calls
-from headgate.policy.cloud.keeper import CredentialError, Fetched, Keeper, silence
+from headgate.policy.cloud.refresher import CredentialError, CredentialRefresher, Fetched, silence
 from headgate_engine.steps.aws_signature import AwsKeys, sign
 
 # Keys that do not run out are looked for again, as files may change.
@@ -122,7 +122,7 @@ class Ambient:
 class Role:
     """Keys of a role: AssumeRole of the Security Token Service, signed with the keys of `base`."""
 
-    def __init__(self, base: Keeper, calls: Calls, form: Mapping[str, str], region: str | None) -> None:
+    def __init__(self, base: CredentialRefresher, calls: Calls, form: Mapping[str, str], region: str | None) -> None:
         self._base = base
         self._calls = calls
         self._form = form

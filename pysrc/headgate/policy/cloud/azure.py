@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 
 from headgate.ir.policy.cloud_auth import AzureAuth
 from headgate.policy.cloud.calls import FORM, Calls
-from headgate.policy.cloud.keeper import CredentialError, Fetched
+from headgate.policy.cloud.refresher import CredentialError, Fetched
 
 OPENAI_SCOPE: Final = "https://cognitiveservices.azure.com/.default"
 FOUNDRY_SCOPE: Final = "https://ai.azure.com/.default"

@@ -10,7 +10,7 @@ from typing import Any, Final
 from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.policy.document_source import DocumentSource
-from headgate.policy.cloud.keeper import CredentialError
+from headgate.policy.cloud.refresher import CredentialError
 from headgate_engine.link.client import CallError, HttpClient
 
 CALL_SECONDS: Final = 5.0

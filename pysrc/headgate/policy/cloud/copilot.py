@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from headgate import __version__
 from headgate.policy.cloud.calls import Calls
-from headgate.policy.cloud.keeper import CredentialError, Fetched
+from headgate.policy.cloud.refresher import CredentialError, Fetched
 
 URL: Final = "https://api.github.com/copilot_internal/v2/token"
 # Another place of the exchange: that of an enterprise's own host.

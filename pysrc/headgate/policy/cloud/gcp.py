@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from headgate.ir.policy.cloud_auth import GcpAuth
 from headgate.policy.cloud.calls import CALL_SECONDS, Answer, Calls
-from headgate.policy.cloud.keeper import CredentialError, Fetched, silence
+from headgate.policy.cloud.refresher import CredentialError, Fetched, silence
 
 SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 # What a token without an expiry is taken to last.

@@ -10,7 +10,7 @@ from typing import Final
 
 from headgate.ir.policy.cloud_auth import BEARER, AwsAuth, CloudAuth, GcpAuth
 from headgate.policy.cloud.aws import place_of, region_of
-from headgate.policy.cloud.keeper import CredentialError, Keeper
+from headgate.policy.cloud.refresher import CredentialError, CredentialRefresher
 from headgate.policy.cloud.store import CredentialStore
 from headgate.policy.environment import Environment
 from headgate.policy.location import compile_location
@@ -59,11 +59,11 @@ def compile_cloud(auth: CloudAuth, env: Environment) -> Step:
     if isinstance(auth, AwsAuth):
         if auth.role is not None and auth.role.varies:
             return AsyncStep("backendAuth", _session(auth, env, store))
-        keeper = store.keeper(auth)
-        return HeldStep(_obtain(keeper, None), keeper.held)
-    keeper = store.keeper(auth)
+        refresher = store.refresher(auth)
+        return HeldStep(_obtain(refresher, None), refresher.held)
+    refresher = store.refresher(auth)
     location = compile_location(BEARER, env)
-    return HeldStep(_obtain(keeper, location), keeper.held, location)
+    return HeldStep(_obtain(refresher, location), refresher.held, location)
 
 
 def compile_signature(auth: CloudAuth, env: Environment) -> Step | None:
@@ -73,7 +73,7 @@ def compile_signature(auth: CloudAuth, env: Environment) -> Step | None:
     assert auth.region is not None
     assert auth.service is not None
     varies = auth.role is not None and auth.role.varies
-    held = None if varies else _store(env).keeper(auth).held
+    held = None if varies else _store(env).refresher(auth).held
     return AwsSignatureStep(held, region=auth.region, service=auth.service)
 
 
@@ -82,8 +82,8 @@ def _store(env: Environment) -> CredentialStore:
     return env.credentials
 
 
-def _obtain(keeper: Keeper, location: CredentialLocation | None) -> Obtain:
-    held = keeper.held
+def _obtain(refresher: CredentialRefresher, location: CredentialLocation | None) -> Obtain:
+    held = refresher.held
 
     def put(ctx: RequestContext) -> None:
         if location is not None:
@@ -92,7 +92,7 @@ def _obtain(keeper: Keeper, location: CredentialLocation | None) -> Obtain:
 
     async def wait(ctx: RequestContext) -> Reply | None:
         try:
-            await keeper.wait()
+            await refresher.wait()
         except CredentialError as error:
             return failed(error)
         put(ctx)
@@ -100,7 +100,7 @@ def _obtain(keeper: Keeper, location: CredentialLocation | None) -> Obtain:
 
     def obtain(ctx: RequestContext) -> Awaitable[Reply | None] | None:
         if not held.fresh:
-            keeper.renew()
+            refresher.renew()
         if not held.usable:
             return wait(ctx)
         put(ctx)
@@ -125,20 +125,20 @@ def _session(auth: AwsAuth, env: Environment, store: CredentialStore) -> Obtain:
             told = tuple((key, value if text is None else _text(text.evaluate(ctx), TAG)) for key, value, text in tags)
         except (EvaluationError, ValueError):
             return failed("the session of the role has no name, or a tag no value")
-        keeper = store.session(auth, session, told)
-        if not keeper.held.fresh:
-            keeper.renew()
-        if not keeper.held.usable:
-            return wait(ctx, keeper)
-        ctx.signing_keys = keeper.held.value
+        refresher = store.session(auth, session, told)
+        if not refresher.held.fresh:
+            refresher.renew()
+        if not refresher.held.usable:
+            return wait(ctx, refresher)
+        ctx.signing_keys = refresher.held.value
         return None
 
-    async def wait(ctx: RequestContext, keeper: Keeper) -> Reply | None:
+    async def wait(ctx: RequestContext, refresher: CredentialRefresher) -> Reply | None:
         try:
-            await keeper.wait()
+            await refresher.wait()
         except CredentialError as error:
             return failed(error)
-        ctx.signing_keys = keeper.held.value
+        ctx.signing_keys = refresher.held.value
         return None
 
     return obtain

@@ -13,7 +13,7 @@ from headgate.policy.cloud.azure import Entra
 from headgate.policy.cloud.calls import Calls
 from headgate.policy.cloud.copilot import Copilot
 from headgate.policy.cloud.gcp import Google
-from headgate.policy.cloud.keeper import Fetch, Keeper
+from headgate.policy.cloud.refresher import CredentialRefresher, Fetch
 
 # Sessions of roles that depend on requests; the one that was used longest ago goes.
 MAX_SESSIONS: Final = 1024
@@ -27,19 +27,19 @@ class CredentialStore:
         self.calls: Calls = Calls() if previous is None else previous.calls
         self._spawn = spawn
         self._previous = {} if previous is None else previous.by_key
-        self._sessions: dict[Hashable, Keeper] = {} if previous is None else previous._sessions
-        self.by_key: dict[Hashable, Keeper] = {}
+        self._sessions: dict[Hashable, CredentialRefresher] = {} if previous is None else previous._sessions
+        self.by_key: dict[Hashable, CredentialRefresher] = {}
 
-    def _get(self, key: Hashable, name: str, fetch: Callable[[], Fetch]) -> Keeper:
+    def _get(self, key: Hashable, name: str, fetch: Callable[[], Fetch]) -> CredentialRefresher:
         found = self.by_key.get(key) or self._previous.get(key)
         if found is None:
-            found = Keeper(name, fetch(), self._spawn)
+            found = CredentialRefresher(name, fetch(), self._spawn)
             # Before the first request needs it.
             found.renew()
         self.by_key[key] = found
         return found
 
-    def keeper(self, auth: CloudAuth) -> Keeper:
+    def refresher(self, auth: CloudAuth) -> CredentialRefresher:
         """Return what keeps a credential that is the same for all requests."""
         match auth:
             case AwsAuth():
@@ -51,7 +51,7 @@ class CredentialStore:
             case CopilotAuth():
                 return self._get(auth, "Copilot", lambda: Copilot(self.calls))
 
-    def _aws(self, auth: AwsAuth) -> Keeper:
+    def _aws(self, auth: AwsAuth) -> CredentialRefresher:
         role = auth.role
         if role is not None:
             return self._get(
@@ -66,14 +66,14 @@ class CredentialStore:
         base = self._aws(replace(auth, role=None))
         return Role(base, self.calls, role_form(role.arn, session, tags), auth.region)
 
-    def session(self, auth: AwsAuth, session: str, tags: Tags) -> Keeper:
+    def session(self, auth: AwsAuth, session: str, tags: Tags) -> CredentialRefresher:
         """Return what keeps the keys of a role's session that depends on the request."""
         role = auth.role
         assert role is not None
         key = (replace(auth, service=None), session, tags)
         found = self._sessions.pop(key, None)
         if found is None:
-            found = Keeper("AWS role", self._role(auth, role, session, tags), self._spawn)
+            found = CredentialRefresher("AWS role", self._role(auth, role, session, tags), self._spawn)
             if len(self._sessions) >= MAX_SESSIONS:
                 self._sessions.pop(next(iter(self._sessions))).close()
         self._sessions[key] = found
@@ -82,14 +82,14 @@ class CredentialStore:
     def close_unused(self, current: CredentialStore) -> None:
         """End what `current` did not take over."""
         current._previous = {}
-        for key, keeper in self.by_key.items():
-            if current.by_key.get(key) is not keeper:
-                keeper.close()
+        for key, refresher in self.by_key.items():
+            if current.by_key.get(key) is not refresher:
+                refresher.close()
 
     def close(self) -> None:
         """End all at shutdown."""
-        for keeper in (*self.by_key.values(), *self._sessions.values()):
-            keeper.close()
+        for refresher in (*self.by_key.values(), *self._sessions.values()):
+            refresher.close()
 
 
 def _fixed(role: AwsRole) -> Tags:

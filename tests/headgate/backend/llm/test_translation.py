@@ -33,7 +33,7 @@ def test_a_body_goes_over(translation: Translation) -> None:
     assert json.loads(body)["model"] == "m-1"
     reply = {"id": "x", "object": "chat.completion", "model": "m-1", "usage": {"prompt_tokens": 3, "completion_tokens": 2},
              "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "é"}}]}  # fmt: skip
-    status, told, usage, model = translation.reply(json.dumps(reply).encode(), call.asked, {})
+    status, told, usage, model = translation.reply(json.dumps(reply).encode(), call.translation_state, {})
     assert (status, json.loads(told)["content"][0]["text"]) == (200, "é")
     assert usage is not None
     assert (usage[:2], model) == ((3, 2), "m-1")
@@ -54,6 +54,6 @@ def test_a_request_that_is_no_json_is_the_clients_fault(translation: Translation
 @pytest.mark.parametrize("body", [b"<html>", b"[" * 100_000, b"[]", b'{"choices": 1}'])
 def test_an_answer_that_is_none_is_the_providers_fault(translation: Translation, body: bytes) -> None:
     _, call = asked(translation, json.dumps(PROMPT).encode())
-    status, told, usage, _ = translation.reply(body, call.asked, {})
+    status, told, usage, _ = translation.reply(body, call.translation_state, {})
     assert (status, usage) == (502, None)
     assert json.loads(told)["error"]["message"].startswith("failed to process LLM response")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from headgate.backend.llm.lanes import lanes_of
+from headgate.backend.llm.format_routes import format_routes_of
 from headgate.backend.llm.vertex import claude_body, claude_name, count_body, family_of, google_name
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.model import LlmProvider, VertexPlace
@@ -64,10 +64,10 @@ def test_what_each_client_s_format_becomes() -> None:
         kind="gcp.vertex_ai", family="vertex", endpoint=Endpoint(key="k", host="h", port=1), path_prefix="",
         vertex=VertexPlace(project="p"),
     )  # fmt: skip
-    lanes, family = lanes_of(where)
+    routes, family = format_routes_of(where)
     assert family is family_of
     both = {"detect": "detect", "passthrough": "passthrough", "embeddings": "vertex_embeddings", "rerank": "vertex_rerank"}
-    assert {name: {client: lane.upstream for client, lane in found.items()} for name, found in lanes.items()} == {
+    assert {name: {client: route.upstream for client, route in found.items()} for name, found in routes.items()} == {
         "claude": both | {"messages": "messages", "count_tokens": "count_tokens", "completions": "messages", "responses": "messages"},
         "gemini": both | {"gemini": "gemini", "gemini_count_tokens": "gemini_count_tokens", "completions": "gemini",
                           "messages": "gemini", "responses": "gemini"},

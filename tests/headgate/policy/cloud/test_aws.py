@@ -14,7 +14,7 @@ from headgate.document.secret import Secret
 from headgate.ir.policy.cloud_auth import AwsKeyPair
 from headgate.net.tasks import spawn
 from headgate.policy.cloud.aws import Ambient, Given, Role, place_of, role_form
-from headgate.policy.cloud.keeper import CredentialError, Fetched, Keeper
+from headgate.policy.cloud.refresher import CredentialError, CredentialRefresher, Fetched
 from headgate_engine.steps.aws_signature import AwsKeys
 
 PLACES = {
@@ -112,7 +112,7 @@ ASSUMED = {"AssumeRoleResponse": {"AssumeRoleResult": {"Credentials": {
 
 def assumed(calls: Scripted, region: str | None = None) -> Fetched:
     async def main() -> Fetched:
-        base = Keeper("base", Given(AwsKeyPair(access=Secret("A"), secret=Secret("B"))), spawn)
+        base = CredentialRefresher("base", Given(AwsKeyPair(access=Secret("A"), secret=Secret("B"))), spawn)
         return await Role(base, calls, role_form("arn:role", "me", (("k", "v"),)), region)()
 
     return asyncio.run(main())

@@ -13,7 +13,7 @@ from tests.headgate.policy.cloud.calls_rig import Scripted
 from headgate.document.secret import Secret
 from headgate.ir.policy.cloud_auth import AzureAuth, AzureClient
 from headgate.policy.cloud.azure import ASSERTION, Entra
-from headgate.policy.cloud.keeper import CredentialError, Fetched
+from headgate.policy.cloud.refresher import CredentialError, Fetched
 
 TOKEN = (200, {"access_token": "T", "expires_in": 3599, "token_type": "Bearer"})
 OPENAI = "https://cognitiveservices.azure.com/.default"

@@ -9,7 +9,7 @@ import pytest
 from tests.headgate.policy.cloud.calls_rig import Scripted
 
 from headgate.policy.cloud.copilot import EDITOR, URL, USUAL_LIFE_S, Copilot
-from headgate.policy.cloud.keeper import CredentialError, Fetched
+from headgate.policy.cloud.refresher import CredentialError, Fetched
 
 NOW = 1_800_000_000
 ANSWER = (200, {"token": "tid=1;exp=2:mac", "expires_at": NOW + 1800, "refresh_in": 1500, "endpoints": {"api": "https://x"}})

@@ -16,7 +16,7 @@ from headgate.document.secret import Secret
 from headgate.ir.policy.cloud_auth import GcpAuth
 from headgate.ir.secret import SecretRef
 from headgate.policy.cloud.gcp import Google
-from headgate.policy.cloud.keeper import CredentialError, Fetched
+from headgate.policy.cloud.refresher import CredentialError, Fetched
 
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 PEM = KEY.private_bytes(

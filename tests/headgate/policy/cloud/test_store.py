@@ -15,15 +15,15 @@ ROLE = AwsRole(arn="arn:aws:iam::123456789012:role/a", expression="jwt.sub")
 def test_equal_credentials_are_one_and_outlast_a_reload() -> None:
     async def main() -> None:
         first = CredentialStore(spawn)
-        one = first.keeper(AwsAuth(keys=KEYS, region="eu-west-1", service="s3"))
-        assert first.keeper(AwsAuth(keys=KEYS, region="us-east-1", service="lambda")) is one     # keys sign everywhere
-        assert first.keeper(AwsAuth(keys=AwsKeyPair(access=Secret("A"), secret=Secret("C")))) is not one
-        other, gone = first.keeper(GcpAuth()), first.keeper(AzureAuth())
+        one = first.refresher(AwsAuth(keys=KEYS, region="eu-west-1", service="s3"))
+        assert first.refresher(AwsAuth(keys=KEYS, region="us-east-1", service="lambda")) is one     # keys sign everywhere
+        assert first.refresher(AwsAuth(keys=AwsKeyPair(access=Secret("A"), secret=Secret("C")))) is not one
+        other, gone = first.refresher(GcpAuth()), first.refresher(AzureAuth())
         second = CredentialStore(spawn, first)
         assert second.calls is first.calls
-        assert second.keeper(GcpAuth()) is other
+        assert second.refresher(GcpAuth()) is other
         first.close_unused(second)
-        assert second.keeper(AzureAuth()) is not gone
+        assert second.refresher(AzureAuth()) is not gone
         second.close()
         first.close()
 

@@ -12,7 +12,7 @@ from headgate.backend.llm.guards.contract import VERDICTS, GuardFailure, Pairs
 from headgate.ir.policy.cloud_auth import AwsAuth, GcpAuth
 from headgate.ir.policy.prompt_guard import GuardService
 from headgate.net.authority import own_authority
-from headgate.policy.cloud.keeper import CredentialError, Keeper
+from headgate.policy.cloud.refresher import CredentialError, CredentialRefresher
 from headgate.policy.environment import Environment
 from headgate_engine.link.client import CallError, HttpClient
 from headgate_engine.steps.aws_signature import AwsKeys, sign
@@ -37,7 +37,7 @@ class Service:
             value = key.location.prefix + key.key.secret.reveal()
             self.fixed = [(name, old) for name, old in self.fixed if name != key.location.name]
             self.fixed.append((key.location.name, value))
-        self.keeper = _keeper(service, env)
+        self.refresher = _refresher(service, env)
 
     def headers(self, more: Pairs) -> Pairs:
         """Return the headers of a call: content type, those given, then what the configuration sets."""
@@ -62,15 +62,15 @@ class Service:
 
     async def _authorized(self, target: str, authority: str, headers: Pairs, body: bytes) -> Pairs:
         """Return the headers with the credentials of a cloud."""
-        if self.keeper is None:
+        if self.refresher is None:
             return headers
         try:
-            await self.keeper.wait()
+            await self.refresher.wait()
         except CredentialError as error:
             raise GuardFailure(f"{self.service.name}: {error}") from None
-        if not self.keeper.held.fresh:
-            self.keeper.renew()
-        value, cloud = self.keeper.held.value, self.service.cloud
+        if not self.refresher.held.fresh:
+            self.refresher.renew()
+        value, cloud = self.refresher.held.value, self.service.cloud
         if isinstance(cloud, AwsAuth):
             assert isinstance(value, AwsKeys)
             assert cloud.region is not None
@@ -121,14 +121,14 @@ class Service:
             raise GuardFailure(f"{self.service.name}: the answer is no JSON") from None
 
 
-def _keeper(service: GuardService, env: Environment) -> Keeper | None:
+def _refresher(service: GuardService, env: Environment) -> CredentialRefresher | None:
     cloud = service.cloud
     if cloud is None:
         return None
     assert env.credentials is not None
     if isinstance(cloud, GcpAuth) and cloud.kind == "idToken" and cloud.audience is None:
         cloud = replace(cloud, audience=f"https://{service.places[0][0].host}")
-    return env.credentials.keeper(cloud)
+    return env.credentials.refresher(cloud)
 
 
 def encoded(payload: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""Random numbers for weights and balance; see chance.pxd."""
+"""Random numbers for weights and balance; see random.pxd."""
 
 from libc.stdint cimport uint64_t
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.backend.llm.lanes import CLAUDE, OTHERS, lanes_of
+from headgate.backend.llm.format_routes import CLAUDE, OTHERS, format_routes_of
 from headgate.config.llm_providers import PROVIDERS, hosted
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.model import AzureResource, LlmProvider, ProviderFormat
@@ -28,16 +28,16 @@ TABLE = {
 
 @pytest.mark.parametrize("name", TABLE)
 def test_what_each_client_s_format_becomes(name: str) -> None:
-    lanes, family = lanes_of(provider(name))
+    routes, family = format_routes_of(provider(name))
     assert family is None
-    assert {client: lanes[""][client].upstream for client in TABLE[name]} == TABLE[name]
-    assert all((lane.translation is None) == (lane.upstream == client) for client, lane in lanes[""].items())
+    assert {client: routes[""][client].upstream for client in TABLE[name]} == TABLE[name]
+    assert all((route.translation is None) == (route.upstream == client) for client, route in routes[""].items())
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
 def test_every_provider_passes_what_nobody_reads(name: str) -> None:
-    families, _ = lanes_of(provider(name))
-    assert all({"detect", "passthrough"} <= lanes.keys() for lanes in families.values())
+    families, _ = format_routes_of(provider(name))
+    assert all({"detect", "passthrough"} <= routes.keys() for routes in families.values())
 
 
 # Client format -> what Copilot is asked in, by model.
@@ -59,20 +59,20 @@ CHATS = ("completions", "messages", "responses")
 @pytest.mark.parametrize("model", COPILOT)
 def test_what_copilot_is_asked_in_depends_on_the_model(model: str) -> None:
     tags = {"tagged": ["anthropic_messages", "openai_responses", "unknown"]}
-    families, family = lanes_of(provider("copilot"), tags=tags)
+    families, family = format_routes_of(provider("copilot"), tags=tags)
     assert family is not None
-    lanes = families[family(model)]
-    assert {client: lanes[client].upstream for client in CHATS if client in lanes} == COPILOT[model]
-    assert (lanes["embeddings"].upstream, lanes["rerank"].upstream) == ("copilot_embeddings", "rerank")
-    assert "count_tokens" not in lanes
+    routes = families[family(model)]
+    assert {client: routes[client].upstream for client in CHATS if client in routes} == COPILOT[model]
+    assert (routes["embeddings"].upstream, routes["rerank"].upstream) == ("copilot_embeddings", "rerank")
+    assert "count_tokens" not in routes
     # Claude's input counts no cache, whatever it is asked in.
-    assert lanes["completions"].exclusive is model.startswith("claude-") if "completions" in lanes else True
+    assert routes["completions"].exclusive is model.startswith("claude-") if "completions" in routes else True
 
 
 def test_a_custom_provider_takes_what_it_declares() -> None:
     only = LlmProvider(kind="c", family="custom", endpoint=PLACE, formats=(ProviderFormat(type="responses"),))
-    lanes, _ = lanes_of(only)
-    assert {client: lane.upstream for client, lane in lanes[""].items() if client not in ("detect", "passthrough")} == {
+    routes, _ = format_routes_of(only)
+    assert {client: route.upstream for client, route in routes[""].items() if client not in ("detect", "passthrough")} == {
         "responses": "responses", "messages": "responses",
     }  # fmt: skip
 
@@ -81,8 +81,8 @@ def test_claude_at_azure_speaks_messages() -> None:
     azure = LlmProvider(
         kind="azure", family="azure", endpoint=PLACE, azure=AzureResource(name="r", kind="foundry", project="p")
     )
-    lanes, family = lanes_of(azure)
+    routes, family = format_routes_of(azure)
     assert family is not None
     assert (family("claude-3"), family("gpt-5")) == (CLAUDE, OTHERS)
-    assert lanes[CLAUDE]["completions"].upstream == "messages"
-    assert lanes[OTHERS]["messages"].upstream == "completions"
+    assert routes[CLAUDE]["completions"].upstream == "messages"
+    assert routes[OTHERS]["messages"].upstream == "completions"

@@ -58,7 +58,7 @@ def silence(*libraries: str) -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
-class Keeper:
+class CredentialRefresher:
     """One credential of a worker. `name` is for logs."""
 
     def __init__(self, name: str, fetch: Fetch, spawn: Callable[..., asyncio.Task[None]]) -> None:

@@ -1,4 +1,4 @@
-"""What is said in requests and answers; see spoken.pxd."""
+"""What is said in requests and answers; see content_capture.pxd."""
 
 import json
 

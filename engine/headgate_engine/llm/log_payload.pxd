@@ -5,7 +5,7 @@ from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
 
-cdef class KeptTap(ResponseTap):
+cdef class LogPayloadTap(ResponseTap):
     cdef ResponseTap inner
     cdef LlmCall call
     cdef MessageHead head
@@ -15,6 +15,6 @@ cdef class KeptTap(ResponseTap):
     cdef int _told(self) except -1
 
 # The tap around another one, or that one where nothing is kept.
-cdef ResponseTap kept_tap(LlmCall call, ResponseTap inner)
-# A kept text, cut to MAX_KEPT bytes, as a JSON string; None without one.
-cdef bytes kept_json(bytes text)
+cdef ResponseTap log_payload_tap(LlmCall call, ResponseTap inner)
+# A kept text, cut to MAX_PAYLOAD bytes, as a JSON string; None without one.
+cdef bytes payload_json(bytes text)

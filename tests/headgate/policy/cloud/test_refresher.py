@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from headgate.net.tasks import spawn
-from headgate.policy.cloud import keeper as module
-from headgate.policy.cloud.keeper import CredentialError, Fetched, Keeper
+from headgate.policy.cloud import refresher as module
+from headgate.policy.cloud.refresher import CredentialError, CredentialRefresher, Fetched
 
 
-def kept(fetch: Callable[[], Awaitable[Fetched]]) -> Keeper:
-    return Keeper("it", fetch, spawn)
+def kept(fetch: Callable[[], Awaitable[Fetched]]) -> CredentialRefresher:
+    return CredentialRefresher("it", fetch, spawn)
 
 
 class Script:

@@ -1,10 +1,10 @@
-"""Answers that expressions ask about; see captured.pxd. What cannot be read is not told: the answer itself goes on."""
+"""Answers that expressions ask about; see capture_tap.pxd. What cannot be read is not told: the answer itself goes on."""
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.eventstream cimport EventStreamDecoder
-from headgate_engine.llm.spoken cimport Answer, Wanted, count_of
+from headgate_engine.llm.content_capture cimport Answer, Wanted, count_of
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.sse.decode cimport SseDecoder
 from headgate_engine.wire.buffer cimport ByteBuffer

@@ -1,6 +1,6 @@
 from headgate_engine.plan.tap import ResponseTap
 
-MAX_KEPT: int
+MAX_PAYLOAD: int
 
-class KeptTap(ResponseTap):
+class LogPayloadTap(ResponseTap):
     """A ResponseTap that remembers what the client is answered."""

@@ -1,4 +1,4 @@
-"""Prompts and answers for the request log; see kept.pxd. An answer is kept as the client got it: behind translation and
+"""Prompts and answers for the request log; see log_payload.pxd. An answer is kept as the client got it: behind translation and
 guards. One that is encoded, or that nothing looks at, is not kept.
 """
 
@@ -11,17 +11,17 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 import json
 
 cdef enum:
-    _MAX_KEPT = 65536
+    _MAX_PAYLOAD = 65536
 
 # Bytes of a prompt and of an answer that are kept; a longer one is cut and ends in `...`.
-MAX_KEPT = _MAX_KEPT
+MAX_PAYLOAD = _MAX_PAYLOAD
 
 
-cdef ResponseTap kept_tap(LlmCall call, ResponseTap inner):
-    cdef KeptTap tap
-    if inner is None or not call.keeps:
+cdef ResponseTap log_payload_tap(LlmCall call, ResponseTap inner):
+    cdef LogPayloadTap tap
+    if inner is None or not call.log_payload:
         return inner
-    tap = KeptTap.__new__(KeptTap)
+    tap = LogPayloadTap.__new__(LogPayloadTap)
     tap.inner = inner
     tap.call = call
     tap.kept = ByteBuffer()
@@ -29,14 +29,14 @@ cdef ResponseTap kept_tap(LlmCall call, ResponseTap inner):
     return tap
 
 
-cdef bytes kept_json(bytes text):
+cdef bytes payload_json(bytes text):
     if text is None:
         return None
-    told = text[:_MAX_KEPT].decode("utf-8", "replace")
-    return json.dumps(told + "..." if len(text) > _MAX_KEPT else told, ensure_ascii=False).encode("utf-8", "replace")
+    told = text[:_MAX_PAYLOAD].decode("utf-8", "replace")
+    return json.dumps(told + "..." if len(text) > _MAX_PAYLOAD else told, ensure_ascii=False).encode("utf-8", "replace")
 
 
-cdef class KeptTap(ResponseTap):
+cdef class LogPayloadTap(ResponseTap):
     cdef int _mirror(self) except -1:
         """Shows what the inner tap shows."""
         cdef ResponseTap inner = self.inner
@@ -47,18 +47,18 @@ cdef class KeptTap(ResponseTap):
 
     cdef int _keep(self, const char* p, Py_ssize_t n) except -1:
         # One byte more tells that there was more.
-        n = min(n, _MAX_KEPT + 1 - self.kept.length)
+        n = min(n, _MAX_PAYLOAD + 1 - self.kept.length)
         return 0 if n <= 0 else self.kept.append(p, n)
 
     cdef int _told(self) except -1:
         if self.kept.length and (self.head.get("content-encoding") or "identity").lower() == "identity":
-            self.call.kept = self.kept.data[:self.kept.length]
+            self.call.response_payload = self.kept.data[:self.kept.length]
         return 0
 
     cdef bint begin(self, RequestContext ctx, MessageHead head) except -1:
         cdef bint wanted = self.inner.begin(ctx, head)
         self.head = head
-        self.call.kept = None
+        self.call.response_payload = None
         self._mirror()
         return wanted
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_engine.llm.spoken import Answer, Wanted, counted, prompts
+from headgate_engine.llm.content_capture import Answer, Wanted, counted, prompts
 
 
 def said(role: str, content: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.llm.attempt cimport LlmCall
-from headgate_engine.llm.spoken cimport Answer
+from headgate_engine.llm.content_capture cimport Answer
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
 from headgate_engine.wire.coding cimport Decoder

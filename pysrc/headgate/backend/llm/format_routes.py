@@ -1,4 +1,4 @@
-"""Lanes of a provider: for each client format, what the provider is asked in and at which path.
+"""FormatRoutes of a provider: for each client format, what the provider is asked in and at which path.
 
 A path of the provider's own wins over a prefix, and that over the usual path of the format.
 """
@@ -17,7 +17,7 @@ from headgate.backend.llm.translation import Translation
 from headgate.dialect.llm import pairs
 from headgate.ir.model import AzureResource, LlmProvider, PromptCaching, VertexPlace
 from headgate_engine.llm.edit import edit
-from headgate_engine.llm.target import LlmLane
+from headgate_engine.llm.target import FormatRoute
 
 # Formats by their names in the file to the engine's, with what usually ends their paths.
 FORMATS: Final = {
@@ -56,7 +56,7 @@ AZURE_FORMATS: Final = ("completions", "responses", "embeddings")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LanePath:
+class ProviderPath:
     """see the stub of headgate_engine.llm.target."""
 
     head: str | None = None
@@ -69,7 +69,7 @@ class LanePath:
     keep_path: bool = False
 
 
-Lanes = dict[str, LlmLane]
+FormatRoutes = dict[str, FormatRoute]
 Spell = Callable[[str], str]
 Adapt = Callable[[bytes, bool], bytes]
 
@@ -86,10 +86,10 @@ class Dialect:
 PLAIN: Final = Dialect()
 
 
-def native(client: str, path: LanePath, dialect: Dialect = PLAIN) -> LlmLane:
-    """Return the lane of a provider that speaks the client's format."""
+def native(client: str, path: ProviderPath, dialect: Dialect = PLAIN) -> FormatRoute:
+    """Return the format route of a provider that speaks the client's format."""
     error = _stream_error(client)
-    return LlmLane(client, client, path=path, stream_error=error, spell=dialect.spell, adapt=dialect.adapt)
+    return FormatRoute(client, client, path=path, stream_error=error, spell=dialect.spell, adapt=dialect.adapt)
 
 
 def _stream_error(client: str) -> Callable[[str], bytes] | None:
@@ -105,9 +105,9 @@ def _moderated(provider: LlmProvider, client: str) -> Dialect:
 
 
 def translated(
-    provider: LlmProvider, client: str, upstream: str, path: LanePath, dialect: Dialect = PLAIN
-) -> LlmLane | None:
-    """Return the lane of a provider that speaks another format than the client; None when there is no such pair."""
+    provider: LlmProvider, client: str, upstream: str, path: ProviderPath, dialect: Dialect = PLAIN
+) -> FormatRoute | None:
+    """Return the format route of a provider that speaks another format than the client; None without such a pair."""
     pair = pairs.converter(client, upstream)
     if pair is None:
         return None
@@ -119,16 +119,16 @@ def translated(
         cached = dialect.caching if upstream == "converse" and client in CACHING_CLIENTS else None
         work = Translation(pair, provider.kind, place.guardrail, place.region, caching=cached, placed=placed)
     error = _stream_error(client)
-    return LlmLane(
+    return FormatRoute(
         client, upstream, path=path, translation=work, stream_error=error, spell=dialect.spell, adapt=dialect.adapt
     )
 
 
 def _add_translated(
-    provider: LlmProvider, lanes: Lanes, path_of: Callable[[str], LanePath], dialect: Dialect = PLAIN
+    provider: LlmProvider, routes: FormatRoutes, path_of: Callable[[str], ProviderPath], dialect: Dialect = PLAIN
 ) -> None:
-    """Add lanes for what clients speak and the provider does not; path_of: of the provider's formats."""
-    spoken = set(lanes)
+    """Add format routes for what clients speak and the provider does not; path_of: of the provider's formats."""
+    spoken = set(routes)
     for client, candidates in CANDIDATES.items():
         for upstream in candidates:
             if upstream not in spoken:
@@ -137,14 +137,14 @@ def _add_translated(
                 found = translated(provider, client, upstream, path_of(upstream), dialect)
                 if found is None:
                     continue
-                lanes[client] = found
+                routes[client] = found
             break
 
 
-def lanes_of(
+def format_routes_of(
     provider: LlmProvider, caching: PromptCaching | None = None, tags: copilot.Tags = MappingProxyType({})
-) -> tuple[dict[str, Lanes], Callable[[str], str] | None]:
-    """Return the lanes by family of the model, and what tells the family; None when there is only one, `""`.
+) -> tuple[dict[str, FormatRoutes], Callable[[str], str] | None]:
+    """Return the format routes by family of the model, and what tells the family; None when there is only one, `""`.
 
     tags: of Copilot's models in the catalog.
     """
@@ -154,54 +154,55 @@ def lanes_of(
         return {"": _bedrock(provider, caching)}, None
     if provider.vertex is not None:
         return _vertex(provider, provider.vertex), vertex.family_of
-    lanes = {}
+    routes = {}
     for one in provider.formats:
         client, suffix = FORMATS[one.type]
-        lanes[client] = native(client, _path(provider, client, suffix, one.path), _moderated(provider, client))
+        routes[client] = native(client, _path(provider, client, suffix, one.path), _moderated(provider, client))
     own = {FORMATS[one.type][0]: one.path for one in provider.formats}
     opaque = _below_prefix(provider) if provider.path_override is None else _fixed(provider.path_override)
     for client in OPAQUE:
-        lanes[client] = native(client, opaque)
+        routes[client] = native(client, opaque)
 
-    def path_of(upstream: str) -> LanePath:
+    def path_of(upstream: str) -> ProviderPath:
         return _translated_path(provider, upstream, own[upstream])
 
     if provider.family == "copilot":
-        return _copilot(provider, lanes, path_of, tags)
-    _add_translated(provider, lanes, path_of)
-    return {"": lanes}, None
+        return _copilot(provider, routes, path_of, tags)
+    _add_translated(provider, routes, path_of)
+    return {"": routes}, None
 
 
 def _copilot(
-    provider: LlmProvider, spoken: Lanes, path_of: Callable[[str], LanePath], tags: copilot.Tags
-) -> tuple[dict[str, Lanes], Callable[[str], str]]:
-    """Return the lanes by what a model is asked in. spoken: those of all formats."""
+    provider: LlmProvider, spoken: FormatRoutes, path_of: Callable[[str], ProviderPath], tags: copilot.Tags
+) -> tuple[dict[str, FormatRoutes], Callable[[str], str]]:
+    """Return the format routes by what a model is asked in. spoken: those of all formats."""
     known, family = copilot.families(tags)
-    found: dict[str, Lanes] = {}
+    found: dict[str, FormatRoutes] = {}
     for one in known:
         formats, claude = one
-        lanes = {client: lane for client, lane in spoken.items() if client not in CANDIDATES or client in formats}
-        if claude and "completions" in lanes:
-            lanes["completions"] = native("completions", _path(provider, "completions", SUFFIXES["completions"], None))
-            lanes["completions"].exclusive = True
+        routes = {client: route for client, route in spoken.items() if client not in CANDIDATES or client in formats}
+        if claude and "completions" in routes:
+            routes["completions"] = native("completions", _path(provider, "completions", SUFFIXES["completions"], None))
+            routes["completions"].exclusive = True
         # Its replies lack members that clients of the format rely on.
         embeddings = _path(provider, "embeddings", SUFFIXES["embeddings"], None)
         completed = translated(provider, "embeddings", "copilot_embeddings", embeddings)
         assert completed is not None
-        lanes["embeddings"] = completed
+        routes["embeddings"] = completed
         # What Claude is asked in for others is its own format.
-        less = {client: lane for client, lane in lanes.items() if "messages" not in formats or client != "completions"}
+        skipped = "completions" if "messages" in formats else ""
+        less = {client: route for client, route in routes.items() if client != skipped}
         _add_translated(provider, less, path_of)
-        found[copilot.name_of(one)] = {**less, **lanes}
+        found[copilot.name_of(one)] = {**less, **routes}
     return found, family
 
 
-def _fixed(path: str) -> LanePath:
-    return LanePath(head=path, keep_query=False)
+def _fixed(path: str) -> ProviderPath:
+    return ProviderPath(head=path, keep_query=False)
 
 
-def _below_prefix(provider: LlmProvider) -> LanePath:
-    return LanePath(prefix=provider.path_prefix, strip="/v1" if provider.path_prefix else "")
+def _below_prefix(provider: LlmProvider) -> ProviderPath:
+    return ProviderPath(prefix=provider.path_prefix, strip="/v1" if provider.path_prefix else "")
 
 
 def _native_prefix(provider: LlmProvider) -> str:
@@ -209,85 +210,87 @@ def _native_prefix(provider: LlmProvider) -> str:
     return "" if provider.family == "custom" and provider.path_prefix == "/v1" else provider.path_prefix
 
 
-def _path(provider: LlmProvider, client: str, suffix: str, own: str | None) -> LanePath:
+def _path(provider: LlmProvider, client: str, suffix: str, own: str | None) -> ProviderPath:
     if provider.path_override is not None:
         return _fixed(provider.path_override)
     if client in BY_PATH:
         # The client's path has the model and the verb; the engine puts the provider's model in.
-        return LanePath(prefix=_native_prefix(provider))
+        return ProviderPath(prefix=_native_prefix(provider))
     if own is not None:
         moved = provider.family != "custom" and provider.path_prefix
-        return LanePath(head=provider.path_prefix + own if moved else own)
+        return ProviderPath(head=provider.path_prefix + own if moved else own)
     if provider.addressed and provider.family != "custom":
         return _below_prefix(provider)
-    return LanePath(head=provider.path_prefix + suffix)
+    return ProviderPath(head=provider.path_prefix + suffix)
 
 
-def _translated_path(provider: LlmProvider, upstream: str, own: str | None) -> LanePath:
+def _translated_path(provider: LlmProvider, upstream: str, own: str | None) -> ProviderPath:
     """Return the path of the format that a body is translated to, whatever the client's was."""
     if provider.path_override is not None:
         return _fixed(provider.path_override)
     if upstream in BY_PATH:
-        return LanePath(head=_native_prefix(provider) + GEMINI_MODELS, tail="", keep_query=False)
+        return ProviderPath(head=_native_prefix(provider) + GEMINI_MODELS, tail="", keep_query=False)
     moved = provider.family != "custom" and provider.path_prefix and own is not None
     path = provider.path_prefix + (own or SUFFIXES[upstream]) if moved or own is None else own
-    return LanePath(head=path, keep_query=False)
+    return ProviderPath(head=path, keep_query=False)
 
 
-def _bedrock(provider: LlmProvider, caching: PromptCaching | None) -> Lanes:
-    """Return the lanes of Converse and of what is invoked; translations tell the paths, which hold the model."""
-    opaque = LanePath(prefix=provider.path_prefix)
-    lanes = {client: native(client, opaque) for client in OPAQUE}
+def _bedrock(provider: LlmProvider, caching: PromptCaching | None) -> FormatRoutes:
+    """Return the format routes of Converse and of what is invoked; translations know the paths, with the model."""
+    opaque = ProviderPath(prefix=provider.path_prefix)
+    routes = {client: native(client, opaque) for client in OPAQUE}
     for client, upstream in BEDROCK:
         path = opaque if provider.path_override is None else _fixed(provider.path_override)
         found = translated(provider, client, upstream, path, Dialect(caching=caching))
         if found is not None:
-            lanes[client] = found
-    return lanes
+            routes[client] = found
+    return routes
 
 
-def _azure(provider: LlmProvider, resource: AzureResource) -> tuple[dict[str, Lanes], Callable[[str], str] | None]:
-    """Return the lanes of Bedrock's paths (https://docs.aws.amazon.com/bedrock/latest/userguide/inference-api.html)."""
+def _azure(
+    provider: LlmProvider, resource: AzureResource
+) -> tuple[dict[str, FormatRoutes], Callable[[str], str] | None]:
+    """Return the format routes of Bedrock's paths (https://docs.aws.amazon.com/bedrock/latest/userguide/inference-api.html)."""
     prefix, version = provider.path_prefix, resource.api_version
     project = f"{prefix}/api/projects/{resource.project}/openai/v1"
-    lanes: Lanes = {}
-    paths: dict[str, LanePath] = {}
+    routes: FormatRoutes = {}
+    paths: dict[str, ProviderPath] = {}
     for client in AZURE_FORMATS:
         suffix = FORMATS[client][1]
         if provider.path_override is not None:
             path = _fixed(provider.path_override)
         elif resource.kind == "foundry":
-            path = LanePath(head=project + suffix)
+            path = ProviderPath(head=project + suffix)
         elif version == "v1":
-            path = LanePath(head=f"{prefix}/openai/v1{suffix}")
+            path = ProviderPath(head=f"{prefix}/openai/v1{suffix}")
         elif version == "preview":
-            path = LanePath(head=f"{prefix}/openai/v1{suffix}", query="api-version=preview", keep_query=False)
+            path = ProviderPath(head=f"{prefix}/openai/v1{suffix}", query="api-version=preview", keep_query=False)
         elif client == "responses":
-            path = LanePath(head=f"{prefix}/openai{suffix}", query=f"api-version={version}", keep_query=False)
+            path = ProviderPath(head=f"{prefix}/openai{suffix}", query=f"api-version={version}", keep_query=False)
         else:
-            path = LanePath(
+            path = ProviderPath(
                 head=f"{prefix}/openai/deployments/", tail=suffix, query=f"api-version={version}", keep_query=False
             )
-        lanes[client] = native(client, path)
+        routes[client] = native(client, path)
         paths[client] = path
 
-    def path_of(upstream: str) -> LanePath:
+    def path_of(upstream: str) -> ProviderPath:
         # The client's query is of the client's format.
         return replace(paths[upstream], keep_query=False)
 
-    _add_translated(provider, lanes, path_of)
-    opaque = LanePath(prefix=prefix) if provider.path_override is None else _fixed(provider.path_override)
+    _add_translated(provider, routes, path_of)
+    opaque = ProviderPath(prefix=prefix) if provider.path_override is None else _fixed(provider.path_override)
     for client in OPAQUE:
-        lanes[client] = native(client, opaque)
+        routes[client] = native(client, opaque)
     if resource.kind != "foundry":
-        return {"": lanes}, None
-    claude: Lanes = {client: lanes[client] for client in OPAQUE}
+        return {"": routes}, None
+    claude: FormatRoutes = {client: routes[client] for client in OPAQUE}
     for client, tail in (("messages", "/messages"), ("count_tokens", "/messages/count_tokens")):
-        path = LanePath(head=f"{prefix}/anthropic/v1{tail}")
+        path = ProviderPath(head=f"{prefix}/anthropic/v1{tail}")
         paths[client] = path if provider.path_override is None else _fixed(provider.path_override)
         claude[client] = native(client, paths[client])
     _add_translated(provider, claude, path_of)
-    return {CLAUDE: claude, OTHERS: lanes}, _foundry_family
+    return {CLAUDE: claude, OTHERS: routes}, _foundry_family
 
 
 def _foundry_family(model: str) -> str:
@@ -295,24 +298,26 @@ def _foundry_family(model: str) -> str:
 
 
 # -- Vertex AI ---------------------------------------------------------------------------------------------------------
-def _vertex(provider: LlmProvider, place: VertexPlace) -> dict[str, Lanes]:
-    """Return the lanes of Vertex AI's paths, by family of the model."""
+def _vertex(provider: LlmProvider, place: VertexPlace) -> dict[str, FormatRoutes]:
+    """Return the format routes of Vertex AI's paths, by family of the model."""
     location = f"{provider.path_prefix}/v1/projects/{place.project}/locations/{place.region}"
     google = f"{location}/publishers/google/models/"
     anthropic = f"{location}/publishers/anthropic/models/"
 
-    def at(head: str, tail: str | None = None, stream_tail: str | None = None, keep_query: bool = False) -> LanePath:
+    def at(
+        head: str, tail: str | None = None, stream_tail: str | None = None, keep_query: bool = False
+    ) -> ProviderPath:
         if provider.path_override is not None:
             return _fixed(provider.path_override)
-        return LanePath(head=head, tail=tail, stream_tail=stream_tail, keep_query=keep_query)
+        return ProviderPath(head=head, tail=tail, stream_tail=stream_tail, keep_query=keep_query)
 
-    opaque = LanePath(prefix=provider.path_prefix) if provider.path_override is None else at("")
-    always: Lanes = {client: native(client, opaque) for client in OPAQUE}
+    opaque = ProviderPath(prefix=provider.path_prefix) if provider.path_override is None else at("")
+    always: FormatRoutes = {client: native(client, opaque) for client in OPAQUE}
     by_google = Dialect(spell=vertex.google_name)
     embeddings = translated(provider, "embeddings", "vertex_embeddings", at(google), by_google)
     ranking = at(f"{location}/rankingConfigs/default_ranking_config:rank")
     rerank = translated(provider, "rerank", "vertex_rerank", ranking, by_google)
-    always |= {lane.client: lane for lane in (embeddings, rerank) if lane is not None}
+    always |= {route.client: route for route in (embeddings, rerank) if route is not None}
 
     by_claude = Dialect(vertex.claude_name, vertex.claude_body)
     messages = at(anthropic, ":rawPredict", ":streamRawPredict")
