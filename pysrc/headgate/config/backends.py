@@ -7,7 +7,7 @@ from typing import Any
 
 from headgate.config import ai_backends
 from headgate.config.check import Record
-from headgate.config.context import Context
+from headgate.config.context import Context, Notes
 from headgate.config.mcp_targets import McpTargets, Named, of_whole
 from headgate.config.policy import grpc_options
 from headgate.config.policy.mcp_guardrails import Draft
@@ -49,7 +49,7 @@ class Backends:
         self._endpoints: dict[tuple[Target, BackendOptions, Tunnel | None], Endpoint] = {}
         self._tunnels = Tunnels(context, self)
         self._hosts: dict[tuple[str, str], HostBackend] = {}
-        self._processors: dict[int, tuple[Draft, GuardrailProcessor | None]] = {}
+        self._processors: dict[int, tuple[Draft, GuardrailProcessor | None, Notes]] = {}
 
     def declare(self, records: list[Record]) -> None:
         """Note the `backends[]` of the file; a route may name them before or after."""
@@ -320,13 +320,14 @@ class Backends:
         for draft in drafts:
             key = id(draft.record)
             if key not in self._processors:
-                service = self._asked(draft.record)
+                service, notes = self.context.noted(self._asked, draft.record)
                 made = None
                 if service is not None:
                     timeout_ms = service.policies.request_timeout_ms or DEFAULT_TIMEOUT_MS
                     made = replace(draft.processor, service=service, timeout_ms=timeout_ms)
-                self._processors[key] = (draft, made)
-            _, processor = self._processors[key]
+                self._processors[key] = (draft, made, notes)
+            _, processor, notes = self._processors[key]
+            self.context.notes.add(notes)
             if processor is not None:
                 found.append(processor)
         return tuple(found)

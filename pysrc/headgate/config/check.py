@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from headgate.config.shape.vocabulary import (
@@ -85,10 +85,11 @@ def _suggestion(word: str, known: list[str]) -> str:
 
 
 class Checker:
-    """Checks against one report."""
+    """Checks against one report. `indexes`: of list items that are checked without the others, by line and column."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, indexes: Mapping[tuple[int, int], int] | None = None) -> None:
         self.report = report
+        self.indexes = indexes
 
     def check(self, shape: Shape, node: Node, path: str) -> Any:
         """Return the value of `node`, or BAD after reporting why there is none."""
@@ -160,7 +161,11 @@ class Checker:
             self.report.add(Problem.VALUE, path, f"{len(items)} entries, expected {bounds}", node)
         if shape.unique and len({str(item.value) for item in items}) < len(items):
             self.report.add(Problem.VALUE, path, "an entry is given twice", node)
-        checked = [self.check(shape.item, item, f"{path}[{index}]") for index, item in enumerate(items)]
+        known = self.indexes
+        checked = [
+            self.check(shape.item, item, f"{path}[{known.get((item.line, item.column), index) if known else index}]")
+            for index, item in enumerate(items)
+        ]
         return [value for value in checked if value is not BAD]
 
     def map(self, shape: MapOf, node: Node, path: str) -> Any:
@@ -318,6 +323,6 @@ def _wanted(case: Shape | Case) -> list[str]:
             return ["any value"]
 
 
-def check(shape: Shape, node: Node, report: Report) -> Any:
+def check(shape: Shape, node: Node, report: Report, indexes: Mapping[tuple[int, int], int] | None = None) -> Any:
     """Read the document `node` with `shape`; returns BAD, or what could be read when there were faults."""
-    return Checker(report).check(shape, node, "")
+    return Checker(report, indexes).check(shape, node, "")

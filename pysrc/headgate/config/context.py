@@ -5,10 +5,10 @@ read.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from headgate.config.check import Record
 from headgate.document import fields
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from headgate.expr.custom import CustomFunctions
 
 MAX_FILE_BYTES: Final = 1024 * 1024
+Result = TypeVar("Result")
 
 
 class Directory(Protocol):
@@ -38,21 +39,62 @@ class Directory(Protocol):
 
 
 @dataclass(slots=True)
+class Notes:
+    """What was found beside the values while a part of the file was read: the files that it names, in the order of
+    their mention, warnings, expressions with their phases, and the paths of the targeted policies that hold for it.
+    """
+
+    watched: dict[str, None] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    expressions: dict[tuple[str, str], None] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+
+    def add(self, other: Notes) -> None:
+        """Take over what another part has."""
+        self.watched.update(other.watched)
+        self.warnings += other.warnings
+        self.expressions.update(other.expressions)
+        self.used |= other.used
+
+
+@dataclass(slots=True)
 class Context:
     """`folder` is where relative paths start: that of the configuration file, else the working directory.
-    `functions`: those of `config.customFunctions`. `directory`: set before policies are read. `expressions`: those
-    that were checked, with their phases.
+    `functions`: those of `config.customFunctions`. `directory`: set before policies are read. `notes`: those of the
+    part that is being read. `indexes`: of items that are read without the others of their list. `contents`: of the
+    files that were read, None of one that was not there.
     """
 
     report: Report
     environ: Mapping[str, str]
     folder: Path
-    watched: dict[str, None] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    notes: Notes = field(default_factory=Notes)
     functions: CustomFunctions = field(default_factory=dict)
     directory: Directory | None = None
-    expressions: set[tuple[str, str]] = field(default_factory=set)
-    _contents: dict[str, bytes] = field(default_factory=dict)
+    indexes: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    contents: dict[str, bytes | None] = field(default_factory=dict)
+
+    @property
+    def warnings(self) -> list[str]:
+        """The warnings about the part that is being read."""
+        return self.notes.warnings
+
+    @property
+    def watched(self) -> dict[str, None]:
+        """The files that the part names."""
+        return self.notes.watched
+
+    def noted(self, read: Callable[..., Result], *arguments: Any) -> tuple[Result, Notes]:
+        """Return what `read` gives for the arguments, and its notes, which the present part does not get."""
+        outer, self.notes = self.notes, Notes()
+        try:
+            return read(*arguments), self.notes
+        finally:
+            self.notes = outer
+
+    def index(self, record: Record, number: int) -> int:
+        """Return the index of an item that is number `number` of those that are read."""
+        return self.indexes.get((record.node.line, record.node.column), number) if self.indexes else number
 
     def fault(self, problem: Problem, record: Record, key: str, message: str) -> None:
         """Report a fault of entry `key` of a map, or of the map itself when `key` is empty."""
@@ -71,7 +113,8 @@ class Context:
             return None
         # Watched even when it cannot be read: it may appear later.
         self.watched[path] = None
-        if path not in self._contents:
+        content = self.contents.get(path)
+        if content is None:
             try:
                 with open(path, "rb") as stream:
                     content = stream.read(MAX_FILE_BYTES + 1)
@@ -82,12 +125,8 @@ class Context:
             if len(content) > MAX_FILE_BYTES:
                 self.fault(Problem.FILE, record, key, f"{name!r} is larger than {MAX_FILE_BYTES} bytes")
                 return None
-            self._contents[path] = content
-        return path, self._contents[path]
-
-    def content(self, path: str) -> bytes | None:
-        """Return what was read from a file, None where that is not known."""
-        return self._contents.get(path)
+            self.contents[path] = content
+        return path, content
 
     def secret(self, record: Record, key: str, *, lines: bool = False) -> SecretRef | None:
         """Return the secret of entry `key`: inline, or read from `{file: path}`; None when absent or at

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import os
 import re
 import sys
@@ -15,10 +14,10 @@ from typing import Final, TextIO
 from headgate.config.check import BAD, Record, check
 from headgate.config.context import Context
 from headgate.config.shape.root import ROOT
-from headgate.config.standalone import lower
+from headgate.config.standalone import Standalone, all_notes, lower
 from headgate.document.lazy_dataclass import dataclass
 from headgate.document.nodes import Report
-from headgate.document.read import MAX_CHARS, read
+from headgate.document.read import MAX_CHARS, read_document
 from headgate.errors import ConfigErrors, Problem
 from headgate.ir.gateway import Gateway
 
@@ -54,14 +53,22 @@ SURE: Final = (Problem.VALUE, Problem.FILE, Problem.UNSUPPORTED)
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """`watched_files` are absolute: the source first if it is a file, then every file it names. `blank`: it had no
-    content at all, not even `{}`. `inputs`: a digest of all that was read; empty when that is not known.
+    content at all, not even `{}`.
     """
 
     gateway: Gateway
     watched_files: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     blank: bool = False
-    inputs: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A configuration with what its parts came to. `anchored`: values of the text have names."""
+
+    loaded: Loaded
+    standalone: Standalone
+    anchored: bool
 
 
 class UnreadableSource(ConfigErrors):
@@ -99,7 +106,7 @@ def _text(source: Source, stdin: TextIO | None) -> tuple[str, str]:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
     """Keep the cycle collector from walking the growing document again and again: a third of a large load."""
     running = gc.isenabled()
     gc.disable()
@@ -117,40 +124,28 @@ def load(source: Source, *, environ: Mapping[str, str] | None = None, stdin: Tex
     own folder (to the working directory for a stream or a text). Raises UnreadableSource or LoadErrors,
     both ConfigErrors.
     """
+    text, context, watched = opened(source, environ, stdin)
+    with collector_paused():
+        return interpret(text, context, watched).loaded
+
+
+def opened(
+    source: Source, environ: Mapping[str, str] | None = None, stdin: TextIO | None = None
+) -> tuple[str, Context, tuple[str, ...]]:
+    """Return text, context and watched files of a source; UnreadableSource."""
     variables = os.environ if environ is None else environ
     text, name = _text(source, stdin)
     own = isinstance(source, FileSource) and not source.is_stream
     folder = Path(source.path).parent if own and isinstance(source, FileSource) else Path()
     watched = (os.path.abspath(source.path),) if own and isinstance(source, FileSource) else ()
-    with _collector_paused():
-        return _load(text, Context(Report(name), variables, folder), watched)
-
-
-def unchanged(source: Source, before: Loaded) -> bool:
-    """Whether a load would read, byte for byte, what `before` came of; the files that it named included."""
-    if not before.inputs or not isinstance(source, FileSource) or source.is_stream:
-        return False
-    try:
-        text, _ = _text(source, None)
-        contents = {path: Path(path).read_bytes() for path in before.watched_files[1:]}
-    except (ConfigErrors, OSError):
-        return False
-    return _inputs(text, contents) == before.inputs
-
-
-def _inputs(text: str, contents: Mapping[str, bytes]) -> str:
-    whole = hashlib.sha256(text.encode())
-    for path, content in sorted(contents.items()):
-        whole.update(f"\0{path}\0{len(content)}\0".encode())
-        whole.update(content)
-    return whole.hexdigest()
+    return text, Context(Report(name), variables, folder), watched
 
 
 def load_text(text: str, path: str) -> Loaded:
     """Load a text as if it stood in the file at `path`; LoadErrors."""
     watched = (os.path.abspath(path),)
-    with _collector_paused():
-        return _load(text, Context(Report(path), os.environ, Path(path).parent), watched)
+    with collector_paused():
+        return interpret(text, Context(Report(path), os.environ, Path(path).parent), watched).loaded
 
 
 def _look_further(context: Context, record: Record) -> None:
@@ -169,23 +164,25 @@ def _look_further(context: Context, record: Record) -> None:
     told.errors += [one for one in found.errors if one.problem in SURE and one.path not in around]
 
 
-def _load(text: str, context: Context, watched: tuple[str, ...]) -> Loaded:
+def interpret(text: str, context: Context, watched: tuple[str, ...]) -> Reading:
+    """Return what a text says; LoadErrors. `watched`: the file that it stands in, if it does."""
     report = context.report
     try:
-        root = read(text, report.file, context.environ)
+        root, anchored = read_document(text, report.file, context.environ)
     except ConfigErrors as error:
         raise LoadErrors(error, watched) from None
-    record = check(ROOT, root, report)
+    record = check(ROOT, root, report, context.indexes)
     if record is BAD:
         raise LoadErrors(report, watched)
     if report.broken:
         _look_further(context, record)
         raise LoadErrors(report, watched)
-    gateway = lower(context, record)
-    files = (*watched, *(path for path in context.watched if path not in watched))
+    standalone = Standalone(context, record)
+    gateway = standalone.gateway()
+    notes = [spec.listed.notes for spec in standalone.listed if spec.listed is not None]
+    warnings, named = all_notes(context.notes, notes, standalone.targeted.about_unused())
+    files = (*watched, *(path for path in named if path not in watched))
     if report.errors:
         raise LoadErrors(report, files)
-    named = {path: context.content(path) for path in context.watched if path not in watched}
-    known = {path: content for path, content in named.items() if content is not None}
-    inputs = _inputs(text, known) if watched and len(known) == len(named) else ""
-    return Loaded(gateway, files, tuple(dict.fromkeys(context.warnings)), blank=not text.strip(), inputs=inputs)
+    loaded = Loaded(gateway, files, tuple(warnings), blank=not text.strip())
+    return Reading(loaded, standalone, anchored)

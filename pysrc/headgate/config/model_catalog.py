@@ -60,6 +60,7 @@ class _Sources:
             with open(full, "rb") as stream:
                 text = stream.read(MAX_BYTES + 1)
         except FileNotFoundError:
+            self.context.contents[full] = None
             self.context.warnings.append(f"{path}: no cost catalog {name!r}")
             return
         except OSError as error:
@@ -69,6 +70,7 @@ class _Sources:
         if len(text) > MAX_BYTES:
             self.context.report.add(Problem.FILE, path, f"{name!r} is larger than {MAX_BYTES} bytes", place)
             return
+        self.context.contents[full] = text
         self.files.append(full)
         self.text(text, f"{path}: {name}", place)
 

@@ -7,9 +7,9 @@ from dataclasses import field
 
 from headgate.config.backends import Backends
 from headgate.config.check import Record
-from headgate.config.context import Context
+from headgate.config.context import Context, Notes
 from headgate.config.policy_values import NO_OPTIONS, BackendOptions, route_backend_options, route_policies
-from headgate.config.targeted import Layer, Level, Place, TargetedPolicies, merge
+from headgate.config.targeted import Layer, Level, TargetedPolicies, merge
 from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.backend import RouteBackend
 from headgate.ir.match import ANY_PATH, ANY_REQUEST, Match, PathKind, PathMatch, ValueMatch
@@ -52,16 +52,32 @@ def matches(records: list[Record] | None) -> tuple[Match, ...]:
 
 
 @dataclass(slots=True)
+class ListedRoute:
+    """A route of the file: its record, its index in its list, the notes of all that was read for it, and what it came
+    to by the key of the listener.
+    """
+
+    record: Record
+    index: int
+    notes: Notes
+    built: dict[str, Route] = field(default_factory=dict)
+
+    @property
+    def list_path(self) -> str:
+        """The path of the list: `routes`, or that of a listener."""
+        return self.record.path.rpartition("[")[0]
+
+
+@dataclass(slots=True)
 class RouteSpec:
     """A route before it is merged for a listener. `factory` makes the backends of routes from `llm` and
-    `mcp`.
+    `mcp`. `listed`: what else there is to say of one that stands in a list of routes.
     """
 
     key: str
     name: str
     namespace: str
     rule_name: str | None
-    order: int
     hostnames: tuple[str, ...]
     matches: tuple[Match, ...]
     inline: Layer
@@ -69,6 +85,7 @@ class RouteSpec:
     records: list[Record]
     factory: Callable[[BackendOptions], tuple[RouteBackend, ...]] | None = None
     plain: Route | None = field(default=None)
+    listed: ListedRoute | None = None
 
 
 class Routes:
@@ -80,9 +97,19 @@ class Routes:
         self.targeted = targeted
         self.order = 0
         self.keys: set[str] = set()
+        # Whether two routes have one name, so that the key of one depends on the other.
+        self.ambiguous = False
 
-    def spec(self, record: Record, index: int, scope: str = "") -> RouteSpec:
-        """Return the route of a record; `scope` keeps the keys of long-form routes apart."""
+    def spec(self, record: Record, number: int, scope: str = "") -> RouteSpec:
+        """Return the route of a record, number `number` of those that are read of its list; `scope` keeps the keys of
+        long-form routes apart.
+        """
+        index = self.context.index(record, number)
+        spec, notes = self.context.noted(self._spec, record, index, scope)
+        spec.listed = ListedRoute(record, index, notes)
+        return spec
+
+    def _spec(self, record: Record, index: int, scope: str) -> RouteSpec:
         name = record.get("name") or f"route{index}"
         namespace = record.get("namespace") or "default"
         hostnames = tuple(dict.fromkeys(record.get("hostnames") or ()))
@@ -107,6 +134,7 @@ class Routes:
         name, namespace, rule = names
         key = f"{scope}/{namespace}/{name}" if scope else f"{namespace}/{name}"
         if key in self.keys:
+            self.ambiguous = True
             key = f"{key}.{rule or self.order}"
         while key in self.keys:
             key += "'"
@@ -123,7 +151,6 @@ class Routes:
             name=name,
             namespace=namespace,
             rule_name=rule,
-            order=self.order - 1,
             hostnames=hostnames,
             matches=matches,
             inline=inline,
@@ -131,8 +158,15 @@ class Routes:
             records=record.records("backends"),
         )
 
-    def build(self, spec: RouteSpec, place: Place, above: list[Layer]) -> Route:
-        """Return the route as it is for the listener at `place`, whose layers are `above`."""
+    def build(self, spec: RouteSpec, above: list[Layer]) -> Route:
+        """Return the route as it is for a listener whose layers are `above`."""
+        if spec.listed is None:
+            return self._build(spec, above)
+        route, notes = self.context.noted(self._build, spec, above)
+        spec.listed.notes.add(notes)
+        return route
+
+    def _build(self, spec: RouteSpec, above: list[Layer]) -> Route:
         if not above and spec.plain is not None:
             return spec.plain
         policies, options = merge([*above, *spec.by_name, spec.inline])
@@ -145,7 +179,6 @@ class Routes:
             name=spec.name,
             namespace=spec.namespace,
             rule_name=spec.rule_name,
-            order=spec.order,
             hostnames=spec.hostnames,
             matches=spec.matches,
             policies=policies,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from headgate.config.backends import Backends
 from headgate.config.check import Record
-from headgate.config.context import Context
+from headgate.config.context import Context, Notes
 from headgate.config.frontend_settings import frontend
 from headgate.config.llm_models import Models
 from headgate.config.mcp_targets import of_whole
@@ -25,6 +26,7 @@ from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.match import ANY_REQUEST, Match, PathMatch
 from headgate.ir.policies import GatewayPolicies
+from headgate.ir.route import Route
 
 LLM_PORT: Final = 4000
 MCP_PORT: Final = 3000
@@ -50,6 +52,10 @@ class Standalone:
         context.directory = self.backends
         self.targeted = self.backends.targeted = TargetedPolicies(context, root.records("policies"))
         self.routes = Routes(context, self.backends, self.targeted)
+        # The routes that stand in lists of the file.
+        self.listed: list[RouteSpec] = []
+        # Over everything but the ports.
+        self.rest_digest = ""
 
     def _functions(self) -> None:
         """Read the functions that expressions may call, before any expression."""
@@ -84,6 +90,11 @@ class Standalone:
         backends = self.backends.for_dump()
         policies = tuple(self.targeted.dumped)
         services, workloads = self.backends.services.for_dump()
+        self.rest_digest = digest(backends, policies, client_side, settings, services, workloads)
+        expressions = dict(self.context.notes.expressions)
+        for spec in self.listed:
+            assert spec.listed is not None
+            expressions.update(spec.listed.notes.expressions)
         return Gateway(
             binds=binds,
             backends=backends,
@@ -92,8 +103,8 @@ class Standalone:
             process=settings,
             services=services,
             workloads=workloads,
-            expressions=frozenset(self.context.expressions),
-            digest=digest(binds, backends, policies, client_side, settings, services, workloads),
+            expressions=frozenset(expressions),
+            digest=whole_digest(binds, self.rest_digest),
         )
 
     def _binds(self) -> None:
@@ -123,11 +134,14 @@ class Standalone:
         if self.ports.open(listener) is None:
             return
         for index, entry in enumerate(record.records("routes")):
-            listener.routes.append(self.routes.spec(entry, index, scope=listener.key))
+            spec = self.routes.spec(entry, index, scope=listener.key)
+            self.listed.append(spec)
+            listener.routes.append(spec)
 
     def _routes(self) -> None:
         for index, record in enumerate(self.root.records("routes")):
             spec = self.routes.spec(record, index)
+            self.listed.append(spec)
             listeners = self.ports.resolve(record)
             if listeners is None:
                 path = f"routes.{spec.name}"
@@ -209,14 +223,13 @@ class Standalone:
         for port, listeners in sorted(self.ports.listeners.items()):
             built = tuple(self._listener(listener) for listener in listeners)
             binds.append(Bind(key=f"bind/{port}", host=host, port=port, listeners=built))
-        self.targeted.warn_about_unused()
         return tuple(binds)
 
     def _listener(self, listener: OpenListener) -> Listener:
         place = Place(listener.gateway, listener.namespace, listener.name, listener.port)
         above: list[Layer] = self.targeted.for_listener(place)
         policies = merge_gateway(above, self._gateway_phase(listener))
-        routes = tuple(self.routes.build(spec, place, above) for spec in listener.routes)
+        routes = tuple(self._route(spec, above, listener.key) for spec in listener.routes)
         if self.root.get("ui") is not None:
             fixed = listener.tls is not None or listener.hostname is not None
             routes = tuple(at_listener(route, policies, fixed_name=fixed) for route in routes)
@@ -235,6 +248,12 @@ class Standalone:
             routes=routes,
         )
 
+    def _route(self, spec: RouteSpec, above: list[Layer], listener: str) -> Route:
+        route = self.routes.build(spec, above)
+        if spec.listed is not None:
+            spec.listed.built[listener] = route
+        return route
+
     def _gateway_phase(self, listener: OpenListener) -> GatewayPolicies:
         """Return what is written on the listener itself: beside its name, or under `policies` in `binds`."""
         record = listener.record.get("policies") or listener.record
@@ -244,3 +263,25 @@ class Standalone:
 def lower(context: Context, root: Record) -> Gateway:
     """Return the IR of a checked file."""
     return Standalone(context, root).gateway()
+
+
+def whole_digest(binds: tuple[Bind, ...], rest: str) -> str:
+    """Return the digest of a configuration by its ports and that of the rest."""
+    return digest(binds, rest)
+
+
+def all_notes(outer: Notes, routes: Iterable[Notes], unused: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """Return all warnings and all files that are named; `unused`: what to warn of where nobody uses a policy."""
+    used = set(outer.used)
+    warnings, watched = dict.fromkeys(outer.warnings), dict(outer.watched)
+    found: dict[str, None] = {}
+    for notes in routes:
+        if notes.used:
+            used |= notes.used
+        if notes.warnings:
+            found.update(dict.fromkeys(notes.warnings))
+        if notes.watched:
+            watched.update(notes.watched)
+    warnings.update({text: None for path, text in unused.items() if path not in used})
+    warnings.update(found)
+    return list(warnings), list(watched)

@@ -78,7 +78,6 @@ class _Policy:
     level: Level
     target: dict[str, str | int]
     layer: Layer
-    used: bool = False
 
     def reaches_listener(self, place: Place) -> bool:
         target = self.target
@@ -103,7 +102,6 @@ class _BackendPolicy:
     what: str
     target: dict[str, Any]
     options: BackendOptions
-    used: bool = False
 
 
 class TargetedPolicies:
@@ -208,7 +206,7 @@ class TargetedPolicies:
         options = NO_OPTIONS
         for one in self.of_backends:
             if one.what == what and one.target == target:
-                one.used = True
+                self.context.notes.used.add(one.record.path)
                 options = options.under(one.options)
         return options
 
@@ -227,20 +225,16 @@ class TargetedPolicies:
         return self._used(found)
 
     def _used(self, found: list[_Policy]) -> list[Layer]:
-        for one in found:
-            one.used = True
+        self.context.notes.used.update(one.record.path for one in found)
         return sorted((one.layer for one in found), key=lambda layer: layer.level)
 
-    def warn_about_unused(self) -> None:
-        """Note policies that reach nothing: a mistyped name would go unseen otherwise."""
-        for one in self.found:
-            if not one.used:
-                self.context.warnings.append(
-                    f"{one.record.path}: the target matches no listener and no route"
-                )
-        self.context.warnings.extend(
-            f"{one.record.path}: no route uses the target" for one in self.of_backends if not one.used
+    def about_unused(self) -> dict[str, str]:
+        """Return what to warn of, by its path, where a policy reaches nothing: a mistyped name would go unseen."""
+        listeners = dict.fromkeys(
+            (one.record.path for one in self.found), "the target matches no listener and no route"
         )
+        backends = dict.fromkeys((one.record.path for one in self.of_backends), "no route uses the target")
+        return {path: f"{path}: {what}" for path, what in (listeners | backends).items()}
 
 
 def _level(kind: str, target: dict[str, str | int]) -> Level:

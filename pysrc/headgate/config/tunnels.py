@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from headgate.config.check import Record
-from headgate.config.context import Context
+from headgate.config.context import Context, Notes
 from headgate.config.policy_values import BackendOptions, backend_options
 from headgate.document.fields import Target
 from headgate.errors import Problem
@@ -31,7 +31,7 @@ class Tunnels:
     def __init__(self, context: Context, places: Places) -> None:
         self._context = context
         self._places = places
-        self._read: dict[str, Tunnel | None] = {}
+        self._read: dict[int, tuple[Record, Tunnel | None, Notes]] = {}
 
     def of(self, record: Record | None, target: Target) -> Tunnel | None:
         """Return the tunnel of a policy to a target; None without one, or after a report."""
@@ -39,9 +39,11 @@ class Tunnels:
             return None
         if target.unix_path is not None:
             self._context.fault(Problem.CONFLICT, record, "", "no proxy leads to a Unix socket")
-        if record.path not in self._read:
-            self._read[record.path] = self._parse(record)
-        return self._read[record.path]
+        if id(record) not in self._read:
+            self._read[id(record)] = (record, *self._context.noted(self._parse, record))
+        _, tunnel, notes = self._read[id(record)]
+        self._context.notes.add(notes)
+        return tunnel
 
     def _parse(self, record: Record) -> Tunnel | None:
         reference = record.get("proxy")

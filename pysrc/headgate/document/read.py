@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
 
@@ -219,8 +219,20 @@ def _join_surrogates(text: str) -> str:
     return _SURROGATES.sub(join, text)
 
 
+class Document(NamedTuple):
+    """`anchored`: values have names, so that parts of the text may depend on other parts."""
+
+    root: Node
+    anchored: bool
+
+
 def read(text: str, file: str, environ: Mapping[str, str] | None = None) -> Node:
-    """Return the root node of `text`; an empty document is an empty map.
+    """Return the root node of read_document()."""
+    return read_document(text, file, environ).root
+
+
+def read_document(text: str, file: str, environ: Mapping[str, str] | None = None) -> Document:
+    """Return the document that `text` holds; an empty one is an empty map.
 
     `environ` None leaves `$` alone. Raises ConfigErrors: for syntax the first fault, and before it all unset
     variables and all keys that are given twice.
@@ -242,8 +254,8 @@ def read(text: str, file: str, environ: Mapping[str, str] | None = None) -> Node
         raise ConfigErrors(report.in_order())
     root = builder.root
     if root is None or root.value is None:
-        return Node({}, 1, 1)
-    return root
+        root = Node({}, 1, 1)
+    return Document(root, bool(builder.anchors))
 
 
 def _parse(builder: _Builder, text: str) -> bool:

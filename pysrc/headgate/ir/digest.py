@@ -26,8 +26,13 @@ def _write(value: object, out: list[str]) -> None:
         out.append(repr(value))
     elif isinstance(value, tuple):
         out.append("(")
-        for item in value:
-            _write(item, out)
+        if value and getattr(type(value[0]), "DIGESTED", False) and len({*map(type, value)}) == 1:
+            # There may be very many of them.
+            out.append(type(value[0]).__name__)
+            out += [item.digest for item in value]
+        else:
+            for item in value:
+                _write(item, out)
         out.append(")")
     elif isinstance(value, Secret):
         out.append(f"secret:{value.fingerprint()}")

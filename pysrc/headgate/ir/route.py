@@ -16,16 +16,15 @@ from headgate.ir.policies import NO_ROUTE_POLICIES, RoutePolicies
 class Route:
     """`hostnames` are lower case, exact or `*.suffix`; empty means any host. One of `matches` must hold.
 
-    `key` is unique in the listener, `order` is the last rank of routing (lower first). `policies` are
-    merged for the listener that holds this object. No backends, or only weights of 0, means 500 unless a
-    policy answers. `digest` is equal for routes of one process that differ in nothing but their order.
+    `key` is unique in the listener, whose order of routes is the last rank of routing. `policies` are merged for the
+    listener that holds this object. No backends, or only weights of 0, means 500 unless a policy answers. `digest` is
+    equal for equal routes of one process.
     """
 
     key: str
     name: str
     namespace: str
     rule_name: str | None
-    order: int
     hostnames: tuple[str, ...] = ()
     matches: tuple[Match, ...] = (ANY_REQUEST,)
     policies: RoutePolicies = NO_ROUTE_POLICIES

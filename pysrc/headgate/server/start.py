@@ -11,7 +11,8 @@ import sys
 import tempfile
 from typing import Final
 
-from headgate.config.load import Loaded, Source, load
+from headgate.config.load import Loaded, Source
+from headgate.config.source_reader import SourceReader
 from headgate.errors import ConfigErrors
 from headgate.pipeline.modules import needed_modules
 from headgate.server import heap
@@ -36,8 +37,9 @@ def serve(source: Source) -> int | Life:
     parent = os.environ.pop("HEADGATE_PARENT", "")
     if parent.isdigit():
         die_with_parent(int(parent), signal.SIGTERM)
+    reader = SourceReader(source)
     try:
-        loaded = load(source)
+        loaded = reader.load()
         heap.rate_of(os.environ.get(heap.VARIABLE))
         folder = private_folder()
     except ConfigErrors as error:
@@ -58,19 +60,19 @@ def serve(source: Source) -> int | Life:
     if worker is not None:
         return begin(worker)
     try:
-        return _supervise(source, loaded, segment, folder, template)
+        return _supervise(reader, loaded, segment, folder, template)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _supervise(source: Source, loaded: Loaded, segment: Segment, folder: str, template: TemplateHandle) -> int:
+def _supervise(reader: SourceReader, loaded: Loaded, segment: Segment, folder: str, template: TemplateHandle) -> int:
     gc.freeze()
     gc.enable()
     logs.set_up(Directives(start_levels(loaded.gateway)), loaded.gateway.process.log_format)
     warn(loaded)
 
     async def run() -> int:
-        return await Supervisor(source, loaded, segment, folder, template).run()
+        return await Supervisor(reader, loaded, segment, folder, template).run()
 
     return asyncio.run(run())
 

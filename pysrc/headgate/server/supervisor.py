@@ -13,7 +13,8 @@ import sys
 
 from headgate.admin.running import DEFAULT_HEAP_RATE, Running
 from headgate.admin.servers import AdminServers
-from headgate.config.load import FileSource, Loaded, LoadErrors, Source, load, unchanged
+from headgate.config.load import FileSource, Loaded, LoadErrors
+from headgate.config.source_reader import SourceReader
 from headgate.errors import ConfigErrors
 from headgate.ir.gateway import Gateway
 from headgate.net.sockets import open_socket, taken
@@ -63,9 +64,10 @@ class Supervisor:
     """
 
     def __init__(
-        self, source: Source, loaded: Loaded, segment: Segment, folder: str, template: TemplateHandle
+        self, reader: SourceReader, loaded: Loaded, segment: Segment, folder: str, template: TemplateHandle
     ) -> None:
-        self.source = source
+        self.source = reader.source
+        self._reader = reader
         self.gateway: Gateway = loaded.gateway
         self.generation = 0
         self.segment = segment
@@ -242,11 +244,7 @@ class Supervisor:
             if self._stopping:
                 return
             try:
-                if await asyncio.to_thread(unchanged, self.source, self._loaded):
-                    self._watched = self._loaded.watched_files
-                    self._synchronized.set(1)
-                    return
-                loaded = await asyncio.to_thread(load, self.source)
+                loaded = await asyncio.to_thread(self._reader.load)
                 if loaded.gateway.digest == self.gateway.digest:
                     self._loaded = loaded
                     self._watched = loaded.watched_files

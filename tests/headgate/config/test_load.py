@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 
 from headgate.config.dump import Runtime, dump
-from headgate.config.load import FileSource, LoadErrors, TextSource, UnreadableSource, load, unchanged
+from headgate.config.load import FileSource, LoadErrors, TextSource, UnreadableSource, load
 from headgate.config.schema import schema
 from headgate.document.nodes import plain
 from headgate.document.read import read
@@ -249,23 +249,3 @@ def faults(text: str) -> tuple[ConfigError, ...]:
     except ConfigErrors as error:
         return error.errors
     return ()
-
-
-def test_a_file_that_says_the_same_bytes_is_known_without_a_load(tmp_path: Path) -> None:
-    path, page = tmp_path / "config.yaml", tmp_path / "key"
-    path.write_text(SMALL.replace("host: 'h:1'", "host: 'h:1', policies: {backendAuth: {key: {file: key}}}"))
-    page.write_text("one")
-    source = FileSource(str(path))
-    before = load(source)
-    assert unchanged(source, before)
-    page.write_text("two")
-    assert not unchanged(source, before), "a file that it names"
-    page.write_text("one")
-    path.write_text(path.read_text() + "# a comment\n")
-    assert not unchanged(source, before)
-    path.unlink()
-    assert not unchanged(source, before)
-
-
-def test_a_text_that_was_given_is_never_taken_for_unchanged() -> None:
-    assert not unchanged(TextSource(SMALL), load(TextSource(SMALL)))

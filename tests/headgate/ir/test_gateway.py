@@ -26,6 +26,6 @@ def test_every_class_of_the_ir_is_frozen_and_slotted_and_takes_keywords_only(nam
 
 
 def test_a_value_of_the_ir_cannot_be_changed() -> None:
-    route = Route(key="k", name="n", namespace="d", rule_name=None, order=0)
+    route = Route(key="k", name="n", namespace="d", rule_name=None)
     with pytest.raises(FrozenInstanceError):
         route.name = "x"  # type: ignore[misc]

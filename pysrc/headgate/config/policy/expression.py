@@ -27,7 +27,7 @@ def check(context: Context, record: Record, key: str, text: str, phase: str) -> 
     except ExpressionError as error:
         context.fault(Problem.VALUE, record, key, str(error))
         return False
-    context.expressions.add((text, phase))
+    context.notes.expressions[text, phase] = None
     return True
 
 

@@ -1,0 +1,328 @@
+"""Reads a source again and again. What a reload costs is what has changed: a route of the same text is not read again.
+
+The first time, and whenever in doubt, the text is read as a whole (`load.interpret`). What stays in mind of that is the
+text, cut at the items of a long list (`pieces`), and what the routes among them came to (`known_routes`). When only
+routes differ the next time, a short text is read in the place of the whole one: everything that is no route, and the
+routes that are new. What these come to takes its place among the known ones. The result is that of reading everything:
+routes know nothing of each other but their names, which are compared, and all else that a route depends on (the rest of
+the text, the files that are named, the environment) must be as it was. A text with a fault is read as a whole, so that
+all faults are told with their places.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from headgate.config.context import Context
+from headgate.config.known_routes import (
+    KnownRoute,
+    KnownText,
+    column_alone,
+    ends_of,
+    known_route,
+    known_text,
+    routes_by_listener,
+    with_routes,
+)
+from headgate.config.load import Loaded, Reading, Source, collector_paused, interpret, opened
+from headgate.config.pieces import Cut, cut, mark, split_item
+from headgate.config.routes import RouteSpec
+from headgate.config.standalone import all_notes, whole_digest
+from headgate.document.hunks import Hunk, hunks
+from headgate.document.nodes import Report
+from headgate.document.read import MAX_NODES
+from headgate.errors import ConfigErrors
+from headgate.ir.bind import Bind
+from headgate.ir.gateway import Gateway
+
+# Texts that could have more values than a document may are read as a whole.
+MAX_TEXT: Final = 2 * MAX_NODES
+# When more than this share of the routes is new, the whole is read: both take as long.
+MOST_NEW: Final = 0.25
+Contents = Mapping[str, bytes | None]
+
+
+class Doubt(Exception):
+    """The whole text has to be read."""
+
+
+class SourceReader:
+    """Reads one source."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        # How many texts were read as a whole.
+        self.whole = 0
+        self._last: Loaded | None = None
+        self._text = ""
+        self._contents: Contents | None = None
+        self._known: KnownText | None = None
+
+    def load(self, environ: Mapping[str, str] | None = None) -> Loaded:
+        """Read as load.load() does; return the same object again where nothing has changed since.
+
+        Raises UnreadableSource and LoadErrors.
+        """
+        text, context, watched = opened(self.source, environ)
+        with collector_paused():
+            found = self._changed(text, context, watched) if watched else None
+            if found is None:
+                found = self._whole(text, context, watched)
+        self._last = found
+        return found
+
+    def _changed(self, text: str, context: Context, watched: tuple[str, ...]) -> Loaded | None:
+        """Return what the text comes to, by what is known; None where the whole has to be read."""
+        last, known = self._last, self._known
+        if last is None or self._contents is None or not _are_same(self._contents):
+            return None
+        if known is None:
+            return last if text == self._text else None
+        if dict(context.environ) != known.environ or len(text) > MAX_TEXT:
+            return None
+        try:
+            change = _Change(known, cut(text, known.text.column), context)
+            if not change.hunks:
+                return last
+            found, files = change.read(watched)
+        except (Doubt, ConfigErrors):
+            return None
+        named = found.watched_files[len(watched) :]
+        known_files = {path: digest for path, digest in self._contents.items() if path in named}
+        if any(known_files.setdefault(path, _digest(content)) != _digest(content) for path, content in files.items()):
+            return None
+        if len(known_files) < len(named):
+            return None
+        self._contents, self._known = known_files, change.known
+        return found
+
+    def _whole(self, text: str, context: Context, watched: tuple[str, ...]) -> Loaded:
+        """Read the whole text. What is known of the one before stays in mind when there is a fault."""
+        self.whole += 1
+        reading = interpret(text, context, watched)
+        loaded = reading.loaded
+        self._known, self._text, self._contents = None, "", None
+        named = loaded.watched_files[len(watched) :]
+        if watched and all(path in context.contents for path in named):
+            self._contents = {path: _digest(context.contents[path]) for path in named}
+            self._known = known_text(text, reading)
+            self._text = text if self._known is None else ""
+        return loaded
+
+
+def _digest(content: bytes | None) -> bytes | None:
+    return None if content is None else hashlib.sha256(content).digest()
+
+
+def _are_same(contents: Contents) -> bool:
+    """Tell whether the files that were read have what they had."""
+    for path, digest in contents.items():
+        try:
+            now = _digest(Path(path).read_bytes())
+        except FileNotFoundError:
+            now = None
+        except OSError:
+            return False
+        if now != digest:
+            return False
+    return True
+
+
+class _Change:
+    """What differs between a text and the one that is known."""
+
+    def __init__(self, known: KnownText, text: Cut | None, context: Context) -> None:
+        if text is None or text.head != known.text.head:
+            raise Doubt
+        self.known = known
+        self.text = text
+        self.hunks = hunks(known.text.items, text.items)
+        self._context = context
+        # For each item the route that it is, None where it is none. Those of `_new` stand for what is yet to be read.
+        self._routes = known.routes.copy()
+        self._new: dict[int, KnownRoute] = {}
+        self._gone: list[KnownRoute] = []
+
+    def read(self, watched: tuple[str, ...]) -> tuple[Loaded, Contents]:
+        """Return what the text comes to, and which files were read for it; then `known` is what is known of it.
+
+        Raises Doubt and LoadErrors.
+        """
+        for hunk in reversed(self.hunks):
+            self._place(hunk)
+        self._number()
+        count = len(self._new)
+        if count > MOST_NEW * len(self._routes):
+            raise Doubt
+        reading, contents = self._interpreted(watched)
+        gateway, warnings, files = self._whole(reading)
+        named = (*watched, *(path for path in files if path not in watched))
+        return Loaded(gateway, named, tuple(warnings)), contents
+
+    # -- where the routes stand -----------------------------------------------------------------------------------
+    def _place(self, hunk: Hunk) -> None:
+        """Put the items of a hunk in the place of those before."""
+        old = self._routes[hunk.i1 : hunk.i2]
+        path = self._list_path(hunk)
+        column = self.text.column
+        tail = split_item(self.known.text.items[hunk.i2 - 1], column).tail if old else ""
+        bodies = self._bodies(hunk, tail)
+        texts = self.known.text.items[hunk.i1 : hunk.i2]
+        texts[-1:] = [text.removesuffix(tail) for text in texts[-1:]]
+        by_text = {text: route for text, route in zip(texts, old, strict=True) if route is not None}
+        if len(by_text) < len(old):
+            raise Doubt  # equal texts, each of which may stand for the other
+        found: list[KnownRoute | None] = []
+        for body in bodies:
+            route = by_text.pop(body, None)
+            if route is None:
+                at = column_alone(body, column, self._context.environ)
+                if at is None:
+                    raise Doubt
+                route = KnownRoute(path, at, -1, False, "", (), (), None)
+            found.append(route)
+        self._gone += by_text.values()
+        self._routes[hunk.i1 : hunk.i2] = found
+
+    def _list_path(self, hunk: Hunk) -> str:
+        """Return the list that the items of a hunk stand in."""
+        routes = self.known.routes
+        paths = {None if route is None else route.list_path for route in routes[hunk.i1 : hunk.i2]}
+        if hunk.i1 == hunk.i2:
+            # Behind the item before, unless its list ends there.
+            ended = not hunk.i1 or split_item(self.known.text.items[hunk.i1 - 1], self.text.column).tail
+            number = hunk.i1 if ended else hunk.i1 - 1
+            chosen = routes[number] if number < len(routes) else None
+            paths = {None if chosen is None else chosen.list_path}
+        [path, *others] = paths
+        if path is None or others:
+            raise Doubt
+        return path
+
+    def _bodies(self, hunk: Hunk, tail: str) -> list[str]:
+        """Return the new items of a hunk; only behind the last one may something stand, which stood there before."""
+        items = self.text.items[hunk.j1 : hunk.j2]
+        split = [split_item(item, self.text.column) for item in items]
+        tails = [one.tail for one in split]
+        if any(tails[:-1]) or (tails[-1] if tails else "") != tail:
+            raise Doubt
+        return [one.body for one in split]
+
+    def _number(self) -> None:
+        """Find the routes that have to be read, with the index that each has in its list."""
+        first: dict[str, int] = {}
+        for position, route in enumerate(self._routes):
+            if route is None:
+                continue
+            index = position - first.setdefault(route.list_path, position)
+            if route.index < 0:
+                self._new[position] = route
+            elif not route.stays(index):
+                self._gone.append(route)
+                self._new[position] = route
+
+    # -- reading --------------------------------------------------------------------------------------------------
+    def _interpreted(self, watched: tuple[str, ...]) -> tuple[Reading, Contents]:
+        """Read everything that is no route, and the new routes, whose results take their places."""
+        text, lines, indexes = self._short_text()
+        outer = self._context
+        context = Context(Report(outer.report.file), outer.environ, outer.folder, indexes=indexes)
+        reading = interpret(text, context, watched)
+        standalone = reading.standalone
+        if reading.anchored or standalone.routes.ambiguous or len(standalone.listed) != len(indexes):
+            raise Doubt
+        for spec in standalone.listed:
+            self._take(spec, lines)
+        return reading, context.contents
+
+    def _take(self, spec: RouteSpec, lines: Mapping[int, int]) -> None:
+        assert spec.listed is not None
+        position = lines.get(spec.listed.record.node.line)
+        wanted = None if position is None else self._routes[position]
+        if position is None or wanted is None or wanted.list_path != spec.listed.list_path:
+            raise Doubt
+        if position in self._new:
+            self._new[position] = self._routes[position] = known_route(spec)
+
+    def _short_text(self) -> tuple[str, dict[int, int], dict[tuple[int, int], int]]:
+        """Return the text without the routes that are known, the positions of its routes by line, and their indexes by
+        line and column. A list of which nothing is new keeps its first route: an empty one would be another text.
+        """
+        ends = {number: "" for number in ends_of(self._routes)}
+        first: dict[str, int] = {}
+        plain = []
+        for position, route in enumerate(self._routes):
+            if route is None:
+                plain.append(position)
+            else:
+                first.setdefault(route.list_path, position)
+        touched = {self._new[position].list_path for position in self._new}
+        routes = {*self._new, *(position for path, position in first.items() if path not in touched)}
+        parts, line = [self.text.head], self.text.head.count("\n") + 2
+        lines: dict[int, int] = {}
+        indexes: dict[tuple[int, int], int] = {}
+        for position in sorted({*ends, *plain, *routes}):
+            item, known = self.text.items[position], self._routes[position]
+            if known is not None and position not in routes:
+                tail = split_item(item, self.text.column).tail
+                parts.append(tail)
+                line += tail.count("\n")
+                continue
+            if known is not None:
+                lines[line] = position
+                indexes[line, known.column] = position - first[known.list_path]
+            parts += [mark(self.text.column), item]
+            line += item.count("\n") + 1
+        return "".join([*parts, "\n"]), lines, indexes
+
+    # -- the result -----------------------------------------------------------------------------------------------
+    def _whole(self, reading: Reading) -> tuple[Gateway, list[str], list[str]]:
+        """Return the configuration with its warnings and files, after making sure that nothing else has changed."""
+        known, standalone = self.known, reading.standalone
+        unused = standalone.targeted.about_unused()
+        if standalone.context.notes != known.outer or unused != known.unused:
+            raise Doubt
+        if standalone.rest_digest != known.rest_digest:
+            raise Doubt
+        keys = known.keys.difference(route.key for route in self._gone)
+        new = [route.key for route in self._new.values()]
+        if len({*new}) < len(new) or not keys.isdisjoint(new):
+            raise Doubt
+        binds = self._binds(reading)
+        counts = known.counts.copy()
+        counts.subtract(chain.from_iterable(route.expressions for route in self._gone))
+        counts.update(chain.from_iterable(route.expressions for route in self._new.values()))
+        for expression in chain.from_iterable(route.expressions for route in self._gone):
+            if counts[expression] <= 0:
+                del counts[expression]
+        gateway = replace(
+            known.gateway,
+            binds=binds,
+            expressions=frozenset(counts),
+            digest=whole_digest(binds, known.rest_digest),
+        )
+        self.known = replace(
+            known, text=self.text, routes=self._routes, gateway=gateway, counts=counts, keys=keys.union(new)
+        )
+        notes = (route.notes for route in self._routes if route is not None and route.notes is not None)
+        return gateway, *all_notes(known.outer, notes, unused)
+
+    def _binds(self, reading: Reading) -> tuple[Bind, ...]:
+        """Return the ports with all routes, after making sure that nothing but routes has changed in them."""
+        known, short = self.known, reading.loaded.gateway.binds
+        if with_routes(short, {}) != with_routes(known.gateway.binds, {}):
+            raise Doubt
+        listed = routes_by_listener([known_route(spec) for spec in reading.standalone.listed])
+        for bind in short:
+            for listener in bind.listeners:
+                if listener.routes[len(listed.get(listener.key, ())) :] != known.rest[listener.key]:
+                    raise Doubt
+        routes = routes_by_listener(self._routes)
+        return with_routes(
+            known.gateway.binds, {key: (*routes.get(key, ()), *rest) for key, rest in known.rest.items()}
+        )
