@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -87,6 +88,13 @@ def nobody(index: int, _patient: bool) -> HttpClient:
 
 @pytest.fixture
 def rig() -> Iterator[Rig]:
+    with open_rig() as made:
+        yield made
+
+
+@contextmanager
+def open_rig() -> Iterator[Rig]:
+    """A rig with a loop of its own."""
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     made = Rig(loop)

@@ -32,7 +32,7 @@ class Cut:
     items: list[str]
 
 
-class Item(NamedTuple):
+class ListItem(NamedTuple):
     """An item: what belongs to it, and what follows it in the text before the next item; empty inside a list."""
 
     body: str
@@ -72,7 +72,7 @@ def _end(column: int) -> re.Pattern[str]:
     return re.compile(rf"\n(?! {{{column + 1}}}| *(?:#|\r?\n|\r?\Z))")
 
 
-def split_item(text: str, column: int) -> Item:
+def split_item(text: str, column: int) -> ListItem:
     """Split an item of a cut from what follows its list."""
     found = _end(column).search(text)
-    return Item(text, "") if found is None else Item(text[: found.start()], text[found.start() :])
+    return ListItem(text, "") if found is None else ListItem(text[: found.start()], text[found.start() :])

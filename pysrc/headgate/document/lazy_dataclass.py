@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 METHODS: Final = ("__init__", "__repr__", "__eq__")
@@ -89,10 +90,15 @@ def _refuse_to_delete(self: object, name: str) -> NoReturn:
     raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
 
 
+@cache
+def _names(cls: Any) -> tuple[str, ...]:
+    return tuple(one.name for one in dataclasses.fields(cls))
+
+
 def _state(self: Any) -> list[object]:
-    return [getattr(self, one.name) for one in dataclasses.fields(self)]
+    return [getattr(self, name) for name in _names(type(self))]  # type: ignore[arg-type]
 
 
 def _set_state(self: Any, values: list[object]) -> None:
-    for one, value in zip(dataclasses.fields(self), values, strict=True):
-        object.__setattr__(self, one.name, value)
+    for name, value in zip(_names(type(self)), values, strict=True):  # type: ignore[arg-type]
+        object.__setattr__(self, name, value)

@@ -34,7 +34,7 @@ def unsigned(text: str) -> Uint:
 def string(token: str) -> str:
     """Return the text of a string token; raises ValueError."""
     raw, body = _body(token)
-    if raw:
+    if raw or "\\" not in body:
         return body
     return "".join(chr(code) for code, _ in _codes(body, text=True))
 
@@ -49,6 +49,8 @@ def octets(token: str) -> bytes:
 
 
 def _body(token: str) -> tuple[bool, str]:
+    if token[0] in "\"'" and token[1:2] != token[0]:
+        return False, token[1:-1]
     prefix = 0
     while token[prefix] not in "\"'":
         prefix += 1

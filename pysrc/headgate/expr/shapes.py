@@ -115,6 +115,11 @@ class Expressions:
         found = None if functions or len(text) > MAX_CHARS else self._by_shape(text, phase)
         return self._by_text(text, phase, functions) if found is None else found
 
+    def check(self, text: str, phase: str, functions: CustomFunctions | None = None) -> None:
+        """Raise ExpressionError if an expression cannot be used; one whose shape is known costs no program."""
+        if functions or len(text) > MAX_CHARS or self._shape(text, phase) is None:
+            self._by_text(text, phase, functions)
+
     def _by_text(self, text: str, phase: str, functions: CustomFunctions | None) -> Program:
         key = (text, phase, id(functions) if functions else 0)
         known = self._programs.get(key)
@@ -126,6 +131,14 @@ class Expressions:
         return known[1]
 
     def _by_shape(self, text: str, phase: str) -> Program | None:
+        found = self._shape(text, phase)
+        try:
+            return None if found is None else found[0].program_of(text, found[1])
+        except ValueError:
+            return None  # as _shape() does
+
+    def _shape(self, text: str, phase: str) -> tuple[Shape, list[str]] | None:
+        """Return the shape of an expression that can be used, and its texts; None where it has no shape."""
         marked, tokens = marked_text(text)
         if not tokens:
             return None
@@ -137,7 +150,7 @@ class Expressions:
                     self._shapes.clear()
                 self._shapes[key] = _proven(marked, phase, text, texts)
             shape = self._shapes[key]
-            return None if shape is None else shape.program_of(text, texts)
+            return None if shape is None else (shape, texts)
         except ValueError:
             # Of a text that cannot be read, or of an expression that cannot be used: who compiles it says why.
             return None

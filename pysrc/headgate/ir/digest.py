@@ -3,48 +3,61 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import cache
+from operator import attrgetter
 from typing import Final
 
 from headgate.document.secret import Secret
 
-_PLAIN: Final = (str, int, float, bytes, bool, type(None))
+_PLAIN: Final = frozenset((str, int, float, bytes, bool, type(None)))
 
 
 @cache
-def _names(kind: type) -> tuple[str, ...]:
-    """Return the field names of an IR class; raises TypeError for any other."""
+def _values(kind: type) -> Callable[[object], tuple[object, ...]]:
+    """Return what gets the values of all fields of an IR class at once; raises TypeError for any other class."""
     if not is_dataclass(kind):
         raise TypeError(f"{kind.__name__} has no place in the IR")
-    return tuple(field.name for field in fields(kind))
+    names = [field.name for field in fields(kind)]
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: tuple(getattr(value, name) for name in names)
 
 
 def _write(value: object, out: list[str]) -> None:
     kind = type(value)
     if kind in _PLAIN:
         out.append(repr(value))
-    elif isinstance(value, tuple):
-        out.append("(")
-        if value and getattr(type(value[0]), "DIGESTED", False) and len({*map(type, value)}) == 1:
-            # There may be very many of them.
-            out.append(type(value[0]).__name__)
-            out += [item.digest for item in value]
-        else:
-            for item in value:
-                _write(item, out)
-        out.append(")")
-    elif isinstance(value, Secret):
-        out.append(f"secret:{value.fingerprint()}")
+    elif kind is tuple:
+        _write_tuple(value, out)  # type: ignore[arg-type]
+    elif kind is Secret:
+        out.append(f"secret:{value.fingerprint()}")  # type: ignore[attr-defined]
     else:
-        names = _names(kind)  # type: ignore[arg-type]
+        values = _values(kind)  # type: ignore[arg-type]
         out.append(kind.__name__)
         if getattr(kind, "DIGESTED", False):
             out.append(value.digest)  # type: ignore[attr-defined]
             return
-        for name in names:
-            _write(getattr(value, name), out)
+        for one in values(value):
+            # Most fields are not set.
+            if one is None:
+                out.append("None")
+            else:
+                _write(one, out)
         out.append(";")
+
+
+def _write_tuple(values: tuple[object, ...], out: list[str]) -> None:
+    out.append("(")
+    if values and getattr(type(values[0]), "DIGESTED", False) and len({*map(type, values)}) == 1:
+        # There may be very many of them.
+        out.append(type(values[0]).__name__)
+        out += [value.digest for value in values]  # type: ignore[attr-defined]
+    else:
+        for value in values:
+            _write(value, out)
+    out.append(")")
 
 
 def digest(*values: object) -> str:

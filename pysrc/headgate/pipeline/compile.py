@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from headgate.backend.llm import copilot
 from headgate.backend.mcp.relay import Relay
+from headgate.document.hunks import Hunk, hunks
 from headgate.ir.backend import Backend, HostBackend, MissingBackend, RouteBackend, ServiceBackend, UiBackend
 from headgate.ir.bind import Bind
 from headgate.ir.endpoint import Endpoint
@@ -30,6 +31,7 @@ from headgate.ir.route import Route
 from headgate.net.authority import own_authority, rewritten_authority
 from headgate.net.tls import SniSelector
 from headgate.pipeline import phases
+from headgate.pipeline.claim_counts import ClaimCounts
 from headgate.pipeline.pools import Pools
 from headgate.pipeline.prices import price_list, tags_of
 from headgate.pipeline.replies import Row, reply_of
@@ -117,9 +119,20 @@ class Compiler:
         else:
             running.prices = price_list(catalog, worker.segment)
         self._tags = tags_of(catalog, copilot.PROVIDER)
+        if self._settled is not None:
+            running.claimed = ClaimCounts(self._settled.claimed)
+            self._drop_listeners(self._settled)
         if self._settled is not None and self._settled.logging is not None:
             running.logging = self._settled.logging
             self._environment.wanted.note(self._settled.logging.variables)
+
+    def _drop_listeners(self, before: Running) -> None:
+        """Count what the plans of listeners held that are no more."""
+        keys = {f"{bind.key}/{listener.key}" for bind in self._gateway.binds for listener in bind.listeners}
+        for key in before.listeners.keys() - keys:
+            for entry in before.listeners[key].entries:
+                if entry.claims is not None:
+                    self._running.claimed.remove(entry.claims)
 
     def _logging(self) -> Logging:
         """Return how requests are logged, and with which labels they are counted: the same for all ports."""
@@ -172,20 +185,9 @@ class Compiler:
 
     def listener(self, listener: Listener, key: str) -> Steps[ListenerPlan]:
         """Return the plan of one listener with its route table; `key` is its own among all ports."""
-        scheme = "https" if listener.tls is not None else "http"
+        found = self._running.listeners[key] = CompiledListener("https" if listener.tls is not None else "http")
         before = self._before.get(key)
-        found = self._running.listeners[key] = CompiledListener(scheme)
-        for number, route in enumerate(listener.routes):
-            entry = None if before is None else before.routes.get(route.key)
-            if entry is not None and self._takes_over(entry, route):
-                found.routes[route.key] = entry
-                if not number % STEP:
-                    yield
-                continue
-            found.routes[route.key] = made = self.route(route, entry)
-            if entry is not None and made.rules is entry.rules:
-                found.moved.append(made)
-            yield
+        yield from self._compiled(found, listener.routes, before)
         found.table = yield from self._table(found, before)
         self._environment.claims = Claims()
         plan = ListenerPlan(listener.name, listener.gateway_name, listener.gateway_namespace, found.table)
@@ -196,33 +198,113 @@ class Compiler:
         found.plan = plan
         return plan
 
+    def _compiled(
+        self, found: CompiledListener, routes: tuple[Route, ...], before: CompiledListener | None
+    ) -> Steps[None]:
+        """Compile the routes of a listener that are others than before; the rest goes on."""
+        found.listed = routes
+        if before is None or self._settled is None:
+            changed = [Hunk(0, 0, 0, len(routes))]
+        else:
+            changed = hunks(before.listed, routes, is_)
+            found.entries, found.routes = before.entries.copy(), before.routes.copy()
+            found.bound = before.bound.copy()
+            yield
+        gone: list[CompiledRoute] = []
+        stay: set[int] = set()
+        for hunk in reversed(changed):
+            gone += found.entries[hunk.i1 : hunk.i2]
+            made = yield from self._entries(routes[hunk.j1 : hunk.j2], found, before)
+            stay.update(map(id, made))
+            found.entries[hunk.i1 : hunk.i2] = made
+        for number, entry in enumerate(gone):
+            self._forget(found, entry, stays=id(entry) in stay)
+            if not number % STEP:
+                yield
+        if before is not None and before.bound and self._settled is not None:
+            yield from self._compile_bound(found, before)
+
+    def _entries(
+        self, routes: tuple[Route, ...], found: CompiledListener, before: CompiledListener | None
+    ) -> Steps[list[CompiledRoute]]:
+        """Compile some routes; those that only stand elsewhere keep their plans."""
+        made = []
+        for route in routes:
+            earlier = None if before is None else before.routes.get(route.key)
+            entry = None
+            if earlier is not None and earlier.route is route and earlier.claims is not None:
+                entry = earlier if self._settled is not None else None
+            if entry is None:
+                entry = self.route(route, earlier)
+                if earlier is not None and entry.rules is earlier.rules:
+                    found.moved.append(entry)
+            made.append(entry)
+            self._note(found, entry)
+            yield
+        return made
+
+    def _forget(self, found: CompiledListener, entry: CompiledRoute, *, stays: bool) -> None:
+        """Take a route of before out, which may stand elsewhere in the same listener."""
+        if entry.claims is not None:
+            self._running.claimed.remove(entry.claims)
+        if not stays and found.routes[entry.route.key] is entry:
+            del found.routes[entry.route.key]
+            found.bound.pop(entry.route.key, None)
+
+    def _note(self, found: CompiledListener, entry: CompiledRoute) -> None:
+        key = entry.route.key
+        found.routes[key] = entry
+        found.bound.pop(key, None)
+        if entry.claims is None:
+            found.bound[key] = None
+        else:
+            self._running.claimed.add(entry.claims)
+
+    def _compile_bound(self, found: CompiledListener, before: CompiledListener) -> Steps[None]:
+        """Compile the routes again that hold something of the configuration before."""
+        for number, entry in enumerate(found.entries):
+            if entry.claims is None and before.routes.get(entry.route.key) is entry:
+                made = self.route(entry.route, entry)
+                found.moved.append(made)
+                found.entries[number] = made
+                self._note(found, made)
+                yield
+            elif not number % STEP:
+                yield
+
     @staticmethod
     def _table(found: CompiledListener, before: CompiledListener | None) -> Steps[RouteTable]:
         """Return the table of a listener, the running one where its rules are the same."""
-        rules = yield from found.rules()
         if before is not None and before.table is not None and before.scheme == found.scheme:
-            running = yield from before.rules()
-            if len(running) == len(rules) and all(map(is_, running, rules)):
+            same = len(found.entries) == len(before.entries)
+            for hunk in hunks(before.entries, found.entries, is_) if same else ():
+                for number in range(hunk.i1, hunk.i2):
+                    same = same and found.entries[number].rules is before.entries[number].rules
+                    if not number % STEP:
+                        yield
+            if same:
                 return before.table
+        rules = yield from found.rules()
         table: RouteTable = RouteTable.__new__(RouteTable)
         yield from table.steps(rules, found.scheme)
         return table
 
-    def _takes_over(self, entry: CompiledRoute, route: Route) -> bool:
-        """Whether the plan of a route goes on as it is; what it holds of the worker is then kept."""
-        claims = entry.claims
-        if entry.route is not route or claims is None or self._settled is None:
-            return False
+    def take_over(self) -> Steps[None]:
+        """Take over what plans hold of the worker that go on."""
         running = self._running
-        for endpoint in claims.pools.values():
+        claimed = running.claimed
+        self._environment.wanted.note(frozenset(claimed.variables))
+        for number, endpoint in enumerate(list(claimed.endpoints.values())):
             running.pools.get(endpoint)
-        for owner, key, place, capacity in claims.places:
+            if not number % STEP:
+                yield
+        for number, (owner, key, place, capacity) in enumerate(list(claimed.places)):
             running.endpoints.get(owner, key, place, running.pools.get(place), capacity)
-        for source in claims.sources:
+            if not number % STEP:
+                yield
+        for source in list(claimed.sources):
             running.keys.get(source)
-        if claims.variables:
-            self._environment.wanted.note(claims.variables)
-        return True
+        yield
 
     def route(self, route: Route, before: CompiledRoute | None = None) -> CompiledRoute:
         """Return a compiled route; one that takes the same requests as `before` has the rules of that."""
@@ -366,6 +448,7 @@ def compile_steps(
     """
     running = Running(worker, gateway, generation, relay, previous)
     compiler = Compiler(running, previous, programs)
+    yield
     errors: list[str] = []
     for bind in gateway.binds:
         try:
@@ -377,6 +460,7 @@ def compile_steps(
         yield
     if errors:
         raise CompileError(errors)
+    yield from compiler.take_over()
     return running
 
 

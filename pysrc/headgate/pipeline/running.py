@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Awaitable, Callable, Generator
+from operator import is_
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from headgate.backend.contract import Call
 from headgate.backend.mcp.relay import Relay
+from headgate.document.hunks import hunks
 from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.bind import Bind
 from headgate.ir.gateway import Gateway
 from headgate.ir.route import Route
 from headgate.pipeline.channels import Channels
+from headgate.pipeline.claim_counts import ClaimCounts
 from headgate.pipeline.keys import KeyStores
 from headgate.pipeline.pools import Endpoints, Pools
 from headgate.pipeline.replies import engine_replies
@@ -34,7 +37,9 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 Steps = Generator[None, None, Result]
 # Routes that are gone over between two yields: some tens of microseconds.
-STEP: Final = 32
+STEP: Final = 256
+# Routes that are freed between two yields.
+FREED: Final = 16
 
 
 @dataclass(slots=True)
@@ -64,15 +69,19 @@ class CompiledRoute:
 
 
 class CompiledListener:
-    """A listener with its routes by key. `moved`: those whose rules stand in the table of the running configuration
-    and lead to the plan that they have there, until they are turned to the new one.
+    """A listener with its compiled routes, of which `listed` is what they were made from. `bound`: the keys of those
+    that hold something of their configuration. `moved`: those whose rules stand in the table of the running
+    configuration and lead to the plan that they have there, until they are turned to the new one.
     """
 
-    __slots__ = ("moved", "plan", "routes", "scheme", "table")
+    __slots__ = ("bound", "entries", "listed", "moved", "plan", "routes", "scheme", "table")
 
     def __init__(self, scheme: str) -> None:
         self.scheme = scheme
+        self.listed: tuple[Route, ...] = ()
+        self.entries: list[CompiledRoute] = []
         self.routes: dict[str, CompiledRoute] = {}
+        self.bound: dict[str, None] = {}
         self.moved: list[CompiledRoute] = []
         self.table: RouteTable | None = None
         self.plan: ListenerPlan | None = None
@@ -80,10 +89,10 @@ class CompiledListener:
     def rules(self) -> Generator[None, None, list[RouteRule]]:
         """Return the rules of all routes in their order."""
         found: list[RouteRule] = []
-        for number, entry in enumerate(self.routes.values()):
-            found += entry.rules
-            if not number % STEP:
-                yield
+        for number in range(0, len(self.entries), STEP):
+            for entry in self.entries[number : number + STEP]:
+                found += entry.rules
+            yield
         return found
 
 
@@ -112,6 +121,7 @@ class Running:
         self.endpoints: Endpoints = Endpoints(worker, None if previous is None else previous.endpoints)
         self.binds: dict[str, BindPlan] = {}
         self.listeners: dict[str, CompiledListener] = {}
+        self.claimed: ClaimCounts = ClaimCounts()
         self.prices: PriceList | None = None
         self.logging: Logging | None = None
         self.tls_keys: dict[str, tuple[str, ...]] = {bind.key: tls_keys(bind) for bind in gateway.binds if bind.tls}
@@ -178,24 +188,25 @@ class Running:
 
         Freeing a large configuration at once would hold the loop as long as compiling it did.
         """
-        routes: list[object] = []
-        for bind in self.gateway.binds:
-            for listener in bind.listeners:
-                routes += listener.routes
-                yield
+        gone: list[object] = []
         for key, compiled in self.listeners.items():
             after = current.listeners.get(key)
             if compiled.plan is not None and after is not None and after.table is not None:
                 # A request that waits before its route was chosen would keep the whole table otherwise.
                 compiled.plan.routes = after.table
-            routes += compiled.routes.values()
-            compiled.table = None
+            entries: list[CompiledRoute] = [] if after is None else after.entries
+            for hunk in hunks(compiled.entries, entries, is_):
+                gone += compiled.entries[hunk.i1 : hunk.i2]
+                gone += compiled.listed[hunk.i1 : hunk.i2]
+            # What is left in these is held by the current configuration, too: letting go of it frees nothing.
+            compiled.table, compiled.listed = None, ()
+            compiled.entries.clear()
             compiled.routes.clear()
             yield
         self.binds, self.listeners = {}, {}
         self.gateway = current.gateway
-        while routes:
-            del routes[-STEP:]
+        while gone:
+            del gone[-FREED:]
             yield
 
     def begin_drain(self) -> None:

@@ -1,46 +1,65 @@
 """The way of a configuration from the supervisor into a worker: what the worker does not have yet, in small parts.
 
-A memory file holds a row of pickles that share one memo: the configuration without what there may be many of, which
-routes its listeners have (by digest), and then, one by one, those of them that the worker does not know, and the
-expressions that it does not know, compiled: workers do not load the parser. A worker reads them in steps beside its
-traffic. Only supervisor and workers ever have the descriptor, so pickle is safe, and only here may secrets be pickled.
+A memory file holds a row of pickles that share one memo: the configuration without what there may be many of, where its
+listeners have other routes than in the configuration before, and then, one by one, the routes and the expressions that
+the worker does not know. Expressions are compiled: workers do not load the parser. A worker reads them in steps beside
+its traffic. Only supervisor and workers ever have the descriptor, so pickle is safe, and only here may secrets be
+pickled.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
+from collections import ChainMap
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import IO, Any, Final
 
+from headgate.document.hunks import Hunk, hunks
 from headgate.document.secret import private_channel
 from headgate.ir.bind import Bind
 from headgate.ir.gateway import Gateway
 from headgate.ir.route import Route
 from headgate_engine.expr.program import Program
 
-DIGEST_BYTES: Final = 16
+DIGEST_DIGITS: Final = 32
 # Routes and names that are gone over between two yields.
 STEP: Final = 256
-# Fields of the root of which there may be many: their values travel one by one as well.
+# Fields of the root of which there may be many: their values travel one by one as well, unless they stay.
 LONG: Final = ("backends", "policies", "services", "workloads")
+UNCHANGED: Final = -1
+
+Programs = Mapping[tuple[str, str], Program]
+ListenerKey = tuple[str, str]
 
 
 class Incomplete(Exception):
-    """A worker was told of a route that it neither had nor got."""
+    """A worker was told of something that it neither had nor got."""
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """Routes of a listener that are others than before: those from `start` to `stop` (exclusive) became those with the
+    digests that `digests` has, one behind the other.
+    """
+
+    start: int
+    stop: int
+    digests: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A configuration without its routes and the values of LONG. `routes`: for each listener of each port the digests
-    of its routes, one behind the other; `sent`: how many routes follow; `counts`: how many values of each of LONG;
-    `programs`: how many compiled expressions come last; `dropped`: those of the worker that it needs no more; `fresh`:
-    that is all of them, because the functions they call have changed.
+    """A configuration without its routes and the values of LONG. `splices`: for each listener of each port what is
+    other than before, in order; `sent`: how many routes follow; `counts`: how many values of each of LONG, or
+    UNCHANGED; `programs`: how many compiled expressions come last; `dropped`: those of the worker that it needs no
+    more; `fresh`: that is all of them, because the functions they call have changed.
     """
 
     gateway: Gateway
-    routes: tuple[tuple[bytes, ...], ...]
+    splices: tuple[tuple[tuple[Splice, ...], ...], ...]
     sent: int
     counts: tuple[int, ...]
     programs: int
@@ -50,21 +69,43 @@ class Outline:
 
 @dataclass(slots=True)
 class KnownParts:
-    """What a worker has of the configuration it runs: routes by digest, programs by text and phase."""
+    """What a worker has: the configuration it runs, and its programs by text and phase."""
 
-    routes: dict[str, Route] = field(default_factory=dict)
+    gateway: Gateway | None = None
     programs: dict[tuple[str, str], Program] = field(default_factory=dict)
 
 
-def route_digests(gateway: Gateway) -> frozenset[str]:
-    """Return what tells the routes of a configuration from all others, their order among each other apart."""
-    return frozenset(route.digest for bind in gateway.binds for one in bind.listeners for route in one.routes)
+@dataclass(slots=True)
+class Received:
+    """A configuration that has arrived, with the programs that came with it; see Outline."""
+
+    gateway: Gateway
+    known: KnownParts
+    new: dict[tuple[str, str], Program]
+    dropped: tuple[tuple[str, str], ...]
+    fresh: bool
+
+    @property
+    def programs(self) -> Programs:
+        """All programs of the configuration."""
+        return self.new if self.fresh or not self.known.programs else ChainMap(self.new, self.known.programs)
+
+    def take(self) -> list[Any]:
+        """Let the worker have it, now that it runs; return what it had, and which may be much to free."""
+        known = self.known
+        known.gateway = self.gateway
+        if self.fresh:
+            before, known.programs = known.programs, self.new
+            return [before]
+        gone: list[Any] = [known.programs.pop(key, None) for key in self.dropped]
+        known.programs.update(self.new)
+        return gone
 
 
 def store(gateway: Gateway, before: Gateway | None = None) -> int:
     """Return the descriptor of a memory file with a configuration; `before`: the one that workers have.
 
-    Takes seconds for a large one, and belongs into a thread.
+    Takes seconds for a large one that is new, and belongs into a thread.
     """
     descriptor = os.memfd_create("headgate-config", os.MFD_CLOEXEC)
     try:
@@ -80,26 +121,17 @@ def _write(gateway: Gateway, before: Gateway | None, file: IO[bytes]) -> None:
     from headgate.expr.custom import parsed_functions  # see headgate.expr.faults
     from headgate.expr.shapes import EXPRESSIONS
 
-    held = frozenset() if before is None else route_digests(before)
-    missing = {
-        route.digest: route
-        for bind in gateway.binds
-        for listener in bind.listeners
-        for route in listener.routes
-        if route.digest not in held
-    }
+    splices, missing = _splices(gateway, before)
     functions = gateway.process.custom_functions
     same = before is not None and before.process.custom_functions == functions
     had = before.expressions if before is not None and same else frozenset()
     expressions = gateway.expressions - had
+    long = [name for name in LONG if before is None or getattr(gateway, name) is not getattr(before, name)]
     outline = Outline(
         gateway=_without_routes(gateway),
-        routes=tuple(
-            tuple(bytes.fromhex("".join([route.digest for route in one.routes])) for one in bind.listeners)
-            for bind in gateway.binds
-        ),
+        splices=splices,
         sent=len(missing),
-        counts=tuple(len(getattr(gateway, name)) for name in LONG),
+        counts=tuple(len(getattr(gateway, name)) if name in long else UNCHANGED for name in LONG),
         programs=len(expressions),
         dropped=tuple(had - gateway.expressions),
         fresh=not same,
@@ -108,11 +140,42 @@ def _write(gateway: Gateway, before: Gateway | None, file: IO[bytes]) -> None:
     pickler.dump(outline)
     for route in missing.values():
         pickler.dump(route)
-    for name in LONG:
+    for name in long:
         for value in getattr(gateway, name):
             pickler.dump(value)
     for text, phase in expressions:
         pickler.dump((phase, EXPRESSIONS.program(text, phase, parsed_functions(functions))))
+
+
+def _routes_by_listener(gateway: Gateway | None) -> dict[ListenerKey, tuple[Route, ...]]:
+    binds = () if gateway is None else gateway.binds
+    return {(bind.key, listener.key): listener.routes for bind in binds for listener in bind.listeners}
+
+
+def _splices(
+    gateway: Gateway, before: Gateway | None
+) -> tuple[tuple[tuple[tuple[Splice, ...], ...], ...], dict[str, Route]]:
+    """Return where routes are others than before, and those of them that a worker does not have there."""
+    old = _routes_by_listener(before)
+    changed: dict[ListenerKey, list[Hunk]] = {}
+    held: set[str] = set()
+    for key, routes in _routes_by_listener(gateway).items():
+        earlier = old.get(key, ())
+        changed[key] = hunks(earlier, routes, is_)
+        held.update(route.digest for hunk in changed[key] for route in earlier[hunk.i1 : hunk.i2])
+    missing: dict[str, Route] = {}
+    found = []
+    for bind in gateway.binds:
+        of_bind = []
+        for listener in bind.listeners:
+            splices = []
+            for hunk in changed[bind.key, listener.key]:
+                new = listener.routes[hunk.j1 : hunk.j2]
+                missing.update({route.digest: route for route in new if route.digest not in held})
+                splices.append(Splice(hunk.i1, hunk.i2, bytes.fromhex("".join([route.digest for route in new]))))
+            of_bind.append(tuple(splices))
+        found.append(tuple(of_bind))
+    return tuple(found), missing
 
 
 def _without_routes(gateway: Gateway) -> Gateway:
@@ -124,10 +187,10 @@ def _without_routes(gateway: Gateway) -> Gateway:
     return replace(gateway, binds=binds, expressions=frozenset(), **empty)
 
 
-def load(descriptor: int, known: KnownParts) -> Generator[None, None, tuple[Gateway, KnownParts]]:
+def load(descriptor: int, known: KnownParts) -> Generator[None, None, Received]:
     """Read the configuration behind a descriptor in steps and close that; `known`: what is there of the one before.
 
-    Return it with what to hold of it. A route that is known is that object. Raises Incomplete.
+    A route that is known is that object. Raises Incomplete.
     """
     got: dict[str, Route] = {}
     long: dict[str, Any] = {}
@@ -143,6 +206,11 @@ def load(descriptor: int, known: KnownParts) -> Generator[None, None, tuple[Gate
                 got[route.digest] = route
                 yield
             for name, count in zip(LONG, outline.counts, strict=True):
+                if count == UNCHANGED:
+                    if known.gateway is None:
+                        raise Incomplete(name)
+                    long[name] = getattr(known.gateway, name)
+                    continue
                 values = []
                 for _ in range(count):
                     values.append(reader.load())
@@ -154,37 +222,46 @@ def load(descriptor: int, known: KnownParts) -> Generator[None, None, tuple[Gate
                 yield
     finally:
         os.close(descriptor)
-    if not outline.fresh:
-        programs = known.programs | programs
-        for number, key in enumerate(outline.dropped):
-            programs.pop(key, None)
-            if not number % STEP:
-                yield
-    routes: dict[str, Route] = {}
-    binds: list[Bind] = []
-    for bind, texts in zip(outline.gateway.binds, outline.routes, strict=True):
+    binds = yield from _with_routes(outline, known, got)
+    gateway = replace(outline.gateway, binds=binds, **long)
+    return Received(gateway, known, programs, outline.dropped, outline.fresh)
+
+
+def _with_routes(
+    outline: Outline, known: KnownParts, got: Mapping[str, Route]
+) -> Generator[None, None, tuple[Bind, ...]]:
+    """Return the ports with their routes."""
+    old = _routes_by_listener(known.gateway)
+    pairs = list(zip(outline.gateway.binds, outline.splices, strict=True))
+    held = dict(got)
+    for bind, of_bind in pairs:
+        for listener, splices in zip(bind.listeners, of_bind, strict=True):
+            for splice in splices:
+                routes = old.get((bind.key, listener.key), ())[splice.start : splice.stop]
+                for number in range(0, len(routes), STEP):
+                    held.update((route.digest, route) for route in routes[number : number + STEP])
+                    yield
+    binds = []
+    for bind, of_bind in pairs:
         listeners = []
-        for listener, text in zip(bind.listeners, texts, strict=True):
-            found = yield from _routes(text.hex(), known.routes, got)
-            routes.update(found)
+        for listener, splices in zip(bind.listeners, of_bind, strict=True):
+            made = list(old.get((bind.key, listener.key), ()))
+            for splice in reversed(splices):
+                made[splice.start : splice.stop] = yield from _by_digest(splice.digests.hex(), held)
+            listeners.append(replace(listener, routes=tuple(made)))
             yield
-            listeners.append(replace(listener, routes=tuple(found.values())))
         binds.append(replace(bind, listeners=tuple(listeners)))
-    return replace(outline.gateway, binds=tuple(binds), **long), KnownParts(routes, programs)
+    return tuple(binds)
 
 
-def _routes(
-    text: str, known: Mapping[str, Route], got: Mapping[str, Route]
-) -> Generator[None, None, dict[str, Route]]:
-    """Return the routes of one listener by their digests."""
-    found: dict[str, Route] = {}
-    width = 2 * DIGEST_BYTES
-    for number, at in enumerate(range(0, len(text), width)):
-        digest = text[at : at + width]
-        route = known.get(digest) or got.get(digest)
+def _by_digest(text: str, held: Mapping[str, Route]) -> Generator[None, None, list[Route]]:
+    """Return the routes with these digests."""
+    found: list[Route] = []
+    for number, at in enumerate(range(0, len(text), DIGEST_DIGITS)):
+        route = held.get(text[at : at + DIGEST_DIGITS])
         if route is None:
-            raise Incomplete(digest)
-        found[digest] = route
+            raise Incomplete(text[at : at + DIGEST_DIGITS])
+        found.append(route)
         if not number % STEP:
             yield
     return found

@@ -11,7 +11,7 @@ import resource
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import uvloop
 
@@ -43,7 +43,7 @@ from headgate.server.drain import drain
 from headgate.server.listen import Acceptor
 from headgate.server.reports import long_report, memory
 from headgate.server.template import WorkerStart
-from headgate.server.transfer import KnownParts, load
+from headgate.server.transfer import KnownParts, Received, load
 from headgate.server.watching import Watching
 from headgate.server.worker_relay import WorkerRelay
 from headgate.telemetry import logs
@@ -60,7 +60,7 @@ class Prepared:
     """A configuration that waits to be swapped in, and what is held of it for the next one."""
 
     running: Running
-    held: KnownParts
+    received: Received
 
 
 class WorkerProcess:
@@ -73,7 +73,7 @@ class WorkerProcess:
         self._folder = folder
         self._running: Running | None = None
         self._prepared: Prepared | None = None
-        self._held = KnownParts()
+        self._known = KnownParts()
         self._preparing: asyncio.Task[None] | None = None
         self._sockets: dict[str, socket.socket] = {}
         self._acceptors: dict[str, Acceptor] = {}
@@ -185,16 +185,16 @@ class WorkerProcess:
         gc.collect(0)
         gc.disable()
         try:
-            gateway, held = await in_slices(load(descriptor, self._held))
+            received = await in_slices(load(descriptor, self._known))
             work = compile_steps(
-                gateway,
+                received.gateway,
                 self._running,
                 worker=self._worker,
                 generation=generation,
                 relay=relay,
-                programs=held.programs,
+                programs=received.programs,
             )
-            return Prepared(await in_slices(work), held)
+            return Prepared(await in_slices(work), received)
         finally:
             gc.freeze()
             gc.enable()
@@ -206,7 +206,7 @@ class WorkerProcess:
         prepared, self._prepared = self._prepared, None
         if prepared is not None and self._running is not None:
             prepared.running.discard(self._running)
-            self._release(prepared.running, prepared.held, self._running)
+            self._release(prepared.running, [prepared.received.new], self._running)
         for key in self._sockets.keys() - self._acceptors.keys():
             self._sockets.pop(key).close()
 
@@ -217,7 +217,7 @@ class WorkerProcess:
         running = prepared.running
         gateway = running.gateway
         before, self._running = self._running, running
-        held, self._held = self._held, prepared.held
+        gone = prepared.received.take()
         running.activate()
         if before is None:
             # What a worker before this one held, and this configuration does not.
@@ -226,7 +226,7 @@ class WorkerProcess:
         await self._worker_relay.start()
         self._watching.configured(gateway)
         if before is not None:
-            self._release(before, held, running)
+            self._release(before, gone, running)
         handshake_s = gateway.frontend.tls_handshake_timeout_ms / 1000
         keys = running.tls_keys
         for key in running.binds:
@@ -243,15 +243,17 @@ class WorkerProcess:
             self._sockets.pop(key, None)
 
     @staticmethod
-    def _release(before: Running, held: KnownParts, current: Running) -> None:
-        """Let go of a configuration that `current` runs in place of, without a pause."""
+    def _release(before: Running, gone: list[Any], current: Running) -> None:
+        """Let go of a configuration that `current` runs in place of, and of what came with it, without a pause."""
 
         def work() -> Steps[None]:
             yield from before.release(current)
-            for values in (held.routes, held.programs):
-                while values:
-                    values.popitem()
+            while gone:
+                last = gone.pop()
+                while isinstance(last, dict) and last:
+                    last.popitem()
                     yield
+                yield
 
         spawn("release", in_slices(work()))
 

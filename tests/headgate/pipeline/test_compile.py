@@ -6,7 +6,9 @@ import gc
 from collections import Counter
 
 import pytest
-from compile_rig import Rig, rig
+from compile_rig import Rig, open_rig, rig
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from headgate.ir.gateway import Gateway
 from headgate.ir.route import Route
@@ -88,6 +90,50 @@ def test_settings_of_the_process_compile_every_route_anew(rig: Rig) -> None:
     before = rig.plan("/a")
     rig.run(text + "frontendPolicies: {http: {maxBufferSize: 1000}}\n")
     assert rig.plan("/a") is not before
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(0, 2)), max_size=6, unique_by=lambda one: one[0]),
+        min_size=2, max_size=4,
+    )
+)  # fmt: skip
+def test_any_change_of_routes_comes_to_what_a_fresh_start_has(reloads: list[list[tuple[int, int, int]]]) -> None:
+    """Each route has a name, a kind of policy, and a host."""
+    kinds = (
+        "", "timeout: {requestTimeout: 2s}", "requestMirror: {backend: {host: '127.0.0.1:9'}, percentage: 0.5}",
+        "authorization: {rules: ['request.path == \"x\" || size(request.method) > 1']}",
+    )  # fmt: skip
+
+    def text(routes: list[tuple[int, int, int]]) -> str:
+        lines = [route_text(f"n{name}", f"/n{name % 3}/{kind}", kinds[kind], f"127.0.0.1:{host + 1}") for name, kind, host in routes]
+        return "routes:\n" + "".join(lines) if lines else ""
+
+    with open_rig() as rig:
+        for number, routes in enumerate(reloads):
+            rig.within(lambda routes=routes: rig.run(text(routes)))  # type: ignore[misc]
+            if number % 2:
+                # What is compiled and thrown away changes nothing.
+                rig.within(lambda: rig.compile(text(reloads[0])).discard(rig.running))  # type: ignore[arg-type]
+        with open_rig() as fresh:
+            fresh.within(lambda: fresh.run(text(reloads[-1])))
+            assert rig.running is not None
+            assert fresh.running is not None
+            assert rig.running.pools.by_key.keys() == fresh.running.pools.by_key.keys()
+            for one, other in ((rig.running.claimed, fresh.running.claimed),):
+                assert (one.pools, one.places, one.variables) == (other.pools, other.places, other.variables)
+                assert one.endpoints.keys() == other.endpoints.keys()
+            assert [entry.route.digest for entry in rig.listener.entries] == [
+                entry.route.digest for entry in fresh.listener.entries
+            ]
+            assert rig.listener.routes == {entry.route.key: entry for entry in rig.listener.entries}
+            assert rig.listener.bound.keys() == fresh.listener.bound.keys()
+            for name in range(3):
+                for kind in range(4):
+                    plans = [one.plan(f"/n{name}/{kind}") for one in (rig, fresh)]
+                    origins = [None if plan is None else plan.origin for plan in plans]
+                    assert origins[0] == origins[1]
 
 
 @pytest.mark.parametrize(

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from headgate.config.load import TextSource
 from headgate.config.load import load as load_source
 from headgate.ir.gateway import Gateway
 from headgate.ir.route import Route
 from headgate.pipeline.slices import at_once
-from headgate.server.transfer import Incomplete, KnownParts, load, route_digests, store
+from headgate.server.transfer import Incomplete, KnownParts, Received, load, store
 
 
 def gateway_of(text: str) -> Gateway:
     return load_source(TextSource(text)).gateway
 
 
-def received(gateway: Gateway, before: Gateway | None = None, known: KnownParts | None = None) -> tuple[Gateway, KnownParts]:
-    """The configuration as a worker has it that runs `before`, and what it holds of that."""
+def received(gateway: Gateway, before: Gateway | None = None, known: KnownParts | None = None) -> Received:
+    """The configuration as it arrives at a worker that runs `before`, and has these parts of it."""
     return at_once(load(store(gateway, before), known or KnownParts()))
+
+
+def running(gateway: Gateway, before: Gateway | None = None, known: KnownParts | None = None) -> KnownParts:
+    """What a worker has once it runs the configuration."""
+    known = known or KnownParts()
+    received(gateway, before, known).take()
+    return known
+
+
+def digests_of(gateway: Gateway) -> list[str]:
+    return [route.digest for route in routes_of(gateway)]
 
 
 def routes_of(gateway: Gateway) -> list[Route]:
@@ -39,7 +53,7 @@ routes: [{name: a, backends: [{host: "a.test:80", policies: {backendAuth: {key: 
 """
     gateway = gateway_of(text)
     descriptor = store(gateway)
-    copies = [at_once(load(os.dup(descriptor), KnownParts()))[0] for _ in range(2)]
+    copies = [at_once(load(os.dup(descriptor), KnownParts())).gateway for _ in range(2)]
     os.close(descriptor)
     assert [copy.digest for copy in copies] == [gateway.digest] * 2
     auth = copies[0].binds[0].listeners[0].routes[0].backends[0].policies.auth
@@ -50,20 +64,56 @@ routes: [{name: a, backends: [{host: "a.test:80", policies: {backendAuth: {key: 
 
 def test_all_of_a_configuration_arrives() -> None:
     gateway = gateway_of(text_of("a", "b") + "\nbackends: [{name: n, host: 'b.test:80'}]")
-    assert received(gateway)[0] == gateway
+    assert received(gateway).gateway == gateway
     assert gateway.backends
 
 
 def test_routes_that_are_known_are_taken_from_there_and_not_sent() -> None:
     first, second = gateway_of(text_of("a", "b", "c")), gateway_of(text_of("c", "x", "a"))
-    _, held = received(first)
+    known = running(first)
+    assert known.gateway is not None
+    before = {route.digest: route for route in routes_of(known.gateway)}
     whole, rest = store(second), store(second, first)
     assert os.fstat(rest).st_size < os.fstat(whole).st_size
     os.close(whole)
-    got, after = at_once(load(rest, held))
+    got = at_once(load(rest, known)).gateway
     assert [route.name for route in routes_of(got)] == ["c", "x", "a"]
-    assert [held.routes.get(route.digest) is route for route in routes_of(got)] == [True, False, True]
-    assert after.routes.keys() == route_digests(second)
+    assert [before.get(route.digest) is route for route in routes_of(got)] == [True, False, True]
+
+
+def with_routes(gateway: Gateway, routes: list[Route]) -> Gateway:
+    """The configuration with other routes, as a reader gives it that has read only these again."""
+    [bind] = gateway.binds
+    [listener] = bind.listeners
+    return replace(gateway, binds=(replace(bind, listeners=(replace(listener, routes=tuple(routes)),)),))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(0, 11), max_size=12, unique=True), st.lists(st.integers(0, 11), max_size=12, unique=True))
+def test_any_change_of_routes_arrives(before: list[int], after: list[int]) -> None:
+    every = routes_of(gateway_of(text_of(*(f"r{number}" for number in range(12)))))
+    plain = gateway_of(text_of("r"))
+    first, second = (with_routes(plain, [every[number] for number in numbers]) for numbers in (before, after))
+    known = running(first)
+    assert known.gateway is not None
+    held = {route.digest: route for route in routes_of(known.gateway)}
+    got = received(second, first, known).gateway
+    assert digests_of(got) == digests_of(second)
+    assert got == second
+    assert all(held.get(route.digest, route) is route for route in routes_of(got))
+
+
+def test_long_lists_that_stay_are_not_sent_again() -> None:
+    many = "\n".join(f"- {{name: n{number}, host: 'b.test:80'}}" for number in range(100))
+    first = gateway_of(text_of("a", "b") + f"\nbackends:\n{many}")
+    second = with_routes(first, routes_of(first)[:1])
+    known = running(first)
+    assert known.gateway is not None
+    descriptor = store(second, first)
+    assert os.fstat(descriptor).st_size < 10_000
+    got = at_once(load(descriptor, known)).gateway
+    assert got.backends is known.gateway.backends
+    assert got == second
 
 
 def expression_text(*rules: str, functions: str = "") -> str:
@@ -75,38 +125,43 @@ def expression_text(*rules: str, functions: str = "") -> str:
 def test_expressions_arrive_compiled_and_are_dropped_when_nobody_has_them() -> None:
     one, other = 'request.path == "/a"', 'request.path.startsWith("/b")'
     first, second = gateway_of(expression_text(one, other)), gateway_of(expression_text(other, 'request.method == "GET"'))
-    _, held = received(first)
-    assert held.programs.keys() == {(one, "route"), (other, "route")}
-    _, after = received(second, first, held)
-    assert after.programs.keys() == {(other, "route"), ('request.method == "GET"', "route")}
-    assert after.programs[other, "route"] is held.programs[other, "route"]
-    assert after.programs['request.method == "GET"', "route"].text == 'request.method == "GET"'
+    known = running(first)
+    assert known.programs.keys() == {(one, "route"), (other, "route")}
+    kept = known.programs[other, "route"]
+    got = received(second, first, known)
+    assert got.programs[other, "route"] is kept
+    assert got.programs['request.method == "GET"', "route"].text == 'request.method == "GET"'
+    got.take()
+    assert known.programs.keys() == {(other, "route"), ('request.method == "GET"', "route")}
 
 
 def test_other_functions_compile_every_expression_again() -> None:
     rule = "twice(1) == 2"
     first = gateway_of(expression_text(rule, functions="twice(x) { x + x }"))
     second = gateway_of(expression_text(rule, functions="twice(x) { x * 3 }"))
-    _, held = received(first)
-    _, after = received(second, first, held)
-    values = [one.programs[rule, "route"].evaluate_with({}) for one in (held, after)]
+    known = running(first)
+    before = known.programs[rule, "route"]
+    got = received(second, first, known)
+    values = [one.evaluate_with({}) for one in (before, got.programs[rule, "route"])]
     assert values == [True, False]
+    assert got.take() == [{(rule, "route"): before}]
+    assert known.programs.keys() == {(rule, "route")}
 
 
 def test_a_route_keeps_its_digest_where_only_its_place_changes() -> None:
     first, second = gateway_of(text_of("a", "b")), gateway_of(text_of("b", "a"))
-    assert route_digests(first) == route_digests(second)
+    assert set(digests_of(first)) == set(digests_of(second))
     assert first.digest != second.digest
 
 
 def test_values_of_one_shipment_are_shared() -> None:
     text = "gateways: {default: {port: 3000}}\nbackends: [{name: n, host: 'b.test:80'}]\nroutes:\n"
     text += "".join(f"- {{name: r{i}, backends: [{{backend: n}}]}}\n" for i in range(2))
-    one, other = routes_of(received(gateway_of(text))[0])
+    one, other = routes_of(received(gateway_of(text)).gateway)
     assert one.backends[0].backend is other.backends[0].backend
 
 
 def test_a_route_that_is_neither_known_nor_sent_is_a_fault() -> None:
-    gateway = gateway_of(text_of("a"))
+    first, second = gateway_of(text_of("a", "b")), gateway_of(text_of("b", "a"))
     with pytest.raises(Incomplete):
-        received(gateway, gateway, KnownParts())
+        received(second, first, KnownParts())

@@ -23,7 +23,7 @@ def check(context: Context, record: Record, key: str, text: str, phase: str) -> 
     from headgate.expr.shapes import EXPRESSIONS  # see headgate.expr.faults
 
     try:
-        EXPRESSIONS.program(text, phase, context.functions)
+        EXPRESSIONS.check(text, phase, context.functions)
     except ExpressionError as error:
         context.fault(Problem.VALUE, record, key, str(error))
         return False

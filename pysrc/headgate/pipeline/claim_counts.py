@@ -1,0 +1,49 @@
+"""How many plans of routes hold something of their worker: what nobody holds any more is not taken into the next
+configuration. A reload counts what changed, and goes over what is held, not over the routes that hold it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from headgate.ir.endpoint import Endpoint
+from headgate.ir.policy.document_source import DocumentSource
+from headgate.policy.claims import Claims, Place
+
+
+class ClaimCounts:
+    """`pools` by the key of their endpoint, which is in `endpoints`; `variables` are those that expressions read."""
+
+    def __init__(self, before: ClaimCounts | None = None) -> None:
+        self.endpoints: dict[str, Endpoint] = {} if before is None else before.endpoints.copy()
+        self.pools: Counter[str] = Counter() if before is None else before.pools.copy()
+        self.places: Counter[Place] = Counter() if before is None else before.places.copy()
+        self.sources: Counter[DocumentSource] = Counter() if before is None else before.sources.copy()
+        self.variables: Counter[str] = Counter() if before is None else before.variables.copy()
+
+    def add(self, claims: Claims) -> None:
+        """Count what one plan holds."""
+        self.endpoints.update(claims.pools)
+        self.pools.update(claims.pools.keys())
+        self.places.update(claims.places)
+        self.sources.update(claims.sources)
+        self.variables.update(claims.variables)
+
+    def remove(self, claims: Claims) -> None:
+        """Count what one plan held no more."""
+        _subtract(self.pools, claims.pools)
+        _subtract(self.places, claims.places)
+        _subtract(self.sources, claims.sources)
+        _subtract(self.variables, claims.variables)
+        for key in claims.pools:
+            if key not in self.pools:
+                self.endpoints.pop(key, None)
+
+
+def _subtract(counts: Counter[Any], held: Iterable[Any]) -> None:
+    for one in held:
+        counts[one] -= 1
+        if counts[one] <= 0:
+            del counts[one]
