@@ -1,7 +1,8 @@
 """Noticing that configuration files changed.
 
 Files are looked at four times a second: that sees editors that replace a file, symlinks that are switched (mounted
-configuration maps) and network file systems alike, for the price of a few stat() calls.
+configuration maps) and network file systems alike, for the price of a few stat() calls. Where the kernel gives notice
+(`file_events`), they are looked at as soon as somebody has closed or replaced one.
 """
 
 from __future__ import annotations
@@ -9,8 +10,14 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Final
 
-DEBOUNCE_SECONDS = 0.25
+from headgate.server.file_events import FileEvents
+
+DEBOUNCE_SECONDS: Final = 0.25
+# How long a file rests that was closed or replaced before it is read.
+SETTLE_SECONDS: Final = 0.002
+MISSING: Final = (0, 0, 0)
 
 Fingerprint = tuple[tuple[str, str, int, int, int], ...]
 
@@ -23,7 +30,7 @@ def fingerprint(paths: Iterable[str]) -> Fingerprint:
         try:
             status = os.stat(real)
         except OSError:
-            found.append((path, real, 0, 0, 0))
+            found.append((path, real, *MISSING))
         else:
             found.append((path, real, status.st_ino, status.st_size, status.st_mtime_ns))
     return tuple(found)
@@ -34,19 +41,49 @@ async def changes(
 ) -> AsyncIterator[None]:
     """Yield after every change, once the files have been at rest for one interval.
 
-    `paths` is asked each time: a new configuration may name other files.
+    `paths` is called each time: a new configuration may name other files. The first of them is the configuration: when
+    it alone has changed, was closed or replaced, and nothing has changed an interval before, that is yielded at once.
     """
     known = fingerprint(paths()) if start is None else start
-    while True:
-        await asyncio.sleep(interval_s)
-        current = fingerprint(paths())
-        if current == known:
-            continue
+    loop = asyncio.get_running_loop()
+    events = FileEvents()
+    last = loop.time() - interval_s
+    try:
         while True:
-            await asyncio.sleep(interval_s)
-            settled = fingerprint(paths())
-            if settled == current:
-                break
-            current = settled
-        known = current
-        yield
+            names = list(paths())
+            events.watch(names)
+            current = fingerprint(names)
+            if current == known:
+                await events.wait(interval_s)
+                continue
+            settled = None
+            if loop.time() - last >= interval_s and events.works and _is_whole(known, current, names):
+                settled = await _closed(events, names, loop.time() + interval_s)
+            if settled is None or not _is_whole(known, settled, names):
+                settled = None
+                while settled != current:
+                    await asyncio.sleep(interval_s)
+                    settled, current = current, fingerprint(paths())
+            known = settled
+            yield
+            last = loop.time()
+    finally:
+        events.close()
+
+
+def _is_whole(known: Fingerprint, current: Fingerprint, names: list[str]) -> bool:
+    """Tell whether only the first of the files has changed, and is there."""
+    before, after = ({one[0]: one[1:] for one in files} for files in (known, current))
+    changed = {name for name in after if before.get(name) != after[name]}
+    return changed == {names[0]} and after[names[0]][1:] != MISSING
+
+
+async def _closed(events: FileEvents, names: list[str], end: float) -> Fingerprint | None:
+    """Return the state of the files once nobody writes to them, after a short rest; None when that does not come."""
+    current = None
+    while asyncio.get_running_loop().time() < end:
+        await asyncio.sleep(SETTLE_SECONDS)
+        before, current = current, fingerprint(names)
+        if before == current and not events.is_writing:
+            return current
+    return None
