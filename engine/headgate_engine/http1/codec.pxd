@@ -43,3 +43,6 @@ cdef class Http1Codec(Http1Receiver):
 
 # The `date` field that responses without one get; empty: none. The worker sets it once a second.
 cdef int set_date(bytes date) except -1
+
+# A whole answer to a request that cannot be taken, with a text as its body; the connection closes behind it.
+cdef int write_refusal(ByteBuffer out, int status, bytes body) except -1

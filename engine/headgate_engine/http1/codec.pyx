@@ -264,6 +264,15 @@ cdef class Http1Codec(Http1Receiver):
         return 0
 
 
+cdef int write_refusal(ByteBuffer out, int status, bytes body) except -1:
+    cdef bytes line = <bytes>STATUS_LINES[status]
+    out.append(line, len(line))
+    out.append(b"content-type: text/plain\r\ncontent-length: ", 42)
+    out.append_uint(len(body))
+    out.append(b"\r\nconnection: close\r\n\r\n", 23)
+    return out.append(body, len(body))
+
+
 cdef int check_added(MessageHead head) except -1:
     """Fields of the peer were checked when they were read; those that steps added are checked before a byte is written."""
     cdef int i

@@ -35,6 +35,7 @@ cdef class DownstreamConnection(ServerStream):
     cdef bint tunnel, lost, client_eof
 
     cdef int _framing(self, int size) noexcept
+    cdef int read(self, Py_ssize_t n) except -1
     cdef int _process(self) except -1
     cdef int _begin_request(self) except -1
     cdef int _refuse(self, int status, str detail) except -1
@@ -46,3 +47,6 @@ cdef class DownstreamConnection(ServerStream):
     cdef int _watch_output(self) except -1
     cdef int _write_stalled(self, int64_t now) except -1
     cdef int _next_cycle(self) except -1
+
+cdef class DownstreamWire(Wire):
+    pass

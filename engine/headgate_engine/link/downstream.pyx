@@ -2,14 +2,14 @@
 
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport MessageHead
-from headgate_engine.http1.codec cimport Http1Codec
+from headgate_engine.http1.codec cimport Http1Codec, write_refusal
 from headgate_engine.http1.kinds cimport (
     BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_PAUSED, ROLE_SERVER)
 from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_UNKNOWN, WRITE_FAILED, ServerStream, Sink
 from headgate_engine.link.forward cimport Exchange, new_exchange
 from headgate_engine.link.record cimport record_connection, record_refusal
 from headgate_engine.link.traced cimport watched
-from headgate_engine.link.wire cimport new_wire
+from headgate_engine.link.wire cimport Wire, wired
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.plan.plans cimport BindPlan, BindSlot
 from headgate_engine.route.table cimport HostTable
@@ -17,7 +17,6 @@ from headgate_engine.route.table cimport HostTable
 from headgate_engine.errors import RemoteProtocolError
 from headgate_engine.link.addresses import address_of, address_text, requested_name
 
-import http
 import logging
 
 logger = logging.getLogger("headgate.downstream")
@@ -37,7 +36,7 @@ cdef class DownstreamConnection(ServerStream):
         self.slot = slot
         self.plan = slot.plan
         self.codec = Http1Codec(ROLE_SERVER, slot.plan.limits)
-        self.wire = new_wire(worker, self)
+        self.wire = wired(DownstreamWire.__new__(DownstreamWire), worker, self)
 
     @property
     def peer(self):
@@ -82,20 +81,22 @@ cdef class DownstreamConnection(ServerStream):
         return self.worker.scratch_view
 
     def buffer_updated(self, Py_ssize_t n):
+        self.read(n)
+        self.wire.read_by_loop()
+
+    cdef int read(self, Py_ssize_t n) except -1:
         cdef Sink sink = self.sink
         try:
             self.last_read_ns = monotonic_ns()
             if self.tunnel:
-                if sink is not None:
-                    sink.on_client_tunnel_data(self.worker.scratch, n)
-                return
+                return 0 if sink is None else sink.on_client_tunnel_data(self.worker.scratch, n)
             if self.lingering or self.wire.closing:
-                return
+                return 0
             self.codec.feed(self.worker.scratch, n)
-            self._process()
+            return self._process()
         except Exception:  # task boundary: a fault here ends this connection, never the loop
             logger.exception("client connection failed")
-            self._refuse(500, "internal error")
+            return self._refuse(500, "internal error")
 
     def eof_received(self):
         cdef Sink sink = self.sink
@@ -285,7 +286,6 @@ cdef class DownstreamConnection(ServerStream):
     cdef int _refuse(self, int status, str detail) except -1:
         """Answers a malformed or overdue request and closes; nothing of it reaches a backend any more."""
         cdef Sink sink = self.sink
-        cdef bytes body, head
         cdef bint started = self.codec.response_started()
         self.sink = None
         self.tail_len = 0
@@ -295,13 +295,7 @@ cdef class DownstreamConnection(ServerStream):
             sink.on_client_gone()
         if started or self.lost:
             return self.abort()
-        body = detail.encode("utf-8", "replace")
-        head = (
-            f"HTTP/1.1 {status} {http.HTTPStatus(status).phrase}\r\ncontent-type: text/plain\r\n"
-            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
-        ).encode("latin-1")
-        self.worker.to_client.append(head, len(head))
-        self.worker.to_client.append(body, len(body))
+        write_refusal(self.worker.to_client, status, detail.encode("utf-8", "replace"))
         record_refusal(self.worker, self.plan, self.peer, status, detail)
         if self.wire.write_out(self.worker.to_client, NULL, 0) == WRITE_FAILED:
             return self.abort()
@@ -488,6 +482,12 @@ cdef class DownstreamConnection(ServerStream):
     @property
     def is_idle(self):
         return self.idle()
+
+
+cdef class DownstreamWire(Wire):
+    cdef int on_bytes(self, Py_ssize_t n) except -1:
+        cdef DownstreamConnection connection = <DownstreamConnection>self.owner
+        return 0 if connection is None else connection.read(n)
 
 
 cdef int _note_refusal(Sink sink, int status, str detail) except -1:

@@ -21,11 +21,15 @@ cdef class UpstreamConnection(ClientConnection):
     cdef bint tunnel, lost
 
     cdef bint alive(self) noexcept
+    cdef int read(self, Py_ssize_t n) except -1
     cdef int _process(self) except -1
     cdef int _finish_call(self) except -1
     # Ends the call and returns its sink; None without one.
     cdef Sink _detach(self)
     cdef int _fail(self, str detail) except -1
+
+cdef class UpstreamWire(Wire):
+    pass
 
 cdef class UpstreamStream(ClientStream):
     cdef UpstreamConnection connection     # None once the call is over: what a late caller asks does nothing

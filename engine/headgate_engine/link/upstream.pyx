@@ -9,7 +9,7 @@ from headgate_engine.http1.kinds cimport (
 from headgate_engine.http1.receiver cimport Limits
 from headgate_engine.link.contract cimport (
     SIZE_KNOWN, SIZE_NONE, WRITE_FAILED, ClientConnection, ClientStream, ConnectionOwner, Sink, UpstreamProtocol)
-from headgate_engine.link.wire cimport Wire, new_wire
+from headgate_engine.link.wire cimport Wire, wired
 from headgate_engine.link.worker cimport Worker
 
 from headgate_engine.errors import RemoteProtocolError
@@ -28,7 +28,7 @@ cdef class UpstreamConnection(ClientConnection):
         self.worker = worker
         self.owner = owner
         self.codec = Http1Codec(ROLE_CLIENT, limits)
-        self.wire = new_wire(worker, self)
+        self.wire = wired(UpstreamWire.__new__(UpstreamWire), worker, self)
 
     # -- asyncio.BufferedProtocol ------------------------------------------------------------------------------------
     def connection_made(self, transport):
@@ -39,22 +39,23 @@ cdef class UpstreamConnection(ClientConnection):
         return self.worker.scratch_view
 
     def buffer_updated(self, Py_ssize_t n):
+        self.read(n)
+        self.wire.read_by_loop()
+
+    cdef int read(self, Py_ssize_t n) except -1:
         cdef Sink sink = self.sink
         try:
             if self.tunnel:
-                if sink is not None:
-                    sink.on_upstream_tunnel_data(self.worker.scratch, n)
-                return
+                return 0 if sink is None else sink.on_upstream_tunnel_data(self.worker.scratch, n)
             if sink is None:
                 # Bytes nobody asked for: whatever they are, the connection cannot be trusted with another call.
-                self.close()
-                return
+                return self.close()
             self.response_seen = True
             self.codec.feed(self.worker.scratch, n)
-            self._process()
+            return self._process()
         except Exception:  # task boundary: a fault here ends this connection, never the loop
             logger.exception("upstream connection failed")
-            self._fail("internal error")
+            return self._fail("internal error")
 
     def eof_received(self):
         cdef Sink sink = self.sink
@@ -76,6 +77,7 @@ cdef class UpstreamConnection(ClientConnection):
     def connection_lost(self, exc):
         cdef Wire wire = self.wire
         self.lost = True
+        exc = exc or wire.read_error
         try:
             if self.sink is not None:
                 self._fail("connection closed" if exc is None else f"connection lost: {exc}")
@@ -206,6 +208,12 @@ cdef class UpstreamConnection(ClientConnection):
         if sink is not None:
             sink.on_upstream_failed(self.response_seen, detail)
         return 0
+
+
+cdef class UpstreamWire(Wire):
+    cdef int on_bytes(self, Py_ssize_t n) except -1:
+        cdef UpstreamConnection connection = <UpstreamConnection>self.owner
+        return 0 if connection is None else connection.read(n)
 
 
 cdef class UpstreamStream(ClientStream):

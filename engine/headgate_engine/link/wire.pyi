@@ -1,4 +1,4 @@
-from headgate_engine.link.timers import Timer
+from headgate_engine.link.reads import Readable
 
-class Wire(Timer):
-    """C face only: the output half of a transport."""
+class Wire(Readable):
+    """C face only: a transport as the engine reads and writes it."""

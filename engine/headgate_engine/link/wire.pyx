@@ -5,11 +5,12 @@ from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-from headgate_engine.link.timers cimport Timer
+from headgate_engine.link.reads cimport Readable
 from headgate_engine.link.contract cimport WRITE_DONE, WRITE_FAILED, WRITE_QUEUED
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.wire.buffer cimport ByteBuffer
 
+import os
 import socket as socket_module
 
 cdef extern from "<sys/uio.h>" nogil:
@@ -77,7 +78,7 @@ cdef bytes _rest(const char* head, Py_ssize_t head_len, const char* tail, Py_ssi
     return rest
 
 
-cdef class Wire(Timer):
+cdef class Wire(Readable):
     def __cinit__(self):
         self.fd = -1
 
@@ -99,6 +100,47 @@ cdef class Wire(Timer):
                     sock.setsockopt(socket_module.IPPROTO_TCP, socket_module.TCP_NODELAY, 1)
         return 0
 
+    # -- reading -------------------------------------------------------------------------------------------------------
+    cdef int read_by_loop(self) except -1:
+        if self.fd >= 0 and not self.own_reads and not self.reading_paused and not self.closing:
+            self.own_reads = True
+            self.transport.pause_reading()
+            self.worker.reads.add(self, self.fd)
+        return 0
+
+    cdef int on_bytes(self, Py_ssize_t n) except -1:
+        owner = self.owner
+        if owner is not None:
+            owner.buffer_updated(n)
+        return 0
+
+    cdef int on_end(self, int error) except -1:
+        owner = self.owner
+        if owner is None:
+            return 0
+        if error:
+            self.read_error = OSError(error, os.strerror(error))
+            return self.abort_wire()
+        if not owner.eof_received():
+            return self.close_wire()
+        return 0
+
+    cdef int pause_wire(self) except -1:
+        if not self.reading_paused and self.transport is not None and not self.closing:
+            self.reading_paused = True
+            if not self.own_reads:
+                self.transport.pause_reading()
+        return 0
+
+    cdef int resume_wire(self) except -1:
+        if self.reading_paused and self.transport is not None and not self.closing:
+            self.reading_paused = False
+            if self.own_reads:
+                return self.worker.reads.watch(self)
+            self.transport.resume_reading()
+        return 0
+
+    # -- writing -------------------------------------------------------------------------------------------------------
     cdef int write_out(self, ByteBuffer out, const char* tail, Py_ssize_t tail_len) except -1:
         cdef Py_ssize_t sent = 0
         cdef Py_ssize_t total = out.length + tail_len
@@ -136,27 +178,18 @@ cdef class Wire(Timer):
                 return True
         return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 and errno == EAGAIN
 
-    cdef int pause_wire(self) except -1:
-        if not self.reading_paused and self.transport is not None and not self.closing:
-            self.reading_paused = True
-            self.transport.pause_reading()
-        return 0
-
-    cdef int resume_wire(self) except -1:
-        if self.reading_paused and self.transport is not None and not self.closing:
-            self.reading_paused = False
-            self.transport.resume_reading()
-        return 0
-
+    # -- the end -------------------------------------------------------------------------------------------------------
     cdef int close_wire(self) except -1:
         if self.transport is not None and not self.closing:
             self.closing = True
             self.fd = -1
+            self.worker.reads.remove(self)
             self.transport.close()
         return 0
 
     cdef int abort_wire(self) except -1:
         if self.transport is not None:
+            self.worker.reads.remove(self)
             self.closing = True
             self.fd = -1
             self.transport.abort()
@@ -164,6 +197,7 @@ cdef class Wire(Timer):
 
     cdef int detach(self) except -1:
         self.worker.timers.remove(self)
+        self.worker.reads.remove(self)
         self.owner = None
         self.transport = None
         self.fd = -1
@@ -172,8 +206,7 @@ cdef class Wire(Timer):
         return 0
 
 
-cdef Wire new_wire(Worker worker, owner):
-    cdef Wire wire = Wire.__new__(Wire)
+cdef Wire wired(Wire wire, Worker worker, owner):
     wire.worker = worker
     wire.owner = owner
     return wire

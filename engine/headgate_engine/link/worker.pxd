@@ -1,6 +1,7 @@
 # What all connections of one worker process share: scratch memory, timers, clock, plans, replies, log.
 
 from headgate_engine.context.request cimport Reply
+from headgate_engine.link.reads cimport ReadSet
 from headgate_engine.link.timers cimport TimerQueue
 from headgate_engine.log.meter cimport RequestMeters
 from headgate_engine.wire.buffer cimport ByteBuffer
@@ -20,6 +21,7 @@ cdef class Worker:
     cdef ByteBuffer to_client
     cdef ByteBuffer to_upstream
     cdef TimerQueue timers
+    cdef ReadSet reads
     cdef dict slots                 # bind key -> BindSlot
     cdef set connections            # DownstreamConnection
     cdef readonly bint draining

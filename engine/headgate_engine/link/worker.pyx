@@ -8,6 +8,7 @@ from libc.stdlib cimport free, malloc
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.request cimport Reply
 from headgate_engine.link.reasons cimport REPLY_COUNT
+from headgate_engine.link.reads cimport ReadSet
 from headgate_engine.link.timers cimport TimerQueue
 from headgate_engine.log.meter cimport RequestMeters
 from headgate_engine.plan.plans cimport BindPlan, BindSlot
@@ -66,6 +67,9 @@ cdef class Worker:
         self.to_upstream = ByteBuffer()
         self.log = ByteBuffer()
         self.timers = TimerQueue(loop)
+        self.reads = ReadSet(loop)
+        self.reads.scratch = self.scratch
+        self.reads.room = SCRATCH_SIZE
         self.slots = {}
         self.connections = set()
         self.replies = [Reply(500, b"internal error")] * REPLY_COUNT
@@ -200,6 +204,7 @@ cdef class Worker:
         await asyncio.sleep(0)
         self._flush_log()
         self.timers.close()
+        self.reads.close()
         if self.date_handle is not None:
             self.date_handle.cancel()
 
