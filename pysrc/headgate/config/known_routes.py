@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from headgate.config.context import Notes
 from headgate.config.load import Reading
@@ -42,6 +43,14 @@ class KnownRoute:
         return index == self.index or (self.named and self.notes is None)
 
 
+class Layout(NamedTuple):
+    """Where routes stand among the items: the first and the last of each list, by its path, and what is no route."""
+
+    first: dict[str, int]
+    last: dict[str, int]
+    others: list[int]
+
+
 @dataclass(slots=True)
 class KnownText:
     """What stays of a reading. `routes`: for each item of the cut the route that it is, None where it is none.
@@ -53,6 +62,7 @@ class KnownText:
 
     text: Cut
     routes: list[KnownRoute | None]
+    layout: Layout
     gateway: Gateway
     outer: Notes
     unused: Mapping[str, str]
@@ -83,6 +93,7 @@ def known_text(text: str, reading: Reading) -> KnownText | None:
     return KnownText(
         text=found,
         routes=routes,
+        layout=layout_of(routes),
         gateway=gateway,
         outer=context.notes,
         unused=standalone.targeted.about_unused(),
@@ -138,16 +149,20 @@ def lines_of(text: Cut) -> Iterator[int]:
 
 def _all_stand_alone(text: Cut, routes: list[KnownRoute | None], environ: Mapping[str, str]) -> bool:
     """Tell whether no list ends in an item that leaves something open. Another item stands in front of the next one."""
-    for number in ends_of(routes):
+    for number in layout_of(routes).last.values():
         if column_alone(split_item(text.items[number], text.column).body, text.column, environ) is None:
             return False
     return True
 
 
-def ends_of(routes: list[KnownRoute | None]) -> list[int]:
-    """Return which items are the last of a list of routes."""
+def layout_of(routes: list[KnownRoute | None]) -> Layout:
+    """Return where the routes stand."""
+    first: dict[str, int] = {}
     last = {route.list_path: number for number, route in enumerate(routes) if route is not None}
-    return list(last.values())
+    for number, route in enumerate(routes):
+        if route is not None:
+            first.setdefault(route.list_path, number)
+    return Layout(first, last, [number for number, route in enumerate(routes) if route is None])
 
 
 def column_alone(body: str, column: int, environ: Mapping[str, str]) -> int | None:

@@ -12,9 +12,11 @@ all faults are told with their places.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, repeat
+from operator import is_
 from pathlib import Path
 from typing import Final
 
@@ -23,9 +25,9 @@ from headgate.config.known_routes import (
     KnownRoute,
     KnownText,
     column_alone,
-    ends_of,
     known_route,
     known_text,
+    layout_of,
     routes_by_listener,
     with_routes,
 )
@@ -39,11 +41,14 @@ from headgate.document.read import MAX_NODES
 from headgate.errors import ConfigErrors
 from headgate.ir.bind import Bind
 from headgate.ir.gateway import Gateway
+from headgate.ir.route import Route
 
 # Texts that could have more values than a document may are read as a whole.
 MAX_TEXT: Final = 2 * MAX_NODES
 # When more than this share of the routes is new, the whole is read: both take as long.
 MOST_NEW: Final = 0.25
+# So many changed routes are looked for in the lists of their listeners; for more, these are made anew.
+FEW: Final = 8
 Contents = Mapping[str, bytes | None]
 
 
@@ -147,6 +152,10 @@ class _Change:
         self._routes = known.routes.copy()
         self._new: dict[int, KnownRoute] = {}
         self._gone: list[KnownRoute] = []
+        # Whether what is no hunk stands where it stood, and whether known routes stand elsewhere within hunks.
+        self._in_place = all(hunk.i2 - hunk.i1 == hunk.j2 - hunk.j1 for hunk in self.hunks)
+        self._moved = False
+        self._layout = known.layout
 
     def read(self, watched: tuple[str, ...]) -> tuple[Loaded, Contents]:
         """Return what the text comes to, and which files were read for it; then `known` is what is known of it.
@@ -155,6 +164,8 @@ class _Change:
         """
         for hunk in reversed(self.hunks):
             self._place(hunk)
+        if not self._in_place:
+            self._layout = layout_of(self._routes)
         self._number()
         count = len(self._new)
         if count > MOST_NEW * len(self._routes):
@@ -185,6 +196,8 @@ class _Change:
                 if at is None:
                     raise Doubt
                 route = KnownRoute(path, at, -1, False, "", (), (), None)
+            else:
+                self._moved = True
             found.append(route)
         self._gone += by_text.values()
         self._routes[hunk.i1 : hunk.i2] = found
@@ -215,11 +228,13 @@ class _Change:
 
     def _number(self) -> None:
         """Find the routes that have to be read, with the index that each has in its list."""
-        first: dict[str, int] = {}
-        for position, route in enumerate(self._routes):
+        first = self._layout.first
+        positions = chain.from_iterable(range(hunk.j1, hunk.j2) for hunk in self.hunks)
+        for position in positions if self._in_place else range(len(self._routes)):
+            route = self._routes[position]
             if route is None:
                 continue
-            index = position - first.setdefault(route.list_path, position)
+            index = position - first[route.list_path]
             if route.index < 0:
                 self._new[position] = route
             elif not route.stays(index):
@@ -253,20 +268,13 @@ class _Change:
         """Return the text without the routes that are known, the positions of its routes by line, and their indexes by
         line and column. A list of which nothing is new keeps its first route: an empty one would be another text.
         """
-        ends = {number: "" for number in ends_of(self._routes)}
-        first: dict[str, int] = {}
-        plain = []
-        for position, route in enumerate(self._routes):
-            if route is None:
-                plain.append(position)
-            else:
-                first.setdefault(route.list_path, position)
+        first, last, others = self._layout
         touched = {self._new[position].list_path for position in self._new}
         routes = {*self._new, *(position for path, position in first.items() if path not in touched)}
         parts, line = [self.text.head], self.text.head.count("\n") + 2
         lines: dict[int, int] = {}
         indexes: dict[tuple[int, int], int] = {}
-        for position in sorted({*ends, *plain, *routes}):
+        for position in sorted({*last.values(), *others, *routes}):
             item, known = self.text.items[position], self._routes[position]
             if known is not None and position not in routes:
                 tail = split_item(item, self.text.column).tail
@@ -289,28 +297,40 @@ class _Change:
             raise Doubt
         if standalone.rest_digest != known.rest_digest:
             raise Doubt
-        keys = known.keys.difference(route.key for route in self._gone)
-        new = [route.key for route in self._new.values()]
-        if len({*new}) < len(new) or not keys.isdisjoint(new):
-            raise Doubt
+        keys = self._keys()
         binds = self._binds(reading)
-        counts = known.counts.copy()
-        counts.subtract(chain.from_iterable(route.expressions for route in self._gone))
-        counts.update(chain.from_iterable(route.expressions for route in self._new.values()))
-        for expression in chain.from_iterable(route.expressions for route in self._gone):
-            if counts[expression] <= 0:
-                del counts[expression]
+        expressions, counts = self._expressions()
         gateway = replace(
-            known.gateway,
-            binds=binds,
-            expressions=frozenset(counts),
-            digest=whole_digest(binds, known.rest_digest),
+            known.gateway, binds=binds, expressions=expressions, digest=whole_digest(binds, known.rest_digest)
         )
         self.known = replace(
-            known, text=self.text, routes=self._routes, gateway=gateway, counts=counts, keys=keys.union(new)
+            known, text=self.text, routes=self._routes, layout=self._layout, gateway=gateway, counts=counts, keys=keys
         )
         notes = (route.notes for route in self._routes if route is not None and route.notes is not None)
         return gateway, *all_notes(known.outer, notes, unused)
+
+    def _keys(self) -> set[str]:
+        """Return the keys of all routes, after making sure that each has its own."""
+        gone = {route.key for route in self._gone}
+        new = {route.key for route in self._new.values()}
+        if len(new) < len(self._new) or not self.known.keys.isdisjoint(new - gone):
+            raise Doubt
+        return self.known.keys if new == gone else (self.known.keys - gone) | new
+
+    def _expressions(self) -> tuple[frozenset[tuple[str, str]], Counter[tuple[str, str]]]:
+        """Return the expressions of the configuration, and how many parts have each."""
+        gone = Counter(chain.from_iterable(route.expressions for route in self._gone))
+        new = Counter(chain.from_iterable(route.expressions for route in self._new.values()))
+        known = self.known
+        if gone == new:
+            return known.gateway.expressions, known.counts
+        counts = known.counts.copy()
+        counts.update(new)
+        counts.subtract(gone)
+        for expression in gone:
+            if counts[expression] <= 0:
+                del counts[expression]
+        return frozenset(counts), counts
 
     def _binds(self, reading: Reading) -> tuple[Bind, ...]:
         """Return the ports with all routes, after making sure that nothing but routes has changed in them."""
@@ -322,7 +342,25 @@ class _Change:
             for listener in bind.listeners:
                 if listener.routes[len(listed.get(listener.key, ())) :] != known.rest[listener.key]:
                     raise Doubt
-        routes = routes_by_listener(self._routes)
-        return with_routes(
-            known.gateway.binds, {key: (*routes.get(key, ()), *rest) for key, rest in known.rest.items()}
-        )
+        routes = self._replaced()
+        if routes is None:
+            found = routes_by_listener(self._routes)
+            routes = {key: (*found.get(key, ()), *rest) for key, rest in known.rest.items()}
+        return with_routes(known.gateway.binds, routes)
+
+    def _replaced(self) -> dict[str, tuple[Route, ...]] | None:
+        """Return the routes of all listeners where few were replaced by others in their places; None where it is not
+        so.
+        """
+        known = self.known
+        if self._moved or not self._in_place or len(self._new) > FEW:
+            return None
+        listeners = {one.key: one.routes for bind in known.gateway.binds for one in bind.listeners}
+        found = {key: list(routes) for key, routes in listeners.items()}
+        for position, route in self._new.items():
+            before = known.routes[position]
+            if before is None or [key for key, _ in before.built] != [key for key, _ in route.built]:
+                return None
+            for (key, old), (_, new) in zip(before.built, route.built, strict=True):
+                found[key][list(map(is_, repeat(old), listeners[key])).index(True)] = new
+        return {key: tuple(routes) for key, routes in found.items()}

@@ -6,8 +6,11 @@ of a copy: the table need not be complete for anything to work.
 
 from __future__ import annotations
 
+from itertools import chain
+from operator import is_
 from typing import Final
 
+from headgate.document.hunks import hunks
 from headgate.ir.backend import Backend
 from headgate.ir.gateway import Gateway
 from headgate.ir.mcp import McpBackend
@@ -41,15 +44,18 @@ OF_BACKEND: Final[dict[type, tuple[str, ...]]] = {
 }
 
 
-def needed_modules(gateway: Gateway) -> tuple[str, ...]:
-    """Return the names, sorted."""
+def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str, ...]:
+    """Return the names, sorted. `before`: routes that this configuration has as well are not looked at."""
+    known = {} if before is None else {one.key: one.routes for bind in before.binds for one in bind.listeners}
     backends: dict[type[Backend], None] = {}
     # Most routes share their policies: each set is looked at once.
     policies: dict[int, GatewayPolicies | BackendPolicies] = {}
     for bind in gateway.binds:
         for listener in bind.listeners:
             policies[id(listener.policies)] = listener.policies
-            for route in listener.routes:
+            earlier = known.get(listener.key, ())
+            changed = (listener.routes[hunk.j1 : hunk.j2] for hunk in hunks(earlier, listener.routes, is_))
+            for route in chain.from_iterable(changed):
                 policies[id(route.policies)] = route.policies
                 for choice in route.backends:
                     backends[type(choice.backend)] = None

@@ -170,10 +170,10 @@ class Supervisor:
             # What goes on running keeps the request log that it had.
             await self._records.prepare(self.gateway, [worker for worker in self._workers if worker.ready])
             raise failure("; ".join(errors))
+        self._template.modules = tuple(sorted({*self._template.modules, *needed_modules(gateway, self.gateway)}))
         self.generation = generation
         self.gateway = gateway
         self.segment.begin_generation()
-        self._template.modules = needed_modules(gateway)
         results = await asyncio.gather(*(worker.commit(generation) for worker in workers), return_exceptions=True)
         for worker, result in zip(workers, results, strict=True):
             if result is not None:

@@ -125,7 +125,8 @@ def _write(gateway: Gateway, before: Gateway | None, file: IO[bytes]) -> None:
     functions = gateway.process.custom_functions
     same = before is not None and before.process.custom_functions == functions
     had = before.expressions if before is not None and same else frozenset()
-    expressions = gateway.expressions - had
+    stay = gateway.expressions is had
+    expressions = frozenset() if stay else gateway.expressions - had
     long = [name for name in LONG if before is None or getattr(gateway, name) is not getattr(before, name)]
     outline = Outline(
         gateway=_without_routes(gateway),
@@ -133,7 +134,7 @@ def _write(gateway: Gateway, before: Gateway | None, file: IO[bytes]) -> None:
         sent=len(missing),
         counts=tuple(len(getattr(gateway, name)) if name in long else UNCHANGED for name in LONG),
         programs=len(expressions),
-        dropped=tuple(had - gateway.expressions),
+        dropped=() if stay else tuple(had - gateway.expressions),
         fresh=not same,
     )
     pickler = pickle.Pickler(file, pickle.HIGHEST_PROTOCOL)
