@@ -1,1 +1,1 @@
-"""Commands."""
+"""The commands `headgate` and `gwctl`."""

@@ -1,4 +1,4 @@
-"""HTTP to the admin server of a gateway on this machine."""
+"""An HTTP client for the admin server of a gateway on this machine."""
 
 from __future__ import annotations
 
@@ -10,29 +10,32 @@ from urllib.parse import urlencode
 import click
 
 HOST = "127.0.0.1"
-# Where `localhost` listens; with IPv6 alone only the second answers.
+# The addresses of `localhost`. An IPv6-only gateway listens on the second one alone.
 HOSTS = (HOST, "::1")
 ADMIN_PORT = 15000
 ANSWER_SECONDS = 10.0
-# What an error message quotes of an answer that was not expected.
+# Error messages quote at most this many bytes of an unexpected response.
 QUOTED_BYTES = 500
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Status and body of an answer."""
+    """Status and body of a response."""
 
     status: int
     body: bytes
 
 
 def target(path: str, query: Mapping[str, str] | None) -> str:
-    """Return the request target: path, and query if there is one."""
+    """Return the request target: the path, with the encoded query if there is one."""
     return f"{path}?{urlencode(query)}" if query else path
 
 
 def connect(port: int, seconds: float | None) -> http.client.HTTPConnection:
-    """Open a connection to an admin server; raises ClickException when nobody answers there."""
+    """Return an open connection to the admin server on `port`, whose reads time out after `seconds` (None: never).
+
+    Raises ClickException if no address accepts the connection.
+    """
     first: OSError | None = None
     for host in HOSTS:
         connection = http.client.HTTPConnection(host, port, timeout=ANSWER_SECONDS)
@@ -48,7 +51,7 @@ def connect(port: int, seconds: float | None) -> http.client.HTTPConnection:
 
 
 def unreachable(port: int, error: Exception) -> click.ClickException:
-    """Return the error for an admin server that does not answer, with what may be done."""
+    """Return the error for an admin server that does not answer; its text suggests what to check."""
     why = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__
     return click.ClickException(
         f"no answer from the admin server at {HOST}:{port}: {why}. Does the gateway run, and does its config.adminAddr "
@@ -59,7 +62,7 @@ def unreachable(port: int, error: Exception) -> click.ClickException:
 def ask(
     port: int, method: str, path: str, query: Mapping[str, str] | None = None, seconds: float = ANSWER_SECONDS
 ) -> Answer:
-    """Send one request and return its answer, whatever its status; raises ClickException when none comes."""
+    """Send one request and return its response, whatever the status; raises ClickException if no response comes."""
     connection = connect(port, seconds)
     try:
         connection.request(method, target(path, query), headers={"content-length": "0"} if method == "POST" else {})
@@ -72,7 +75,7 @@ def ask(
 
 
 def fetch(port: int, method: str, path: str, query: Mapping[str, str] | None = None) -> bytes:
-    """Return the body of a 200; raises ClickException for everything else."""
+    """Return the body of a response with status 200; raises ClickException for any other status."""
     answer = ask(port, method, path, query)
     if answer.status != 200:
         raise unexpected(answer.status, answer.body)
@@ -80,6 +83,6 @@ def fetch(port: int, method: str, path: str, query: Mapping[str, str] | None = N
 
 
 def unexpected(status: int, body: bytes) -> click.ClickException:
-    """Return the error for an answer that is no 200, with what the server says, if it says something."""
+    """Return the error for a status other than 200; it quotes the response body if there is one."""
     detail = body[:QUOTED_BYTES].decode(errors="replace").strip()
     return click.ClickException(f"unexpected status code: {status}" + (f": {detail}" if detail else ""))

@@ -47,7 +47,7 @@ class Row:
 def backend_rows(dump: Mapping[str, Any], *, unused: bool) -> list[Row]:
     """Return the rows sorted by type, namespace, name and endpoint; those without requests only if `unused`.
 
-    A dump of another version may lack fields or have more: what is missing counts as empty.
+    A dump of another version may have other fields: missing fields count as empty, unknown ones are ignored.
     """
     rows = [*_service_rows(dump), *_provider_rows(dump)]
     rows.sort(key=lambda row: (row.type, row.namespace, row.name, row.endpoint))

@@ -24,7 +24,7 @@ def _read(source: str) -> bytes:
 
 
 def _write(path: str, text: str) -> None:
-    """Replace the file at once: a gateway that watches it must not see half of it."""
+    """Replace the file atomically: a gateway that watches it must never read a partial file."""
     try:
         replace_file(path, text.encode())
     except OSError as error:

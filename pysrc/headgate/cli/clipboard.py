@@ -1,4 +1,4 @@
-"""Copying text out of a terminal program."""
+"""Copy text from a terminal program to the clipboard."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-# The program that owns the clipboard, and the variable that says it can reach one.
+# Clipboard programs with their arguments, and the environment variable that must be set for the program to work.
 NATIVE = (
     ("wl-copy", (), "WAYLAND_DISPLAY"),
     ("xclip", ("-selection", "clipboard"), "DISPLAY"),
@@ -20,9 +20,10 @@ SECONDS = 3.0
 
 
 def copy(text: str, terminal: Callable[[str], None]) -> str:
-    """Copy by the desktop's own program, else through the terminal; return which way was taken.
+    """Copy text with a clipboard program if one works, else through the terminal; return the name of the method used.
 
-    `terminal` writes the control sequence OSC 52. Inside tmux it must be wrapped to reach the terminal outside.
+    `terminal` writes the OSC 52 control sequence. Inside tmux the sequence needs tmux's pass-through wrapper, so it is
+    written to standard output directly.
     """
     for program, arguments, variable in NATIVE:
         if (not variable or os.environ.get(variable)) and (path := shutil.which(program)):
@@ -40,6 +41,6 @@ def copy(text: str, terminal: Callable[[str], None]) -> str:
 
 
 def tmux_sequence(text: str) -> str:
-    """Return OSC 52 inside tmux's pass-through, in which every escape is doubled."""
+    """Return OSC 52 in tmux's pass-through sequence, which doubles every escape character."""
     inner = f"\x1b]52;c;{base64.b64encode(text.encode()).decode()}\x07"
     return "\x1bPtmux;" + inner.replace("\x1b", "\x1b\x1b") + "\x1b\\"

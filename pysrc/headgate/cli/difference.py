@@ -1,4 +1,4 @@
-"""`headgate -f FILE --diff [URL]`: what a file would change at a gateway that runs."""
+"""`headgate -f FILE --diff [URL]`: compare a file with the configuration of a running gateway."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from headgate.config.load import Source, load
 from headgate.errors import ConfigErrors
 
 SECONDS: Final = 10.0
-# Exit status: 0 nothing would change, 1 an error, 3 something would change (2 is a wrong command line).
+# Exit status: 0 no differences, 1 an error, 3 differences (2 is a wrong command line).
 CHANGES: Final = 3
 
 
 def run(source: Source, url: str) -> int:
-    """Print what would change; return the exit status."""
+    """Print the differences and return the exit status."""
     try:
         loaded = load(source)
     except ConfigErrors as error:
@@ -41,7 +41,7 @@ def run(source: Source, url: str) -> int:
 
 
 def _reason(error: Exception) -> str:
-    """Return what went wrong in words for a person."""
+    """Return the error as a readable message."""
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(error, urllib.error.HTTPError):
         return f"status {error.code}"
@@ -51,7 +51,7 @@ def _reason(error: Exception) -> str:
 
 
 def fetch(url: str) -> dict[str, Any]:
-    """Return the dump of a gateway; OSError and ValueError."""
+    """Return the configuration dump of a gateway. Raises OSError if the call fails, ValueError for an invalid dump."""
     if not url.startswith(("http://", "https://")):
         raise ValueError("expected an http URL")
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

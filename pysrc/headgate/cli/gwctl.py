@@ -1,7 +1,7 @@
 """`gwctl`: the operator's tool.
 
-It speaks HTTP to the admin server of a gateway and imports no server code. Every command lives in a module of its own
-that is imported when it is used, so that the tool starts at once.
+It speaks HTTP to the admin server of a gateway and imports no server code. Every command is a module of its own that
+is imported only when it runs, so that the tool starts quickly.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class Commands(click.Group):
-    """A group whose commands are named in a table and imported when they are asked for."""
+    """A group that imports its commands from a table on first use."""
 
     def __init__(self, *args: Any, table: dict[str, str], aliases: dict[str, str] | None = None, **kwargs: Any) -> None:
-        """Take `table`, command to `module:attribute`, and `aliases`, other name to command."""
+        """`table` maps a command to `module:attribute`; `aliases` maps another name to the command."""
         super().__init__(*args, **kwargs)
         self._table = table
         self._aliases = aliases or {}
@@ -34,7 +34,7 @@ class Commands(click.Group):
         return [*self._table]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command of that name or alias."""
+        """Import and return the command with this name or alias."""
         name = self._aliases.get(cmd_name, cmd_name)
         if name not in self._table:
             return None
@@ -46,7 +46,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve as click does; an alias goes by its full name in messages."""
+        """Resolve the command as click does, but show the full name of an alias in messages."""
         _, command, rest = super().resolve_command(ctx, args)
         return command.name if command is not None else None, command, rest
 
@@ -80,12 +80,12 @@ catalog = Commands(
 
 
 class Root(Commands):
-    """The root also knows the commands of `proxy` by the short way that older scripts use."""
+    """The root group. It also accepts the subcommands of `proxy` directly, as older scripts call them."""
 
     OLD = ("config", "trace", "profile")
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """As the table says; `config`, `trace` and `profile` are those of `proxy`, with a hint on standard error."""
+        """Return the command from the table; `config`, `trace` and `profile` are those of `proxy`, with a hint."""
         if cmd_name not in self.OLD:
             return super().get_command(ctx, cmd_name)
         if not ctx.resilient_parsing:
@@ -116,7 +116,7 @@ def root(ctx: click.Context, kubeconfig: str | None) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return 0, 1 after `Error: ...` on standard error, or 130 when interrupted."""
+    """Run a command. Return 0, 1 after printing `Error: ...` to standard error, or 130 after an interrupt."""
     try:
         result = root.main(None if arguments is None else list(arguments), "gwctl", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -128,9 +128,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except OSError as error:
-        # Reading reports for itself (ClickException), so this is the output. click ends quietly where its reader left.
+        # Input errors are ClickExceptions, so this is an output error. click itself handles a reader that has gone.
         print(f"Error: cannot write the output: {error.strerror or error}", file=sys.stderr)
-        with contextlib.suppress(OSError):      # what is still held would fail once more at the end
+        with contextlib.suppress(OSError):      # flushing the remaining output at exit would fail again
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return FAILED
     return result if isinstance(result, int) else 0

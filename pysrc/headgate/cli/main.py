@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # loading these costs time that --version need not take
+if TYPE_CHECKING:  # imported only when needed: `--version` stays quick
     from headgate.config.load import FileSource, TextSource
 
 STARTER = """\
@@ -32,7 +32,7 @@ routes:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command line of `headgate`."""
+    """Return the argument parser of `headgate`."""
     found = argparse.ArgumentParser(prog="headgate", description="A gateway for agents.")
     found.add_argument("-f", "--file", metavar="PATH", help="configuration file, YAML or JSON; - is standard input")
     found.add_argument("-c", "--config", metavar="TEXT", help="configuration given inline")
@@ -60,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status."""
+    """Run the command and return its exit status."""
     hold_standard_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
     end = words.index("--") if "--" in words else len(words)
@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return difference.run(source, options.diff)
     if options.validate_only:
         return _validate(source)
-    gc.disable()  # nothing that is imported is garbage
+    gc.disable()  # imports create no garbage
     from headgate.server.start import serve
 
     outcome = serve(source)
@@ -118,12 +118,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def hold_standard_streams() -> None:
-    """Open /dev/null in place of the standard streams that are closed: what is opened next would get their numbers."""
+    """Open /dev/null for closed standard streams: otherwise the next file opened would get one of their numbers."""
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         try:
             os.fstat(number)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # takes the lowest free number
         if getattr(sys, name) is None:
             stream = open(number, mode, closefd=False, encoding="utf-8")  # noqa: SIM115 (for the whole process)
             setattr(sys, name, stream)
@@ -162,7 +162,7 @@ def _validate(source: FileSource | TextSource) -> int:
 
 
 def default_file() -> str:
-    """Return the file used without -f and -c, made on the first start; raises OSError with what to do."""
+    """Return the file used without -f and -c, and create it on the first start. Raises OSError with advice."""
     if os.environ.get("KUBERNETES_SERVICE_HOST"):
         raise OSError("configuration is required when running in Kubernetes: pass --config or --file")
     shared = Path("/config")

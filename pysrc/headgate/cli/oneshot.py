@@ -1,4 +1,4 @@
-"""`headgate oneshot -- COMMAND`: a gateway for as long as a command runs."""
+"""`headgate oneshot -- COMMAND`: run a gateway while a command runs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ NOT_FOUND = 127
 
 
 def run(gateway: Sequence[str], command: Sequence[str], output: str | None) -> int:
-    """Start a gateway with these arguments, wait until it serves, and become the command; the gateway ends with it.
+    """Start a gateway with the arguments `gateway`, wait until it is ready, and replace this process by `command`.
 
-    `output`: where its log goes instead of standard error. Returns only if something fails.
+    The gateway ends with the command. `output` is the file for the gateway's log; None means standard error. Returns an
+    exit status only if something fails.
     """
     if not command:
         print("headgate: oneshot needs a command behind --", file=sys.stderr)
@@ -40,7 +41,7 @@ def run(gateway: Sequence[str], command: Sequence[str], output: str | None) -> i
         if not pipe.read():
             return child.wait() or FAILED
     try:
-        os.execvp(command[0], list(command))  # noqa: S606 - what the user typed
+        os.execvp(command[0], list(command))  # noqa: S606 - the user typed this command
     except OSError as error:
         print(f"headgate: cannot run {command[0]}: {error.strerror}", file=sys.stderr)
         child.terminate()

@@ -20,12 +20,12 @@ HEAP_SECONDS = 30.0
 
 
 def default_name(kind: str) -> str:
-    """Return the name of a profile that was given none: in the current folder, with the local time."""
+    """Return the default file name of a profile: in the current folder, with the local time."""
     return f"{PREFIX}-{kind}-{time.strftime('%Y%m%d-%H%M%S')}.pb.gz"
 
 
 def check_target(resource: str | None, local: bool) -> None:
-    """Refuse everything but `--local`."""
+    """Raise ClickException unless the target is `--local`."""
     if resource is not None and local:
         raise click.ClickException("--local excludes a resource")
     if not local:
@@ -33,7 +33,7 @@ def check_target(resource: str | None, local: bool) -> None:
 
 
 def save(kind: str, admin_port: int, path: str, output: str | None, seconds: float) -> None:
-    """Download a profile into a file; one that was written in part is removed. Raises ClickException."""
+    """Download a profile into a file; a partly written file is removed. Raises ClickException."""
     name = output or default_name(kind)
     connection = connect(admin_port, seconds)
     try:
@@ -53,12 +53,12 @@ def save(kind: str, admin_port: int, path: str, output: str | None, seconds: flo
 
 
 def write(name: str, content: bytes) -> None:
-    """Write a file whole or not at all; raises ClickException."""
+    """Write a file completely or not at all; raises ClickException."""
     try:
         with open(name, "wb") as file:
             file.write(content)
     except OSError as error:
-        if error.filename is None:  # it was opened, and then the disk was full
+        if error.filename is None:  # the file was opened, but writing failed
             with contextlib.suppress(OSError):
                 os.unlink(name)
         raise click.ClickException(f"cannot write {name}: {error.strerror}") from None

@@ -1,4 +1,4 @@
-"""`gwctl proxy config`: what a gateway runs, whole or as a table of backends."""
+"""`gwctl proxy config`: the running configuration of a gateway, complete or as a table of backends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMS = ("short", "json", "yaml")
 
 
 def read_dump(resource: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a config dump, from a file, from standard input (`-`) or from a gateway; raises ClickException."""
+    """Return a configuration dump from a file, standard input (`-`) or a gateway; raises ClickException."""
     file, local = options["file"], options["local"]
     if file is not None:
         if resource is not None or local:
@@ -42,7 +42,7 @@ def read_file(name: str) -> bytes:
 
 
 def parse(content: bytes, origin: str) -> dict[str, Any]:
-    """Return the dump as an object; raises ClickException naming the origin."""
+    """Return the dump as an object; raises ClickException, whose message names `origin`."""
     try:
         found = json.loads(content)
     except ValueError as error:
@@ -65,7 +65,7 @@ def show(value: Any, form: str) -> None:
 
 
 def shared_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what both subcommands take."""
+    """Add the options that both subcommands have."""
     for option in (
         click.option("-o", "--output", type=click.Choice(FORMS), default="short", show_default=True),
         admin_port_option("--proxy-admin-port"),

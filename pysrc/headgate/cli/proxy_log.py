@@ -20,7 +20,7 @@ def check_level(level: str) -> str:
 
 
 def clauses(settings: tuple[str, ...], what: str) -> list[tuple[str, str]]:
-    """Read `name=level` pairs, each option a list with commas; raises ClickException."""
+    """Return (name, level) pairs from `name=level` options, each a comma-separated list; raises ClickException."""
     found = []
     for setting in (part.strip() for option in settings for part in option.split(",")):
         name, equals, level = setting.partition("=")
@@ -31,7 +31,7 @@ def clauses(settings: tuple[str, ...], what: str) -> list[tuple[str, str]]:
 
 
 def exclusive(level: str | None, settings: tuple[str, ...]) -> None:
-    """Refuse `--level` together with `--set`."""
+    """Raise ClickException if `--level` and `--set` are given together."""
     if level is not None and settings:
         raise click.ClickException("--level and --set exclude each other")
 

@@ -1,4 +1,4 @@
-"""`gwctl proxy trace`: everything that a gateway does with one request."""
+"""`gwctl proxy trace`: show every step of one request through a gateway."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ REQUEST = "headgate.request"
 
 
 class WithRequest(click.Command):
-    """A command after whose arguments `--` and a request may follow."""
+    """A command whose arguments may be followed by `--` and a request."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep what follows `--` for `curl`, word for word."""
+        """Store the words after `--` unchanged, for `curl`."""
         if "--" in args:
             place = args.index("--")
             ctx.meta[REQUEST] = tuple(args[place + 1 :])
@@ -31,7 +31,7 @@ class WithRequest(click.Command):
 
 
 def check(ctx: click.Context, resource: str | None, options: dict[str, Any]) -> tuple[str, ...]:
-    """Refuse combinations that make no sense; return the words of the request. Raises ClickException."""
+    """Return the words of the request. Raises ClickException for options that cannot be combined."""
     request: tuple[str, ...] = ctx.meta.get(REQUEST, ())
     file, local, port = options["file"], options["local"], options["port"]
     if file is not None and (local or options["expression"] or request):

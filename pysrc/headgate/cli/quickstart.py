@@ -1,4 +1,4 @@
-"""`make run`: the sample services, the gateway on examples/quickstart.yaml, and what to try."""
+"""`make run`: start the sample services and the gateway on examples/quickstart.yaml, and print commands to try."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Admin page: http://localhost:15000/ui . Stop with Ctrl-C.
 
 
 def sample(module: str, environment_name: str) -> subprocess.Popen[str]:
-    """Start a sample service on a free port and put the port into the environment."""
+    """Start a sample service on a free port and set the environment variable to that port."""
     process = subprocess.Popen(
         [sys.executable, "-m", f"headgate.sample.{module}", "--port", "0", "--end-with-parent"],
         stdout=subprocess.PIPE,
@@ -47,7 +47,7 @@ def sample(module: str, environment_name: str) -> subprocess.Popen[str]:
 
 
 def wait_ready(gateway: subprocess.Popen[bytes]) -> None:
-    """Return once the gateway is ready; exits with its status when it ends first."""
+    """Return once the gateway is ready; if it ends first, exit with its status."""
     deadline = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < deadline:
         status = gateway.poll()
@@ -70,7 +70,7 @@ def main() -> int:
     ]
     gateway = subprocess.Popen([sys.executable, "-m", "headgate.cli.main", "-f", str(config)])
     for sig in (signal.SIGTERM, signal.SIGINT):
-        # Ctrl-C reaches the gateway itself; we wait for its drain.
+        # The terminal sends Ctrl-C to the gateway too, and this process waits for its drain.
         signal.signal(sig, lambda number, _frame: gateway.send_signal(number) if number == signal.SIGTERM else None)
     try:
         wait_ready(gateway)

@@ -1,4 +1,4 @@
-"""What a command is about: a gateway on this machine, or a resource of a cluster."""
+"""The target of a command: a gateway on this machine, or a resource of a cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from headgate.cli.admin_client import ADMIN_PORT
 
-# Kinds that own or are pods, with their short forms.
+# Resource kinds that own pods or are pods, with their short forms.
 KINDS: dict[str, tuple[str, ...]] = {
     "gateway": ("gateway", "gateways", "gtw"),
     "service": ("service", "services", "svc"),
@@ -22,13 +22,13 @@ KINDS: dict[str, tuple[str, ...]] = {
 }
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[-a-z0-9.]+)?\Z")
 
-# The name of a file, `-` or one that is yet to be; shells complete it.
+# A file name that need not exist yet, or `-`; shells complete it.
 FILE: Final = click.Path()
 FILE.name = "file"
 
 
 def check_resource(resource: str) -> None:
-    """Refuse what is no `<pod>` or `<kind>/<name>`; raises ClickException."""
+    """Raise ClickException unless `resource` is `<pod>` or `<kind>/<name>`."""
     kind, slash, name = resource.partition("/")
     if not slash:
         kind, name = "pod", kind
@@ -38,7 +38,7 @@ def check_resource(resource: str) -> None:
 
 
 def cluster_refused(resource: str | None, alternatives: str) -> click.ClickException:
-    """Return the error of every command that would have to reach a cluster."""
+    """Return the error of a command that would need access to a cluster."""
     if resource is not None:
         check_resource(resource)
     return click.ClickException(f"clusters are not supported by this version of gwctl; {alternatives}")
@@ -55,7 +55,7 @@ def local_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def admin_port_option(*other_names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add `-p` with the long names of a command, as `admin_port`."""
+    """Add `-p` and these long names as the parameter `admin_port`."""
     return click.option(
         "-p",
         *other_names,

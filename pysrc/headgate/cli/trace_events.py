@@ -1,4 +1,4 @@
-"""Trace events as an operator reads them: a row each, and the details of one."""
+"""Trace events for an operator: one table row per event, and the details of a selected event."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _llm(*names: str) -> Callable[[Message], str]:
     return lambda message: " ".join(f"{name}={_text(message.get(name))}" for name in names)
 
 
-# Type of the message: name of the row, and what it says in one line.
+# Message type to the name in its row and the function that summarises it in one line.
 KINDS: dict[str, tuple[str, Callable[[Message], str]]] = {
     "requestStarted": ("Request Start", lambda _message: "request started"),
     "requestSnapshot": ("Snapshot", lambda message: _text(message.get("stage"))),
@@ -76,7 +76,7 @@ KINDS: dict[str, tuple[str, Callable[[Message], str]]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """One event. `event` is what came, whole; None for a message of the tool itself."""
+    """One event. `event` is the complete event as received, or None for a message of the tool itself."""
 
     kind: str
     summary: str
@@ -85,7 +85,7 @@ class Row:
 
     @property
     def duration_us(self) -> int | None:
-        """Return how long the event took, where it says so."""
+        """Return the duration of the event in microseconds, None if the event has none."""
         start, end = (self.event.get("eventStart"), self.event.get("eventEnd")) if self.event else (None, None)
         return int(end - start) if isinstance(start, int | float) and isinstance(end, int | float) else None
 
@@ -100,12 +100,12 @@ class Row:
 
 
 def message_row(text: str, severity: str = "error") -> Row:
-    """Return a row in which the tool itself says something."""
+    """Return a row with a message of the tool itself."""
     return Row("Message", cut(text), severity, None)
 
 
 def read_row(text: str) -> Row:
-    """Return the row of an event's JSON text; what is no event becomes a message."""
+    """Return the row for an event's JSON text; a text that is not an event becomes a message row."""
     try:
         event = json.loads(text)
     except ValueError:
@@ -120,7 +120,7 @@ def read_row(text: str) -> Row:
 
 
 def raw_details(row: Row, form: str) -> str:
-    """Return the event, without empty members, with bodies in clear."""
+    """Return the event without empty members and with decoded bodies."""
     if row.event is None:
         return row.summary
     event = {name: value for name, value in row.event.items() if value is not None}
@@ -141,13 +141,13 @@ def snapshot_at(rows: list[Row], number: int) -> int | None:
 
 
 def snapshot_details(rows: list[Row], number: int, form: str) -> str:
-    """Return the state of the request as of a row."""
+    """Return the state of the request at a row."""
     index = snapshot_at(rows, number)
     return "no snapshot yet" if index is None else render(rows[index].state, form)
 
 
 def diff_details(rows: list[Row], number: int, form: str) -> str:
-    """Return what changed between the newest two snapshots at or before a row, as a unified diff."""
+    """Return a unified diff of the newest two snapshots at or before a row."""
     index = snapshot_at(rows, number)
     before = None if index is None else snapshot_at(rows, index - 1)
     if index is None or before is None:
@@ -158,7 +158,7 @@ def diff_details(rows: list[Row], number: int, form: str) -> str:
 
 
 def render(value: Any, form: str) -> str:
-    """Return a value as `json` or `yaml`."""
+    """Return a value formatted as `json` or `yaml`."""
     if form == "yaml":
         import yaml
 
@@ -167,7 +167,7 @@ def render(value: Any, form: str) -> str:
 
 
 def readable_bodies(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a request state in which the bodies are text or JSON instead of base64."""
+    """Return a request state whose base64 bodies are replaced by text or JSON."""
     shown = dict(state)
     for side in ("request", "response"):
         part = shown.get(side)
@@ -177,7 +177,7 @@ def readable_bodies(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def readable(body: Any) -> Any:
-    """Return a body in base64 as JSON where it parses, else as text, else as it came."""
+    """Return a base64 body as a JSON value if it parses, else as text, else unchanged."""
     if not isinstance(body, str):
         return body
     try:
@@ -191,7 +191,7 @@ def readable(body: Any) -> Any:
 
 
 def cut(text: str) -> str:
-    """Return text on one line, cut to the width of a summary."""
+    """Return the text on one line, shortened to the width of a summary."""
     line = " ".join(text.split())
     return line if len(line) <= SUMMARY_CHARS else line[: SUMMARY_CHARS - 3] + "..."
 

@@ -1,4 +1,4 @@
-"""The request that inject mode sends: the system's `curl`, led to the gateway."""
+"""The request of inject mode: the system's `curl`, connected to the gateway."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Injected:
     command: tuple[str, ...]
 
     def run(self) -> str | None:
-        """Send the request; return None, or what curl says went wrong."""
+        """Send the request; return None, or curl's error message."""
         done = subprocess.run(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode == 0:
             return None
@@ -29,7 +29,8 @@ class Injected:
 def prepare(arguments: tuple[str, ...], port: int) -> Injected:
     """Return the command for the user's arguments and the gateway's listener port; raises ClickException.
 
-    The host of the URL is what `Host` and TLS SNI carry; the connection goes to 127.0.0.1. Several URLs share one.
+    The host of the URL appears in `Host` and in TLS SNI, but curl connects to 127.0.0.1. Several URLs must have the
+    same host and port.
     """
     origins = {origin for word in arguments if (origin := _origin(word)) is not None}
     if not origins:
@@ -40,7 +41,7 @@ def prepare(arguments: tuple[str, ...], port: int) -> Injected:
     if curl is None:
         raise click.ClickException("curl is needed to send the request, and is not on this machine")
     host, url_port = next(iter(origins))
-    # For a request given here a user's ~/.curlrc still counts, as for any other call of curl.
+    # The user's ~/.curlrc applies, as for any other call of curl.
     return Injected((curl, "-s", "-S", "--connect-to", f"{host}:{url_port}:127.0.0.1:{port}", *arguments))
 
 

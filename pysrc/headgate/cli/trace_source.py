@@ -1,4 +1,4 @@
-"""Sources of a trace: a watcher, with or without a request of its own, or a file."""
+"""Sources of a trace: a watcher at a gateway, optionally with a request that the tool sends, or a saved file."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ SENT = "request sent, waiting for trace to complete"
 
 
 class Source(Protocol):
-    """What raw mode and the terminal UI read from; `events` may be consumed in a thread, `close` ends it."""
+    """The input of raw mode and the terminal UI. `events` may run in another thread; `close` ends it."""
 
     def events(self, on_state: Callable[[str], None] = ...) -> Iterator[str]:
-        """Yield JSON texts until the end; raises ClickException when the stream breaks."""
+        """Yield the JSON text of each event until the end; raises ClickException if the stream breaks."""
 
     def close(self) -> None:
-        """Stop; never raises."""
+        """Stop the source; never raises."""
 
 
 class Saved:
-    """A trace that was saved, as JSON Lines or as server-sent events."""
+    """A saved trace in JSON Lines or as server-sent events."""
 
     def __init__(self, name: str) -> None:
         """Open the file; raises ClickException."""
@@ -35,7 +35,7 @@ class Saved:
         self._seen = False
 
     def events(self, on_state: Callable[[str], None] = lambda _state: None) -> Iterator[str]:
-        """Yield all events of the file; raises ClickException when it is none of a trace."""
+        """Yield all events of the file; raises ClickException if the file is not a trace."""
         for number, event in enumerate(events(self._file), start=1):
             if not is_event(event):
                 raise click.ClickException(f"{self._name} is not a saved trace: object {number} is no event")
@@ -50,7 +50,7 @@ class Saved:
 
 
 class Live:
-    """The next request of a gateway. With `injected` that request is sent once the watcher is registered."""
+    """The next request of a gateway. If `injected` is given, it is sent once the watcher is registered."""
 
     def __init__(self, port: int, expression: str | None, injected: Injected | None) -> None:
         """Register the watcher; raises ClickException."""
@@ -60,7 +60,7 @@ class Live:
         self._seen = False
 
     def events(self, on_state: Callable[[str], None] = lambda _state: None) -> Iterator[str]:
-        """Yield events; raises ClickException when the stream breaks or when `curl` sends nothing."""
+        """Yield events; raises ClickException if the stream breaks or `curl` cannot send the request."""
 
         def ready() -> None:
             if self._injected is not None:
@@ -85,5 +85,5 @@ class Live:
             self._watch.close()
 
     def close(self) -> None:
-        """Give up the watcher."""
+        """Unregister the watcher."""
         self._watch.close()

@@ -1,4 +1,4 @@
-"""Where trace events come from: the admin server's stream, or a file that was saved."""
+"""Readers of trace events: from the admin server's stream, or from a saved file."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ import click
 from headgate.cli.admin_client import QUOTED_BYTES, connect, target, unexpected, unreachable
 
 READY = "ready"
-# The server sends a comment every second: a stream that is silent for this long is dead.
+# The server sends a comment every second, so a stream without data for this long is dead.
 SILENCE_SECONDS = 30.0
 
 
 def events(lines: Iterable[bytes], on_comment: Callable[[str], None] = lambda _text: None) -> Iterator[str]:
-    """Yield the JSON text of each event, unchanged, of server-sent events or of JSON Lines.
+    """Yield the JSON text of each event, unchanged, from lines of server-sent events or of JSON Lines.
 
-    The `data:` lines of one event are joined with newlines (WHATWG HTML, server-sent events); comments go to
-    `on_comment`. An event that ends with the file instead of a blank line counts: saved traces are cut by hand.
+    The `data:` lines of one event are joined with newlines, and comments go to `on_comment`
+    (https://html.spec.whatwg.org/multipage/server-sent-events.html). Unlike there, an event that ends with the file
+    instead of a blank line counts, because users truncate saved traces by hand.
     """
     data: list[str] = []
     for raw in lines:
@@ -42,7 +43,7 @@ def events(lines: Iterable[bytes], on_comment: Callable[[str], None] = lambda _t
 
 
 def is_event(text: str) -> bool:
-    """Tell whether a text is an event of a trace. One that could not be serialised has its type at the top."""
+    """Return True if a text is a trace event. An event that could not be serialised has its type at the top level."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -52,13 +53,13 @@ def is_event(text: str) -> bool:
 
 
 class Watch:
-    """A watcher at the admin server. It takes one request; the stream ends when that request is finished."""
+    """A watcher at the admin server. It receives one request, and the stream ends when that request is finished."""
 
     def __init__(self, port: int, expression: str | None) -> None:
-        """Connect; raises ClickException when nobody answers or when the expression is refused."""
+        """Connect. Raises ClickException if no server answers or the expression is refused."""
         self._port = port
         self._connection = connect(port, SILENCE_SECONDS)
-        # An answer that ends with its connection takes the socket over: the connection forgets it then.
+        # A response that ends with its connection takes over the socket, and http.client then drops its reference.
         self._socket = self._connection.sock
         try:
             query = {"expression": expression} if expression else None
@@ -73,9 +74,9 @@ class Watch:
             raise refused
 
     def events(self, on_ready: Callable[[], None] = lambda: None) -> Iterator[str]:
-        """Yield events until the stream ends; raises ClickException when it breaks.
+        """Yield events until the stream ends; raises ClickException if it breaks.
 
-        `on_ready` is called once, when the watcher is registered: what is sent from then on can be traced.
+        `on_ready` is called once, when the watcher is registered: requests sent from then on can be traced.
         """
 
         def comment(text: str) -> None:
@@ -88,14 +89,14 @@ class Watch:
             raise click.ClickException(f"the trace stream broke: {error or type(error).__name__}") from None
 
     def close(self) -> None:
-        """Give up watching; a reader in another thread sees the end."""
+        """Close the connection; a reader in another thread sees the end of the stream."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._connection.close()
 
 
 def open_file(name: str) -> BinaryIO:
-    """Open a saved trace, `-` for standard input; raises ClickException."""
+    """Open a saved trace, or standard input for `-`; raises ClickException."""
     if name == "-":
         return sys.stdin.buffer
     try:

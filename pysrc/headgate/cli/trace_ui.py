@@ -1,4 +1,4 @@
-"""The terminal UI of a trace: events on the left, details of one on the right, keys below."""
+"""The terminal UI of a trace: events on the left, details of the selected event on the right, keys at the bottom."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ LEGEND = (
     "[b]f[/b] YAML/JSON   [b]c[/b] copy   [b]q[/b] quit"
 )
 COMPLETE = "stream complete, press q to exit"
-# How often rows that have been read are shown, and how many at once: keys are heard in between.
+# Interval between updates of the table, and rows per update: keys are handled in between.
 TAKE_SECONDS = 0.05
 TAKE_MOST = 2000
 
 
 class TraceApp(App[None]):
-    """Shows the rows of a source as they come. `name` says whose trace it is."""
+    """Shows the rows of a source as they arrive. `name` is the name of the traced gateway."""
 
     CSS = """
     #panes { height: 1fr; }
@@ -50,10 +50,10 @@ class TraceApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(self, source: Source, name: str) -> None:
-        """Take the source, which the UI closes at its end."""
+        """Take ownership of `source`: the UI closes it when it ends."""
         super().__init__()
         self.rows: list[Row] = []
-        # From the thread that reads: rows, and states to show; COMPLETE is the last.
+        # Filled by the reading thread with rows and with states to display; COMPLETE is the last item.
         self._found: deque[Row | str] = deque()
         self.mode = "event"
         self.form = "json"
@@ -76,7 +76,7 @@ class TraceApp(App[None]):
         yield help_box
 
     def on_mount(self) -> None:
-        """Begin to read."""
+        """Start reading."""
         self.table.add_column("#", width=4)
         self.table.add_column("Type", width=14)
         self.table.add_column("Summary")
@@ -87,7 +87,7 @@ class TraceApp(App[None]):
         self.run_worker(self._read, thread=True, exit_on_error=False)
 
     def on_unmount(self) -> None:
-        """Give up the source."""
+        """Close the source."""
         self._source.close()
 
     @property
@@ -107,7 +107,7 @@ class TraceApp(App[None]):
         self._found.append(COMPLETE)
 
     def _take(self) -> None:
-        """Show what has been read since the last time: row by row, a long trace would take minutes."""
+        """Add the rows that were read since the last call. Single updates would take minutes for a long trace."""
         for _ in range(min(len(self._found), TAKE_MOST)):
             found = self._found.popleft()
             if isinstance(found, str):
@@ -129,7 +129,7 @@ class TraceApp(App[None]):
         self.query_one("#help", Static).update(f"{shown}\n{LEGEND}")
 
     def on_key(self) -> None:
-        """After the first key on the table it no longer follows the newest row, unless that is where it is."""
+        """Follow the newest row no longer once a key has moved the cursor to another row."""
         self.call_after_refresh(self._note_move)
 
     def _note_move(self) -> None:
@@ -140,17 +140,17 @@ class TraceApp(App[None]):
         self._show()
 
     def action_mode(self, mode: str) -> None:
-        """Show the `event`, the `snapshot` as of it, or the `diff` to the snapshot before."""
+        """Show the `event`, the `snapshot` at the event, or the `diff` to the previous snapshot."""
         self.mode = mode
         self._show()
 
     def action_form(self) -> None:
-        """Change between JSON and YAML."""
+        """Switch between JSON and YAML."""
         self.form = "yaml" if self.form == "json" else "json"
         self._show()
 
     def action_copy(self) -> None:
-        """Copy the details."""
+        """Copy the details to the clipboard."""
         how = copy(self._shown, self.copy_to_clipboard)
         self.notify(f"copied ({how})", timeout=2)
 
@@ -173,7 +173,7 @@ class TraceApp(App[None]):
         details.border_title = "Details: " + ", ".join(title)
         details.scroll_home(animate=False)
         theme = "ansi_light" if not self.current_theme.dark else "ansi_dark"
-        # Its colours only: the background is the pane's.
+        # Use only the theme's text colours: the background is that of the pane.
         code = Syntax(self._shown, language, theme=theme, background_color="default").highlight(self._shown)
         code.rstrip()
         self.query_one("#text", Static).update(code)
