@@ -1,1 +1,1 @@
-"""The trace of one request (`/debug/trace`): who waits for it, what is recorded, and the way to the watcher."""
+"""Traces of single requests (`/debug/trace`): watchers, recording, and the transport of events to the watcher."""

@@ -9,7 +9,7 @@ Json = dict[str, Any]
 
 INFO, SUCCESS, WARN, ERROR = "info", "success", "warn", "error"
 
-# Type to the fields it has; `policyEvent.details` is a text or a map.
+# Message type to its fields; `policyEvent.details` is a text or a map.
 TYPES: Final[dict[str, tuple[str, ...]]] = {
     "requestStarted": (),
     "cel": ("expr", "requestState", "result"),
@@ -30,7 +30,7 @@ TYPES: Final[dict[str, tuple[str, ...]]] = {
     "requestFinished": ("status", "error"),
 }
 
-# Names of steps to the `kind` of their events, and to the words of their snapshots.
+# Step name to the `kind` of its events and the label of its snapshots.
 KINDS: Final[dict[str, tuple[str, str]]] = {
     "cors": ("cors", "cors"),
     "oidc": ("oidc", "oidc"),
@@ -58,7 +58,7 @@ KINDS: Final[dict[str, tuple[str, str]]] = {
 
 
 def kind_of(name: str) -> tuple[str, str]:
-    """Return `kind` and snapshot words of a step; one that the table does not know is told by its own name."""
+    """Return the `kind` and the snapshot label of a step; a step that is not in the table uses its own name."""
     found = KINDS.get(name)
     if found is None:
         words = "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()
@@ -67,7 +67,7 @@ def kind_of(name: str) -> tuple[str, str]:
 
 
 def stage_of(name: str, phase: str) -> str:
-    """Return the stage of the snapshot behind a step: the gateway phase says `jwt` where routes say `jwt auth`."""
+    """Return the stage of the snapshot after a step: the gateway phase calls `jwt` what routes call `jwt auth`."""
     words = kind_of(name)[1]
     if phase == "route" or words.startswith(f"{phase} "):
         return words
@@ -75,14 +75,14 @@ def stage_of(name: str, phase: str) -> str:
 
 
 def severity_of_status(status: int | None, error: str | None) -> str:
-    """Return the severity of a result."""
+    """Return the severity of a call or request with this status and error."""
     if error is not None or status is None or status >= 500:
         return ERROR
     return WARN if status >= 400 else INFO
 
 
 def frame(message: Json, severity: str, end_us: int, start_us: int | None = None, scope: tuple[str, ...] = ()) -> bytes:
-    """Return an event as one line of compact JSON, without its end. Times are microseconds since the request began."""
+    """Return an event as one line of compact JSON, no newline. Times are in microseconds since the request began."""
     event: Json = {"eventStart": start_us, "eventEnd": end_us, "severity": severity}
     if scope:
         event["scope"] = list(scope)

@@ -1,4 +1,4 @@
-"""What a step did, in words: read off the request when the step is done, so that steps need not know of traces."""
+"""Descriptions of what a step did. They are derived from the request after the step, so steps need no trace code."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ MAX_TEXT: Final = 200
 
 
 class Skip(str):
-    """Why a step did nothing."""
+    """The reason why a step did nothing."""
 
 
 def explain(step: Step, ctx: RequestContext, reply: Reply | None, before: str) -> Explanation:
-    """Return the details of a step that ran; `before`: the target it began with. A Skip when it did nothing."""
+    """Return the details of a step that ran, a Skip if it did nothing. `before` is the target before the step."""
     name = step.name
     teller = EXPLAINERS.get(name)
     told = None if teller is None else teller(ctx, reply, before)

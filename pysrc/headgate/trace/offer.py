@@ -1,16 +1,16 @@
-"""What both sides of a watch know: apart from the rest, which a process that traces nothing does not load."""
+"""Names that both sides of a watch share. Processes that trace nothing load only this module of the package."""
 
 from __future__ import annotations
 
 from typing import Final
 
-# Key of the claims in the shared segment.
+# Key of the watchers' claims in the shared memory segment.
 CLAIMS: Final = b"trace watchers"
 
 
 class TooManyWatchers(Exception):
-    """As many wait as may, or the gateway drains; the argument says which."""
+    """No further watcher is accepted: the limit is reached or the gateway drains. The argument gives the reason."""
 
 
 class BadExpression(ValueError):
-    """A watcher's expression cannot be compiled; the argument says why."""
+    """A watcher's expression does not compile; the argument gives the reason."""

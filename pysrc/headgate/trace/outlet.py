@@ -1,5 +1,5 @@
-"""From a traced request to its watcher: a bounded queue in front of a pipe. A slow watcher loses events; the request
-never waits for it.
+"""The path of events from a traced request to its watcher: a bounded queue in front of a pipe. A slow watcher loses
+events; the request never waits for it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ logger = logging.getLogger("headgate.trace")
 
 MAX_EVENTS: Final = 1024
 MAX_BYTES: Final = 32 * 1024 * 1024
-# How long a watcher may take to read what is queued when the request is over.
+# After the request has ended, the watcher has this long to read the queued events.
 LAST_SECONDS: Final = 30.0
 
 
 class Outlet:
-    """Writes lines to `descriptor`, which belongs to it. An empty line ends the trace."""
+    """Writes lines to the file descriptor `descriptor`, which it owns. An empty line ends the trace."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -34,11 +34,11 @@ class Outlet:
 
     @property
     def open(self) -> bool:
-        """Whether anybody may still read."""
+        """True while the pipe is open."""
         return self._descriptor >= 0
 
     def write(self, line: bytes) -> None:
-        """Send one event; it is dropped when the queue is full."""
+        """Queue one event; a full queue drops it."""
         if self._descriptor < 0 or self._ending:
             return
         if len(self._queue) >= MAX_EVENTS or self._size + len(line) > MAX_BYTES:
@@ -47,7 +47,7 @@ class Outlet:
         self._put(line + b"\n")
 
     def end(self) -> None:
-        """Send the end of the trace and close when all has left."""
+        """Queue the end of the trace, and close the pipe when the queue is empty."""
         if self._descriptor < 0 or self._ending:
             return
         self._ending = True
@@ -90,7 +90,7 @@ class Outlet:
             self.close()
 
     def close(self) -> None:
-        """Give up what has not left."""
+        """Close the pipe and discard queued events."""
         descriptor, self._descriptor = self._descriptor, -1
         if self._last is not None:
             self._last.cancel()

@@ -1,6 +1,6 @@
-"""Records one request: the engine (link/traced) and the HTTP client call it at every stage.
+"""Records one request: the engine (link/traced) and the HTTP client call the recorder at every stage.
 
-No method may raise: a fault in here ends the trace, never the request.
+No method raises: an error in this module ends the trace, never the request.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from headgate_engine.steps.authorization import AuthorizationStep
 
 logger = logging.getLogger("headgate.trace")
 
-# Bytes of a body in each state; body snapshots show more.
+# Maximum body bytes in each state; body snapshots show more.
 STATE_BODY: Final = 16384
 
 F = TypeVar("F", bound=Callable[..., Any])
-# Scopes of steps whose calls are no ordinary HTTP calls of a policy.
+# Scope names of steps and handlers whose calls are not ordinary HTTP calls of a policy.
 SCOPES: Final = {"requestMirror": "mirror", "mcp": "mcp", "llm": "llm"}
 
 
 class Descriptions(Protocol):
-    """What higher layers know of the plans: policies and candidates, as the configuration dump shows them."""
+    """Descriptions of plans by higher layers: policies and candidate routes, as the configuration dump shows them."""
 
     def frontend(self) -> Json: ...
     def gateway(self, listener: ListenerPlan) -> Json: ...
@@ -48,7 +48,7 @@ class Descriptions(Protocol):
 
 
 def safe(method: F) -> F:
-    """End the trace when the method fails."""
+    """Wrap a method so that an exception ends the trace."""
 
     @functools.wraps(method)
     def call(self: Recorder, *arguments: Any) -> Any:
@@ -66,7 +66,7 @@ def safe(method: F) -> F:
 
 
 class Recorder:
-    """The trace of `ctx`. `body_limit`: bytes of a body that are shown."""
+    """The trace of `ctx`. Body snapshots show the first `body_limit` bytes."""
 
     def __init__(self, outlet: Outlet, ctx: RequestContext, descriptions: Descriptions, body_limit: int) -> None:
         self._outlet = outlet
@@ -102,32 +102,32 @@ class Recorder:
     # -- stages --------------------------------------------------------------------------------------------------------
     @safe
     def started(self) -> None:
-        """Tell the first two events."""
+        """Record the first two events."""
         self._emit({"type": "requestStarted"})
         self.request_snapshot("initial request")
 
     @safe
     def request_snapshot(self, stage: str) -> None:
-        """Tell what the request has become."""
+        """Record the current state of the request."""
         self._emit({"type": "requestSnapshot", "stage": stage, "requestState": self._state()})
 
     @safe
     def response_snapshot(self, stage: str) -> None:
-        """Tell what the response has become."""
+        """Record the current state of the response."""
         self._emit({"type": "responseSnapshot", "stage": stage, "requestState": self._state()})
 
     @safe
     def body_snapshot(self, stage: str, seen: int, body: bytes | None) -> None:
-        """Tell the first bytes of a body, if it has any."""
+        """Record the first bytes of a body, if there is one."""
         if seen:
             self._emit({"type": "bodySnapshot", "stage": stage, "body": base64.b64encode(body or b"").decode()})
 
     @safe
     def listener_chosen(self, listener: ListenerPlan | None) -> None:
-        """Tell the policies of the port and of the gateway phase."""
+        """Record the policies of the port and of the gateway phase."""
         phase = "frontend" if listener is None else "listenerFrontend"
         self._policies(phase, self._told.frontend())
-        # Nothing is sampled without a tracing policy; a caller that brings a trace is told apart.
+        # Without a tracing policy nothing is sampled. A request that carries a trace context is marked as such.
         source = "client" if self._ctx.request.get("traceparent") is not None else "random"
         self._emit({"type": "traceSampling", "decision": f"not sampled ({source})"})
         if listener is not None:
@@ -138,7 +138,7 @@ class Recorder:
 
     @safe
     def route_chosen(self, listener: ListenerPlan, route: RoutePlan | None) -> None:
-        """Tell the route and its policies."""
+        """Record the route and its policies."""
         key = None if route is None else self._told.route_key(route)
         candidates = self._told.candidates(listener, self._ctx.authority)
         message = {"type": "routeSelection", "selectedRoute": key, "evaluatedRoutes": candidates}
@@ -148,29 +148,29 @@ class Recorder:
 
     @safe
     def backend_chosen(self, backend: BackendPlan, phase: str = "backend") -> None:
-        """Tell the policies of one attempt."""
+        """Record the policies of one attempt."""
         self._policies(phase, self._told.backend(backend))
 
     @safe
     def endpoint_chosen(self, address: bytes) -> None:
-        """Tell which of several endpoints gets the request."""
+        """Record which endpoint of the backend gets the request."""
         self.note("endpoint", {"selected": address.decode("utf-8", "replace")})
 
     @safe
     def note(self, kind: str, details: Json | str, severity: str = INFO) -> None:
-        """Tell something that a policy or the gateway itself did."""
+        """Record an event of a policy or of the gateway itself."""
         self._emit({"type": "policyEvent", "kind": kind, "details": details}, severity)
 
     # -- steps ---------------------------------------------------------------------------------------------------------
     @safe
     def step_starts(self) -> None:
-        """Remember what a step begins with."""
+        """Store the state that the step starts from."""
         self._evaluated.clear()
         self._before = f"{self._ctx.authority}{self._ctx.target}"
 
     @safe
     def step_ended(self, step: Step, phase: str, started: int, reply: Reply | None) -> None:
-        """Tell what a step did; `reply`: what it answered."""
+        """Record what a step did. `reply` is the step's response, if it made one."""
         kind = events.kind_of(step.name)[0]
         if isinstance(step, AuthorizationStep):
             rules = [
@@ -196,13 +196,13 @@ class Recorder:
 
     @safe
     def step_raised(self, step: Step, started: int, detail: str) -> None:
-        """Tell a step that broke or was cut short."""
+        """Record a step that raised or was cancelled."""
         result = {"type": "apply", "details": {"failed": detail}}
         self._policy(events.kind_of(step.name)[0], result, ERROR, started)
 
     @safe
     def response_step_ended(self, step: Step, level: str, started: int) -> None:
-        """Tell what a step made of the response."""
+        """Record what a step changed in the response."""
         kind, words = events.kind_of(step.name)
         details = explain(step, self._ctx, None, self._before)
         self._policy(kind, {"type": "apply", "details": details}, SUCCESS, started)
@@ -210,7 +210,7 @@ class Recorder:
 
     @safe
     def cel(self, program: Program, started: int, value: Any, error: str | None) -> None:
-        """Tell the value of an expression."""
+        """Record the value of an expression."""
         if self._busy:
             return
         self._evaluated[program.text] = value
@@ -231,36 +231,36 @@ class Recorder:
     # -- backends ------------------------------------------------------------------------------------------------------
     @safe
     def call_started(self, target: str) -> None:
-        """Tell that the backend is called."""
+        """Record the start of the call to the backend."""
         self._call_started = self.clock()
         self._emit({"type": "backendCallStart", "target": target})
 
     @safe
     def call_ended(self, status: int | None, error: str | None) -> None:
-        """Tell what came of the call."""
+        """Record the outcome of the call."""
         message = {"type": "backendCallResult", "status": status, "error": error}
         self._emit(message, events.severity_of_status(status, error), self._call_started)
 
     @safe
     def handler_answered(self) -> None:
-        """Tell what the handler of MCP found out."""
+        """Record the findings of the MCP handler."""
         found = {key.removeprefix("mcp."): value for key, value in self._ctx.log_field_items if key.startswith("mcp.")}
         if found:
             self.note("mcp", found, ERROR if "error.message" in found else INFO)
 
     @safe
     def llm_body(self, body: bytes) -> None:
-        """Tell the client's body before it is translated."""
+        """Record the client's body before translation."""
         self.body_snapshot("llm request before translation", len(body or b""), (body or b"")[: self.body_limit])
 
     @safe
     def llm_attempt_ended(self, attempt: LlmAttempt) -> None:
-        """Tell the record of an attempt: what was counted and what it cost."""
+        """Record the end of an attempt: its token counts and costs."""
         self.note("llm_attempt", attempt.record(), INFO if attempt.outcome == "answered" else WARN)
 
     @safe
     def llm_chosen(self, attempt: LlmAttempt) -> None:
-        """Tell provider, formats and model of the attempt that begins."""
+        """Record provider, formats and model of an attempt that starts."""
         self._emit({"type": "llmRouteResolved", "provider": attempt.provider, "routeType": attempt.client_format})
         message = {
             "type": "llmRequestDetected",
@@ -274,7 +274,7 @@ class Recorder:
 
     @safe
     def stream_translated(self, attempt: LlmAttempt, content_type: str | None) -> None:
-        """Tell that the provider's stream is put into the client's format, and how it is framed."""
+        """Record that the provider's stream is translated to the client's format, and the framing of the stream."""
         message = {
             "type": "llmStreamingTranslation",
             "provider": attempt.provider,
@@ -286,19 +286,19 @@ class Recorder:
 
     # -- calls on behalf of the request (link/client) ------------------------------------------------------------------
     def scoped(self, name: str) -> Nested:
-        """Return who records the calls of a step or handler."""
+        """Return a recorder for the calls of a step or handler."""
         return Nested(self, SCOPES.get(name, "http"))
 
     @safe
     def nested_started(self, scope: tuple[str, ...], target: str) -> int:
-        """Tell that a call begins that is not the request's own."""
+        """Record the start of a call other than the request's own; return the time in microseconds."""
         self._nested += 1
         self._emit({"type": "backendCallStart", "target": target}, INFO, None, scope)
         return self.clock()
 
     @safe
     def nested_ended(self, scope: tuple[str, ...], started: int, status: int | None, error: str | None) -> None:
-        """Tell what came of it."""
+        """Record the outcome of such a call."""
         self._nested -= 1
         message = {"type": "backendCallResult", "status": status, "error": error}
         self._emit(message, events.severity_of_status(status, error), started, scope)
@@ -307,7 +307,7 @@ class Recorder:
     # -- the end -------------------------------------------------------------------------------------------------------
     @safe
     def finished(self, status: int, error: str | None, reason: str | None) -> None:
-        """Tell the end; a status of 0: no response was begun."""
+        """Record the end of the request. Status 0 means that no response was started."""
         shown = None if error is None else redacted(error)
         message: Json = {"type": "requestFinished", "status": status or None, "error": shown}
         if reason is not None:
@@ -316,7 +316,7 @@ class Recorder:
 
     @safe
     def over(self) -> None:
-        """Close the trace once the calls under way have ended."""
+        """Close the trace when the calls in progress have ended."""
         self._ended = True
         self._close_when_over()
 
@@ -327,7 +327,7 @@ class Recorder:
 
 
 class Nested:
-    """Records the calls that a step or a handler makes; the HTTP client finds it in its context."""
+    """Records the calls of a step or handler; the HTTP client finds it in its context."""
 
     __slots__ = ("_recorder", "_scope")
 
@@ -336,9 +336,9 @@ class Nested:
         self._scope = (scope,)
 
     def nested_started(self, target: str) -> int:
-        """Tell that a call begins; return when."""
+        """Record the start of a call; return the time in microseconds."""
         return self._recorder.nested_started(self._scope, target) or 0
 
     def nested_ended(self, started: int, status: int | None, error: str | None) -> None:
-        """Tell what came of it."""
+        """Record the outcome of a call."""
         self._recorder.nested_ended(self._scope, started, status, error)

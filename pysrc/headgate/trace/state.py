@@ -1,4 +1,4 @@
-"""What is known of a request, as the variables of expressions show it, without credentials."""
+"""The state of a request: the variables of expressions, without credentials."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from headgate_engine.log.redact import REDACTED, redacted
 
 Json = dict[str, Any]
 
-# In the order in which a state shows them.
+# In the order of the trace.
 VARIABLES: Final = (
     "request", "response", "source", "destination", "jwt", "apiKey", "basicAuth", "llm", "llmRequest", "mcp", "backend",
     "extauthz", "extproc", "mcpGuardrails", "metadata", "proxy", "env",
 )  # fmt: skip
 HIDDEN: Final = 8  # form of HeaderView (headgate_engine/expr/views.pyx)
-# Shown under another name, or said already by another field.
+# These appear under another name or are part of another field.
 LEFT_OUT: Final = frozenset(("bodyPrefix",))
 URLS: Final = frozenset(("uri", "pathAndQuery"))
 # Response and request fields that hold a URL.
 URL_FIELDS: Final = frozenset(("location", "referer"))
 MAX_DEPTH: Final = 32
-# Shorter than this, a value cannot be told from a word.
+# A shorter value may be an ordinary word, so it is not treated as a secret.
 MIN_SECRET: Final = 6
 
 
@@ -39,7 +39,7 @@ def _programs() -> tuple[tuple[str, Program], ...]:
 
 
 def request_state(ctx: RequestContext, body_limit: int) -> Json:
-    """Return the variables that have a value; `body_limit`: bytes of a body that are shown."""
+    """Return the variables that have a value. Bodies are cut to `body_limit` bytes."""
     found: Json = {}
     for name, program in _programs():
         try:
@@ -53,7 +53,7 @@ def request_state(ctx: RequestContext, body_limit: int) -> Json:
 
 
 def plain(value: Any, body_limit: int, depth: int = 0) -> Any:
-    """Return a value as JSON: bytes as base64, times as text, sensitive fields as `<redacted>`, nulls left out."""
+    """Return a value as JSON: bytes as base64, times as text, sensitive fields as `<redacted>`, no nulls."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, Redacted):
@@ -98,12 +98,12 @@ def _field(name: str, text: Any) -> Any:
 
 
 def seconds(ns: int) -> str:
-    """Return a span in seconds with its unit: `0.001614666s`."""
+    """Return a duration in seconds with its unit: `0.001614666s`."""
     return f"{ns / 1e9:.9f}s"
 
 
 class Secrets:
-    """The credentials that a request carries, so that results of expressions do not show them."""
+    """The credentials of a request, used to redact the values of expressions."""
 
     def __init__(self, ctx: RequestContext) -> None:
         self._names: set[str] = set()
@@ -125,7 +125,7 @@ class Secrets:
         self._values = {value for value in values if len(value) >= MIN_SECRET}
 
     def cleaned(self, program: Program, value: Any) -> Any:
-        """Return the JSON of a result, or `<redacted>` where a credential may have gone into it."""
+        """Return the value of an expression as JSON, or `<redacted>` if it may contain a credential."""
         if value is None or isinstance(value, bool | int | float):
             return value
         text = program.text.lower()

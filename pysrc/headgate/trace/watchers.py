@@ -1,4 +1,4 @@
-"""Who waits for a request, as a worker sees it: first come, first served, each takes one request of all workers'."""
+"""The watchers that a worker knows. They are served in order, and each traces one request of any worker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headgate_engine.shared.claims import Claims
 
 
 class Watcher:
-    """One that waits. `descriptor`: where its events go; `program` None: any request will do."""
+    """A registered watcher. Events go to the file descriptor `descriptor`; without `program` any request matches."""
 
     def __init__(self, number: int, descriptor: int, program: Program | None) -> None:
         self.number = number
@@ -22,11 +22,11 @@ class Watcher:
         self.program = program
 
     def wants(self, ctx: RequestContext) -> bool:
-        """Tell whether the request is what it waits for; an expression that fails is not."""
+        """Return True if the request matches; a request for which the expression fails does not."""
         return self.program is None or self.program.test(ctx) == 1
 
     def close(self) -> None:
-        """Let go of the descriptor."""
+        """Close the file descriptor."""
         descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
             with contextlib.suppress(OSError):
@@ -34,7 +34,7 @@ class Watcher:
 
 
 class Watchers:
-    """The list of one worker. `changed(list or None)` is called with None when nobody waits any more."""
+    """The watchers of one worker. `changed` gets this object after each addition, None when it is empty."""
 
     def __init__(self, claims: Claims, changed: Callable[[Watchers | None], None]) -> None:
         self._claims = claims
@@ -44,12 +44,12 @@ class Watchers:
         self.body_limit = 0
 
     def add(self, watcher: Watcher) -> None:
-        """Let one wait; its number tells its place."""
+        """Add a watcher; its number determines its place in the order."""
         self._waiting[watcher.number] = watcher
         self._changed(self)
 
     def drop(self, number: int) -> None:
-        """Forget one that was served elsewhere, or is gone."""
+        """Remove a watcher that another worker served, or whose client is gone."""
         watcher = self._waiting.pop(number, None)
         if watcher is not None:
             watcher.close()
@@ -57,7 +57,7 @@ class Watchers:
             self._changed(None)
 
     def take(self, ctx: RequestContext) -> Recorder | None:
-        """Return the recorder for a request that somebody wants."""
+        """Return a recorder for the request, None if no watcher matches."""
         for number, watcher in list(self._waiting.items()):
             if not self._claims.offered(number):
                 self.drop(number)
@@ -71,7 +71,7 @@ class Watchers:
 
 
 def is_read(descriptor: int) -> bool:
-    """Tell whether somebody still holds the other end of a pipe."""
+    """Return True if the read end of a pipe is still open."""
     import select
 
     poll = select.poll()
