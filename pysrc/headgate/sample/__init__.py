@@ -1,1 +1,1 @@
-"""Small servers for trying the gateway out and for its tests. They use nothing of the gateway."""
+"""Small servers to try out and test the gateway. They import no other code of the gateway."""

@@ -32,7 +32,7 @@ async def handle(request: Request) -> Answer:
 
 
 def echo(request: Request) -> dict[str, object]:
-    """Return what arrived."""
+    """Return the request as an object, for the echo."""
     return {
         "method": request.method,
         "target": request.target,

@@ -20,7 +20,7 @@ CREATED = 1_700_000_000
 
 
 def error(status: int, message: str, code: str | None = None) -> Answer:
-    """Return an error object in the provider's form."""
+    """Return an error object in OpenAI's format."""
     body = {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}}
     return Answer(status=status, body=json.dumps(body).encode())
 
@@ -51,7 +51,7 @@ async def handle(request: Request, api_key: str | None = None) -> Answer:
 
 
 def text_of(message: dict[str, Any]) -> str:
-    """Return the text of a message, whose content may be a list of parts."""
+    """Return the text of a message; its content may be a list of parts."""
     content = message.get("content")
     if isinstance(content, list):
         return " ".join(part.get("text", "") for part in content if isinstance(part, dict))
@@ -59,25 +59,25 @@ def text_of(message: dict[str, Any]) -> str:
 
 
 def words(body: dict[str, Any]) -> list[str]:
-    """Return the answer in words: the last message, echoed."""
+    """Return the words of the answer, which echoes the last message."""
     messages = body["messages"]
     last = text_of(messages[-1]) if messages and isinstance(messages[-1], dict) else ""
     return ["You", "said:", *last.split()]
 
 
 def usage(body: dict[str, Any], answer: list[str]) -> dict[str, int]:
-    """Count words as tokens."""
+    """Return the usage object; every word counts as one token."""
     prompt = sum(len(text_of(message).split()) for message in body["messages"] if isinstance(message, dict))
     return {"prompt_tokens": prompt, "completion_tokens": len(answer), "total_tokens": prompt + len(answer)}
 
 
 def identity(body: dict[str, Any]) -> str:
-    """Return an id that is the same for the same request."""
+    """Return an id that is equal for equal requests."""
     return "chatcmpl-" + hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:24]
 
 
 def completion(body: dict[str, Any]) -> dict[str, Any]:
-    """Return a whole answer."""
+    """Return a complete (not streamed) answer."""
     answer = words(body)
     message = {"role": "assistant", "content": " ".join(answer)}
     return {
@@ -91,7 +91,7 @@ def completion(body: dict[str, Any]) -> dict[str, Any]:
 
 
 async def stream(body: dict[str, Any]) -> AsyncIterator[bytes]:
-    """Yield an answer in events: role, words, finish, usage if asked for, end."""
+    """Yield a streamed answer as events: role, words, finish reason, usage if requested, end."""
     base = {"id": identity(body), "object": "chat.completion.chunk", "created": CREATED, "model": body["model"]}
     answer = words(body)
     deltas: list[tuple[dict[str, str], str | None]] = [({"role": "assistant", "content": ""}, None)]
@@ -111,7 +111,7 @@ async def stream(body: dict[str, Any]) -> AsyncIterator[bytes]:
 
 
 def embeddings(body: dict[str, Any]) -> Answer:
-    """Return eight numbers for each text, made from its hash."""
+    """Return an embedding of eight numbers for each text, computed from its hash."""
     given = body.get("input")
     texts = given if isinstance(given, list) else [given]
     data = []

@@ -110,7 +110,7 @@ def failure(key: object, code: int, text: str) -> dict[str, Any]:
 
 
 async def answer(message: object, notify: Notify) -> dict[str, Any] | None:
-    """Return the response to a message, None when it wants none (JSON-RPC 2.0 sections 4 and 5)."""
+    """Return the response to a message, None if the message needs none (JSON-RPC 2.0 sections 4 and 5)."""
     if not isinstance(message, dict):
         return failure(None, INVALID_REQUEST, "Invalid Request")
     if "id" not in message or "method" not in message:
@@ -136,11 +136,11 @@ def write_line(message: dict[str, Any]) -> None:
 
 
 async def serve_stdio() -> None:
-    """Serve until standard input ends."""
+    """Serve until standard input is closed."""
     reader = asyncio.StreamReader(limit=16 * 1024 * 1024)
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    tasks: dict[str, asyncio.Task[None]] = {}        # by the JSON text of the id, which may be anything
+    tasks: dict[str, asyncio.Task[None]] = {}        # keyed by the JSON text of the id, which may be of any type
     while line := await reader.readline():
         try:
             message = json.loads(line)

@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 server on h11, enough for the samples: whole requests in, answers or streams out."""
+"""A small HTTP/1.1 server on h11 for the samples: it reads whole requests and sends complete or streamed answers."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class Request:
 
     @property
     def path(self) -> str:
-        """The target without its query."""
+        """Return the target without its query."""
         return self.target.partition("?")[0]
 
     def header(self, name: str) -> str | None:
-        """The first field of that name (lower case)."""
+        """Return the first value of the header `name` (in lower case), None if it is missing."""
         return next((value for key, value in self.headers if key == name), None)
 
 
 @dataclass
 class Answer:
-    """One answer: `body`, or `stream` for pieces that are sent as they come."""
+    """One answer: `body`, or `stream`, whose chunks are sent as they arrive."""
 
     status: int = 200
     body: bytes = b""
@@ -62,7 +62,7 @@ class Server:
         self._handler = handler
 
     async def start(self, host: str, port: int) -> asyncio.Server:
-        """Listen; port 0 takes a free one."""
+        """Start listening; port 0 picks a free port."""
         return await asyncio.start_server(self._serve, host, port)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -85,7 +85,7 @@ class Server:
             return False
         try:
             answer = await self._handler(request)
-        except Exception:  # the connection's boundary: one bad request is no reason to hang up on the others
+        except Exception:  # connection boundary: one bad request must not end the connection
             logger.exception("handler failed")
             answer = Answer(status=500, body=b'{"error":"internal error"}')
         bodiless = answer.status in BODILESS
@@ -130,12 +130,12 @@ def end_with_parent() -> None:
     """Have the kernel end this process when its parent ends."""
     parent = os.getppid()
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
-    if os.getppid() != parent:     # it ended before the kernel knew; a parent that is process 1 is a container's
+    if os.getppid() != parent:     # the parent ended before prctl(); in containers, PID 1 may be the parent
         raise SystemExit(0)
 
 
 async def run(servers: list[tuple[str, Handler, str, int]]) -> None:
-    """Serve (name, handler, host, port) each until SIGTERM or SIGINT; prints `name port` for each."""
+    """Serve each (name, host, port) with its handler until SIGTERM or SIGINT; prints `name port` for each server."""
     stop = asyncio.Event()
     for sig in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(sig, stop.set)
