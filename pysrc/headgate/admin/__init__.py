@@ -1,1 +1,1 @@
-"""What the operator asks: configuration dump, log level, memory, metrics, readiness, shutdown."""
+"""The operator's servers: configuration dump, log levels, memory, metrics, readiness, shutdown, and the admin page."""

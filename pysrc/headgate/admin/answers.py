@@ -1,4 +1,4 @@
-"""Answers in JSON."""
+"""JSON responses."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ NO_STORE: Final = (("cache-control", "no-store"),)
 
 
 def as_json(status: int, document: Any) -> Answer:
-    """Return an answer that nobody keeps."""
+    """Return a JSON response that must not be cached."""
     return Answer(status, json.dumps(document, separators=(",", ":")).encode(), JSON, NO_STORE)

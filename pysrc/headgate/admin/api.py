@@ -1,4 +1,4 @@
-"""The endpoints below `/api`: what the page at `/ui` is made of, and programs may use as well."""
+"""The endpoints below `/api`: the page at `/ui` uses them, and other programs may do so too."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from headgate.telemetry.families import BUCKETS
 from headgate_engine.link.endpoints import Endpoint
 from headgate_engine.shared.histogram import snapshot
 
-# Several pages that look at once are shown the same.
+# Polls within this time share one document, so that several open pages cost no more than one.
 FRESH_SECONDS: Final = 0.5
 MCP_LABELS: Final = ("method", "server", "resource_type", "resource")
-# What only the page asks for, where it is found behind listeners too.
+# Endpoints for the page alone. They also exist behind listeners.
 UI_API: Final = "/ui/api/"
-# What the page can do on the admin port: read the dump, change levels, send requests, ask the request log and write the
-# configuration, watch one request.
+# Functions of the page on the admin port: configuration dump, log levels, sending requests, request log and writing the
+# configuration, tracing.
 OFFERS: Final = ("dump", "logging", "relay", "store", "trace")
 GUARD_FAMILY: Final = "gw_guardrail_checks_total"
 
@@ -36,7 +36,7 @@ def api_rows(running: Running) -> tuple[Row, ...]:
         return as_json(200, runtime_view(running))
 
     async def cel(request: Request) -> Answer:
-        # Workers and signals are looked after in the meantime.
+        # A thread keeps the event loop free for workers and signals.
         return as_json(*await asyncio.to_thread(_cel, request.body, running.gateway.process.custom_functions))
 
     page = ui_rows(running, OFFERS)
@@ -50,7 +50,7 @@ def api_rows(running: Running) -> tuple[Row, ...]:
 
 
 def ui_rows(running: Running, offers: tuple[str, ...]) -> tuple[Row, ...]:
-    """Return the rows that the page lives on; `offers`: what it may do where it is served."""
+    """Return the rows that the page needs. `offers` names the functions that the page has in this place."""
     view = StateView(running)
     busy = [0]
 
@@ -80,7 +80,7 @@ def ui_rows(running: Running, offers: tuple[str, ...]) -> tuple[Row, ...]:
 
 
 def _cel(body: bytes, functions: str) -> tuple[int, dict[str, Any]]:
-    # The compiler of expressions is large, and this process does not need it otherwise.
+    # The expression compiler is large, and this process needs it for nothing else.
     from headgate.admin.expressions import try_expression
     from headgate.expr.custom import parse_functions
 
@@ -88,7 +88,7 @@ def _cel(body: bytes, functions: str) -> tuple[int, dict[str, Any]]:
 
 
 def runtime_view(running: Running) -> dict[str, Any]:
-    """Return what `/api/runtime` says."""
+    """Return the document of `/api/runtime`."""
     camel = {"git_revision": "gitRevision", "rust_version": "rustVersion", "build_profile": "buildProfile",
              "build_target": "buildTarget"}  # fmt: skip
     build = {camel.get(key, key): value for key, value in build_info().items()}
@@ -96,7 +96,7 @@ def runtime_view(running: Running) -> dict[str, Any]:
 
 
 class StateView:
-    """Everything the page shows that changes by itself, in one document."""
+    """All changing values of the page in one document."""
 
     def __init__(self, running: Running) -> None:
         self._running = running
@@ -105,7 +105,7 @@ class StateView:
         self._targets: tuple[str, dict[str, Any]] = ("", {})
 
     async def state(self) -> dict[str, Any]:
-        """Return the document, at most half a second old."""
+        """Return the document; it is at most FRESH_SECONDS old."""
         now = time.monotonic()
         if now >= self._until:
             numbers = await self._running.process.worker_numbers()
@@ -135,7 +135,7 @@ class StateView:
             "all": meters.all_traffic(),
             "routes": routes[:MAX_ROWS],
             "backends": backends[:MAX_ROWS],
-            # Rows in all, the ones left out too.
+            # The numbers of all rows, including those beyond the limit of the tables.
             "rows": {"routes": len(routes), "backends": len(backends)},
             "endpoints": endpoint_rows(
                 watched(gateway), lambda owner, key: Endpoint(process.segment, owner, key).snapshot(), numbers

@@ -1,7 +1,7 @@
-"""The endpoints below `/api/config`: the file as it was written, and writing it.
+"""The endpoints below `/api/config`: read and write the configuration file.
 
-The document (JSON) and the text (YAML with its comments) are two ways to the same file. What is shown has no secrets;
-what comes back gets them from the file again (config/redaction).
+The document (JSON) and the text (YAML with comments) are two views of the same file. Both views hide secrets; when a
+view is written back, its secrets are restored from the file (config/redaction).
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ CHANGED: Final = "the configuration file was changed in the meantime: read it ag
 
 
 def store_mode(running: Running) -> str:
-    """Return `configStoreMode`: `readOnly` also where there is no file to write to."""
+    """Return `configStoreMode`, which is also `readOnly` if no file can be written."""
     return "readOnly" if file_of(running.process.source) is None else running.gateway.process.storage_mode
 
 
 def file_of(source: Source) -> ConfigFile | None:
-    """Return the file that the configuration comes from; None for a text or a stream."""
+    """Return the file of the configuration; None if it comes from a text or a stream."""
     return ConfigFile(source.path) if isinstance(source, FileSource) and not source.is_stream else None
 
 
 class _Refused(Exception):
-    """The answer to a request that changes nothing."""
+    """The response to a request that is refused."""
 
     def __init__(self, status: int, document: Any) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class _Refused(Exception):
 
 
 class _Writer:
-    """Writes the file, one change at a time."""
+    """Writes the file; changes are serialised."""
 
     def __init__(self, running: Running) -> None:
         self._running = running
@@ -75,7 +75,7 @@ class _Writer:
         return as_json(200, {**WRITTEN, "revision": new})
 
     async def document(self, request: Request) -> Answer:
-        """Write a document: comments go, since JSON has none."""
+        """Write a JSON document; the comments of the file are lost, because JSON has none."""
         try:
             file = self._writable()
             document = _document(request.body)
@@ -83,7 +83,7 @@ class _Writer:
                 text = await asyncio.to_thread(file.text_of, document)
             except RecursionError:
                 raise _Refused(500, "the document is nested too deeply") from None
-            # `*`: whatever is there (RFC 9110 section 13.1.1), as without the field.
+            # `*` matches any revision (RFC 9110 section 13.1.1), as does a missing field.
             wanted = request.headers.get("if-match", "*")
             return await self._change(file, text, None if wanted == "*" else wanted.strip('"'))
         except _Refused as refused:
@@ -92,7 +92,7 @@ class _Writer:
             return as_json(500, told(error))
 
     async def text(self, request: Request) -> Answer:
-        """Write a text as it is."""
+        """Write a YAML text unchanged."""
         try:
             file = self._writable()
             return await self._change(file, *_order(request.body))
@@ -138,7 +138,7 @@ def configuration_rows(running: Running) -> tuple[Row, ...]:
 
 def _parsed(body: bytes) -> Any:
     found = json.loads(body)
-    # Halves of surrogate pairs are JSON, and no text.
+    # Lone surrogates are valid in JSON but cannot be encoded as UTF-8.
     json.dumps(found, ensure_ascii=False).encode()
     return found
 
@@ -154,7 +154,7 @@ def _document(body: bytes) -> dict[str, Any]:
 
 
 def _order(body: bytes) -> tuple[str, str | None]:
-    """Return the text, and the revision that it was made from."""
+    """Return the text, and the revision that it is based on."""
     try:
         found = _parsed(body)
     except (ValueError, RecursionError):
@@ -166,12 +166,12 @@ def _order(body: bytes) -> tuple[str, str | None]:
 
 
 def told(errors: ConfigErrors) -> str:
-    """Return the faults of a document that has no lines, one below the other."""
+    """Return the errors of a document, one per line. A document has no line numbers."""
     return "\n".join(f"{one.path}: {one.message}" if one.path else one.message for one in errors.errors)
 
 
 def listed(errors: ConfigErrors) -> list[dict[str, Any]]:
-    """Return the faults of a text with their places; 0: nowhere."""
+    """Return the errors of a text with their positions; line and column 0 mean that the position is unknown."""
     return [
         {"path": one.path, "problem": one.problem.value, "message": one.message.strip(), "line": one.line,
          "column": one.column}
@@ -180,8 +180,9 @@ def listed(errors: ConfigErrors) -> list[dict[str, Any]]:
 
 
 def config_view(source: Source) -> Answer:
-    """Return the configuration as it was written, without its secrets, as JSON. It is read anew: an edit that does not
-    load shows here, and not in `/config_dump`.
+    """Return the configuration file as JSON without its secrets.
+
+    The file is read again for each request: an edit that does not load appears here, but not in `/config_dump`.
     """
     file = file_of(source)
     try:

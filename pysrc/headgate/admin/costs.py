@@ -1,4 +1,4 @@
-"""The endpoints below `/api/costs`: what models cost, and where those prices come from."""
+"""The endpoints below `/api/costs`: the prices of models, and their import from models.dev."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_FILE: Final = "there is no base file: name one in config.modelCatalog"
 
 
 class Failed(Exception):
-    """The prices could not be fetched or written; the arguments are a status and the reason."""
+    """The prices could not be downloaded or written; the arguments are a status and the reason."""
 
 
 def cost_rows(running: Running) -> tuple[Row, ...]:
@@ -64,7 +64,7 @@ def cost_rows(running: Running) -> tuple[Row, ...]:
 
 
 def models_view(prices: PriceCatalog | None) -> dict[str, Any]:
-    """Return the merged catalog that is in force, a row for each model; rates in dollars per million tokens."""
+    """Return the merged price catalog, one row per model; rates are in dollars per million tokens."""
     if prices is None:
         return {"models": [], "version": None, "files": [], "baseFile": None}
     shown = [
@@ -81,7 +81,7 @@ def _rates(rates: dict[str, int]) -> dict[str, str]:
 
 
 def fetch(url: str, path: str) -> models_dev.Imported:
-    """Download the data set and replace the file by its prices. Raises Failed, and then nothing is changed."""
+    """Download the data set and write its prices to the file. Raises Failed and then leaves the file unchanged."""
     try:
         found = models_dev.read(_download(url))
         if not found.models:

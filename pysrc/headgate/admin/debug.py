@@ -1,4 +1,4 @@
-"""The endpoints below `/debug`: what happens inside, and what it costs."""
+"""The endpoints below `/debug`: request traces, running tasks, CPU and heap profiles."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from headgate.admin.streams import KEEPALIVE, events
 from headgate.admin.web import Answer, Request, Row, Stream
 from headgate.trace.offer import BadExpression, TooManyWatchers
 
-# Characters of an expression, as everywhere in the configuration.
+# Maximum length of an expression in characters, as in the configuration.
 MAX_EXPRESSION: Final = 16384
 
-# Of a CPU profile: seconds and samples per second.
+# Duration of a CPU profile in seconds, and its samples per second.
 MAX_SECONDS, DEFAULT_SECONDS = 300, 10
 MAX_FREQUENCY, DEFAULT_FREQUENCY = 1000, 100
 
 
 def within(text: str | None, least: int, most: int, default: int) -> int:
-    """Return the number; the default where the text is none or out of range."""
+    """Return the number in the text; `default` if it is not a number or out of range."""
     if text is None or not text.isascii() or not text.isdigit() or len(text) > len(str(most)):
         return default
     return int(text) if least <= int(text) <= most else default

@@ -1,4 +1,4 @@
-"""`POST /api/cel`: try an expression with given values."""
+"""`POST /api/cel`: evaluate an expression with given values."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from headgate_engine.expr.functions import FUNCTIONS, from_json
 from headgate_engine.expr.values import EvaluationError
 
 MAX_SHOWN: Final = 1 << 20
-# Kinds of fields that JSON has no form for, and the functions that make them of a text.
+# Field types that JSON cannot express, and the CEL functions that create them from text.
 _MAKERS: Final = {"timestamp": "timestamp", "duration": "duration"}
 
 
 def try_expression(text: bytes, functions: CustomFunctions) -> tuple[int, dict[str, Any]]:
-    """Return the status and the answer to a body `{"expression": ..., "data": {...}}`.
+    """Return the status and the response document for a body `{"expression": ..., "data": {...}}`.
 
-    What cannot be compiled and data that do not fit are 400; an evaluation without a value is 200 with `error`.
+    The status is 400 if the expression does not compile or the data do not fit. If the evaluation fails, the status is
+    200 and the document has `error`.
     """
     try:
         document = json.loads(text)
@@ -33,7 +34,7 @@ def try_expression(text: bytes, functions: CustomFunctions) -> tuple[int, dict[s
     if not isinstance(expression, str) or not isinstance(data, dict):
         return 400, _answer(error="`expression` must be a text and `data` an object")
     try:
-        # Once as the configuration does, for its checks of names and types, and once with the names to be given.
+        # First compile as the configuration does, to check names and types; then with the variables as bindings.
         compile_expression(expression, "log", functions)
         program = compile_expression(expression, "log", functions, open_names=True)
         bindings = {name: _value(name, value) for name, value in data.items()}
@@ -47,7 +48,7 @@ def try_expression(text: bytes, functions: CustomFunctions) -> tuple[int, dict[s
 
 
 class BadData(ValueError):
-    """A value does not fit its variable."""
+    """A value does not have the type of its variable."""
 
 
 def _answer(result: Any = None, error: str | None = None) -> dict[str, Any]:
@@ -55,12 +56,12 @@ def _answer(result: Any = None, error: str | None = None) -> dict[str, Any]:
 
 
 def _nothing() -> dict[str, Any]:
-    """Variables that nothing has set are empty, as in a request."""
+    """Return empty values for all variables, as in a request that sets none."""
     return {name: None if variable.fields is None else {} for name, variable in VARIABLES.items()}
 
 
 def _value(name: str, value: Any) -> Any:
-    """Return a variable's value as expressions see it: header names in lower case, times and bytes of texts."""
+    """Return a variable's value in the form of expressions: lower-case header names, times and bytes made from text."""
     variable = VARIABLES.get(name)
     if variable is None:
         raise BadData(f"data: unknown variable {name!r}")

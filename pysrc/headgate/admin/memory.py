@@ -1,4 +1,4 @@
-"""`/memory`: what the processes of the tree use. Every probe is best effort; one that fails gives null."""
+"""`/memory`: the memory of all processes. Every probe is best effort; a failed probe returns null."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class _Mallinfo(ctypes.Structure):
-    """struct mallinfo2 of glibc."""
+    """struct mallinfo2 of glibc (mallinfo(3))."""
 
     _fields_ = [
         (name, ctypes.c_size_t)
@@ -31,7 +31,7 @@ class _Mallinfo(ctypes.Structure):
 
 
 def smaps(pid: int) -> dict[str, int] | None:
-    """Return /proc/<pid>/smaps_rollup in bytes, with snake-case keys."""
+    """Return /proc/<pid>/smaps_rollup in bytes with snake-case keys (proc_pid_smaps(5)), None if unreadable."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
     except OSError:
@@ -51,7 +51,7 @@ def _snake(name: str) -> str:
 
 
 def resident(pid: int) -> int | None:
-    """Return the resident bytes of a process."""
+    """Return the resident set size of a process in bytes, None if unreadable."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     except (OSError, IndexError, ValueError):
@@ -60,7 +60,7 @@ def resident(pid: int) -> int | None:
 
 
 def cgroup() -> dict[str, int] | None:
-    """Return the memory numbers of this process's cgroup (version 2)."""
+    """Return the memory counters of this process's cgroup in bytes (version 2), None if there are none."""
     try:
         own = Path("/proc/self/cgroup").read_text().strip().rpartition("::")[2]
         folder = Path("/sys/fs/cgroup") / own.lstrip("/")
@@ -75,7 +75,7 @@ def cgroup() -> dict[str, int] | None:
 
 
 def _malloc_info(libc: ctypes.CDLL) -> str:
-    """Return glibc's own report of its heap as XML, empty where there is none (malloc_info(3))."""
+    """Return glibc's report of its heaps as XML (malloc_info(3)); empty with another C library."""
     try:
         open_memstream, malloc_info, close, free = libc.open_memstream, libc.malloc_info, libc.fclose, libc.free
     except AttributeError:
@@ -93,20 +93,20 @@ def _malloc_info(libc: ctypes.CDLL) -> str:
 
 
 def c_heap() -> dict[str, int | None]:
-    """Return what is only in glibc's report: its heaps, and the most that it ever had from the system."""
+    """Return values that only malloc_info() reports: the number of heaps, and the maximum size in bytes."""
     text = _malloc_info(ctypes.CDLL(None))
-    # The last one is the sum over all heaps.
+    # The last match is the sum over all heaps.
     most = re.findall(r'<system type="max" size="(\d+)"/>', text)
     return {"system_max": int(most[-1]) if most else None, "heaps": text.count("<heap ") or None}
 
 
 def of_process() -> dict[str, Any]:
-    """Return what a process can say of its own memory: C's heap, which is in no heap profile, and Python's objects."""
+    """Return the memory of this process that heap profiles omit: the C heap, and the number of Python objects."""
     return {"allocator": allocator(), "python": {"allocated_blocks": sys.getallocatedblocks()}}
 
 
 def allocator() -> dict[str, object]:
-    """Return what glibc says of its heap in this process."""
+    """Return glibc's allocator statistics for this process in bytes."""
     try:
         mallinfo2 = ctypes.CDLL(None).mallinfo2
     except (OSError, AttributeError):
@@ -138,7 +138,7 @@ def allocator() -> dict[str, object]:
 
 
 def resident_self() -> int | None:
-    """Return the resident bytes of this process."""
+    """Return the resident set size of this process in bytes, None if unreadable."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
     except (OSError, ValueError):
@@ -152,8 +152,10 @@ def report(
     heap: dict[str, int] | None = None,
     told: list[dict[str, Any]] | None = None,
 ) -> dict[str, object]:
-    """Return the whole document for the supervisor `pid` and its workers. `heap`: sums of what is sampled; `told`: what
-    the workers say of their memory (of_process()), an empty one did not answer.
+    """Return the complete document for the supervisor `pid` and its workers.
+
+    `heap` holds the sums of the sampled heap. `told` holds the result of of_process() from each worker, empty if the
+    worker did not answer.
     """
     silent: dict[str, Any] = {"allocator": None, "python": None}
     own = of_process()

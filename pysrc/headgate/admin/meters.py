@@ -1,4 +1,4 @@
-"""What the page shows each second, from what is counted anyway: nothing is gathered while nobody asks."""
+"""The tables of the page. They are derived from existing metrics on request, so an unused page costs nothing."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from headgate.telemetry.families import BUCKETS
 from headgate_engine.shared.histogram import HistogramValue, Sample
 
 Json = dict[str, Any]
-# Rows of a table, the busiest first: more than a page can show is of no use.
+# Maximum number of rows in a table; the busiest rows come first.
 MAX_ROWS: Final = 500
 _LABEL: Final = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\]|\\.)*)"')
 _ESCAPED: Final = re.compile(r"\\(.)")
 CLIENT_ERROR, SERVER_ERROR = 400, 500
-# The value of every label of a series that stands for those without room (shared.segment).
+# All labels of the overflow series have this value (shared.segment).
 OTHER: Final = "other"
 
 
 @lru_cache(maxsize=65536)
 def labels_of(text: str) -> Mapping[str, str]:
-    """Return the labels of a series' key, unescaped. A series keeps its key, so that each is read once."""
+    """Return the unescaped labels of a series' key. Keys are immutable, so the result is cached."""
     return {name: _ESCAPED.sub(_unescaped, value) for name, value in _LABEL.findall(text)}
 
 
@@ -32,12 +32,12 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def is_other(labels: Mapping[str, str]) -> bool:
-    """Tell whether a series stands for those that found no room."""
+    """Return True if the labels are those of the overflow series."""
     return bool(labels) and all(value == OTHER for value in labels.values())
 
 
 class Meters:
-    """Sums of the series of one snapshot."""
+    """Sums over the series of one snapshot."""
 
     def __init__(self, samples: Iterable[Sample]) -> None:
         self._families: dict[str, list[tuple[Mapping[str, str], Any]]] = {}
@@ -46,7 +46,7 @@ class Meters:
             found.append((labels_of(sample.labels), sample.value))
 
     def series(self, family: str) -> list[tuple[Mapping[str, str], Any]]:
-        """Return labels and value of every series, without the one for what found no room."""
+        """Return labels and value of every series except the overflow series."""
         return [one for one in self._families.get(family, ()) if not is_other(one[0])]
 
     def total(self, family: str) -> float:
@@ -54,7 +54,7 @@ class Meters:
         return sum(number(value) for _, value in self._families.get(family, ()))
 
     def traffic(self, label: str) -> list[Json]:
-        """Return requests, errors, bytes and latencies by a label: `route` or `backend`, the busiest first."""
+        """Return requests, errors, bytes and latencies grouped by `label` (`route` or `backend`), the busiest first."""
         rows: dict[str, Json] = {}
         for labels, value in self.series("gw_requests_total"):
             row = rows.setdefault(labels.get(label, ""), _traffic_row(labels, labels.get(label, "")))
@@ -68,7 +68,7 @@ class Meters:
         return _in_order(rows.values(), "requests")
 
     def all_traffic(self) -> Json:
-        """Return the sum of everything, also of what found no room among the series."""
+        """Return the sums over all series, including the overflow series."""
         row = _traffic_row({}, "")
         for labels, value in self._families.get("gw_requests_total", ()):
             _add_requests(row, labels, value)
@@ -79,7 +79,7 @@ class Meters:
         return row
 
     def models(self) -> list[Json]:
-        """Return requests, tokens and cost by provider and model; `costUsd` is null where nothing prices them."""
+        """Return requests, tokens and cost by provider and model; `costUsd` is null for models without a price."""
         rows: dict[tuple[str, str], Json] = {}
         for labels, value in self.series("gw_gen_ai_client_token_usage"):
             row = rows.setdefault(_model(labels), _model_row(labels))
@@ -93,7 +93,7 @@ class Meters:
         return busiest(rows.values(), "requests")
 
     def counts(self, family: str, names: tuple[str, ...]) -> list[Json]:
-        """Return the sums of a family by some of its labels."""
+        """Return the sums of a family, grouped by the labels `names`."""
         rows: dict[tuple[str, ...], Json] = {}
         for labels, value in self.series(family):
             key = tuple(labels.get(name, "") for name in names)
@@ -103,13 +103,13 @@ class Meters:
 
 
 def number(value: Any) -> float:
-    """Return a counter's or gauge's value, a histogram's sum. Money is a Decimal."""
+    """Return the value of a counter or gauge (a Decimal for money) or the sum of a histogram as a float."""
     found: float = value.sum if isinstance(value, HistogramValue) else value
     return float(found) if isinstance(value, Decimal) else found
 
 
 def busiest(rows: Iterable[Json], key: str) -> list[Json]:
-    """Return the rows with the highest counts, equal ones in order of their names."""
+    """Return the MAX_ROWS rows with the highest counts; rows with equal counts are sorted by name."""
     return _in_order(rows, key)[:MAX_ROWS]
 
 
@@ -121,7 +121,7 @@ def _add_requests(row: Json, labels: Mapping[str, str], value: Any) -> None:
     row["requests"] += value
     status = labels.get("status", "")
     code = int(status) if status.isascii() and status.isdigit() else SERVER_ERROR
-    # What found no room has no status: it is counted, and no error.
+    # The overflow series has no status, so it counts as requests but not as errors.
     known = not is_other(labels)
     row["serverErrors"] += value if known and (code >= SERVER_ERROR or code == 0) else 0
     row["clientErrors"] += value if known and CLIENT_ERROR <= code < SERVER_ERROR else 0
@@ -161,7 +161,7 @@ def endpoint_rows(
     state: Callable[[str, str], Mapping[str, Any]],
     workers: Iterable[Mapping[str, Any]],
 ) -> list[Json]:
-    """Return the endpoints whose health is watched (backend, owner, key), then the addresses that workers call."""
+    """Return the endpoints with shared health (backend, owner, key), then the addresses that workers have pools for."""
     rows = []
     for backend, owner, key in known:
         found = state(owner, key)

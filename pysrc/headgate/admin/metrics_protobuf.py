@@ -1,5 +1,5 @@
-"""Metrics as length-delimited io.prometheus.client.MetricFamily messages (github.com/prometheus/client_model), and who
-wants them so.
+"""Metrics as length-delimited io.prometheus.client.MetricFamily messages
+(https://github.com/prometheus/client_model), and the content negotiation for them.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ CONTENT_TYPE: Final = (
 )
 KINDS: Final = ("application/vnd.google.protobuf", "application/protobuf", "application/x-protobuf")
 TEXT_KINDS: Final = ("text/plain", "text/*", "*/*")
-# MetricType, and the field of Metric that holds a value of it.
+# The value of MetricType, and the number of the field in Metric for that type.
 TYPES: Final = {"counter": (0, 3), "gauge": (1, 2), "histogram": (4, 7)}
 
 
 def prefers_protobuf(accept: str) -> bool:
-    """Tell whether an Accept header (RFC 9110 section 12.5.1) names protobuf before text, by its q values."""
+    """Return True if an Accept header (RFC 9110 section 12.5.1) prefers protobuf to text by its q values."""
     best = {True: 0.0, False: 0.0}
     for entry in accept.split(","):
         kind, *parameters = (part.strip().lower() for part in entry.split(";"))
@@ -47,7 +47,7 @@ def _quality(text: str) -> float:
 
 
 def encode(samples: Iterable[Sample], remove: Iterable[str] = ()) -> bytes:
-    """Return all families in the order of the table, each behind its length."""
+    """Return the metric families in the order of the table, each with its length as prefix."""
     remove = tuple(remove)
     by_family: dict[str, list[Sample]] = {}
     for sample in samples:

@@ -1,8 +1,8 @@
 """The admin page behind the gateway's own listeners (section `ui` of the configuration).
 
-Workers pass requests on over Unix sockets in a folder that nobody else may enter, one for each way to get there
-(`UiBackend.access`). What is served is a table of its own, so that whatever the admin port can do besides (levels,
-profiles, traces, the end of the process) does not exist here, however a path is written.
+Workers forward requests over Unix sockets in a folder that only this user can enter, one socket per kind of access
+(`UiBackend.access`). These sockets serve a table of their own. Endpoints that exist only on the admin port (levels,
+profiles, traces, shutdown) are not in this table, so no spelling of a path can reach them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from headgate.ir.gateway import Gateway
 from headgate_engine.steps.cors import OriginRule
 
 READ: Final = ("GET", "HEAD")
-# What changes nothing and tells nothing of other users: all that those without a login may send.
+# Without a login, this is the only endpoint for POST: it changes nothing and reveals nothing about other users.
 HARMLESS: Final = "/api/cel"
 READ_ONLY: Final = "without a login the page is for reading: give the section ui a policy that asks for a credential"
 WRONG_NAME: Final = (
@@ -34,9 +34,9 @@ WRONG_NAME: Final = (
 
 
 def mount_rows(running: Running, access: UiAccess) -> tuple[Row, ...]:
-    """Return the table: the page and the paths that the section claims."""
+    """Return the table: the page, and the paths that the section claims."""
     claimed = [row for row in admin_rows(running) if _claimed(row.path)]
-    # What acts through the gateway, from its own address, is not for everybody.
+    # Requests through the gateway, and its configuration and request log, need a login.
     return (*ui_rows(running, ("relay", "store") if access == "login" else ()), *claimed)
 
 
@@ -47,13 +47,13 @@ def _claimed(path: str) -> bool:
 
 
 class MountServer(WebServer):
-    """Serves the table to those who come by one way. `rules`: origins that `cors` of the section lets in."""
+    """Serves the table for one kind of access. `rules` returns the origins that the section's `cors` admits."""
 
     def __init__(self, rows: tuple[Row, ...], access: UiAccess, rules: Callable[[], tuple[OriginRule, ...]]) -> None:
         super().__init__(rows)
         self._access = access
         self._rules = rules
-        # A worker passes a body on as it comes in.
+        # Workers stream request bodies, so a request can take as long as its client.
         self._head_seconds = IDLE_SECONDS
 
     async def _answer(self, request: Request) -> Answer | Stream:
@@ -71,7 +71,7 @@ class MountServer(WebServer):
 
 
 class Mounts:
-    """The servers of all ways, each opened with the first configuration that needs it."""
+    """The servers for all kinds of access; each one starts with the first configuration that needs it."""
 
     def __init__(self, running: Running, folder: str) -> None:
         self._running = running
@@ -80,7 +80,7 @@ class Mounts:
         self._known: tuple[str, tuple[OriginRule, ...]] = ("", ())
 
     async def open(self, gateway: Gateway) -> None:
-        """Open what a configuration needs, before workers use it; raises OSError."""
+        """Start the servers that a configuration needs, before workers use it; raises OSError."""
         for *_, backend in mounts(gateway):
             if backend.access not in self._servers:
                 server = MountServer(mount_rows(self._running, backend.access), backend.access, self._rules)
@@ -103,6 +103,6 @@ class Mounts:
         return self._known[1]
 
     async def close(self) -> None:
-        """End what is open."""
+        """Close all servers."""
         for server in self._servers.values():
             await server.close()

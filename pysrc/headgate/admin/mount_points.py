@@ -1,4 +1,4 @@
-"""Where the configuration has the admin page behind the gateway's own listeners."""
+"""The places in the configuration where listeners serve the admin page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEFAULT_PORTS: Final = {False: 80, True: 443}
 
 
 def mounts(gateway: Gateway) -> Iterator[tuple[Bind, Listener, Route, UiBackend]]:
-    """Yield every place of the page behind a listener."""
+    """Yield every place where a listener serves the page."""
     for bind in gateway.binds:
         for listener in bind.listeners:
             for route in listener.routes:
@@ -25,7 +25,7 @@ def mounts(gateway: Gateway) -> Iterator[tuple[Bind, Listener, Route, UiBackend]
 
 
 def mount_url(gateway: Gateway) -> str | None:
-    """Return where a browser finds the page behind a listener; None: nowhere."""
+    """Return the URL of the page behind a listener, None if no listener serves it."""
     for bind, listener, _, _ in mounts(gateway):
         name = listener.hostname or "localhost"
         host = f"any{name[1:]}" if name.startswith("*.") else name

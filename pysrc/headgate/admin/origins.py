@@ -1,8 +1,9 @@
-"""Who may talk to the admin server from within a browser: its own pages and a few development servers, nobody else.
+"""Protection of the admin server against other sites' pages in the operator's browser.
 
-There is no login: whoever reaches the port is the operator. A browser on the operator's machine reaches it on behalf of
-every page that it shows, so requests of foreign pages are refused (Origin, RFC 6454; Sec-Fetch-Site, W3C Fetch
-Metadata), and host names that a foreign name server could point at this port are not answered to (DNS rebinding).
+The server has no login: every client that reaches the port is the operator. A browser on the operator's machine sends
+requests for every page that it shows, so the server refuses requests from foreign pages (Origin, RFC 6454;
+Sec-Fetch-Site, https://www.w3.org/TR/fetch-metadata/). It also refuses host names that a foreign name server could
+resolve to this port (DNS rebinding). Its own pages and a few development servers are admitted.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Collection
 from typing import Final
 from urllib.parse import urlsplit
 
-# Pages under development, served by another program on this machine.
+# Development servers of the page on this machine.
 ALLOWED: Final = frozenset(
     f"http://{host}:{port}" for host in ("0.0.0.0", "localhost", "127.0.0.1") for port in (3000, 19000)  # noqa: S104
 )
@@ -21,12 +22,12 @@ Headers = tuple[tuple[str, str], ...]
 
 
 def development(served: Collection[int]) -> frozenset[str]:
-    """Return the origins of pages under development. `served`: ports of the gateway, whose pages are of backends."""
+    """Return the origins of development servers, without the ports in `served`: those show pages of backends."""
     return frozenset(one for one in ALLOWED if urlsplit(one).port not in served)
 
 
 def is_local_name(host: str) -> bool:
-    """Tell whether a Host header is `localhost` or an address: what no foreign DNS name can make a browser send."""
+    """Return True if a Host header is `localhost` or an address: DNS rebinding needs another name."""
     name = host.rsplit(":", 1)[0] if not host.endswith("]") and host.count(":") != 0 else host
     name = name.strip("[]")
     if name.lower() == "localhost" or not host:
@@ -41,23 +42,25 @@ def is_local_name(host: str) -> bool:
 def is_foreign(
     headers: dict[str, str], host: str, to_page: bool, allowed: frozenset[str] = ALLOWED
 ) -> bool:
-    """Tell whether a browser sends the request on behalf of a page that is not ours.
+    """Return True if a browser sends the request for a foreign page.
 
-    `to_page`: it asks for a page, which a link elsewhere may lead to: it shows itself to the operator only.
-    `allowed`: origins of others that count as ours.
+    `to_page` is True if the target is a page. Links on other sites may lead there, since only the operator sees the
+    page. `allowed` holds foreign origins that are admitted.
     """
     origin = headers.get("origin")
     if origin is not None:
         return origin not in allowed and not _same(origin, host)
-    # Images, scripts and forms that only get something carry no Origin.
+    # Browsers send no Origin with GET requests for images, scripts and forms.
     if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
         return False
     return not (to_page and headers.get("sec-fetch-mode") == "navigate")
 
 
 def is_foreign_behind(headers: dict[str, str], host: str, to_page: bool) -> bool:
-    """As is_foreign(), behind a listener that may speak TLS, itself or with a proxy before it: the scheme is the
-    browser's business, which says in `sec-fetch-site` whether it is the same (it does so wherever a page is https).
+    """Return True if a browser sends the request for a foreign page, for requests through a listener.
+
+    The scheme is unknown here, because the listener or a proxy in front of it may terminate TLS. The browser compares
+    the origins itself and sends the result in `sec-fetch-site`, on every https page.
     """
     site = headers.get("sec-fetch-site")
     if site is not None:
@@ -70,7 +73,7 @@ def is_foreign_behind(headers: dict[str, str], host: str, to_page: bool) -> bool
 
 
 def _same(origin: str, host: str) -> bool:
-    """Whether the origin is this server. The port speaks plain HTTP only."""
+    """Return True if the origin is this server, which serves plain HTTP only."""
     try:
         parts = urlsplit(origin)
         return parts.scheme == "http" and bool(parts.netloc) and parts.netloc.lower() == host.lower()
@@ -79,7 +82,7 @@ def _same(origin: str, host: str) -> bool:
 
 
 def cors(headers: dict[str, str], allowed: frozenset[str] = ALLOWED) -> Headers:
-    """Return the fields that let a page of the list read the answer; none for everybody else."""
+    """Return the CORS fields that let a page of an allowed origin read the response; empty for other origins."""
     origin = headers.get("origin")
     if origin not in allowed:
         return ()
@@ -92,7 +95,7 @@ def cors(headers: dict[str, str], allowed: frozenset[str] = ALLOWED) -> Headers:
 
 
 def preflight(method: str, headers: dict[str, str], allowed: frozenset[str] = ALLOWED) -> Headers | None:
-    """Return the fields that answer a preflight of a page of the list; None: it is none."""
+    """Return the fields that answer a CORS preflight of an allowed origin; None if the request is not one."""
     if method != "OPTIONS" or "access-control-request-method" not in headers or not cors(headers, allowed):
         return None
     return (

@@ -1,4 +1,4 @@
-"""The page at `/ui`: files of this package, read when somebody first asks for one."""
+"""The page at `/ui`: files of this package, loaded on the first request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS: Final = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-# Scripts and styles of this server only, no text becomes markup, nothing is sent elsewhere, nobody frames the page.
+# Scripts and styles from this server only, no markup from text, no requests to other servers, no framing.
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -33,7 +33,7 @@ SECURITY: Final = (
 
 
 class Asset(NamedTuple):
-    """One file. `tag`: its entity tag (RFC 9110 section 8.8.3)."""
+    """One file. `tag` is its entity tag (RFC 9110 section 8.8.3)."""
 
     body: bytes
     kind: str
@@ -42,7 +42,7 @@ class Asset(NamedTuple):
 
 @cache
 def assets() -> dict[str, Asset]:
-    """Return the files by their path below `ui/`."""
+    """Return the files, keyed by their path below `ui/`."""
     found: dict[str, Asset] = {}
     waiting = [("", files("headgate.admin") / "ui")]
     while waiting:
@@ -59,7 +59,7 @@ def assets() -> dict[str, Asset]:
 
 
 def page_rows() -> tuple[Row, ...]:
-    """Return the rows of the page. A path without a dot that is not below `assets/` is one of its views."""
+    """Return the rows of the page. A path without a dot that is not below `assets/` is a view of the page."""
 
     async def root(_request: Request) -> Answer:
         return Answer(308, content_type="", headers=(("location", "/ui"), *SECURITY))

@@ -1,7 +1,7 @@
-"""The PROXY protocol's header in front of a request: load balancers send it with their health checks too.
+"""The PROXY protocol header before a request. Load balancers also send it with their health checks.
 
-Who the client was is of no interest here, so it is passed over. Format: haproxy.org, The PROXY protocol, versions 1
-and 2.
+The server does not need the client's address, so it skips the header. Format, versions 1 and 2:
+https://github.com/haproxy/haproxy/blob/master/doc/proxy-protocol.txt
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ VERSION: Final = 2
 
 
 def header_length(data: bytes) -> int | None:
-    """Return how many bytes at the beginning are a header; None: more must be seen. ValueError: a broken one."""
+    """Return the length of the header at the beginning in bytes (0: no header), None if it needs more data.
+
+    Raises ValueError for a malformed header.
+    """
     if len(data) < len(SIGNATURE) and SIGNATURE.startswith(data):
         return None
     if data.startswith(SIGNATURE):
@@ -40,8 +43,9 @@ def header_length(data: bytes) -> int | None:
 
 
 async def skip_header(reader: asyncio.StreamReader) -> bytes:
-    """Return what comes behind a header, or from the start where there is none; ConnectionError for a broken one,
-    TimeoutError.
+    """Read a header, if there is one, and return the data after it.
+
+    Raises ConnectionError for a malformed header, and TimeoutError.
     """
     data = b""
     async with asyncio.timeout(SECONDS):

@@ -1,8 +1,9 @@
-"""One request of the page to one of the gateway's own ports, over loopback: what a browser cannot send by itself.
+"""Sends one request for the page to one of the gateway's own ports over loopback; the browser may not send it itself.
 
-The page names a port of the running configuration, never an address, so that this server is no proxy to anywhere else.
-The answer comes as lines of JSON: its head, pieces of its body as text, and how it ended. Nothing that the browser sent
-to the admin server (cookies, credentials) goes along, and no header of the answer becomes one of the admin server's.
+The page names a port of the running configuration, never an address, so this server is no open proxy. The response is
+sent as lines of JSON: its head, chunks of its body as text, and how it ended. Nothing that the browser sent to the
+admin server (cookies, credentials) is forwarded, and no header of the response becomes a header of the admin server's
+response.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from headgate_engine.context.field_names import FORWARDED, PROXY_AUTHORIZATION, 
 
 TYPE: Final = "application/x-ndjson"
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
-# Of the connection, or said by the gateway's own port about who is behind it.
+# Hop-by-hop fields, and fields that only the browser or a proxy may set.
 REFUSED: Final = REQUEST_FRAMING | {"expect", "cookie", "origin", FORWARDED, PROXY_AUTHORIZATION}
 REFUSED_START: Final = (X_FORWARDED, "sec-", "x-envoy-")
 MAX_HEADERS: Final = 32
@@ -32,7 +33,7 @@ MAX_TARGET: Final = 8192
 MAX_ANSWER: Final = 8 * 1024 * 1024
 MAX_AT_ONCE: Final = 16
 CONNECT_SECONDS: Final = 5.0
-# A model may think for minutes before its first word.
+# A model may need minutes before its first token.
 SILENCE_SECONDS: Final = 300.0
 TOTAL_SECONDS: Final = 900.0
 READ_SIZE: Final = 65536
@@ -44,11 +45,11 @@ _KNOWN: Final = frozenset(("bind", "method", "path", "host", "headers", "body"))
 
 
 class BadOrder(ValueError):
-    """The page asks for what is not relayed; the argument says why."""
+    """The page requests something that is not allowed; the argument gives the reason."""
 
 
 class Order(NamedTuple):
-    """One request to be sent."""
+    """The request to send."""
 
     bind: Bind
     method: str
@@ -59,7 +60,7 @@ class Order(NamedTuple):
 
 
 def read_order(text: bytes, gateway: Gateway) -> Order:
-    """Return the request that a body of `/api/relay` describes; BadOrder."""
+    """Return the request that the body of a relay request describes; raises BadOrder."""
     try:
         document = json.loads(text)
     except ValueError:
@@ -101,7 +102,7 @@ def _headers(found: object) -> tuple[tuple[str, str], ...]:
 
 
 async def relay(order: Order) -> AsyncGenerator[bytes, None]:
-    """Yield the lines of the answer; the last one has `end` or `error`."""
+    """Yield the lines of the response; the last line has `end` or `error`."""
     try:
         async with asyncio.timeout(TOTAL_SECONDS):
             async with contextlib.aclosing(_exchange(order)) as lines:
@@ -165,7 +166,7 @@ def _request(connection: h11.Connection, order: Order) -> bytes:
 
 
 async def _connect(order: Order) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Open a connection to the port. Its certificate is for the clients' name, and this is the port itself."""
+    """Open a connection to the port. The certificate is not verified: it is for another name, and the port is local."""
     if not order.bind.tls:
         return await asyncio.open_connection("127.0.0.1", order.bind.port)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

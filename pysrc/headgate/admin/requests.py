@@ -19,7 +19,7 @@ MISSING: Final = "request log database is not configured"
 POLL_SECONDS: Final = 1.0
 HEARTBEAT_SECONDS: Final = 15.0
 MAX_TAILS: Final = 16
-# At once; others wait. Threads are needed elsewhere, too.
+# Maximum number of concurrent queries; further ones wait. Other code needs threads of the pool too.
 MAX_QUESTIONS: Final = 3
 PREFIX: Final = "/api/logs"
 
@@ -31,13 +31,13 @@ class _Refused(Exception):
 
 
 class _Tails:
-    """Counts those that are open."""
+    """Counts the open tails."""
 
     def __init__(self) -> None:
         self._open = 0
 
     def stream(self, tail: Tail) -> Stream:
-        """Return the answer that a tail is; _Refused when there are too many."""
+        """Return the stream of a tail; raises _Refused if too many are open."""
         if self._open >= MAX_TAILS:
             raise _Refused(503, f"{MAX_TAILS} tails are open")
         fields = (*NO_STORE, ("x-content-type-options", "nosniff"))
@@ -65,7 +65,7 @@ def request_rows(running: Running) -> tuple[Row, ...]:
 
     def row(name: str, handle: Callable[[Request], Any]) -> Row:
         async def handler(request: Request) -> Answer | Stream:
-            # Not at the top: a gateway without a request log does not need SQLite.
+            # Imported late: a gateway without a request log needs no SQLite.
             from headgate.telemetry.requests.question import BadQuestion
 
             try:
@@ -108,14 +108,14 @@ def request_rows(running: Running) -> tuple[Row, ...]:
 
 
 def unreadable(error: Exception) -> str:
-    """Return what is wrong with the database, for the operator."""
+    """Return the database error as a message for the operator."""
     if str(error) == "interrupted":
         return "the request log took too long: ask for a shorter time range"
     return f"request log database cannot be read: {error}"
 
 
 async def events(tail: Tail) -> AsyncGenerator[bytes, None]:
-    """Yield the events of a tail: `log`, `heartbeat` while there is none, and `error`, which is the last one."""
+    """Yield the events of a tail: `log`, `heartbeat` when there are no new records, and `error` as the last event."""
     loop = asyncio.get_running_loop()
     heard = loop.time()
     try:

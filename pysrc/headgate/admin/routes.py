@@ -1,4 +1,4 @@
-"""The endpoints of the three servers, one table each."""
+"""The endpoints of the admin, stats and readiness servers, one table each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from headgate_engine.shared.histogram import Sample, snapshot
 from headgate_engine.shared.segment import Segment
 
 JSON = "application/json"
-# How loud it is to be asked for readiness before it is there, by the number of times.
+# Log levels of probes before the gateway is ready: the first 5 at DEBUG, up to 30 at INFO, then WARNING.
 QUIET = ((5, logging.DEBUG), (30, logging.INFO))
 logger = logging.getLogger("headgate.admin")
 
@@ -112,7 +112,7 @@ def readiness_rows(running: Running) -> tuple[Row, ...]:
 
 
 def runtime(running: Running) -> Runtime:
-    """Return what the dump shows beside the configuration."""
+    """Return the runtime values that the dump shows beside the configuration."""
     return Runtime(
         generation=running.process.generation,
         workers=len(running.process.worker_pids()),
@@ -123,7 +123,7 @@ def runtime(running: Running) -> Runtime:
 
 
 def series_samples(segment: Segment) -> list[Sample]:
-    """Return what the metrics say of themselves."""
+    """Return the samples about the metrics themselves."""
     stats = segment.stats()
     return [
         Sample("gw_metric_series", "", "gauge", stats["series"]),
@@ -133,7 +133,7 @@ def series_samples(segment: Segment) -> list[Sample]:
 
 
 def process_samples(running: Running) -> list[Sample]:
-    """Return the samples that are read, not counted: version, workers, memory."""
+    """Return the samples that are read rather than counted: version, workers, memory."""
     workers = running.process.worker_pids()
     samples = [
         Sample("gw_build_info", label_text({"tag": __version__}), "gauge", 1),

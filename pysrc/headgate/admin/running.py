@@ -1,4 +1,4 @@
-"""What the operator's servers may see and do of the running gateway."""
+"""The view of the running gateway that the operator's servers have."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class TraceLines(Protocol):
     def close(self) -> None: ...
 
 
-# Bytes between two samples of the heap, on average.
+# Admissible average number of bytes between two heap samples.
 HEAP_RATES: Final = range(4096, (1 << 30) + 1)
 DEFAULT_HEAP_RATE: Final = 524288
 
 
 class ProfileError(Exception):
-    """No profile; the argument says why."""
+    """A profile cannot be made; the argument gives the reason."""
 
 
 class Process(Protocol):
-    """The supervisor, as far as the admin layer knows it."""
+    """The supervisor's interface for the admin layer."""
 
     source: Source
     gateway: Gateway
@@ -52,7 +52,7 @@ class Process(Protocol):
 
 
 class Running:
-    """The view handed to the endpoints."""
+    """The running gateway, as endpoints see it."""
 
     def __init__(self, process: Process) -> None:
         self.process = process
@@ -61,10 +61,10 @@ class Running:
 
     @property
     def gateway(self) -> Gateway:
-        """The configuration that runs."""
+        """Return the running configuration."""
         return self.process.gateway
 
     @property
     def ready(self) -> bool:
-        """Whether traffic is served."""
+        """Return True if the gateway serves traffic."""
         return not self.pending

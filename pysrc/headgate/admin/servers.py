@@ -13,7 +13,7 @@ from headgate.admin.running import Running
 from headgate.ir.gateway import Gateway
 from headgate.ir.process import ListenAddress, ProcessSettings
 
-if TYPE_CHECKING:  # the page and what it shows are loaded where there is a server, and once traffic is served
+if TYPE_CHECKING:  # loaded only if a server is configured, and once traffic is served
     from headgate.admin.mount import Mounts
     from headgate.admin.web import WebServer
 
@@ -25,8 +25,8 @@ OPEN = "whoever reaches the admin server can write the configuration; config.sto
 
 
 class AdminServers:
-    """Starts and stops the three servers; `running` is what they show. `folder` is where only this user's processes
-    meet.
+    """Starts and stops the three servers. `running` is the gateway that they show; `folder` holds the Unix sockets, and
+    only processes of this user can enter it.
     """
 
     def __init__(self, running: Running, folder: str) -> None:
@@ -36,7 +36,7 @@ class AdminServers:
         self._servers: list[WebServer] = []
 
     async def start(self, settings: ProcessSettings) -> None:
-        """Open the ports that are not off; raises OSError that names the server. The gateway then counts as ready."""
+        """Open the configured ports; the gateway is then ready. Raises OSError, whose message names the server."""
         addresses = {"admin": settings.admin, "stats": settings.stats, "readiness": settings.readiness}
         wanted = {name: address for name, address in addresses.items() if not address.off}
         for name in addresses.keys() - wanted.keys():
@@ -72,7 +72,7 @@ class AdminServers:
             logger.warning(OPEN, extra={"address": admin.text})
 
     async def mount(self, gateway: Gateway) -> None:
-        """Open what a configuration's listeners need of the admin page; raises OSError."""
+        """Start the admin page for the listeners of a configuration; raises OSError."""
         if self._mounts is None:
             if not any(mounts(gateway)):
                 return
@@ -85,12 +85,12 @@ class AdminServers:
         return frozenset(bind.port for bind in self._running.gateway.binds)
 
     def stop_accepting(self) -> None:
-        """Close the ports; what is open goes on."""
+        """Close the listening sockets; open connections continue."""
         for server in self._servers:
             server.stop_accepting()
 
     async def stop(self) -> None:
-        """Stop accepting and end what is open."""
+        """Stop accepting and close open connections."""
         for server in self._servers:
             await server.close()
         if self._mounts is not None:
@@ -98,7 +98,7 @@ class AdminServers:
 
 
 def page_url(address: ListenAddress) -> str:
-    """Return where a browser on this machine finds the page."""
+    """Return the URL of the page for a browser on this machine."""
     host = ipaddress.ip_address(address.hosts[0])
     name = "localhost" if host.is_unspecified else f"[{host}]" if host.version == IPV6 else str(host)
     return f"http://{name}:{address.port}/ui"
@@ -113,7 +113,7 @@ async def _listen(server: WebServer, address: ListenAddress) -> None:
 
 
 def _clear(path: str) -> None:
-    """Remove a socket left over by a predecessor; anything else is somebody's file and is not touched."""
+    """Remove a socket that an earlier process left over; any other file is left alone."""
     if os.path.exists(path):
         if not stat.S_ISSOCK(os.stat(path).st_mode):
             raise FileExistsError(0, f"{path} exists and is no socket")

@@ -1,4 +1,4 @@
-"""Answers that go on: server-sent events that end with their source or with the client."""
+"""Streamed responses: server-sent events until their source or the client ends."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final
 from headgate.admin.running import TraceLines
 
 KEEPALIVE: Final = b": keepalive\n\n"
-# A comment after this long without an event tells a client that it is still connected, and us that it is.
+# After this time without an event, a comment shows each side that the other one is still connected.
 KEEPALIVE_SECONDS: Final = 1.0
 
 
 async def events(watch: TraceLines) -> AsyncGenerator[bytes, None]:
-    """Yield the frames of a trace; closes the watch in the end."""
+    """Yield the frames of a trace and close the watch at the end."""
     lines = aiter(watch.lines())
     pending: asyncio.Future[bytes] | None = None
     try:

@@ -1,4 +1,4 @@
-"""Where the page may send requests: ports, model endpoints and MCP endpoints of the running configuration."""
+"""The targets for requests of the page: ports, model endpoints and MCP endpoints of the running configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_TARGETS = 200
 
 
 def targets(gateway: Gateway) -> Json:
-    """Return `ports`, `models` and `mcp`, each with the port and the host name and path that lead there."""
+    """Return `ports`, `models` and `mcp`, each entry with its port, host name and path."""
     found: Json = {"ports": [], "models": [], "mcp": []}
     for bind in gateway.binds:
         for listener in bind.listeners:
@@ -43,8 +43,8 @@ def targets(gateway: Gateway) -> Json:
 
 
 def watched(gateway: Gateway) -> Iterator[tuple[str, str, str]]:
-    """Yield backend, owner and key of every endpoint whose health is shared by the workers (`/config_dump` shows
-    the same).
+    """Yield backend, owner and key of every endpoint whose health the workers share (`/config_dump` shows the same
+    endpoints).
     """
     for service in gateway.services:
         for workload in gateway.workloads:
@@ -60,7 +60,7 @@ def watched(gateway: Gateway) -> Iterator[tuple[str, str, str]]:
 
 def _place(bind: Bind, listener: Listener, route: Route | None) -> Json:
     names = (listener.hostname or "", *(route.hostnames if route is not None else ()))
-    # The most specific name is the route's; `*.a.b` stands for every name below.
+    # The route's host name is the most specific one; a wildcard `*.a.b` becomes `any.a.b`.
     name = next((one for one in reversed(names) if one and one != "*"), "localhost")
     host = f"any{name[1:]}" if name.startswith("*.") else name
     return {"bind": bind.key, "port": bind.port, "tls": bind.tls, "host": host}

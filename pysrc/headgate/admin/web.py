@@ -22,22 +22,22 @@ HEAD_SECONDS = 2.0
 BODY_SECONDS = 30.0
 IDLE_SECONDS = 60.0
 READ_SIZE = 8192
-# An expression of 16384 characters, percent-encoded.
+# Room for an expression of 16384 characters, percent-encoded.
 MAX_HEAD = 64 * 1024
-# A prompt, or the arguments of a tool.
+# Room for a prompt or the arguments of a tool.
 MAX_BODY = 1024 * 1024
-# A client that takes nothing for this long does not get the rest of its answer.
+# Maximum time for a client to take in a response; then the connection is closed.
 WRITE_SECONDS = 60.0
-# A process that was kept from running finds a time over before it has looked into its sockets: so long it looks then.
+# After a time-out expires, sockets get this extra time: a stalled process sees the timer before the data that arrived.
 LOOK_SECONDS = 0.1
-# Between two tries to find out whether a client that has closed its side still reads.
+# Interval between two writes that detect whether a client with a closed sending side still reads.
 PROBE_SECONDS = 0.02
 NOT_MODIFIED = 304
 FOREIGN = b"the admin server does not serve pages of other sites\n"
 
 
 class Request(NamedTuple):
-    """One request. `query` holds the last value of each parameter; an empty one counts."""
+    """One request. `query` holds the last value of each parameter, including empty values."""
 
     method: str
     path: str
@@ -48,8 +48,10 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """One answer. `content_type` empty: no such header. `work`: makes the answer, and takes so long that it ends when
-    the client leaves; of this one only the headers are used then, beside its own.
+    """One response. An empty `content_type` omits the header.
+
+    `work` makes the response if that takes long; it is cancelled when the client disconnects. Then only `headers` of
+    this object are used, in addition to those of the result.
     """
 
     status: int
@@ -60,9 +62,9 @@ class Answer(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """An answer whose body comes in pieces; the connection closes behind it.
+    """A response whose body is streamed; the connection is closed after it.
 
-    `probe`: bytes without a meaning, which show when a client has gone. The iterator is closed in any case.
+    `probe` holds bytes without meaning that are sent to detect a disconnected client. The iterator is always closed.
     """
 
     pieces: AsyncGenerator[bytes, None]
@@ -75,8 +77,10 @@ Handler = Callable[[Request], Awaitable[Answer | Stream]]
 
 
 class Row(NamedTuple):
-    """One endpoint. `page`: what links elsewhere may lead to. `own`: for the server's own page and for programs only,
-    in JSON, which no form of another site can send. `tree`: what is below the path is meant too.
+    """One endpoint.
+
+    `page`: links on other sites may lead to it. `own`: for the server's own page and for programs only, with a JSON
+    body, which no form of another site can send. `tree`: the row also matches all paths below `path`.
     """
 
     method: str
@@ -87,16 +91,16 @@ class Row(NamedTuple):
     tree: bool = False
 
     def fits(self, path: str) -> bool:
-        """Tell whether the row is for a path."""
+        """Return True if the row matches a path."""
         return path == self.path or (self.tree and path.startswith(f"{self.path}/"))
 
 
 class WebServer:
     """Serves a table of endpoints.
 
-    `guarded`: foreign pages are kept out (admin/origins); it tells the gateway's own ports. `check_host`: so are names
-    that DNS rebinding could point at this port; only for addresses of the machine itself, others may have any name.
-    `proxy_protocol`: its header may come first.
+    `guarded` returns the gateway's own ports; if it is given, requests of foreign pages are refused (admin/origins).
+    `check_host` refuses host names that DNS rebinding could use; set it only for loopback addresses, since other
+    addresses may have any name. `proxy_protocol` accepts a PROXY protocol header before the first request.
     """
 
     def __init__(
@@ -126,18 +130,18 @@ class WebServer:
 
     @property
     def addresses(self) -> list[str]:
-        """What is listened on, for the log."""
+        """Return the listening addresses, for the log."""
         return [str(sock.getsockname()) for server in self._servers for sock in server.sockets]
 
     def stop_accepting(self) -> None:
-        """Close the ports; what is open goes on."""
+        """Close the listening sockets; open connections continue."""
         for server in self._servers:
             server.close()
 
     async def close(self) -> None:
-        """Stop accepting; answers under way are finished."""
+        """Stop accepting and close all connections; responses in progress are completed."""
         self.stop_accepting()
-        # Readers see the end of their input; an answer under way is written first.
+        # Readers see the end of input; a response in progress is written first.
         for writer in list(self._connections):
             writer.close()
         for _ in range(20):
@@ -162,7 +166,7 @@ class WebServer:
                 await _take_rest(reader, writer)
         except (TimeoutError, ConnectionError):
             pass
-        except Exception:  # task boundary: one operator's request must not end the server
+        except Exception:  # task boundary: a failed request must not end the server
             logger.exception("admin request failed")
         finally:
             self._connections.discard(writer)
@@ -173,7 +177,7 @@ class WebServer:
     async def _turn(
         self, connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seconds: float
     ) -> bool:
-        """One request and its answer; False when the connection is to be closed."""
+        """Serve one request; return False if the connection must be closed."""
         async with _within(seconds):
             head = await _read_head(connection, reader)
         if head is None:
@@ -192,7 +196,7 @@ class WebServer:
                 return False
             answer = made._replace(headers=(*made.headers, *answer.headers))
         headers = list(answer.headers)
-        # Of a 304 it would be the length of what is not sent (RFC 9110 section 8.6).
+        # A 304 has no body, so a length would be that of the body that is not sent (RFC 9110 section 8.6).
         if answer.status != NOT_MODIFIED:
             headers.insert(0, ("content-length", str(len(answer.body))))
         if answer.content_type:
@@ -225,12 +229,12 @@ class WebServer:
     async def _call(self, row: Row, request: Request) -> Answer | Stream:
         try:
             return await row.handler(request)
-        except Exception as error:  # task boundary: the operator sees that it failed, the server goes on
+        except Exception as error:  # task boundary: the operator sees the failure, the server continues
             logger.exception("admin endpoint failed", extra={"path": row.path})
             return Answer(500, f"{type(error).__name__}\n".encode())
 
     def fitting(self, path: str) -> list[Row]:
-        """Return the rows for a path; those of a tree give way to those of the very path."""
+        """Return the rows for a path; an exact match takes precedence over trees."""
         return [row for row in self._rows if row.path == path] or [row for row in self._rows if row.fits(path)]
 
     async def _answer(self, request: Request) -> Answer | Stream:
@@ -242,7 +246,7 @@ class WebServer:
         if any(row.own for row in rows):
             refused = _refused(rows, request)
             return await self._dispatch(rows, request) if refused is None else refused
-        # Almost no request has an origin.
+        # Requests with an Origin are rare, so the ports are computed only for them.
         allowed = origins.development(self._guarded()) if "origin" in request.headers else origins.ALLOWED
         preflight = origins.preflight(request.method, request.headers, allowed)
         if preflight is not None:
@@ -255,7 +259,7 @@ class WebServer:
     async def _dispatch(self, rows: list[Row], request: Request) -> Answer | Stream:
         if not rows:
             return Answer(404, content_type="")
-        # Nobody traces or measures for the sake of a head.
+        # HEAD must not start a trace or a profile.
         head = request.method == "HEAD" and not request.path.startswith("/debug/")
         for row in rows:
             if row.method == ("GET" if head else request.method):
@@ -264,14 +268,14 @@ class WebServer:
 
 
 def _refused(rows: list[Row], request: Request) -> Answer | None:
-    """Return why a request for an `own` row gets no answer."""
+    """Return the refusal of a request for an `own` row, None if it is allowed."""
     if origins.is_foreign(request.headers, request.host, to_page=False, allowed=frozenset()):
         return Answer(403, FOREIGN)
     return refused_kind(rows, request)
 
 
 def refused_kind(rows: list[Row], request: Request) -> Answer | None:
-    """Return the refusal of a body that a form of another site could send to an `own` row."""
+    """Return the refusal of a body that another site's form could send to an `own` row, None if it is allowed."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if request.method == "POST" and any(row.own for row in rows) and kind != "application/json":
         return Answer(415, b"the body must be application/json\n")
@@ -282,7 +286,7 @@ async def _send_pieces(
     connection: h11.Connection, pieces: AsyncGenerator[bytes, None], writer: asyncio.StreamWriter
 ) -> None:
     async with contextlib.aclosing(pieces):
-        with contextlib.suppress(OSError):      # the client is gone; also TimeoutError
+        with contextlib.suppress(OSError):      # the client has disconnected; TimeoutError is an OSError
             async for piece in pieces:
                 writer.write(connection.send(h11.Data(data=piece)) or b"")
                 async with asyncio.timeout(WRITE_SECONDS):
@@ -294,12 +298,12 @@ async def _send_pieces(
 async def _gone(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: h11.Connection, probe: bytes
 ) -> None:
-    """Return when the client has left. One that closed only its own side may go on reading."""
+    """Return when the client has disconnected. A client that closed only its sending side may still read."""
     with contextlib.suppress(OSError):
         while await reader.read(READ_SIZE):
-            pass                    # nothing is expected before the answer ends
+            pass                    # no data is expected before the response ends
         while probe and _open(connection, writer):
-            # The first write after the end brings the reset that the second one meets.
+            # The first write after the disconnection provokes a reset, and the second one meets it.
             writer.write(connection.send(h11.Data(data=probe)) or b"")
             await asyncio.sleep(PROBE_SECONDS)
             await writer.drain()
@@ -310,13 +314,13 @@ async def _gone(
 
 
 def _open(connection: h11.Connection, writer: asyncio.StreamWriter) -> bool:
-    """Whether the body may go on: it ends by itself at any time."""
+    """Return True if the body can be continued; it can end at any time."""
     return connection.our_state is h11.SEND_BODY and not writer.transport.is_closing()
 
 
 @contextlib.asynccontextmanager
 async def _within(seconds: float) -> AsyncGenerator[None, None]:
-    """End what waits for more than has come to the socket in this time; raises TimeoutError."""
+    """Cancel the block after `seconds`, once data that already arrived had time to be read; raises TimeoutError."""
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(None) as limit:
         over = loop.call_later(seconds, lambda: limit.reschedule(loop.time() + LOOK_SECONDS))
@@ -330,12 +334,12 @@ async def _attended(
     work: Callable[[], Awaitable[Answer]], connection: h11.Connection, reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
 ) -> Answer | None:
-    """Return the answer; None when the client has left meanwhile, which ends the work."""
+    """Return the response; None if the client disconnected first, which cancels the work."""
 
     async def made() -> Answer:
         try:
             return await work()
-        except Exception as error:  # task boundary: the operator sees that it failed
+        except Exception as error:  # task boundary: the operator sees the failure
             logger.exception("admin work failed")
             return Answer(500, f"{type(error).__name__}\n".encode())
 
@@ -344,15 +348,17 @@ async def _attended(
     try:
         await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
     finally:
-        answer.cancel()             # nothing, where it is done
+        answer.cancel()             # no effect if it is done
         gone.cancel()
         await asyncio.gather(answer, gone, return_exceptions=True)
     return None if answer.cancelled() else answer.result()
 
 
 async def _left(connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Return when a client that waits for an answer has left. One that closed its own side only may still read: interim
-    answers, which mean nothing (RFC 9110 section 15.2), find it out, for clients that know of them.
+    """Return when a client that waits for a response has disconnected.
+
+    A client that closed only its sending side may still read. Interim responses, which HTTP/1.1 clients ignore (RFC
+    9110 section 15.2), detect whether it does.
     """
     with contextlib.suppress(OSError):
         held = 0
@@ -370,8 +376,8 @@ async def _left(connection: h11.Connection, reader: asyncio.StreamReader, writer
 
 
 async def _take_rest(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Take what a refused client is still sending, up to a limit: closing on top of it would destroy the answer."""
-    with contextlib.suppress(OSError):      # also TimeoutError
+    """Read and discard the rest of a refused request, up to a limit: closing early would reset the response."""
+    with contextlib.suppress(OSError):      # TimeoutError is an OSError too
         writer.write_eof()
         async with asyncio.timeout(HEAD_SECONDS):
             for _ in range(8 * MAX_BODY // READ_SIZE):
@@ -380,20 +386,20 @@ async def _take_rest(reader: asyncio.StreamReader, writer: asyncio.StreamWriter)
 
 
 async def _event(connection: h11.Connection, reader: asyncio.StreamReader) -> Any:
-    """Return the next event of the client."""
+    """Return the next h11 event of the client."""
     while (event := connection.next_event()) is h11.NEED_DATA:
         connection.receive_data(await reader.read(READ_SIZE))
     return event
 
 
 async def _read_head(connection: h11.Connection, reader: asyncio.StreamReader) -> h11.Request | None:
-    """Read the head of a request; None when the client is done. Raises h11.RemoteProtocolError."""
+    """Read the head of a request; None if the client has closed. Raises h11.RemoteProtocolError."""
     event = await _event(connection, reader)
     return event if isinstance(event, h11.Request) else None
 
 
 async def _read_body(connection: h11.Connection, reader: asyncio.StreamReader) -> bytes:
-    """Read the body of a request. Raises h11.RemoteProtocolError, also for one that is too large."""
+    """Return the body of a request. Raises h11.RemoteProtocolError, also if the body is too large."""
     body = bytearray()
     while isinstance(event := await _event(connection, reader), h11.Data):
         body += event.data
@@ -403,7 +409,7 @@ async def _read_body(connection: h11.Connection, reader: asyncio.StreamReader) -
 
 
 def _request(head: h11.Request, body: bytes) -> Request:
-    """Return a request; h11.RemoteProtocolError when its target is none."""
+    """Return the request; raises h11.RemoteProtocolError for a malformed target."""
     try:
         url = urlsplit(head.target.decode("ascii", "replace"))
     except ValueError:

@@ -23,7 +23,7 @@ const VIEWS = [
   ["Agents", [["models", "Models", models], ["playground", "Playground", playground], ["mcp", "MCP", mcp]]],
   ["Gateway", [["configuration", "Configuration", configuration], ["editor", "Edit configuration", editor], ["expressions", "Expressions", expressions], ["logging", "Log levels", logging]]],
 ];
-// What a view needs to be of use.
+// The function that a view requires.
 const NEEDS = new Map([["trace", "trace"], ["playground", "relay"], ["logging", "logging"], ["requests", "store"], ["analytics", "store"],
   ["editor", "store"]]);
 const BY_PATH = new Map(VIEWS.flatMap(([, views]) => views.map((view) => [view[0], view])));
@@ -38,7 +38,7 @@ function pathOf(location) {
   return location.pathname.replace(/^\/ui\/?/, "").replace(/\/$/, "");
 }
 
-/** Hide what is not offered here, once the first answer has said what is; a view that needs it waits for that. */
+/** Hide the views that are not available here. Before the first response this is unknown, and such a view waits. */
 function offers() {
   for (const link of nav.querySelectorAll("a")) {
     const needed = NEEDS.get(link.dataset.view);
@@ -58,7 +58,7 @@ function show(moved) {
   for (const link of nav.querySelectorAll("a")) {
     if (link.dataset.view === found[0]) {
       link.setAttribute("aria-current", "page");
-      // On a narrow screen the links are one line that scrolls.
+      // On a narrow screen the links are one scrolling line.
       link.scrollIntoView({ block: "nearest", inline: "nearest" });
     } else link.removeAttribute("aria-current");
   }
@@ -91,7 +91,7 @@ function themes() {
     try {
       localStorage.setItem("headgate.theme", next);
     } catch {
-      // The choice then lasts until the page is left.
+      // Without storage the choice lasts until the page is closed.
     }
     tell();
   });

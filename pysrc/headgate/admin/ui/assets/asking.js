@@ -1,20 +1,20 @@
-// Questions in JSON to the gateway's own endpoints.
+// JSON requests to the gateway's own endpoints.
 
-/** Ask; {status, found}: found is the JSON of the answer. Throws when nothing answers. */
+/** Send a request; return {status, found}, found being the JSON of the response. Throws if no response arrives. */
 export async function ask(path, body, headers = {}) {
   const options = body === undefined ? {} : { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json", ...headers } };
   const answer = await fetch(path, { cache: "no-store", ...options });
   return { status: answer.status, found: await answer.json() };
 }
 
-/** Ask and return what was found; an Error with the reason when it was refused. */
+/** Send a request and return the JSON of the response. Throws an Error with the reason if the request is refused. */
 export async function need(path, body) {
   const { status, found } = await ask(path, body);
   if (status !== 200) throw new Error(typeof found === "string" ? found : `status ${status}`);
   return found;
 }
 
-/** Server-sent events of an answer, one after the other, as {event, data}. */
+/** Yield the server-sent events of a response as {event, data}. */
 export async function* events(path, body, signal) {
   const answer = await fetch(path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" }, signal });
   if (!answer.ok) throw new Error(await answer.json());

@@ -1,4 +1,4 @@
-// Bars over time, drawn for the width they have.
+// Bar charts over time, drawn for their current width.
 
 import { nice } from "./charts.js";
 import { h, s } from "./dom.js";
@@ -13,7 +13,7 @@ function clock(time, days) {
   return new Intl.DateTimeFormat("en-GB", options).format(new Date(time));
 }
 
-/** A chart of {start, end} with a value, and a part of it that went wrong. */
+/** A bar chart of {start, end} with a value; a part of each value may be marked as failed. */
 export function bars(title, format) {
   const drawing = s("svg", { role: "img", height: HEIGHT, "aria-label": title });
   const box = h("div", { class: "chart" }, drawing);

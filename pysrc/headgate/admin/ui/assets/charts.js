@@ -1,4 +1,4 @@
-// Charts as SVG, drawn for the width they have.
+// Charts as SVG, drawn for their current width.
 
 import { h, s } from "./dom.js";
 
@@ -7,7 +7,7 @@ const LEFT = 44;
 const BOTTOM = 22;
 const TOP = 10;
 
-/** A round number that is not below another. */
+/** Return a round number that is at least the given one. */
 export function nice(most) {
   if (most <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(most));
@@ -23,7 +23,7 @@ function path(values, x, y) {
   return values.map((value, at) => `${at ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`).join("");
 }
 
-/** A chart of lines over the last minutes. lines: {name, kind}; update takes one list of values for each. */
+/** A line chart of the last minutes. lines: {name, kind}; update takes one list of values per line. */
 export function lineChart(title, lines, format) {
   const { drawing, box } = frame(title);
   const legend = h("ul", { class: "legend" }, lines.map((line) => h("li", {},
@@ -55,7 +55,7 @@ export function lineChart(title, lines, format) {
   return { element: h("figure", { class: "figure" }, box, lines.length > 1 ? legend : null), update };
 }
 
-/** A histogram: counts between bounds, one more count than bounds. */
+/** A histogram; there is one more count than there are bounds. */
 export function histogram(title, format) {
   const { drawing, box } = frame(title);
   function update(bounds, counts) {
@@ -87,7 +87,7 @@ export function histogram(title, format) {
   return { element: h("figure", { class: "figure" }, box), update };
 }
 
-/** A small line without axes for a table. */
+/** A small line chart without axes, for a table cell. */
 export function spark(cell, values) {
   const most = Math.max(...values, 1e-9);
   const x = (at) => (at / Math.max(1, values.length - 1)) * 96;

@@ -1,9 +1,9 @@
-// Lines that two texts differ in.
+// A line diff of two texts.
 
 const MOST_CELLS = 4_000_000;
 const CONTEXT = 3;
 
-/** Pairs of a sign (" ", "+", "-") and a line, for all lines of both texts. */
+/** Return pairs of a sign (" ", "+", "-") and a line for all lines of both texts. */
 export function diffLines(before, after) {
   const [a, b] = [before.split("\n"), after.split("\n")];
   let start = 0;
@@ -17,7 +17,7 @@ export function diffLines(before, after) {
   return [...same(a.slice(0, start)), ...middle(a.slice(start, endA), b.slice(start, endB)), ...same(a.slice(endA))];
 }
 
-/** The longest common part by the usual table; texts too long for it are shown as replaced. */
+/** Compute the longest common subsequence by dynamic programming; texts too long for it count as replaced. */
 function middle(a, b) {
   if (!a.length || !b.length || a.length * b.length > MOST_CELLS) return [...a.map((line) => ["-", line]), ...b.map((line) => ["+", line])];
   const width = b.length + 1;
@@ -45,7 +45,7 @@ function middle(a, b) {
   return found;
 }
 
-/** The same without what lies far from every change; gaps are null. */
+/** Return the diff without the lines far from every change; each gap is null. */
 export function hunks(lines) {
   const near = lines.map(() => false);
   lines.forEach(([sign], at) => {

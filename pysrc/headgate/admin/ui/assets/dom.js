@@ -1,4 +1,4 @@
-// Elements from data. Text stays text: nothing here, and nothing in this page, makes markup of a value.
+// Creates elements. Values always become text nodes: no code of this page makes markup from a value.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -17,7 +17,7 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/** Return an HTML element; attributes come from the code, never from data. */
+/** Return an HTML element. Attributes must come from the code, never from data. */
 export function h(tag, attributes, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }
@@ -27,7 +27,7 @@ export function s(tag, attributes, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
-/** Set a text if it has changed, so that what is selected or read aloud is left alone. */
+/** Set a text only if it differs, so that selections and screen readers are not disturbed. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -37,23 +37,23 @@ export function field(title, input, hint) {
   return h("label", { class: "field" }, h("span", {}, title), input, hint ? h("small", {}, hint) : null);
 }
 
-/** Return a card with a heading; `more` stands beside the heading. */
+/** Return a card with a heading and, beside it, the element `more`. */
 export function card(title, more, ...children) {
   const heading = h("h2", {}, title);
   return h("section", { class: "card" }, h("div", { class: "card-head" }, heading, more), ...children);
 }
 
-/** Return the head of a view. */
+/** Return the header of a view. */
 export function head(title, text) {
   return h("div", { class: "head" }, h("h1", {}, title), h("p", {}, text ?? ""));
 }
 
-/** Return a list of terms and their values; a value may be an element. */
+/** Return a description list; a value may be an element. */
 export function facts(pairs) {
   return h("dl", { class: "facts" }, pairs.map(([term, value]) => [h("dt", {}, term), h("dd", {}, value)]));
 }
 
-/** Return a tile and a function that changes it. */
+/** Return a tile and a function that updates it. */
 export function tile(title) {
   const value = h("dd", {}, "–");
   const more = h("dd", {}, "\u00a0");

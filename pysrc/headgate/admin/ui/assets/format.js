@@ -1,4 +1,4 @@
-// Numbers and times as people read them.
+// Formats numbers and times for display.
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
@@ -19,7 +19,7 @@ export function percent(part, all) {
   return `${value > 0 && value < 0.1 ? "<0.1" : value.toFixed(value < 10 ? 1 : 0)} %`;
 }
 
-/** Seconds with a unit that fits. */
+/** Return seconds with a suitable unit. */
 export function seconds(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (value < 0.001) return `${(value * 1e6).toFixed(0)} µs`;
@@ -27,7 +27,7 @@ export function seconds(value) {
   return `${value.toFixed(value < 10 ? 2 : 1)} s`;
 }
 
-/** A round number of seconds, as bounds of histograms are. */
+/** Return the text of a histogram bound in seconds. */
 export function bound(value) {
   return value < 1 ? `${Number((value * 1000).toFixed(1))} ms` : `${value} s`;
 }
@@ -60,7 +60,7 @@ export function age(milliseconds) {
   return minutes ? `${minutes} min ${total % 60} s` : `${total} s`;
 }
 
-/** The value below which a share of observations lies, interpolated in its bucket; null without any. */
+/** Return a quantile of a histogram, interpolated within its bucket; null without observations. */
 export function quantile(bounds, counts, share) {
   const all = counts.reduce((sum, one) => sum + one, 0);
   if (!all) return null;

@@ -75,7 +75,7 @@ export class McpClient {
     return this.request("tools/call", { name, arguments: args, _meta: { progressToken: `page-${this.number + 1}` } }, options);
   }
 
-  /** End the session; the gateway ends it by itself after a while if this does not arrive. */
+  /** End the session. If the request is lost, the session times out at the gateway. */
   async close() {
     if (!this.session) return;
     const order = this.order("DELETE", null);
@@ -83,7 +83,7 @@ export class McpClient {
     try {
       await (await send(order)).text();
     } catch {
-      // Nothing to be done about it.
+      // The session then times out.
     }
   }
 }

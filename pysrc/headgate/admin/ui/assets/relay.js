@@ -1,6 +1,6 @@
-// Requests to the gateway's own ports, which a page of another port cannot send itself: the admin server passes them on.
+// Sends requests to the gateway's own ports through the admin server; a page of another origin cannot send them itself.
 
-/** Split a stream of bytes into lines of text. */
+/** Yield the lines of text in a stream of bytes. */
 export async function* linesOf(stream) {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -27,7 +27,7 @@ async function reason(answer) {
   }
 }
 
-/** Send an order ({bind, host, method, path, headers, body}); gives {status, headers, text()} or a stream of pieces. */
+/** Send a request ({bind, host, method, path, headers, body}); return {status, header(name), headers, pieces(), text()}. */
 export async function send(order, signal) {
   const answer = await fetch("/ui/api/relay", {
     method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(order), signal,
@@ -66,7 +66,7 @@ export async function send(order, signal) {
   };
 }
 
-/** The data of server-sent events, from pieces of text. */
+/** Yield the data of server-sent events from chunks of text. */
 export async function* events(pieces) {
   let rest = "";
   let data = [];
@@ -84,7 +84,7 @@ export async function* events(pieces) {
   if (data.length) yield data.join("\n");
 }
 
-/** The order for a target of the state, with a credential if one is given. */
+/** Return the request for a target of the state, with a credential if one is given. */
 export function orderFor(target, credential, more) {
   const headers = { ...(more.headers ?? {}) };
   if (credential) headers.authorization = credential.includes(" ") ? credential : `Bearer ${credential}`;

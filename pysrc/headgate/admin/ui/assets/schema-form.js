@@ -1,4 +1,4 @@
-// A form from a JSON schema of an object: simple fields get inputs of their own, everything else is JSON text.
+// A form for the JSON schema of an object: simple fields have inputs, all others are JSON text.
 
 import { field, h } from "./dom.js";
 
@@ -27,7 +27,7 @@ function control(schema) {
   return { input, read: () => (input.value.trim() === "" ? undefined : JSON.parse(input.value)) };
 }
 
-/** Return the fields and a function that gives the object; it throws an Error that names the field. */
+/** Return the fields and a function that returns the object. The function throws an Error that names an invalid field. */
 export function schemaForm(schema) {
   const required = new Set(Array.isArray(schema?.required) ? schema.required : []);
   const properties = schema && typeof schema.properties === "object" && schema.properties ? schema.properties : {};
@@ -39,7 +39,7 @@ export function schemaForm(schema) {
   return {
     elements,
     read() {
-      // Without a prototype: `__proto__` is a name like any other.
+      // Without a prototype, `__proto__` is an ordinary key.
       const found = Object.create(null);
       for (const part of parts) {
         let value;

@@ -1,4 +1,4 @@
-// What the gateway says of itself each second, and the rates that follow from it.
+// The state of the gateway, fetched every second, and rates computed from it.
 
 const KEPT = 300;
 const EVERY_MS = 1000;
@@ -9,15 +9,15 @@ const history = [];
 let timer = 0;
 let asking = null;
 
-/** What views read: the newest state, what was before it, and whether the gateway answers. */
+/** The data of the views: the newest state, the previous one, and whether the gateway answers. */
 export const store = { state: null, before: null, history, connected: null };
 
-/** Whether the page may do something where it is served: behind a listener less is offered than on the admin port. */
+/** Return true if a function is available here: behind a listener there are fewer than on the admin port. */
 export function offered(what) {
   return Boolean(store.state?.offers.includes(what));
 }
 
-/** Call `listener` after every answer and every failure; returns a function that ends it. */
+/** Call `listener` after every response and every failure; return a function that removes it. */
 export function watch(listener) {
   listeners.add(listener);
   if (store.state) listener(store);
@@ -43,14 +43,14 @@ function point(state) {
 function take(state) {
   const last = store.state;
   if (last && last.time === state.time) return;
-  if (last && last.started !== state.started) history.length = 0;   // another process: its counters begin anew
+  if (last && last.started !== state.started) history.length = 0;   // a new process: its counters start at zero
   store.before = last;
   store.state = state;
   history.push(point(state));
   if (history.length > KEPT) history.shift();
 }
 
-/** Per second, between the newest point and the one about `span` seconds before it; null when there is none. */
+/** Return the rate per second over the last `span` seconds, null without an older point. */
 export function perSecond(read, span = 5) {
   const newest = history[history.length - 1];
   const older = history.find((one) => newest.time - one.time <= span * 1000);
@@ -58,7 +58,7 @@ export function perSecond(read, span = 5) {
   return Math.max(0, (read(newest) - read(older)) / ((newest.time - older.time) / 1000));
 }
 
-/** The rate at every point of the history, oldest first. */
+/** Return the rates per second between the points of the history, oldest first. */
 export function series(read) {
   const found = [];
   for (let at = 1; at < history.length; at += 1) {
@@ -89,7 +89,7 @@ async function loop() {
   timer = setTimeout(loop, EVERY_MS);
 }
 
-/** Begin to ask. Nothing is asked while the page is not to be seen. */
+/** Start polling. A hidden page does not poll. */
 export function start() {
   document.addEventListener("visibilitychange", () => {
     if (document.visibilityState === "visible") {

@@ -1,4 +1,4 @@
-// A table that changes in place: rows keep their elements, so that focus and selection survive an update.
+// A table that is updated in place: rows keep their elements, so that focus and selection survive an update.
 
 import { h, setText } from "./dom.js";
 
@@ -76,7 +76,7 @@ export function table(caption, columns, options) {
       });
       entry.element.classList.toggle("chosen", key === chosen);
       if (options.choose) entry.cells[0].setAttribute("aria-pressed", String(key === chosen));
-      // Moving an element takes the focus away: only what stands elsewhere is moved.
+      // Moving an element loses its focus, so only misplaced elements are moved.
       if (body.children[at] !== entry.element) body.insertBefore(entry.element, body.children[at] ?? null);
     });
     for (const [key, entry] of known) {

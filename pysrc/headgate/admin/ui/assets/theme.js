@@ -1,11 +1,11 @@
 "use strict";
-// Before anything is painted: the theme that was chosen here last; without one the system's.
+// Runs before the first paint: sets the theme that was chosen last, by default that of the system.
 (() => {
   let theme = null;
   try {
     theme = localStorage.getItem("headgate.theme");
   } catch {
-    // Storage is off: the system's theme it is.
+    // Without storage, the theme is that of the system.
   }
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
 })();

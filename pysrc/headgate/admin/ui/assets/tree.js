@@ -1,4 +1,4 @@
-// JSON as a tree that opens piece by piece, and the search in it.
+// A searchable tree view of JSON that renders branches when they are opened.
 
 import { h } from "./dom.js";
 
@@ -14,7 +14,7 @@ function entriesOf(value) {
   return Array.isArray(value) ? value.map((one, at) => [String(at), one]) : Object.entries(value);
 }
 
-/** What stands for an entry of a list: its name or key, if it has one. */
+/** Return the label of a list entry: its name or key, if it has one. */
 function nickname(value) {
   if (value === null || typeof value !== "object" || Array.isArray(value)) return "";
   for (const one of [value, ...Object.values(value)]) {
@@ -45,12 +45,12 @@ function node(key, value, listed) {
   return h("li", {}, details);
 }
 
-/** A tree of a JSON object. */
+/** A tree view of a JSON object. */
 export function tree(document_) {
   const list = h("ul", { class: "tree" }, entriesOf(document_).map(([key, value]) => node(key, value, Array.isArray(document_))));
   return {
     element: list,
-    /** Open the tree down to a path of keys, mark its end and bring it into sight. */
+    /** Open the tree down to a path of keys, mark the last node and scroll to it. */
     reveal(path) {
       for (const old of list.querySelectorAll(".target")) old.classList.remove("target");
       let here = list;
@@ -72,7 +72,7 @@ export function tree(document_) {
   };
 }
 
-/** Paths and values in which a text occurs, ignoring case. */
+/** Return the paths and values that contain a text, ignoring case. */
 export function find(document_, wanted) {
   const text = wanted.toLowerCase();
   const found = [];
@@ -87,7 +87,7 @@ export function find(document_, wanted) {
   return found;
 }
 
-/** A text with every occurrence of another one marked. */
+/** Return a text in which every occurrence of another one is marked. */
 export function marked(text, wanted) {
   const parts = [];
   const low = text.toLowerCase();

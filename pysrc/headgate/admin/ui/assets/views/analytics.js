@@ -1,4 +1,4 @@
-// Requests, tokens and cost over time, by what they are grouped by.
+// Requests, tokens and cost over time, in groups.
 
 import { need } from "../asking.js";
 import { bars } from "../bars.js";

@@ -1,4 +1,4 @@
-// The configuration that runs, and the file it comes from, as trees with search.
+// The running configuration and its file, as trees with search.
 
 import { card, h, head, setText } from "../dom.js";
 import { offered, watch } from "../store.js";

@@ -1,4 +1,4 @@
-// The configuration file as text: checked while it is typed, compared with the file, and written.
+// An editor for the configuration file: it checks the text during typing, shows the changes and writes the file.
 
 import { ask } from "../asking.js";
 import { diffLines, hunks } from "../diff.js";
@@ -6,7 +6,7 @@ import { card, h, head, setText } from "../dom.js";
 import { store, watch } from "../store.js";
 
 const REST_MS = 400;
-// What was typed outlives a look at another view.
+// The text survives a change to another view.
 let draft = null;
 
 export default function editor(root) {
@@ -16,7 +16,7 @@ export default function editor(root) {
   let timer = 0;
   let waiting = null;
   let gone = false;
-  // Stands before what a check says, until something is typed.
+  // Shown before the result of a check, until the text is edited.
   let note = "";
 
   const badge = h("span", { class: "badge" }, "…");

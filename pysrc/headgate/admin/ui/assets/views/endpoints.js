@@ -1,4 +1,4 @@
-// Health of endpoints, and the connections to the addresses that are called.
+// Health of endpoints, and connections by upstream address.
 
 import { card, h, head } from "../dom.js";
 import { count, seconds } from "../format.js";

@@ -1,4 +1,4 @@
-// Try an expression (CEL) against given values.
+// Evaluate an expression (CEL) with given values.
 
 import { card, field, h, head } from "../dom.js";
 

@@ -1,4 +1,4 @@
-// Tokens and cost of models, and what guards did.
+// Tokens and cost by model, and the results of guards.
 
 import { lineChart } from "../charts.js";
 import { card, h, head } from "../dom.js";

@@ -1,4 +1,4 @@
-// Records of requests: search, what comes now, and everything that is known of one.
+// The request log: search, live tail, and the details of a record.
 
 import { events, need } from "../asking.js";
 import { card, facts, field, h, head, setText } from "../dom.js";
@@ -11,7 +11,7 @@ const PAGE = 50;
 export const RANGES = [["15 minutes", 900], ["hour", 3600], ["24 hours", 86400], ["7 days", 604800]];
 export const ABSENT = "config:\n  database:\n    url: sqlite:data.db";
 
-/** What is shown where there is no database. */
+/** Return the card that is shown if no database is configured. */
 export function absent() {
   return card("No request log", null,
     h("p", {}, "This gateway keeps no records of requests. Name a database in the configuration, and each request from then on has one:"),
@@ -165,7 +165,7 @@ export default function requests(root) {
       const { filterOptions } = await need("/api/logs/analytics/summary", { bucketCount: 1 });
       [filterOptions.provider, filterOptions.requestModel].forEach((names, at) => lists[at].replaceChildren(...names.map((value) => h("option", { value }))));
     } catch {
-      // The search says what is wrong.
+      // The search reports the error.
     }
   }
 

@@ -17,7 +17,7 @@ function policies(chosen) {
   return names.join(", ") || "none";
 }
 
-/** One line that says what an event is about. */
+/** Return a one-line summary of an event. */
 function summary(message) {
   switch (message.type) {
     case "requestSnapshot": case "responseSnapshot": case "bodySnapshot": return message.stage;
@@ -114,7 +114,7 @@ export default function trace(root) {
     empty.hidden = Boolean(events.length);
   }
 
-  /** Wait for a request; `ready` is called once the gateway watches. */
+  /** Wait for a request; `ready` is called once the watcher is registered. */
   async function run(ready) {
     abort?.abort();
     abort = new AbortController();

@@ -1,4 +1,4 @@
-// Requests, errors and latencies of each route and backend.
+// Requests, errors and latencies by route and backend.
 
 import { histogram, lineChart, spark } from "../charts.js";
 import { card, h, head, setText } from "../dom.js";
