@@ -1,1 +1,1 @@
-"""Each policy between IR and engine: one file per policy, which builds its steps."""
+"""Compilation of policies from the IR to steps of the engine, one module per policy."""

@@ -1,4 +1,4 @@
-"""`authorization` to a step."""
+"""Compiles `authorization` to a step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headgate_engine.steps.authorization import AuthorizationStep
 
 
 def compile_authorization(rules: Authorization, env: Environment, refused: Reply, phase: str) -> AuthorizationStep:
-    """Return the step; `refused` answers who may not pass."""
+    """Return the step; `refused` is the reply to a request that the rules deny."""
     deny, require, allow = (
         [env.program(text, phase) for text in texts] for texts in (rules.deny, rules.require, rules.allow)
     )

@@ -1,4 +1,4 @@
-"""`backendAuth` to steps."""
+"""Compiles `backendAuth` to steps."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from headgate_engine.steps.backend_auth import (
 )
 from headgate_engine.steps.credential import CredentialStep
 
-# A signed token is used for so much of its life.
+# A minted token is reused for this share of its lifetime.
 USED_SHARE = 0.8
 
 
 def compile_backend_auth(auth: BackendAuth, env: Environment) -> list[Step]:
-    """Return the steps of one attempt."""
+    """Return the steps that each attempt runs."""
     found: list[Step] = []
     main = auth.main
     if isinstance(main, KeyAuth):
@@ -47,7 +47,7 @@ def compile_backend_auth(auth: BackendAuth, env: Environment) -> list[Step]:
 
 
 def compile_final(auth: BackendAuth, env: Environment) -> list[Step]:
-    """Return the steps that run on the request as the backend will get it, with its whole body."""
+    """Return the steps that run last, on the complete request as the backend receives it."""
     step = compile_signature(auth.main, env) if isinstance(auth.main, AwsAuth) else None
     return [] if step is None else [step]
 

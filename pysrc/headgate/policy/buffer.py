@@ -1,4 +1,4 @@
-"""`buffer` to the engine: a step for requests, a hold for responses."""
+"""Compiles `buffer` to a step for requests and a hold for responses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headgate_engine.steps.buffer import BufferStep
 
 
 def compile_request(buffer: Buffer, env: Environment, too_large: Reply) -> BufferStep | None:
-    """Return the step that reads request bodies whole; `too_large` answers longer ones."""
+    """Return the step that buffers request bodies, if there is one; `too_large` is the reply to larger requests."""
     body = buffer.request
     if body is None:
         return None
@@ -19,7 +19,7 @@ def compile_request(buffer: Buffer, env: Environment, too_large: Reply) -> Buffe
 
 
 def compile_response(buffer: Buffer | None, env: Environment) -> ResponseHold | None:
-    """Return how response bodies are held back, None when they pass as they come."""
+    """Return the hold for response bodies, None if they are not buffered."""
     body = None if buffer is None else buffer.response
     if body is None:
         return None

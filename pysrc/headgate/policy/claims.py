@@ -1,4 +1,4 @@
-"""What the plan of a route holds of its worker. A new configuration that takes the plan over names it again."""
+"""Worker resources that the plan of a route refers to. A configuration that reuses the plan claims them again."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.policy.document_source import DocumentSource
 
-# Owner, key, place and capacity of an endpoint whose state all workers share.
+# Owner, key, endpoint state in shared memory, and capacity.
 Place = tuple[str, str, Endpoint, int]
 
 
 @dataclass(slots=True)
 class Claims:
-    """`pools` by the key of their endpoint; `variables` are those that the expressions read."""
+    """The resources of one route: `pools` by the key of their endpoint; `variables` are those that expressions read."""
 
     pools: dict[str, Endpoint] = field(default_factory=dict)
     places: list[Place] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""`cors` to a step."""
+"""Compiles `cors` to a step."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from headgate_engine.steps.cors import CorsStep
 
 
 def compile_cors(cors: Cors) -> CorsStep:
-    """Return the step that answers preflights and marks other answers."""
+    """Return the step that answers preflights and adds CORS fields to other responses."""
     return CorsStep(cors.origins, cors.methods, cors.headers, cors.exposed, cors.credentials, cors.max_age_s)

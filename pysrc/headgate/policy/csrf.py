@@ -1,4 +1,4 @@
-"""`csrf` to a step."""
+"""Compiles `csrf` to a step."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from headgate_engine.steps.csrf import CsrfStep
 
 
 def compile_csrf(csrf: Csrf, refused: Reply) -> CsrfStep:
-    """Return the step; `refused` answers requests of strange sites."""
+    """Return the step; `refused` is the reply to a cross-site request."""
     return CsrfStep(csrf.origins, refused)

@@ -1,4 +1,4 @@
-"""`delay` to a step."""
+"""Compiles `delay` to a step."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from headgate_engine.expr.program import Program
 from headgate_engine.expr.values import Duration, EvaluationError, Uint
 from headgate_engine.plan.step import AsyncStep
 
-# Longer than any client waits; the deadline of the request ends it before.
+# Longer than any client waits; the deadline of the request expires first.
 MAX_SECONDS = 3600.0
 
 
 def compile_delay(delay: Delay, env: Environment) -> AsyncStep:
-    """Return the step that lets a request wait. A value that is no time, or not positive, delays nothing."""
+    """Return the step that delays requests. An expression whose value is not a positive duration causes no delay."""
     if delay.expression is None:
         seconds = min(delay.fixed_ms / 1000, MAX_SECONDS)
         return AsyncStep("delay", lambda _ctx: asyncio.sleep(seconds) if seconds > 0 else None)

@@ -1,4 +1,4 @@
-"""`directResponse` to a step."""
+"""Compiles `directResponse` to a step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headgate_engine.steps.reply import ReplyStep
 def compile_direct_response(
     responses: tuple[DirectResponse, ...], env: Environment, failed: Reply
 ) -> Step:
-    """Return the step; `failed` answers where the body's expression has no value."""
+    """Return the step; `failed` is the reply if the expression of the body fails."""
     entries: list[tuple[Program | None, Step]] = []
     for one in responses:
         condition = None if one.condition is None else env.program(one.condition, "route")
@@ -36,5 +36,5 @@ def _entry(response: DirectResponse, env: Environment, failed: Reply) -> Step:
 
 
 def _constant(program: Program) -> bytes | None:
-    """Return the value of an expression that is known now, as a field; None when a request decides."""
+    """Return the header value of a constant expression, None if the value depends on the request."""
     return as_field(program.root_node.value) if isinstance(program.root_node, Const) else None

@@ -1,4 +1,4 @@
-"""What the policies of one worker are compiled with."""
+"""The environment in which the policies of a worker are compiled."""
 
 from __future__ import annotations
 
@@ -29,11 +29,14 @@ FAILURES = "gw_expression_failures_total"
 
 @dataclass(slots=True)
 class Environment:
-    """`segment`: shared memory of all workers. `max_body`: bytes of a body that steps may wait for. `keys`: the
-    keys of a source, kept over reloads. `client`: calls to an endpoint. `spawn(name, coroutine)`: tasks of the worker.
-    `sealer(purpose)`: seals with the key that all workers and replicas have. `credentials`: those of clouds. `wanted`:
-    what expressions ask of LLM requests and answers, by all that were compiled until now. `claims`: what is compiled at
-    the moment notes there what it reads. `programs`: expressions that came compiled, by text and phase.
+    """Resources for the compilation of policies.
+
+    `segment`: memory that all workers share. `max_body`: maximum bytes of a body that steps may buffer. `keys`: returns
+    the keys of a source, which survive reloads. `client`: returns the HTTP client for an endpoint. `spawn(name,
+    coroutine)`: starts a task of the worker. `sealer(purpose)`: returns a sealer whose key all workers and replicas
+    share. `credentials`: the cloud credentials. `wanted`: the parts of LLM requests and responses that expressions
+    compiled so far read. `claims`: the resources of the plan that is being compiled. `programs`: precompiled
+    expressions by text and phase.
     """
 
     segment: Segment
@@ -55,12 +58,12 @@ class Environment:
         return compile_expression(text, phase, self.functions())
 
     def key_store(self, source: DocumentSource) -> KeyStore:
-        """Return the keys of a source."""
+        """Return the keys of a source and claim the source for the current plan."""
         self.claims.sources.append(source)
         return self.keys(source)
 
     def program(self, text: str, phase: str) -> Program:
-        """Return the compiled expression; equal texts of one phase are one object."""
+        """Return the compiled expression; equal texts in the same phase share one object."""
         key = (text, phase)
         found = self._programs.get(key)
         if found is None:

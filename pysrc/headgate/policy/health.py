@@ -1,4 +1,4 @@
-"""`health` to the plan that endpoints are judged by."""
+"""Compiles `health` to the plan that determines the health of endpoints."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ MS_PER_S = 1000
 def compile_health(
     health: Health, retry: Retry | None, env: Environment, *, limited: bool = False
 ) -> HealthPlan:
-    """Return the plan; the pause between the route's retries is how long an ejection lasts when nothing else says.
+    """Return the plan. An ejection without a duration of its own lasts as long as the pause between the route's
+    retries.
 
-    limited: 429 is a failure as well.
+    `limited`: a response with status 429 counts as a failure.
     """
     unhealthy = None if health.unhealthy is None else env.program(health.unhealthy, "response")
     backoff = retry.backoff_ms / MS_PER_S if retry is not None and retry.backoff_ms else None

@@ -1,4 +1,4 @@
-"""`jwtAuth`, `apiKey` and `basicAuth` to steps."""
+"""Compiles `jwtAuth`, `apiKey` and `basicAuth` to steps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NO_API_KEY = "api key authentication failure: no API Key found"
 BAD_API_KEY = "api key authentication failure: invalid credentials"
 NO_BASIC = "basic authentication failure: no basic authentication credentials found"
 BAD_BASIC = "basic authentication failure: invalid credentials"
-# How long a password that was right need not be hashed again.
+# A verified password is accepted for this long without another hash computation.
 REMEMBER_SECONDS = 60.0
 MAX_PASSWORD = 1024
 
@@ -38,9 +38,9 @@ def _jwt_reply(error: str) -> Reply:
 
 
 class JwtPolicy:
-    """The tokens of one policy: its providers with their keys, and the step that remembers what was verified.
+    """The JWT checks of one policy: its providers with their keys, and the step that caches verified tokens.
 
-    `challenge` makes the answer to a request without a good token, where that is not always the same.
+    `challenge` makes the reply to a request without a valid token if that reply depends on the request.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class JwtPolicy:
         self.step.forget()
 
     def check(self, ctx: RequestContext, token: bytes) -> Reply | Awaitable[Reply | None] | None:
-        """Judge a token that is not remembered; waits only for keys that may be new."""
+        """Verify a token that is not cached; None means that it is valid. Waits only if keys must be fetched again."""
         try:
             self._admit(ctx, token)
         except UnknownKey as error:
@@ -84,7 +84,7 @@ class JwtPolicy:
         return None
 
     def _admit(self, ctx: RequestContext, token: bytes) -> None:
-        """Accept a token that one provider vouches for; raises TokenError of the one whose key it is."""
+        """Accept a token that one provider's key verifies; raises TokenError of the provider with the token's key."""
         now = time.time()
         failure: TokenError = UnknownKey(None)
         for checks, store in self.providers:
@@ -123,7 +123,7 @@ def compile_api_key(auth: ApiKeyAuth, env: Environment) -> ApiKeyStep:
 
 
 def compile_basic(auth: BasicAuth, env: Environment) -> BasicStep:
-    """Return the step of `basicAuth`: hashes are computed in a thread."""
+    """Return the step of `basicAuth`. Password hashes are computed in a thread."""
     users = parse_htpasswd(auth.users.reveal())
     proxy = auth.location.name == "proxy-authorization"
     field = b"proxy-authenticate" if proxy else b"www-authenticate"

@@ -1,6 +1,6 @@
-"""Key sets that are fetched: kept fresh in the background, fetched again when a token names an unknown key.
+"""Remote key sets: refreshed in the background, and fetched again if a token names an unknown key.
 
-A set that cannot be fetched keeps the keys it had; requests that need others get 401, never 503.
+If a fetch fails, the old keys remain valid; requests whose token needs another key get 401, never 503.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ logger = logging.getLogger("headgate.keys")
 
 FETCH_SECONDS: Final = 10.0
 REFRESH_SECONDS: Final = 300.0
-# At most one fetch in so many seconds, whatever tokens say.
+# Minimum time between two fetches, however many tokens name unknown keys.
 LEAST_PAUSE: Final = 5.0
 MOST_PAUSE: Final = 300.0
 
 
 class KeyStore:
-    """One key set of a worker. `on_change` is called when its keys are other ones."""
+    """One key set of a worker. The functions in `on_change` are called when the keys change."""
 
     def __init__(
         self, source: DocumentSource, client: HttpClient | None, spawn: Callable[..., asyncio.Task[None]]
@@ -41,19 +41,19 @@ class KeyStore:
         self._refresher: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to keep a remote set fresh."""
+        """Start the background refresh of a remote set."""
         if self._client is not None and self._refresher is None:
             self._refresher = self._spawn(f"keys {self.source.url}", self._keep_fresh())
 
     def close(self) -> None:
-        """End what runs in the background."""
+        """Cancel the background tasks."""
         for task in (self._refresher, self._fetching):
             if task is not None:
                 task.cancel()
 
     @property
     def may_refetch(self) -> bool:
-        """Whether a fetch may bring keys that are not known: it is remote, and the last one was a while ago."""
+        """Return True if another fetch may find new keys: the set is remote, and the last fetch was not recent."""
         if self._client is None:
             return False
         return self._fetching is not None or time.monotonic() - self._last >= self._pause()
@@ -62,7 +62,7 @@ class KeyStore:
         return min(LEAST_PAUSE * float(1 << self._failures), MOST_PAUSE)
 
     async def refetch(self) -> None:
-        """Fetch, or wait for the fetch that is under way."""
+        """Fetch the keys, or wait for the fetch in progress."""
         if self._fetching is None:
             self._fetching = self._spawn(f"fetch keys {self.source.url}", self._fetch())
         await asyncio.wait([self._fetching])
@@ -85,7 +85,7 @@ class KeyStore:
             self._failures = 0
             for reason in found.skipped:
                 logger.warning("key not usable", extra={"url": self.source.url, "error": reason})
-            # The keys themselves, too: a provider may give another one the id of one that it withdraws.
+            # Compare the keys, not just their ids: a provider may replace a key under the same id.
             changed = found.keys != self.keys.keys
             self.keys = found
             if changed:

@@ -1,4 +1,4 @@
-"""Credential locations to the engine."""
+"""Compiles locations of credentials."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headgate_engine.steps.location import CredentialLocation
 
 
 def compile_location(location: Location, env: Environment) -> CredentialLocation:
-    """Return what finds, takes out and puts in a credential."""
+    """Return the engine object that finds, removes and sets a credential in a request."""
     if location.kind == "query":
         hide_parameter(location.name)
     program = env.program(location.expression, "route") if location.kind == "expression" else None

@@ -1,8 +1,8 @@
-"""Clients whose authorization answers come back through the gateway: their ids, requests and answers (RFC 9207).
+"""Relays authorization responses of the provider through the gateway, with client ids and states of its own (RFC 9207).
 
-An id that a client gets holds its id at the provider and its redirect URIs, sealed: nothing is kept here, and every
-worker and replica can read it. Requests of clients that were not registered here pass as they are: the provider knows
-their redirect URIs.
+The client id that the gateway issues contains the provider's client id and the redirect URIs in sealed form. The
+gateway stores nothing, and every worker and replica can open the id. Requests of clients that the gateway did not
+register are forwarded unchanged: the provider knows their redirect URIs.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ from headgate.dialect.oauth_answers import (
     registration,
 )
 
-# Somebody has to find a password, or to set up a second factor.
+# Time for a user to log in, including finding a password or setting up a second factor.
 LOGIN_SECONDS: Final = 3600.0
 TAG_BYTES: Final = 16
 CALLBACK_PATH: Final = re.compile(CALLBACK + r"(?:/([A-Za-z0-9_-]{22}))?$")
 
 
 class Seals:
-    """Makes and reads client ids and states. `sealer(purpose)`: of the key that all workers and replicas have."""
+    """Seals and opens client ids and states. `sealer(purpose)` uses the key that all workers and replicas share."""
 
     def __init__(self, issuer: str, sealer: Callable[[str], Sealer]) -> None:
         self._clients = sealer(f"oauth client {issuer}")
         self._states = sealer(f"oauth state {issuer}")
 
     def client_id(self, client: Client) -> str:
-        """Return the id that a client gets."""
+        """Return the id that the gateway issues to a client."""
         return self._clients.seal(json.dumps(client, separators=(",", ":")).encode())
 
     def client(self, client_id: str) -> Client | None:
-        """Return the client of an id; None for one that was not made here."""
+        """Return the client in an id, None if the gateway did not issue the id."""
         content = self._clients.open(client_id)
         if content is None:
             return None
@@ -59,12 +59,12 @@ class Seals:
         return Client(found, tuple(uris), callback, tag)
 
     def state(self, answer: Answer) -> str:
-        """Return the state that the provider gets."""
+        """Return the state for the provider."""
         content = [*answer, int(time.time() + LOGIN_SECONDS)]
         return self._states.seal(json.dumps(content, separators=(",", ":")).encode())
 
     def answer(self, state: str) -> Answer | None:
-        """Return what a state says; None for one that was not made here, or is too old."""
+        """Return the content of a state, None if the gateway did not issue it or it has expired."""
         content = self._states.open(state)
         if content is None:
             return None
@@ -73,7 +73,9 @@ class Seals:
 
 
 class Answers:
-    """`issuer`: the provider. `own`: id and redirect URIs of the one client that everybody uses, if there is one."""
+    """Rewrites OAuth requests and responses. `issuer` is the provider; `own` is the id and the redirect URIs of the
+    client that all users share, if one is configured.
+    """
 
     def __init__(self, issuer: str, own: tuple[str, tuple[str, ...]] | None, seals: Seals) -> None:
         self._issuer = issuer
@@ -82,7 +84,7 @@ class Answers:
 
     @staticmethod
     def wanted(document: Mapping[str, Any]) -> bool:
-        """Tell whether a provider names itself in its answers."""
+        """Return True if the provider sends `iss` in its authorization responses (RFC 9207)."""
         return document.get(NAMES_ISSUER) is True
 
     def _client(self, client_id: str, url: str) -> Client | None:
@@ -91,7 +93,7 @@ class Answers:
         return self._seals.client(client_id)
 
     def authorize(self, query: str, url: str) -> str:
-        """Return the query of an authorization request as the provider gets it; RequestError. `url`: the metadata's."""
+        """Return the query of an authorization request for the provider; raises RequestError. `url`: the metadata."""
         given = parameters(query)
         client = self._client(given.get("client_id", ""), url)
         if client is None:
@@ -108,11 +110,15 @@ class Answers:
         return found if "state" in given else f"{found}&{urlencode({'state': state})}"
 
     def returned(self, query: str, tag: str) -> str:
-        """Return where a client gets the provider's answer; RequestError. `tag`: of the redirect URI it came to."""
+        """Return the client's URL for the provider's response. `tag` is from the redirect URI that received the
+        response.
+
+        Raises RequestError.
+        """
         given = parameters(query)
         answer = self._seals.answer(given.pop("state", ""))
-        # The provider sends a client's code to that client's redirect URI alone, so the tag tells whose code it is: a
-        # state that somebody was given for a client of his own does not lead another client's code to him.
+        # The provider sends a client's code to that client's redirect URI only, so the tag identifies the client of the
+        # code. A state that was issued to an attacker's client therefore cannot redirect another client's code to it.
         if answer is None or answer.tag != tag:
             raise RequestError("the login has expired or was begun elsewhere")
         if given.pop("iss", None) != self._issuer:
@@ -122,7 +128,7 @@ class Answers:
         return extended(answer.uri, {**given, "iss": answer.issuer})
 
     def token(self, form: str, authorization: str | None, url: str) -> tuple[str, str | None]:
-        """Return form and `authorization` of a token request as the provider gets them; RequestError."""
+        """Return form and `authorization` of a token request for the provider; raises RequestError."""
         given = parameters(form)
         named = None if authorization is None else basic_client(authorization)
         client = self._client(given.get("client_id", "") if named is None else named[0], url)
@@ -135,16 +141,17 @@ class Answers:
         return form, authorization if named is None else basic(client.id, named[1])
 
     def registration(self, body: bytes, url: str) -> tuple[bytes, Client]:
-        """Return a registration as the provider gets it, and the client as far as it is known; RequestError."""
+        """Return a registration for the provider, and the client without its id; raises RequestError."""
         tag = secrets.token_urlsafe(TAG_BYTES)
         callback = f"{url}{CALLBACK}/{tag}"
         changed, uris = registration(body, callback)
         return changed, Client("", uris, callback, tag)
 
     def registered(self, answer: bytes, client: Client) -> bytes | None:
-        """Return the answer to a registration as the client gets it; None when the provider's cannot be read.
+        """Return the response to a registration for the client, None if the provider's response is invalid.
 
-        What leads to the registration at the provider is left out: a change there would go past the gateway.
+        It omits the fields that give access to the registration at the provider: a change there would bypass the
+        gateway.
         """
         try:
             found = json.loads(answer)

@@ -1,4 +1,4 @@
-"""`mcpAuthentication`: the documents that clients find their way with, registration, and tokens."""
+"""`mcpAuthentication`: metadata documents for clients, client registration, and verification of tokens."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ BODY_UNREAD, BODY_WHOLE = 0, 1
 
 
 class Asked(NamedTuple):
-    """What is needed of a request when its context may serve another one. `url`: of the metadata it belongs to."""
+    """A copy of request data: the context may serve another request meanwhile. `url` is the URL of the metadata."""
 
     method: str
     path: str
@@ -56,7 +56,7 @@ class Asked(NamedTuple):
 
 
 class McpAuthenticationPolicy:
-    """One policy in one worker."""
+    """The policy in one worker."""
 
     def __init__(self, policy: McpAuthentication, env: Environment) -> None:
         self._policy = policy
@@ -83,9 +83,9 @@ class McpAuthenticationPolicy:
 
     # -- tokens --------------------------------------------------------------------------------------------------------
     def challenge(self, ctx: RequestContext) -> Reply:
-        """Return the 401 that leads a client to the metadata (RFC 9728 section 5.1)."""
+        """Return the 401 with the URL of the metadata (RFC 9728 section 5.1)."""
         origin = external(ctx) if self._origin is None else self._origin
-        # A path may hold what would end the quoted text (RFC 9110 section 5.6.4).
+        # A quote or backslash in the path would end the quoted string (RFC 9110 section 5.6.4).
         path = ctx.path.replace("\\", "%5C").replace('"', "%22")
         where = f'Bearer resource_metadata="{origin}{oauth.PROTECTED_RESOURCE}{path}"'
         fields = (JSON, (b"www-authenticate", where.encode("ascii", "replace")))
@@ -100,7 +100,7 @@ class McpAuthenticationPolicy:
         return wanted(ctx) if proxied or ctx.path.endswith(oauth.REGISTRATION) else None
 
     def document(self, ctx: RequestContext) -> Awaitable[Reply | None] | Reply | None:
-        """Answer what needs no token; None for everything else."""
+        """Return the response to a request that needs no token, None for other requests."""
         path = ctx.path
         if not path.startswith(WELL_KNOWN):
             return None
@@ -119,11 +119,11 @@ class McpAuthenticationPolicy:
         return self._server(external(ctx) + path)
 
     def want_registration(self, ctx: RequestContext) -> int | None:
-        """Wait for the body of a registration outside the well-known paths, which has a token."""
+        """Wait for the body of a registration outside the well-known paths; such a request needs a token."""
         return wanted(ctx) if ctx.path.endswith(oauth.REGISTRATION) else None
 
     def registration(self, ctx: RequestContext) -> Awaitable[Reply | None] | Reply | None:
-        """Answer a registration outside the well-known paths."""
+        """Return the response to a registration outside the well-known paths, None for other requests."""
         if not ctx.path.endswith(oauth.REGISTRATION):
             return None
         place = ctx.path.removesuffix(oauth.REGISTRATION)
@@ -146,7 +146,7 @@ class McpAuthenticationPolicy:
         return Reply(200, json.dumps(found).encode(), (JSON, *CORS), "DirectResponse")
 
     async def _metadata(self) -> dict[str, Any]:
-        """Return the provider's document, fetched at most once a minute; an old one is better than none."""
+        """Return the provider's metadata. It is fetched at most once a minute; if that fails, the old one is used."""
         if time.monotonic() >= self._until:
             if self._fetching is None:
                 self._fetching = self._env.spawn(f"oauth metadata {self._issuer}", self._fetch())
@@ -179,7 +179,7 @@ class McpAuthenticationPolicy:
     async def _send(
         self, source: DocumentSource, method: str, fields: list[tuple[str, str]], body: bytes | None
     ) -> tuple[int, bytes, str]:
-        """Return status, body and content type of an answer."""
+        """Return status, body and content type of the response."""
         assert source.endpoint is not None
         async with asyncio.timeout(CALL_SECONDS):
             response = await self._env.client(source.endpoint).request(method, source.path, fields, body)
@@ -189,9 +189,9 @@ class McpAuthenticationPolicy:
             finally:
                 await response.aclose()
 
-    # -- requests and answers that go through the gateway --------------------------------------------------------------
+    # -- requests and responses that are relayed through the gateway --------------------------------------------------
     def _relaying(self, document: dict[str, Any]) -> Answers | None:
-        """Return what brings answers back through the gateway, None where the provider's reach the clients."""
+        """Return the relay of authorization responses, None if the provider sends them to the clients directly."""
         policy = self._policy
         if policy.kind is None or self._env.sealer is None or not Answers.wanted(document):
             return None
@@ -207,7 +207,7 @@ class McpAuthenticationPolicy:
         return self._answers
 
     async def _known(self) -> dict[str, Any]:
-        """Return the provider's document, an empty one where it is not needed."""
+        """Return the provider's metadata, an empty object if it is not available."""
         try:
             return await self._metadata()
         except oauth.ProviderError:
@@ -300,7 +300,7 @@ class McpAuthenticationPolicy:
             except (ValueError, RecursionError):
                 request = None
             found = oauth.registered(self._policy.client_id, request)
-            # Clients in browsers register, too, and need CORS fields here.
+            # Clients in browsers register too and need CORS fields in this response.
             return Reply(201, json.dumps(found).encode(), (JSON, *REGISTRATION_CORS), "DirectResponse")
         return self._proxied(body, url)
 
@@ -336,7 +336,7 @@ class McpAuthenticationPolicy:
 
 
 def wanted(ctx: RequestContext) -> int | None:
-    """Have a body waited for, which nobody has read yet."""
+    """Request the body if no step has read it yet."""
     if ctx.body_state != BODY_UNREAD:
         return None
     ctx.body_limit = MAX_REGISTRATION
@@ -344,20 +344,20 @@ def wanted(ctx: RequestContext) -> int | None:
 
 
 def asked(ctx: RequestContext, url: str) -> Asked:
-    """Return what is needed of a request; the body None when it is not whole."""
+    """Return the parts of the request; `body` is None if it is not complete."""
     body = (ctx.request_body or b"") if ctx.body_state == BODY_WHOLE else None
     query = ctx.target.partition("?")[2]
     return Asked(ctx.method, ctx.path, url, query, body, ctx.request.get("authorization"))
 
 
 def redirect(place: str) -> Reply:
-    """Return a redirect whose place no cache keeps: it holds a code."""
+    """Return a redirect that no cache may store, because its URL contains a code."""
     fields = ((b"location", place.encode("ascii", "replace")), (b"cache-control", b"no-store"))
     return Reply(302, b"", fields, "DirectResponse")
 
 
 def refused(message: str) -> Reply:
-    """Return what a browser shows: a request that cannot be trusted is not sent anywhere (RFC 6749 section 4.1.2.1)."""
+    """Return an error for the browser: an invalid request must not be redirected (RFC 6749 section 4.1.2.1)."""
     return Reply(400, f"oauth: {message}".encode(), ((b"content-type", b"text/plain"),), "InvalidRequest")
 
 
@@ -368,7 +368,7 @@ def oauth_error(code: str, message: str, cors: Fields) -> Reply:
 
 
 def external(ctx: RequestContext) -> str:
-    """Return scheme and authority under which the client reached us."""
+    """Return the scheme and authority in the client's URL of the gateway."""
     told = ctx.request.get(X_FORWARDED_PROTO)
     scheme = told if told in ("http", "https") else "https" if ctx.secure else "http"
     return f"{scheme}://{ctx.authority}"

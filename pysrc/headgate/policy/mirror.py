@@ -1,4 +1,4 @@
-"""`requestMirror` to a step."""
+"""Compiles `requestMirror` to a step."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from headgate_engine.plan.step import PythonStep
 
 logger = logging.getLogger("headgate.mirror")
 
-# Copies under way at once, of one policy and worker; more are not sent: a slow mirror costs no memory.
+# Maximum concurrent copies per policy and worker. Further copies are dropped, so a slow mirror uses no memory.
 MAX_IN_FLIGHT: Final = 256
 TIMEOUT_SECONDS: Final = 15.0
 MAX_ANSWER: Final = 64 * 1024
-# The body is not copied, and what describes it says nothing about the copy.
+# Copies have no body, so fields that describe the body are dropped.
 NOT_COPIED: Final = REQUEST_FRAMING | {"expect", "content-encoding"}
 
 
 def compile_mirror(mirror: Mirror, env: Environment) -> PythonStep:
-    """Return the step that sends copies; it never holds a request up."""
+    """Return the step that sends copies without delaying the request."""
     goal = mirror.target
     clients = [env.client(place) for place, _ in goal.places]
     weights = [float(share) for _, share in goal.places]

@@ -1,7 +1,7 @@
 """`oidc`: browser login by the authorization code flow with PKCE (RFC 7636); the session is a sealed cookie.
 
-Nothing is kept here: a login under way is a cookie of its own, so that any worker or replica with the same cookie key
-may finish it. A session may be renewed with the provider's refresh token before it ends.
+The gateway stores nothing. A login in progress has a cookie of its own, so any worker or replica with the same cookie
+key can complete it. A session may be renewed with the provider's refresh token before it expires.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ LOGIN_SECONDS: Final = 300
 SESSION_SECONDS: Final = 3600
 MAX_COOKIE: Final = 3800
 MAX_RETURN: Final = 2048
-# Logins of one browser that may be under way; the oldest goes when another begins.
+# Maximum number of logins in progress per browser; a further login replaces the oldest one.
 MAX_LOGINS: Final = 5
-# A session is renewed when so much of its life is over; a try that failed is repeated so many seconds later.
+# Share of its lifetime after which a session is renewed, and seconds until a failed renewal is repeated.
 RENEW_SHARE: Final = 0.75
 RENEW_PAUSE: Final = 10.0
 RENEW_PLACES: Final = 1024
@@ -41,7 +41,7 @@ NS_PER_S: Final = 1_000_000_000
 
 
 class Failure(Exception):
-    """The login cannot go on: `status` and text of the answer."""
+    """The login fails: `status` and text of the response."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -50,7 +50,7 @@ class Failure(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """An ID token with its claims; times are Unix seconds."""
+    """An ID token with its claims. Times are Unix seconds."""
 
     token: str
     claims: dict[str, Any]
@@ -60,19 +60,19 @@ class Session:
 
     @property
     def renew_at(self) -> float:
-        """When it is time to renew it; its end when it cannot be."""
+        """Return the time of the renewal, which is the expiry if the session cannot be renewed."""
         if self.refresh is None:
             return self.expires
         return self.issued + (self.expires - self.issued) * RENEW_SHARE
 
 
 class OidcPolicy:
-    """One policy in one worker."""
+    """The policy in one worker."""
 
     def __init__(self, policy: Oidc, env: Environment) -> None:
         self._policy = policy
         self._segment = env.segment
-        # At most RENEW_PLACES buckets, by place.
+        # Rate limits of renewals by bucket number, below RENEW_PLACES.
         self._renewals: dict[int, TokenBucket] = {}
         self.provider = Provider(policy, env)
         key = bytes.fromhex(policy.cookie_key.reveal())
@@ -87,9 +87,9 @@ class OidcPolicy:
             self._session_cookie, self._login_prefix, self._callback, self._logout, self.judge
         )
 
-    # -- which of the requests it is ---------------------------------------------------------------------------------
+    # -- dispatch ----------------------------------------------------------------------------------------------------
     def judge(self, ctx: RequestContext, credential: bytes | None) -> Awaitable[Reply | None] | Reply | None:
-        """Answer callback and logout, admit who has a session, send others to the provider."""
+        """Answer callback and logout, admit requests with a session, and redirect others to the provider."""
         if ctx.path == self._callback:
             return self._guarded(self._finish_login(ctx))
         session = None if credential is None else self._open(credential)
@@ -122,7 +122,7 @@ class OidcPolicy:
         return b"set-cookie", f"{name}={value}; Max-Age={seconds}{self._attributes}".encode()
 
     def _seal(self, session: Session) -> tuple[bytes, bytes]:
-        """Return the field that sets the session's cookie; without refresh token when it is too long with it."""
+        """Return the Set-Cookie field for the session. The refresh token is omitted if the cookie would be too long."""
         seconds = int(session.expires - time.time())
         for refresh in dict.fromkeys((session.refresh, None)):
             content = json.dumps([session.token, session.issued, session.expires, refresh])
@@ -139,7 +139,7 @@ class OidcPolicy:
         return Session(token, _claims(token), issued, expires, refresh)
 
     def _logins_of(self, ctx: RequestContext) -> dict[str, str]:
-        """Return the cookies of logins under way, oldest first (RFC 6265 section 5.4)."""
+        """Return the cookies of logins in progress, oldest first (RFC 6265 section 5.4)."""
         found: dict[str, str] = {}
         for line in ctx.request.get_list("cookie"):
             for part in line.split(";"):
@@ -157,7 +157,7 @@ class OidcPolicy:
         return self._login(ctx, metadata)
 
     def _login(self, ctx: RequestContext, metadata: Metadata) -> Reply:
-        """Return the redirect to the provider, and the cookie that remembers what it was for."""
+        """Return the redirect to the provider, with the cookie that stores the state of the login."""
         number, state, nonce, verifier = (secrets.token_urlsafe(n) for n in (16, 16, 16, 32))
         target = ctx.target
         content = json.dumps({
@@ -185,7 +185,7 @@ class OidcPolicy:
         return Reply(302, b"", ((b"location", location.encode()), NO_STORE, *fields), "Oidc")
 
     async def _finish_login(self, ctx: RequestContext) -> Reply:
-        """Answer the provider's redirect back to us."""
+        """Return the response to the provider's redirect (RFC 6749 section 4.1.2)."""
         if ctx.method != "GET":
             raise Failure(400, "invalid callback")
         given = _parameters(ctx.target)
@@ -226,22 +226,23 @@ class OidcPolicy:
         claims = await self.provider.verified(found.get("id_token"), login["nonce"])
         return _session(found, claims, None)
 
-    # -- a session's later life --------------------------------------------------------------------------------------
+    # -- renewal and logout ------------------------------------------------------------------------------------------
     def _may_renew(self, credential: bytes) -> bool:
-        """Tell whether this request renews the session: one of all workers does, the others go on with what they have.
+        """Return True if this request must renew the session. Only one request of all workers does; others continue
+        with the old session.
 
-        A provider takes a refresh token that is used twice for a stolen one.
+        A provider treats the second use of a refresh token as theft.
         """
         place = int.from_bytes(hashlib.sha256(credential).digest()[:4]) % RENEW_PLACES
         bucket = self._renewals.get(place)
         if bucket is None:
-            # Kept: what no process holds begins anew.
+            # The object is kept, because a bucket that no process holds is reset.
             bucket = TokenBucket(self._segment, b"oidc renewal\0%d" % place, 1, 1, int(RENEW_PAUSE) * NS_PER_S)
             self._renewals[place] = bucket
         return bool(bucket.take_at(1, time.monotonic_ns())[0])
 
     async def _renewed(self, ctx: RequestContext, credential: bytes, session: Session) -> None:
-        """Renew the session if the provider lets us; it goes on as it is otherwise."""
+        """Renew the session at the provider. If that fails, the session continues unchanged."""
         try:
             form = {"grant_type": "refresh_token", "refresh_token": session.refresh or ""}
             found = await self.provider.tokens(form)
@@ -254,11 +255,14 @@ class OidcPolicy:
             self._admit(ctx, credential, session, min(RENEW_PAUSE, session.expires - time.time()))
             return
         ctx.add_response_header(name.decode(), value.decode())
-        # Requests that were sent with the old cookie are the same session.
+        # Further requests with the old cookie get the renewed session.
         self._admit(ctx, credential, renewed, min(60.0, renewed.expires - time.time()))
 
     async def _end(self, ctx: RequestContext, session: Session | None) -> Reply:
-        """Log out: here, and at the provider if it can (RP-Initiated Logout 1.0)."""
+        """Log out at the gateway and, if the provider supports it, at the provider.
+
+        Source: https://openid.net/specs/openid-connect-rpinitiated-1_0.html
+        """
         if ctx.request.get("sec-fetch-site") == "cross-site":
             raise Failure(400, "logout from another site")
         gone = self._cookie(self._session_cookie, "", 0)
@@ -295,7 +299,7 @@ def _base64url(raw: bytes) -> str:
 
 
 def _is_local(target: str) -> bool:
-    """Tell whether a browser stays on this site when it is sent there."""
+    """Return True if a redirect to `target` stays on this site."""
     return (
         len(target) <= MAX_RETURN
         and target.startswith("/")
@@ -306,7 +310,7 @@ def _is_local(target: str) -> bool:
 
 
 def _parameters(target: str) -> dict[str, str]:
-    """Return the parameters of a callback; one that is there twice makes it invalid."""
+    """Return the parameters of a callback; raises Failure if one appears twice."""
     pairs = parse_qsl(target.partition("?")[2], keep_blank_values=True)
     found = dict(pairs)
     if len(found) != len(pairs):
@@ -330,5 +334,5 @@ def _printable(text: str) -> str:
 
 
 def compile_oidc(policy: Oidc, env: Environment) -> OidcStep:
-    """Return the step of `oidc`; ValueError when a discovery document at hand cannot be used."""
+    """Return the step of `oidc`; raises ValueError if an inline discovery document is invalid."""
     return OidcPolicy(policy, env).step

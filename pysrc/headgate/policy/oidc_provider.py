@@ -1,6 +1,7 @@
 """An OpenID provider: its metadata, its keys, and the calls to its token endpoint.
 
-OpenID Connect Core 1.0, Discovery 1.0; RFC 6749 for the token endpoint.
+Sources: https://openid.net/specs/openid-connect-core-1_0.html,
+https://openid.net/specs/openid-connect-discovery-1_0.html, and RFC 6749 for the token endpoint.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ logger = logging.getLogger("headgate.oidc")
 CALL_SECONDS: Final = 10.0
 MAX_ANSWER: Final = 64 * 1024
 METADATA_SECONDS: Final = 3600.0
-# Between two tries to fetch metadata that could not be fetched.
+# Pause after a failed fetch of the metadata.
 PAUSE_SECONDS: Final = 5.0
 
 
 class ProviderError(Exception):
-    """The provider did not do its part; the text says what, and holds no secret."""
+    """The provider failed. The text gives the reason and contains no secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """Where the provider does what. `logout`: its RP-initiated logout endpoint. `names_issuer`: it adds `iss` to its
-    authorization responses (RFC 9207).
+    """The provider's endpoints. `logout` is the endpoint of RP-initiated logout. `names_issuer`: authorization
+    responses have the parameter `iss` (RFC 9207).
     """
 
     authorization: str
@@ -49,7 +50,7 @@ class Metadata:
 
 
 def parse_metadata(document: str | bytes, issuer: str) -> Metadata:
-    """Return what a discovery document says (Discovery 1.0 section 3); ValueError when it cannot be used."""
+    """Return the metadata in a discovery document (Discovery 1.0 section 3); raises ValueError if it is invalid."""
     found = json.loads(document)
     if not isinstance(found, dict):
         raise ValueError("the metadata is no object")
@@ -75,7 +76,7 @@ def parse_metadata(document: str | bytes, issuer: str) -> Metadata:
         if url is not None and not isinstance(url, str):
             raise ValueError("an end_session_endpoint is a text")
         if url is not None:
-            DocumentSource.remote(url)  # it goes into a location field
+            DocumentSource.remote(url)  # the URL goes into a location field
     return Metadata(
         authorization=authorization,
         token=DocumentSource.remote(str(texts["token_endpoint"])),
@@ -109,11 +110,11 @@ class Provider:
 
     @property
     def known(self) -> Metadata | None:
-        """The metadata, if they are there and fresh."""
+        """Return the metadata if it is loaded and fresh, else None."""
         return self._metadata if time.monotonic() < self._good_until else None
 
     async def metadata(self) -> Metadata:
-        """Return the metadata, fetched when they are missing or old; ProviderError when there are none."""
+        """Return the metadata and fetch it if it is missing or old; raises ProviderError if none is available."""
         if self.known is None and time.monotonic() >= self._not_before:
             if self._fetching is None:
                 self._fetching = self._env.spawn(f"oidc metadata {self._policy.issuer}", self._fetch())
@@ -150,7 +151,7 @@ class Provider:
                 await response.aclose()
 
     async def tokens(self, form: dict[str, str]) -> dict[str, Any]:
-        """Return what the token endpoint answers to a grant; ProviderError."""
+        """Return the token endpoint's response to a grant; raises ProviderError."""
         metadata = await self.metadata()
         headers = [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")]
         secret = self._policy.client_secret.reveal()
@@ -176,7 +177,10 @@ class Provider:
         return found
 
     async def verified(self, token: object, nonce: str | None) -> dict[str, Any]:
-        """Return the claims of an ID token (Core 1.0 section 3.1.3.7); ProviderError. `nonce` None: not asked for."""
+        """Return the claims of an ID token (Core 1.0 section 3.1.3.7). A `nonce` of None is not checked.
+
+        Raises ProviderError if the token is invalid.
+        """
         if not isinstance(token, str) or not token.isascii():
             raise ProviderError("the provider gave no ID token")
         store = self._env.key_store((await self.metadata()).keys)

@@ -1,4 +1,4 @@
-"""`retry` to the engine's plan."""
+"""Compiles `retry` to a plan of the engine."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ NS_PER_MS = 1_000_000
 
 
 def compile_budget(budget: RetryBudget = DEFAULT_BUDGET) -> EngineBudget:
-    """Return a fresh budget."""
+    """Return a new, unused budget."""
     return EngineBudget(budget.percent / 100, budget.least_per_s)
 
 
 def compile_retry(retry: Retry, env: Environment) -> RetryPlan:
-    """Return what the exchange asks after each attempt."""
+    """Return the plan that the exchange consults after each attempt."""
     return RetryPlan(
         retry.attempts,
         retry.codes,

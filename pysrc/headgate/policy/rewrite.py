@@ -1,4 +1,4 @@
-"""`urlRewrite` and `requestRedirect` to steps."""
+"""Compiles `urlRewrite` and `requestRedirect` to steps."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def _path(change: PathRewrite | None) -> PathChange | None:
 
 
 def compile_rewrite(rewrite: Rewrite, failed: Reply) -> RewriteStep:
-    """Return the step; `failed` answers where a prefix is to be replaced and none was matched."""
+    """Return the step; `failed` is the reply if a prefix must be replaced but the route matched none."""
     return RewriteStep(_authority(rewrite.authority), _path(rewrite.path), failed)
 
 
 def compile_redirect(redirect: Redirect, failed: Reply) -> RedirectStep:
-    """Return the step; `failed` as for a rewrite."""
+    """Return the step; `failed` has the same meaning as for compile_rewrite()."""
     authority, path = _authority(redirect.authority), _path(redirect.path)
     return RedirectStep(redirect.scheme, authority, path, redirect.status, failed)

@@ -1,7 +1,7 @@
-"""`oauthTokenExchange` and `crossAppAccess`: tokens that a server gives for the client's, remembered per client token.
+"""`oauthTokenExchange` and `crossAppAccess`: exchange the client's token for another one, cached per client token.
 
-RFC 8693 (token exchange), RFC 7523 (assertions), RFC 6749 (errors, client authentication),
-draft-ietf-oauth-identity-assertion-authz-grant (ID-JAG).
+Sources: RFC 8693 (token exchange), RFC 7523 (assertions), RFC 6749 (errors, client authentication),
+https://datatracker.ietf.org/doc/draft-ietf-oauth-identity-assertion-authz-grant/ (ID-JAG).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ logger = logging.getLogger("headgate.token_exchange")
 
 CALL_SECONDS: Final = 10.0
 MAX_ANSWER: Final = 256 * 1024
-# A token is used no more so long before its end.
+# A token is no longer used this long before it expires.
 MARGIN_SECONDS: Final = 15.0
 ASSERTION_SECONDS: Final = 300
 TOKEN_EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"  # noqa: S105 (the name of a grant)
@@ -48,7 +48,7 @@ Form = list[tuple[str, str]]
 
 
 class ExchangeError(Exception):
-    """There is no token. `refused`: the server does not take what the client brought. The text holds no secret."""
+    """The exchange failed. `refused`: the server rejected the client's token. The text contains no secret."""
 
     def __init__(self, reason: str, *, refused: bool = False) -> None:
         super().__init__(reason)
@@ -57,14 +57,14 @@ class ExchangeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A token, and the time (monotonic) until which it can be used."""
+    """A token, and the monotonic time in seconds until which it can be used."""
 
     token: bytes
     until: float
 
 
 class Endpoint:
-    """A token endpoint as the gateway calls it."""
+    """Calls a token endpoint."""
 
     def __init__(self, endpoint: TokenEndpoint, env: Environment) -> None:
         self._endpoint = endpoint
@@ -77,7 +77,7 @@ class Endpoint:
             self._key = signing_key(auth.key.secret.reveal(), auth.algorithm)
 
     async def ask(self, form: Form) -> dict[str, Any]:
-        """Return the answer to a grant; ExchangeError."""
+        """Return the response to a grant; raises ExchangeError."""
         headers = [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")]
         auth = self._endpoint.client
         if auth is not None:
@@ -117,7 +117,7 @@ class Endpoint:
         return found
 
     def _proof(self, auth: ClientAuth, headers: list[tuple[str, str]]) -> Form:
-        """Return what of the client's authentication is in the form; what is a header is added there."""
+        """Return the form fields of the client authentication. A header of it is appended to `headers`."""
         secret = "" if auth.key is None else auth.key.secret.reveal()
         if auth.method == "clientSecretBasic":
             # RFC 6749 section 2.3.1: both parts are form-encoded before they are joined.
@@ -143,7 +143,7 @@ class Endpoint:
 
 
 class Exchanger:
-    """Exchanges of one policy in one worker. Equal ones that are under way are one; results are kept."""
+    """The exchanges of one policy in one worker. Concurrent equal exchanges share one call; results are cached."""
 
     def __init__(self, cache: TokenCache, env: Environment) -> None:
         self._cache = cache
@@ -152,16 +152,16 @@ class Exchanger:
         self._running: dict[bytes, asyncio.Future[Given | ExchangeError]] = {}
 
     def known(self, key: bytes) -> bytes | None:
-        """Return the token that is kept."""
+        """Return the cached token, None if there is none."""
         found = self._kept.pop(key, None)
         if found is None or found.until <= time.monotonic():
             return None
-        # The one that was used longest ago is the first to go.
+        # Reinserted at the end: the least recently used entry is dropped first.
         self._kept[key] = found
         return found.token
 
     async def token(self, key: bytes, make: Callable[[], Awaitable[dict[str, Any]]], subject: bytes) -> bytes:
-        """Return the token of an exchange; ExchangeError. One client that leaves does not end it for the others."""
+        """Return the token of an exchange; raises ExchangeError. It continues for others if one client disconnects."""
         result = self._running.get(key)
         if result is None:
             result = self._running[key] = asyncio.get_running_loop().create_future()
@@ -172,7 +172,7 @@ class Exchanger:
         return found.token
 
     async def _work(self, key: bytes, make: Callable[[], Awaitable[dict[str, Any]]], subject: bytes) -> None:
-        found: Given | ExchangeError = ExchangeError("a fault of the gateway")      # which the log of tasks tells
+        found: Given | ExchangeError = ExchangeError("a fault of the gateway")      # unexpected; the task logs it
         try:
             found = self._given(await make(), subject)
             if self._cache.entries:
@@ -185,7 +185,7 @@ class Exchanger:
             self._running.pop(key).set_result(found)
 
     def _given(self, answer: dict[str, Any], subject: bytes) -> Given:
-        """Return the token of an answer, and how long it is kept."""
+        """Return the token in a response, with the time until which it is cached."""
         if str(answer.get("token_type", "")).lower() != "bearer":
             raise ExchangeError("the token endpoint answered with a token that is no bearer token")
         token = answer["access_token"]
@@ -200,8 +200,9 @@ class Exchanger:
 
 
 def _claims(token: bytes) -> dict[str, Any]:
-    """Return the claims of a JWT whose signature nobody looks at, none of another token. Who asks may only be stricter
-    for what they say: the token endpoint verifies both tokens.
+    """Return the claims of a JWT without verifying its signature, none for another token.
+
+    Callers may use the claims only to be stricter: the token endpoint verifies both tokens.
     """
     parts = token.split(b".")
     if len(parts) != 3:
@@ -214,14 +215,15 @@ def _claims(token: bytes) -> dict[str, Any]:
 
 
 def _end_of(token: bytes) -> float | None:
-    """Return the `exp` of a JWT: it only shortens how long something is kept."""
+    """Return the `exp` claim of a JWT in Unix seconds, None without one. It can only shorten the time in the cache."""
     found = _claims(token).get("exp")
     return float(found) if isinstance(found, int | float) else None
 
 
 def may_act(subject: bytes, actor: bytes) -> bool:
-    """Whether the subject's token names this actor (RFC 8693 section 4.4): all that `may_act` says of it is so, and it
-    says who it is.
+    """Return True if `may_act` of the subject's token names this actor (RFC 8693 section 4.4).
+
+    All claims in `may_act` must equal those of the actor's token, and `sub` must be one of them.
     """
     named, known = _claims(subject).get("may_act"), _claims(actor)
     if not isinstance(named, dict) or not isinstance(named.get("sub"), str) or not named["sub"]:
@@ -235,7 +237,7 @@ def _key(*parts: bytes | str) -> bytes:
 
 
 def _taken(place: CredentialLocation, ctx: RequestContext) -> bytes | None:
-    """Return a token that the client brought, taken out of the request; one that jwtAuth took is still there."""
+    """Return the client's token, removed from the request; if jwtAuth removed it already, the one that it verified."""
     return place.take(ctx) or ctx.jwt_token
 
 
@@ -244,7 +246,7 @@ def _text(token: bytes) -> str:
 
 
 def compile_exchange(policy: TokenExchange, env: Environment) -> AsyncStep:
-    """Return the step that puts another token in the place of the client's."""
+    """Return the step that replaces the client's token by another one."""
     endpoint, exchanger = Endpoint(policy.endpoint, env), Exchanger(policy.cache, env)
     source, target = compile_location(policy.subject, env), compile_location(policy.location, env)
     actor_place = None if policy.actor is None else compile_location(policy.actor, env)
@@ -310,7 +312,7 @@ async def _put(ctx: RequestContext, target: CredentialLocation, work: Awaitable[
 
 
 def compile_cross_app(policy: CrossAppAccess, env: Environment) -> AsyncStep:
-    """Return the step that gets an access token of another application's server for the client's identity."""
+    """Return the step that obtains an access token for another application on behalf of the client."""
     identity, resource = Endpoint(policy.identity, env), Endpoint(policy.resource, env)
     exchanger = Exchanger(policy.cache, env)
     source, target = compile_location(policy.subject, env), CredentialLocation("header", "authorization", "Bearer ")

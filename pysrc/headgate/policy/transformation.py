@@ -1,4 +1,4 @@
-"""`transformations` to steps."""
+"""Compiles `transformations` to steps."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _compile(entries: tuple[Transformation, ...], env: Environment, which: str, 
     for entry in entries:
         half = getattr(entry, which)
         condition = None if entry.condition is None else env.program(entry.condition, phase)
-        # An entry without this half still takes its turn: the first condition that holds decides.
+        # An entry without this half keeps its place: the first entry whose condition is true applies.
         steps.append((condition, _half(half if half is not None else Transform(), env, phase)))
     if all(getattr(entry, which) is None for entry in entries):
         return None
@@ -44,12 +44,12 @@ def _compile(entries: tuple[Transformation, ...], env: Environment, which: str, 
 
 
 def compile_request(entries: tuple[Transformation, ...], env: Environment, phase: str) -> Step | None:
-    """Return the step of the request half, None when there is none."""
+    """Return the step for requests, None if there is none."""
     return _compile(entries, env, "request", phase)
 
 
 def compile_response(entries: tuple[Transformation, ...], env: Environment) -> Step | None:
-    """Return the step of the response half, None when there is none."""
+    """Return the step for responses, None if there is none."""
     return _compile(entries, env, "response", "response")
 
 
@@ -65,12 +65,12 @@ def _response_programs(entries: tuple[Transformation, ...], env: Environment) ->
 
 
 def reads_response(entries: tuple[Transformation, ...], env: Environment) -> bool:
-    """Whether a response has to be held back: its body is read or replaced."""
+    """Return True if the response body must be buffered because an entry reads or replaces it."""
     if any(entry.response is not None and entry.response.body is not None for entry in entries):
         return True
     return any(program.needs_response_body for program in _response_programs(entries, env))
 
 
 def reads_usage(entries: tuple[Transformation, ...], env: Environment) -> bool:
-    """Whether whole answers of models have to be held back: their tokens or their cost are read."""
+    """Return True if complete LLM responses must be buffered because an entry reads their tokens or cost."""
     return any(program.needs_usage for program in _response_programs(entries, env))

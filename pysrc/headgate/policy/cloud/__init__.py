@@ -1,1 +1,1 @@
-"""Credentials of clouds: how they are found, kept fresh, and put into requests."""
+"""Cloud credentials: how they are found, refreshed and added to requests."""

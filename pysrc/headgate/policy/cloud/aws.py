@@ -1,6 +1,7 @@
-"""Keys of AWS: those of the file or the environment, and everything else that the vendor's library finds.
+"""AWS keys: from the configuration, from the environment, or from any other source that botocore knows.
 
-The library is loaded only where keys are not at hand, and works in threads: it waits for files, processes and services.
+botocore is loaded only if the keys are not in the configuration or in environment variables. It runs in threads,
+because it blocks on files, processes and services.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from headgate.policy.cloud.calls import FORM, Calls
 from headgate.policy.cloud.refresher import CredentialError, CredentialRefresher, Fetched, silence
 from headgate_engine.steps.aws_signature import AwsKeys, sign
 
-# Keys that do not run out are looked for again, as files may change.
+# Keys without an expiry are read again after this time, because their file may have changed.
 LOOK_AGAIN_SECONDS: Final = 300.0
 FOR_EVER: Final = 10.0 * 365 * 86400
-# The library says only whether keys last longer than so many seconds.
+# botocore only reveals whether keys remain valid for longer than a given number of seconds.
 STEPS: Final = (3600, 900, 300, 60, 10)
 STS_VERSION: Final = "2011-06-15"
 STS_REGION: Final = "us-east-1"
 DOMAINS: Final = (".amazonaws.com", ".amazonaws.com.cn", ".on.aws", ".api.aws")
 REGION: Final = re.compile(r"[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}")
-# Names in hosts that are not those which sign.
+# Host name label to the name of the service in signatures, where they differ.
 SIGNING_NAMES: Final = {
     "bedrock-runtime": "bedrock",
     "bedrock-agent": "bedrock",
@@ -41,7 +42,10 @@ SIGNING_NAMES: Final = {
 
 
 def place_of(host: str) -> tuple[str | None, str | None]:
-    """Return region and service that the name of a host tells, None for what it does not."""
+    """Return the AWS region and the signing name of the service that a host name contains; None for a missing part.
+
+    Source: https://docs.aws.amazon.com/general/latest/gr/rande.html
+    """
     name = host.lower().rstrip(".")
     domain = next((one for one in DOMAINS if name.endswith(one)), None)
     if domain is None:
@@ -51,14 +55,14 @@ def place_of(host: str) -> tuple[str | None, str | None]:
     if at is None:
         service = labels[-1]
         return None, SIGNING_NAMES.get(service, service)
-    # `search-x.eu-west-1.es`, but `vpce-1.execute-api.eu-west-1.vpce`.
+    # The service is the last label in `search-x.eu-west-1.es`, but not in `vpce-1.execute-api.eu-west-1.vpce`.
     last = labels[-1]
     service = last if at < len(labels) - 1 and last != "vpce" else labels[at - 1] if at else ""
     return labels[at], SIGNING_NAMES.get(service, service) or None
 
 
 def region_of(environ: Mapping[str, str]) -> str | None:
-    """Return the region of the environment."""
+    """Return the AWS region that the environment variables set, None without one."""
     return environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or None
 
 
@@ -70,34 +74,34 @@ def _keys(access: str, secret: str, token: str | None) -> AwsKeys:
 
 
 class Given:
-    """Keys of the file."""
+    """Keys from the configuration."""
 
     def __init__(self, pair: AwsKeyPair) -> None:
         self._pair = pair
 
     async def __call__(self) -> Fetched:
-        """Return them."""
+        """Return the keys."""
         pair = self._pair
         token = None if pair.token is None else pair.token.reveal()
         return Fetched(_keys(pair.access.reveal(), pair.secret.reveal(), token), FOR_EVER, FOR_EVER)
 
 
 class Ambient:
-    """Keys of the environment: variables, shared files, processes, web identity, containers, instances."""
+    """Keys from the environment: variables, shared files, processes, web identity, containers, instances."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self._environ = environ
         self._found: Any = None
 
     async def __call__(self) -> Fetched:
-        """Return those that are found first."""
+        """Return the keys of the first source that has some; raises CredentialError if no source has any."""
         access, secret = (self._environ.get(name) for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"))
         if access and secret:
             return Fetched(_keys(access, secret, self._environ.get("AWS_SESSION_TOKEN")), FOR_EVER, FOR_EVER)
         return await asyncio.to_thread(self._look)
 
     def _look(self) -> Fetched:
-        # Slow to load, and large: only here.
+        # Imported late: botocore is large and slow to load.
         from botocore.credentials import RefreshableCredentials
         from botocore.exceptions import BotoCoreError, ClientError
         from botocore.session import Session
@@ -105,7 +109,7 @@ class Ambient:
         silence("botocore", "urllib3")
         try:
             if not isinstance(self._found, RefreshableCredentials):
-                # What does not refresh itself may have changed where it was read.
+                # Keys that botocore does not refresh may have changed at their source.
                 self._found = Session().get_credentials()
             if self._found is None:
                 raise CredentialError("no AWS credentials are configured here")
@@ -120,7 +124,10 @@ class Ambient:
 
 
 class Role:
-    """Keys of a role: AssumeRole of the Security Token Service, signed with the keys of `base`."""
+    """Keys of a role from AssumeRole of the Security Token Service, signed with the keys of `base`.
+
+    Source: https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html
+    """
 
     def __init__(self, base: CredentialRefresher, calls: Calls, form: Mapping[str, str], region: str | None) -> None:
         self._base = base
@@ -129,7 +136,7 @@ class Role:
         self._region = region or STS_REGION
 
     async def __call__(self) -> Fetched:
-        """Return new ones."""
+        """Return new keys; raises CredentialError."""
         await self._base.wait()
         keys = self._base.held.value
         assert isinstance(keys, AwsKeys)
@@ -149,7 +156,7 @@ class Role:
 
 
 def _error_code(body: bytes) -> str:
-    """Return the code of an error of STS: JSON when it does as it is asked, or XML."""
+    """Return the error code of an STS response, which is JSON or, despite the Accept header, XML."""
     try:
         told = json.loads(body)["Error"]["Code"]
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -163,7 +170,7 @@ def _assumed(answer: dict[str, Any]) -> Fetched:
         found = answer["AssumeRoleResponse"]["AssumeRoleResult"]["Credentials"]
         told = found["Expiration"]
         keys = _keys(found["AccessKeyId"], found["SecretAccessKey"], found["SessionToken"])
-        # A number in JSON, a time in the older form.
+        # JSON responses have a Unix time, others an ISO 8601 time.
         until = float(told) if isinstance(told, int | float) else _moment(told)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise CredentialError("AWS STS answered with no credentials") from None
@@ -175,7 +182,7 @@ def _moment(text: str) -> float:
 
 
 def role_form(arn: str, session: str, tags: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    """Return the parameters of AssumeRole."""
+    """Return the form parameters of AssumeRole."""
     form = {"RoleArn": arn, "RoleSessionName": session}
     for index, (key, value) in enumerate(tags, start=1):
         form[f"Tags.member.{index}.Key"] = key

@@ -1,7 +1,8 @@
-"""Tokens of Microsoft Entra: the OAuth requests themselves, as the vendor's library takes half a second to load.
+"""Tokens of Microsoft Entra. The OAuth requests are made here, because the vendor's library needs half a second to
+load.
 
-Client credentials with a secret or an assertion: RFC 6749 section 4.4, RFC 7523. Managed identities: the token
-endpoints of virtual machines (IMDS) and of app services.
+Client credentials with a secret or an assertion follow RFC 6749 section 4.4 and RFC 7523. Managed identities use the
+token endpoints of virtual machines (IMDS) and of app services.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ IMDS_VERSION: Final = "2018-02-01"
 APP_SERVICE_VERSION: Final = "2019-08-01"
 ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 TOOL_SECONDS: Final = 5.0
-# What the developer's tools are asked, and what of their answer is the token and its end (seconds, or a time).
+# Developer tools: command, and the keys of the token and its expiry (Unix or ISO 8601 time) in the output.
 TOOLS: Final = (
     (("az", "account", "get-access-token", "--output", "json", "--scope"), "accessToken", "expires_on"),
     (("azd", "auth", "token", "--output", "json", "--scope"), "token", "expiresOn"),
@@ -46,7 +47,7 @@ class Entra:
         self._scope = auth.scope or OPENAI_SCOPE
 
     async def __call__(self) -> Fetched:
-        """Return a new token."""
+        """Return a new token; raises CredentialError."""
         auth = self._auth
         match auth.kind:
             case "clientSecret":
@@ -62,7 +63,7 @@ class Entra:
                 return await self._implicit()
 
     async def _implicit(self) -> Fetched:
-        """Return the token of the first identity that the environment has, as the vendor's library chooses."""
+        """Return the token of the first identity in the environment, in the order of the vendor's library."""
         names = ("AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET")
         tenant, client, secret = (self._environ.get(name) for name in names)
         if tenant and client and secret:
@@ -127,7 +128,7 @@ def _token(answer: dict[str, Any]) -> Fetched:
     if not isinstance(token, str) or not token or not token.isascii():
         raise CredentialError("the token endpoint answered with no token")
     try:
-        # A text in the answers of managed identities.
+        # Managed identities send a string here.
         lives = float(answer.get("expires_in", 3600))
     except (TypeError, ValueError):
         raise CredentialError("the token endpoint answered with no life time") from None
@@ -135,7 +136,7 @@ def _token(answer: dict[str, Any]) -> Fetched:
 
 
 async def _asked(*command: str) -> Any:
-    """Return the JSON that a tool prints; None when it is not there or has nothing to say."""
+    """Return the JSON output of a tool, None if the tool is not installed or fails."""
     try:
         process = await asyncio.create_subprocess_exec(
             *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,

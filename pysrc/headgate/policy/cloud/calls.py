@@ -1,4 +1,4 @@
-"""HTTP calls of what finds credentials: to token endpoints and metadata services, through the engine's pools."""
+"""HTTP calls for credentials: to token endpoints and metadata services, through the engine's pools."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ FORM: Final = ("content-type", "application/x-www-form-urlencoded")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`headers`: names in lower case."""
+    """A response. The names of `headers` are in lower case."""
 
     status: int
     headers: dict[str, str]
     body: bytes
 
     def json(self, name: str) -> dict[str, Any]:
-        """Return the object that the answer is; CredentialError, with nothing of the answer in it but an OAuth error
-        code (RFC 6749 section 5.2).
+        """Return the body as a JSON object. `name` is the name of the service in errors.
+
+        Raises CredentialError, whose text contains nothing of the body except an OAuth error code (RFC 6749 section
+        5.2).
         """
         try:
             found = json.loads(self.body)
@@ -44,7 +46,7 @@ class Answer:
 
 
 class Calls:
-    """`client`: makes calls to an endpoint, of the configuration that is the newest."""
+    """Makes calls with `client(endpoint)`, which returns the HTTP client of the current configuration."""
 
     def __init__(self, client: Callable[[Endpoint], HttpClient] | None = None) -> None:
         self.client = client
@@ -57,7 +59,7 @@ class Calls:
         body: bytes | None = None,
         seconds: float = CALL_SECONDS,
     ) -> Answer:
-        """Return the answer, whatever its status; CredentialError when there is none."""
+        """Return the response, whatever its status; raises CredentialError if none arrives within `seconds`."""
         if self.client is None:
             raise CredentialError("calls cannot be made yet")
         try:

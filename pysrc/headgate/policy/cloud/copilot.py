@@ -1,7 +1,7 @@
-"""Tokens of Copilot: what a developer's token is exchanged for at GitHub.
+"""Copilot tokens, obtained from GitHub in exchange for a developer's token.
 
-The exchange is the one that the vendor's editors make: the answer is a JSON object with `token`, its end as Unix time
-(`expires_at`) and after how many seconds another one is due (`refresh_in`).
+The exchange is that of the vendor's editors: the response is a JSON object with `token`, its expiry as Unix time
+(`expires_at`), and the seconds after which it should be refreshed (`refresh_in`).
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from headgate.policy.cloud.calls import Calls
 from headgate.policy.cloud.refresher import CredentialError, Fetched
 
 URL: Final = "https://api.github.com/copilot_internal/v2/token"
-# Another place of the exchange: that of an enterprise's own host.
+# Overrides the URL of the exchange, for GitHub Enterprise.
 URL_VARIABLE: Final = "COPILOT_TOKEN_URL"
-# Where a developer's token may be, in the order of the vendor's command-line client.
+# Variables for the developer's token, in the order of the vendor's command-line client.
 VARIABLES: Final = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
-# Where editors keep it, below the folder of settings.
+# Files below the configuration folder in which editors store the token.
 FILES: Final = ("github-copilot/apps.json", "github-copilot/hosts.json")
 MAX_FILE: Final = 64 * 1024
 EDITOR: Final = f"headgate/{__version__}"
-# Without an end the token is taken to be good for as long as they usually are.
+# Assumed lifetime of a token without an expiry.
 USUAL_LIFE_S: Final = 1500.0
 
 
 class Copilot:
-    """Tokens of the developer whom the environment names. `now`: Unix time."""
+    """Tokens of the developer in the environment. `now` returns Unix time in seconds."""
 
     def __init__(
         self, calls: Calls, environ: Mapping[str, str] = os.environ, now: Callable[[], float] = time.time
@@ -42,7 +42,7 @@ class Copilot:
         self._now = now
 
     async def __call__(self) -> Fetched:
-        """Return a new token."""
+        """Return a new token; raises CredentialError."""
         token = await asyncio.to_thread(self._developer)
         headers = [
             ("authorization", f"token {token}"), ("accept", "application/json"), ("user-agent", EDITOR),
@@ -72,7 +72,7 @@ class Copilot:
 
 
 def _checked(token: str) -> str:
-    """Return a token that can stand in a header."""
+    """Return the token; raises CredentialError if it cannot be a header value."""
     if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise CredentialError("a token that is none")
     return token
@@ -83,7 +83,7 @@ def _number(value: object) -> float | None:
 
 
 def _kept(path: Path) -> str | None:
-    """Return the token that an editor keeps for github.com; None when there is no such file, or none in it."""
+    """Return the token for github.com in an editor's file; None if the file or the token is missing."""
     try:
         with path.open("rb") as stream:
             told = json.loads(stream.read(MAX_FILE))

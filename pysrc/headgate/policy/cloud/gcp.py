@@ -1,4 +1,4 @@
-"""Tokens of Google, found and refreshed by the vendor's library, which works in threads and is loaded only here."""
+"""Google tokens, obtained by the vendor's library. It runs in threads and is imported only here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headgate.policy.cloud.calls import CALL_SECONDS, Answer, Calls
 from headgate.policy.cloud.refresher import CredentialError, Fetched, silence
 
 SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
-# What a token without an expiry is taken to last.
+# Assumed lifetime of a token without an expiry.
 DEFAULT_SECONDS: Final = 300.0
 
 
@@ -26,7 +26,7 @@ class Google:
         self._found: Any = None
 
     async def __call__(self) -> Fetched:
-        """Return a new token."""
+        """Return a new token; raises CredentialError."""
         loop = asyncio.get_running_loop()
         return await asyncio.to_thread(self._token, loop)
 
@@ -41,11 +41,11 @@ class Google:
             self._found.refresh(request)
             token, expiry = self._found.token, self._found.expiry
         except (GoogleAuthError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            # The answers of token endpoints are arguments of these errors: only their kind is told.
+            # The arguments of these errors may contain responses of token endpoints, so only the error's type is shown.
             raise CredentialError(f"Google credentials: {_reason(error)}") from None
         if not token:
             raise CredentialError("Google credentials: there is no token")
-        # Times without a zone are UTC here.
+        # The library's times are in UTC, without a time zone.
         lives = DEFAULT_SECONDS if expiry is None else (expiry.replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds()
         return Fetched(token.encode(), lives)
 
@@ -69,7 +69,7 @@ def _loaded(info: Mapping[str, Any], request: Any) -> Any:
         return kind.from_service_account_info(info, scopes=SCOPES)  # type: ignore[no-untyped-call]
     if info["type"] == "authorized_user":
         return credentials.Credentials.from_authorized_user_info(info, scopes=SCOPES)  # type: ignore[no-untyped-call]
-    # What runs outside of Google, or stands for another account: the library tells the kinds apart.
+    # External accounts and impersonation: the library distinguishes the types.
     return google.auth.load_credentials_from_dict(info, scopes=SCOPES, request=request)[0]  # type: ignore[no-untyped-call]
 
 
@@ -100,12 +100,12 @@ def _reason(error: Exception) -> str:
 
 
 def _request(calls: Calls, loop: asyncio.AbstractEventLoop) -> Any:
-    """Return what the library makes its calls with: the engine's pools, from another thread."""
+    """Return the library's HTTP transport: a callable for other threads that uses the engine's pools."""
     from google.auth import transport
     from google.auth.exceptions import TransportError
 
     class Response(transport.Response):
-        """An answer as the library wants it."""
+        """A response with the library's interface."""
 
         def __init__(self, answer: Answer) -> None:
             self._answer = answer
@@ -123,7 +123,7 @@ def _request(calls: Calls, loop: asyncio.AbstractEventLoop) -> Any:
             return self._answer.body
 
     class Request(transport.Request):
-        """A call that a thread waits for."""
+        """A blocking call with the library's interface."""
 
         def __call__(
             self,
@@ -140,7 +140,7 @@ def _request(calls: Calls, loop: asyncio.AbstractEventLoop) -> Any:
             seconds = min(timeout or CALL_SECONDS, CALL_SECONDS)
             work = calls.call(method, url, pairs, sent, seconds)
             try:
-                # A loop that has ended meanwhile never answers.
+                # The time-out covers an event loop that has ended: it never responds.
                 return Response(asyncio.run_coroutine_threadsafe(work, loop).result(seconds + 1))
             except CredentialError as error:
                 raise TransportError(str(error)) from error  # type: ignore[no-untyped-call]

@@ -1,7 +1,7 @@
-"""Credentials that run out: fetched once for all requests, again before they end, and beside the requests.
+"""Credentials that expire: fetched once for all requests, and renewed in the background before they expire.
 
-A fetch that fails leaves what there is until that runs out; from then on requests that need it are refused, and there
-is another try after a pause that grows. Nothing else is held up.
+If a fetch fails, the current credential remains in use until it expires; after that, requests that need it are refused.
+Fetches are repeated with increasing pauses. Other requests are not delayed.
 """
 
 from __future__ import annotations
@@ -18,32 +18,30 @@ from headgate_engine.steps.held import HeldCredential
 
 logger = logging.getLogger("headgate.credentials")
 
-# How long a request waits for a credential.
+# Maximum time that a request waits for a credential.
 WAIT_SECONDS: Final = 5.0
 LEAST_PAUSE: Final = 1.0
 MOST_PAUSE: Final = 60.0
-# What is left of a life when the next one is fetched, and what is left when it is used no more, in seconds.
+# Seconds before the expiry at which the credential is renewed, and at which it is no longer used.
 RENEWED_BEFORE: Final = 300.0
 UNUSED_BEFORE: Final = 10.0
 
 
 class CredentialError(Exception):
-    """There is no credential. The text says why, and holds no secret: it goes into logs and to clients."""
+    """No credential is available. The text gives the reason and contains no secret: it goes to logs and clients."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A credential, for how many seconds it is good, and after how many another one is looked for (None: shortly before
-    its end).
-    """
+    """A credential, its lifetime in seconds, and the seconds until it is renewed (None: shortly before it expires)."""
 
     value: bytes | AwsKeys
     lives_s: float
     renew_s: float | None = None
 
     def times(self) -> tuple[float, float]:
-        """Return after how many seconds it is fetched anew, and after how many it is used no more."""
-        # Short lives keep a quarter and a tenth of themselves.
+        """Return the seconds until the credential is renewed, and until it is no longer used."""
+        # For short lifetimes, the margins are a quarter and a tenth of the lifetime.
         end = self.lives_s - min(UNUSED_BEFORE, self.lives_s / 10)
         renew = self.lives_s - min(RENEWED_BEFORE, self.lives_s / 4) if self.renew_s is None else self.renew_s
         return min(renew, end), end
@@ -53,13 +51,13 @@ Fetch = Callable[[], Awaitable[Fetched]]
 
 
 def silence(*libraries: str) -> None:
-    """Stop the logs of libraries that find credentials: they tell requests and answers, tokens among them."""
+    """Turn off the loggers of libraries that fetch credentials: they log requests and responses, including tokens."""
     for name in libraries:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 class CredentialRefresher:
-    """One credential of a worker. `name` is for logs."""
+    """One credential of a worker. `name` appears in logs and errors."""
 
     def __init__(self, name: str, fetch: Fetch, spawn: Callable[..., asyncio.Task[None]]) -> None:
         self.name = name
@@ -72,12 +70,12 @@ class CredentialRefresher:
         self._error = "it is being fetched"
 
     def renew(self) -> None:
-        """Begin to fetch, unless that is under way or failed a moment ago."""
+        """Start to fetch the credential, unless a fetch is in progress or failed recently."""
         if self._task is None and time.monotonic() >= self._not_before:
             self._task = self._spawn(f"credentials {self.name}", self._work())
 
     async def wait(self) -> None:
-        """Return when the credential can be used; CredentialError when there is none in time."""
+        """Return when the credential is usable; raises CredentialError if it is not within WAIT_SECONDS."""
         if self.held.usable:
             return
         self.renew()
@@ -89,12 +87,12 @@ class CredentialRefresher:
             raise CredentialError(f"{self.name}: {self._error}")
 
     def close(self) -> None:
-        """End what runs in the background."""
+        """Cancel the background task."""
         if self._task is not None:
             self._task.cancel()
 
     async def _work(self) -> None:
-        failed: str | None = "a fault of the gateway"      # which the log of tasks tells
+        failed: str | None = "a fault of the gateway"      # an unexpected exception; the task logs it
         try:
             found = await self._fetch()
             renew_s, expires_s = found.times()

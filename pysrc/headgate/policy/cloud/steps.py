@@ -1,4 +1,4 @@
-"""Cloud credentials to steps: one that waits for the credential where there is none, and for AWS one that signs."""
+"""Compiles cloud credentials to steps: one waits until the credential is available, and for AWS a second one signs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from headgate_engine.steps.location import CredentialLocation
 FAILED: Final = "backend authentication failed: "
 REASON: Final = "BackendAuth"
 TEXT: Final = ((b"content-type", b"text/plain"),)
-# AWS STS, AssumeRole: what a session name and the value of a tag may be.
+# AWS STS limits for a session name and for the value of a tag
+# (https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html).
 SESSION: Final = re.compile(r"[A-Za-z0-9_=,.@-]{2,64}")
 TAG: Final = re.compile(r"[\w\s.:/=+@-]{0,256}")
 
@@ -32,13 +33,14 @@ Obtain = Callable[[RequestContext], Reply | Awaitable[Reply | None] | None]
 
 
 def failed(error: object) -> Reply:
-    """Return the answer for a credential that cannot be had."""
+    """Return the reply to a request whose credential is not available."""
     return Reply(500, f"{FAILED}{error}".encode(), TEXT, REASON)
 
 
 def placed(auth: CloudAuth, host: str, environ: Mapping[str, str] = os.environ) -> CloudAuth:
-    """Return the credentials for requests to a host: with everything that the host decides. ValueError when something
-    is still missing.
+    """Return the credentials with the settings that depend on the host of the requests.
+
+    Raises ValueError if a setting is still missing.
     """
     if isinstance(auth, GcpAuth):
         return replace(auth, audience=auth.audience or f"https://{host}") if auth.kind == "idToken" else auth
@@ -54,7 +56,7 @@ def placed(auth: CloudAuth, host: str, environ: Mapping[str, str] = os.environ) 
 
 
 def compile_cloud(auth: CloudAuth, env: Environment) -> Step:
-    """Return the step that has the credential ready, and puts it into the request if it is a token."""
+    """Return the step that waits for the credential and, if it is a token, adds it to the request."""
     store = _store(env)
     if isinstance(auth, AwsAuth):
         if auth.role is not None and auth.role.varies:
@@ -67,7 +69,7 @@ def compile_cloud(auth: CloudAuth, env: Environment) -> Step:
 
 
 def compile_signature(auth: CloudAuth, env: Environment) -> Step | None:
-    """Return what signs the request at its end; None where nothing does."""
+    """Return the step that signs the complete request, None if the credential needs no signature."""
     if not isinstance(auth, AwsAuth):
         return None
     assert auth.region is not None
@@ -110,7 +112,7 @@ def _obtain(refresher: CredentialRefresher, location: CredentialLocation | None)
 
 
 def _session(auth: AwsAuth, env: Environment, store: CredentialStore) -> Obtain:
-    """Return what finds the keys of a session that depends on the request."""
+    """Return the function that obtains the keys of a role session that depends on the request."""
     role = auth.role
     assert role is not None
     name = None if role.expression is None else env.program(role.expression, "route")

@@ -1,4 +1,4 @@
-"""The cloud credentials of a worker: equal ones are one, and a reload goes on with those it still names."""
+"""The cloud credentials of a worker. Equal credentials are shared, and a reload keeps those that are still in use."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from headgate.policy.cloud.copilot import Copilot
 from headgate.policy.cloud.gcp import Google
 from headgate.policy.cloud.refresher import CredentialRefresher, Fetch
 
-# Sessions of roles that depend on requests; the one that was used longest ago goes.
+# Maximum number of role sessions that depend on requests; the least recently used one is dropped.
 MAX_SESSIONS: Final = 1024
 Tags = tuple[tuple[str, str], ...]
 
 
 class CredentialStore:
-    """Those of one configuration. `calls` outlives it."""
+    """The credentials of one configuration. `calls` is shared with the following configurations."""
 
     def __init__(self, spawn: Callable[..., asyncio.Task[None]], previous: CredentialStore | None = None) -> None:
         self.calls: Calls = Calls() if previous is None else previous.calls
@@ -34,13 +34,13 @@ class CredentialStore:
         found = self.by_key.get(key) or self._previous.get(key)
         if found is None:
             found = CredentialRefresher(name, fetch(), self._spawn)
-            # Before the first request needs it.
+            # Fetched now, before the first request needs it.
             found.renew()
         self.by_key[key] = found
         return found
 
     def refresher(self, auth: CloudAuth) -> CredentialRefresher:
-        """Return what keeps a credential that is the same for all requests."""
+        """Return the refresher of a credential that is the same for all requests."""
         match auth:
             case AwsAuth():
                 return self._aws(auth)
@@ -58,7 +58,7 @@ class CredentialStore:
                 replace(auth, service=None), "AWS role", lambda: self._role(auth, role, role.session, _fixed(role))
             )
         keys = auth.keys
-        # Keys sign everywhere.
+        # The same keys sign for all regions and services.
         key = replace(auth, region=None, service=None)
         return self._get(key, "AWS", lambda: Ambient() if keys is None else Given(keys))
 
@@ -67,7 +67,7 @@ class CredentialStore:
         return Role(base, self.calls, role_form(role.arn, session, tags), auth.region)
 
     def session(self, auth: AwsAuth, session: str, tags: Tags) -> CredentialRefresher:
-        """Return what keeps the keys of a role's session that depends on the request."""
+        """Return the refresher of a role session that depends on the request."""
         role = auth.role
         assert role is not None
         key = (replace(auth, service=None), session, tags)
@@ -80,14 +80,14 @@ class CredentialStore:
         return found
 
     def close_unused(self, current: CredentialStore) -> None:
-        """End what `current` did not take over."""
+        """Close the refreshers that `current` has not taken over."""
         current._previous = {}
         for key, refresher in self.by_key.items():
             if current.by_key.get(key) is not refresher:
                 refresher.close()
 
     def close(self) -> None:
-        """End all at shutdown."""
+        """Close all refreshers."""
         for refresher in (*self.by_key.values(), *self._sessions.values()):
             refresher.close()
 
