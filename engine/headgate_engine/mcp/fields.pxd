@@ -10,8 +10,10 @@ cdef class ClientHead:
     cdef bint plain                    # False: Python has to look at it
     cdef int read(self, MessageHead head) except -1
 
-# Copies the fields that are meant for a target. Those that hold a credential of the client stay behind.
-cdef int copy_fields(RequestContext ctx, MessageHead to) except -1
-# Adds what the message itself says; False where a field cannot hold it as it is.
-cdef bint add_mirrored(MessageHead to, Message message) except -1
+# Copies the fields that are meant for a target. Those that hold a credential of the client stay behind; `without`: further
+# names that do, in lower case.
+cdef int copy_fields(RequestContext ctx, MessageHead to, tuple without) except -1
+# Adds what the message itself says; `name`: what it is about, as its target knows it. False where a field cannot hold it
+# as it is.
+cdef bint add_mirrored(MessageHead to, Message message, str name) except -1
 cpdef bint is_message(bytes data) except -1

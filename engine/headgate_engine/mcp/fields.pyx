@@ -5,25 +5,21 @@ What is not plain is no error: Python serves it, and refuses what has to be refu
 """
 
 from libc.stdint cimport uint8_t
+from libc.string cimport memcmp
 
 from headgate_engine.context.headers cimport (
     H_ACCEPT, H_AUTHORIZATION, H_CONTENT_ENCODING, H_CONTENT_LENGTH, H_CONTENT_TYPE, H_COOKIE, H_EXPECT, H_HOST, H_OTHER,
     H_PROXY_AUTHORIZATION, HeaderSpan, MessageHead, SPAN_DROPPED)
 from headgate_engine.context.request cimport RequestContext
-from headgate_engine.peek.rpc cimport Message
+from headgate_engine.peek.rpc cimport memmem, Message, message_of
 from headgate_engine.wire.scan cimport same_lower
 
-cdef extern from "<string.h>" nogil:
-    void* memmem(const void* haystack, size_t n, const void* needle, size_t m)
+cdef extern from "Python.h":
+    bint PyUnicode_IS_ASCII(object text)
+    void* PyUnicode_DATA(object text)
+    Py_ssize_t PyUnicode_GET_LENGTH(object text)
 
-cdef extern from *:
-    """
-    #ifndef _GNU_SOURCE
-    void *memmem(const void *, size_t, const void *, size_t);
-    #endif
-    """
-
-from headgate_engine.peek.rpc import NotAMessage, parse
+from headgate_engine.peek.rpc import NotAMessage
 
 # Revisions with sessions (headgate.dialect.mcp.versions.LEGACY).
 VERSIONS = frozenset((b"2024-11-05", b"2025-03-26", b"2025-06-18", b"2025-11-25"))
@@ -92,10 +88,11 @@ cdef bint special(MessageHead head, HeaderSpan* span) except -1:
     return False
 
 
-cdef int copy_fields(RequestContext ctx, MessageHead to) except -1:
+cdef int copy_fields(RequestContext ctx, MessageHead to, tuple without) except -1:
     cdef MessageHead head = ctx.head
     cdef HeaderSpan* span
     cdef int i
+    cdef bint kept
     for i in range(head.count):
         span = &head.spans[i]
         if span.flags & SPAN_DROPPED or span.id in (
@@ -105,6 +102,11 @@ cdef int copy_fields(RequestContext ctx, MessageHead to) except -1:
         if span.id == H_OTHER and (named(head, span, <bytes>_dropped[0]) or named(head, span, <bytes>_dropped[1])
                                    or named(head, span, <bytes>_dropped[2])):
             continue
+        kept = True
+        for name in without:
+            kept = kept and not named(head, span, <bytes>name)
+        if not kept:
+            continue
         # Where an expression found the credential, it is still in its field.
         if ctx.jwt_token and holds(head, span, ctx.jwt_token) or ctx.api_key_text and holds(head, span, ctx.api_key_text):
             continue
@@ -112,29 +114,24 @@ cdef int copy_fields(RequestContext ctx, MessageHead to) except -1:
     return 0
 
 
-cdef bint add_mirrored(MessageHead to, Message message) except -1:
-    cdef bytes method = plain_value(message.method)
-    cdef bytes name
-    if method is None:
+cdef bint add_mirrored(MessageHead to, Message message, str name) except -1:
+    return add_text(to, b"mcp-method", message.method) and (name is None or add_text(to, b"mcp-name", name))
+
+
+cdef bint add_text(MessageHead to, bytes field, str text) except -1:
+    """Adds a field; False for a text that has to be coded for that (headgate.dialect.mcp.mirrored): only visible ASCII, and
+    spaces within.
+    """
+    cdef Py_ssize_t n = PyUnicode_GET_LENGTH(text)
+    cdef const char* p = <const char*>PyUnicode_DATA(text)
+    cdef Py_ssize_t i
+    if n == 0 or not PyUnicode_IS_ASCII(text) or p[0] == 32 or p[n - 1] == 32 or n >= 9 and memcmp(p, b"=?base64?", 9) == 0:
         return False
-    to.add_field(b"mcp-method", 10, method, len(method))
-    found = message.name
-    if found is None:
-        return True
-    name = plain_value(found)
-    if name is None:
-        return False
-    to.add_field(b"mcp-name", 8, name, len(name))
+    for i in range(n):
+        if not 32 <= <uint8_t>p[i] < 127:
+            return False
+    to.add_field(field, len(field), p, n)
     return True
-
-
-cdef bytes plain_value(str text):
-    """The text as a field's value, None where it has to be coded for that (headgate.dialect.mcp.mirrored)."""
-    if not text or not text.isascii() or not text.isprintable() or text[0] == " " or text[len(text) - 1] == " ":
-        return None
-    if text.startswith("=?base64?"):
-        return None
-    return text.encode("ascii")
 
 
 def plain_head(RequestContext ctx not None):
@@ -147,14 +144,14 @@ def plain_head(RequestContext ctx not None):
 def target_head(RequestContext ctx not None, Message message not None):
     """The head that a target gets; None where a field cannot hold what the message says. For tests."""
     cdef MessageHead head = MessageHead()
-    copy_fields(ctx, head)
-    return head if add_mirrored(head, message) else None
+    copy_fields(ctx, head, ())
+    return head if add_mirrored(head, message, message.name) else None
 
 
 cpdef bint is_message(bytes data) except -1:
     """Whether the data of an event is a message."""
     try:
-        parse(data)
+        message_of(data)
     except NotAMessage:
         return False
     return True

@@ -2,6 +2,17 @@
 
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.peek.rpc cimport Message
+from headgate_engine.shared.counters cimport Counter
+from headgate_engine.shared.segment cimport Segment
+
+cdef class RequestCounts:
+    # `gw_mcp_requests_total` of one backend in one worker.
+    cdef readonly Segment segment
+    cdef frozenset methods               # known ones; others are counted as one
+    cdef dict counters                   # by method, kind, target, name and place
+    cdef dict names                      # (target, name) with a label value of their own
+    cdef int add(self, call, RequestTelemetry telemetry) except -1
+    cdef str _name_of(self, RequestTelemetry telemetry)
 
 cdef class RequestTelemetry:
     cdef readonly str method, kind, server, name, session_id
@@ -14,7 +25,13 @@ cdef class RequestTelemetry:
     cdef list logged                     # fields that are told once
     cdef int _log(self, str key, value) except -1
     cdef int _log_once(self, str key, str value) except -1
+    cdef int _begin(self, RequestContext context) except -1
     cdef int _record(self, str target, str name, str kind) except -1
+    # Tells how it ended: `answer` is the response, `error` whether it may be one. Only the first time counts.
+    cdef int end(self, int status, bytes answer, bint maybe_error) except -1
 
 cdef class ExpressionView:
     cdef RequestTelemetry telemetry
+
+# The same as the class makes of a call; for callers that have the call's context.
+cdef RequestTelemetry new_telemetry(call, RequestContext context, Message message, str session_id, str server, count)

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headgate_engine.peek.rpc import Message
+from headgate_engine.shared.segment import Segment
 
 KINDS: dict[str, str]
 NAME_FIELDS: dict[str, str]
@@ -10,9 +11,25 @@ MESSAGE: str
 SESSION_LETTERS: int
 MAX_TEXT: int
 ONE_EVENT: bytes
+UNKNOWN: str
+OTHER: str
+MAX_NAMES: int
+MAX_NAME: int
+MAX_COUNTERS: int
 
 def logged_session_id(session_id: str) -> str:
     """Return what logs tell of a session id."""
+
+class RequestCounts:
+    """Counts the requests of one backend in one worker: `count` of RequestTelemetry. `methods`: those that have a label
+    value of their own. A subclass gives the keys of series.
+    """
+
+    def __init__(self, segment: Segment, methods: frozenset[str]) -> None: ...
+    @property
+    def segment(self) -> Segment: ...
+    def __call__(self, call: Any, telemetry: RequestTelemetry) -> None:
+        """Count a request that has ended. `call` has `place`, and `route_labels()` for a new series."""
 
 class RequestTelemetry:
     """One request with a method. `server`: the only target there is, None where it is one of several; `count` is called

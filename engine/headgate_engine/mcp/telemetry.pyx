@@ -3,7 +3,9 @@
 import json
 
 from headgate_engine.context.request cimport RequestContext
-from headgate_engine.peek.rpc cimport Message
+from headgate_engine.peek.rpc cimport has_text, Message
+from headgate_engine.shared.counters cimport Counter
+from headgate_engine.shared.segment cimport Segment
 
 from headgate_engine.peek.rpc import NotAMessage, parse
 
@@ -29,6 +31,13 @@ MESSAGE = "mcp.error.message"
 # Enough to find the lines of one session, too little to take it over.
 SESSION_LETTERS = 16
 MAX_TEXT = 256
+UNKNOWN = "unknown"
+OTHER = "other"
+# Names of tools, prompts and resources with a label value of their own. A template makes URIs without number.
+MAX_NAMES = 500
+MAX_NAME = 256
+# Counters that are remembered: a reload may give routes other names.
+MAX_COUNTERS = 4096
 # How an answer of one event begins, which most answers are.
 ONE_EVENT = b"event: message\ndata: "
 cdef dict _kinds = KINDS
@@ -41,30 +50,82 @@ def logged_session_id(str session_id not None):
     return session_id[:SESSION_LETTERS]
 
 
+cdef class RequestCounts:
+    """`methods`: those that have a label value. `series_key(method, kind, target, name, labels)` of a subclass gives the key
+    of a series in the segment.
+    """
+
+    def __init__(self, Segment segment not None, frozenset methods not None):
+        self.segment = segment
+        self.methods = methods
+        self.counters = {}
+        self.names = {}
+
+    def __call__(self, call not None, RequestTelemetry telemetry not None):
+        self.add(call, telemetry)
+
+    cdef int add(self, call, RequestTelemetry telemetry) except -1:
+        cdef str method = telemetry.method if telemetry.method in self.methods else OTHER
+        cdef str kind = telemetry.kind or UNKNOWN
+        cdef str name = self._name_of(telemetry)
+        cdef object place = call.place
+        cdef tuple key = (method, kind, telemetry.server, name, place)
+        cdef Counter found = self.counters.get(key)
+        if found is None:
+            text = self.series_key(method, kind, telemetry.server or UNKNOWN, name, call.route_labels())
+            found = Counter(self.segment, text)
+            if place is not None:
+                if len(self.counters) >= MAX_COUNTERS:
+                    self.counters.clear()
+                self.counters[key] = found
+        found.bump(1)
+        return 0
+
+    cdef str _name_of(self, RequestTelemetry telemetry):
+        """What clients make up is no label: names of failures have none, and there are not more than MAX_NAMES."""
+        cdef str name = telemetry.name
+        cdef tuple key
+        if name is None or telemetry.failed or telemetry.kind == "task":
+            return UNKNOWN
+        if len(name) > MAX_NAME:
+            return OTHER
+        key = (telemetry.server, name)
+        if key not in self.names:
+            if len(self.names) >= MAX_NAMES:
+                return OTHER
+            self.names[key] = None
+        return name
+
+
 cdef class RequestTelemetry:
     """One request with a method. `server`: the only target there is, None where it is one of several; `count` is called
     once, when the request has ended.
     """
 
     def __init__(self, call not None, Message message not None, str session_id, str server, count not None):
-        self.method = message.method or ""
-        self.kind = _kinds.get(self.method)
         self.server = server
         self.session_id = session_id
         self.message = message
-        self.answer = b""
         self.call = call
-        self.context = call.context
         self.count = count
+        self._begin(call.context)
+
+    cdef int _begin(self, RequestContext context) except -1:
+        self.method = self.message.method or ""
+        self.kind = _kinds.get(self.method)
+        self.answer = b""
+        self.context = context
         self._log("mcp.method.name", self.method)
-        if session_id is not None:
-            self._log("mcp.session.id", session_id[:SESSION_LETTERS])
+        if self.session_id is not None:
+            self._log("mcp.session.id", self.session_id[:SESSION_LETTERS])
         if self.kind is not None:
             self._log("mcp.resource.type", self.kind)
-        if self.context is not None:
-            self.context.dynamic = {**(self.context.dynamic or {}), "mcp": new_view(self)}
-        if server is not None:
-            self._record(server, message.name, self.kind)
+        if context is not None:
+            context.dynamic = {} if context.dynamic is None else dict(context.dynamic)
+            context.dynamic["mcp"] = new_view(self)
+        if self.server is not None:
+            self._record(self.server, self.message.name, self.kind)
+        return 0
 
     def addressed(self, str target not None, str name, str kind):
         """Tells whose the request is and what it is about, by the name that the target knows."""
@@ -73,9 +134,9 @@ cdef class RequestTelemetry:
     cdef int _record(self, str target, str name, str kind) except -1:
         self.server, self.name, self.kind = target, name, kind or self.kind
         self._log_once("mcp.target", target)
-        field = _name_fields.get(self.kind or "")
+        field = None if self.kind is None else _name_fields.get(self.kind)
         if field is not None and name is not None:
-            self._log_once(<str>field, name[:MAX_TEXT])
+            self._log_once(<str>field, name[:MAX_TEXT] if len(name) > MAX_TEXT else name)
         return 0
 
     cdef int _log(self, str key, value) except -1:
@@ -87,33 +148,54 @@ cdef class RequestTelemetry:
         return 0
 
     cdef int _log_once(self, str key, str value) except -1:
+        cdef tuple one
         if self.logged is None:
             self.logged = []
-        if (key, value) not in self.logged:
-            self.logged.append((key, value))
-            self._log(key, value)
-        return 0
+        for one in self.logged:
+            if <str>one[0] == key and <str>one[1] == value:
+                return 0
+        self.logged.append((key, value))
+        return self._log(key, value)
 
     def ended(self, int status, bytes answer not None):
         """Tells how it ended; only the first time counts. `status` 0: the client did not wait for it.
 
         `answer`: the body, or the last events of a stream, its response last.
         """
+        if self.count is not None:
+            self.end(status, response_in(answer), True)
+
+    cdef int end(self, int status, bytes answer, bint maybe_error) except -1:
         cdef object count = self.count
         self.count = None
         if count is None:
-            return
-        self.answer = response_in(answer)
-        error = error_in(self.answer)
+            return 0
+        self.answer = answer
+        error = error_in(answer) if maybe_error else None
         self.failed = error is not None or not 200 <= status < 300
         call, self.call = self.call, None
-        count(call, self)
+        if isinstance(count, RequestCounts):
+            (<RequestCounts>count).add(call, self)
+        else:
+            count(call, self)
         if error is not None:
             self._log("mcp.error.code", error.get("code"))
             if self.context is not None and all([key != MESSAGE for key, _ in self.context.log_fields]):
                 self._log(MESSAGE, str(error.get("message"))[:MAX_TEXT])
         # The context knows the view, and the view this: no ring that only the garbage collector finds.
         self.context = None
+        return 0
+
+
+cdef RequestTelemetry new_telemetry(call, RequestContext context, Message message, str session_id, str server, count):
+    cdef RequestTelemetry made = RequestTelemetry.__new__(RequestTelemetry)
+    made.server = server
+    made.session_id = session_id
+    made.message = message
+    made.call = call
+    made.count = count
+    made._begin(context)
+    return made
 
 
 cdef ExpressionView new_view(RequestTelemetry telemetry):
@@ -164,7 +246,7 @@ def response_in(bytes answer not None):
 
 def error_in(bytes text not None):
     """The error of a response; None when it is none."""
-    if b'"error"' not in text:
+    if not has_text(text, b'"error"', 7):
         return None
     try:
         if not parse(text).is_error:

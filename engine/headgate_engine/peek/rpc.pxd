@@ -13,3 +13,17 @@ cdef class Message:
     cdef int _name_field(self) except -1
 
 cpdef bytes quoted(str text)
+# The message that `text` is; raises NotAMessage.
+cdef Message message_of(bytes text)
+
+cdef extern from *:
+    """
+    #ifndef _GNU_SOURCE
+    void *memmem(const void *, size_t, const void *, size_t);
+    #endif
+    """
+    void* memmem(const void* haystack, size_t n, const void* needle, size_t m) nogil
+
+cdef inline bint has_text(bytes text, const char* part, Py_ssize_t n):
+    """Whether a text has a part. `part in text` would first try to read the part as a number, which costs an exception."""
+    return memmem(<const char*>text, len(text), part, n) != NULL

@@ -184,6 +184,10 @@ cdef object _request_with(RpcPeek peek, bytes text, int code, str reason):
 
 def parse(bytes text not None):
     """The message that `text` is."""
+    return message_of(text)
+
+
+cdef Message message_of(bytes text):
     cdef RpcPeek peek = RpcPeek.__new__(RpcPeek)
     cdef Message message
     peek.max_depth = 64

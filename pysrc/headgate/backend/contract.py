@@ -37,14 +37,17 @@ class Identity(Protocol):
 
 class BegunCall(Protocol):
     """A call to a target that the engine has begun (headgate_engine.mcp.direct). `refusal`: the answer of a policy in
-    front of the target; `remaining_s`: what is left of its time, None for no limit. `answer()` raises OSError,
-    TimeoutError, or what a policy raised.
+    front of the target; `remaining_s`: what is left of its time, None for no limit; `waited_s`: how long it has been
+    under way. `answer()`, once there is one (`wait_for_head`), raises OSError, TimeoutError, or what a policy raised.
     """
 
     @property
     def refusal(self) -> Any: ...
     @property
     def remaining_s(self) -> float | None: ...
+    @property
+    def waited_s(self) -> float: ...
+    async def wait_for_head(self) -> None: ...
     def answer(self) -> Response: ...
     def give_up(self) -> None: ...
 

@@ -42,6 +42,7 @@ from headgate.ir.mcp import (
     StdioTarget,
     StreamableHttpTarget,
 )
+from headgate.ir.policies import NO_BACKEND_POLICIES
 from headgate.ir.policy.authorization import Authorization
 from headgate.ir.policy.backend_auth import Passthrough
 from headgate.net.authority import own_authority
@@ -58,7 +59,8 @@ from headgate_engine.link.client import HttpClient
 from headgate_engine.link.handler import HandlerBackend
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
-from headgate_engine.mcp.direct import DirectBackend, DirectTarget
+from headgate_engine.mcp.direct import DirectBackend, FederatedBackend
+from headgate_engine.mcp.settings import DirectTarget
 from headgate_engine.plan.step import CONTINUE_VERDICT, run_step
 from headgate_engine.steps.authorization import AuthorizationStep
 
@@ -97,6 +99,7 @@ class McpHandlers:
         self._handlers: dict[str, HandlerBackend | DirectBackend] = {}
         self._handles: dict[str, Handle] = {}
         self._requests: dict[str, McpRequests] = {}
+        self._remotes: dict[str, dict[str, Remote]] = {}
         self.services: dict[str, StdioService | FederationService | HttpService] = {}
         self.legacy: dict[str, LegacySse] = {}
         self.sessionless: dict[str, StatelessService] = {}
@@ -118,18 +121,27 @@ class McpHandlers:
 
     def _direct(self, backend: McpBackend, handler: HandlerBackend) -> HandlerBackend | DirectBackend:
         """Return what answers plain calls in the engine, and others by `handler`; that itself where none are plain."""
-        target, service = backend.targets[0], self.services.get(backend.key)
-        if backend.stateless or backend.local_only or not isinstance(service, HttpService):
+        service = self.services.get(backend.key)
+        if backend.stateless or backend.local_only:
             return handler
-        assert isinstance(target, StreamableHttpTarget)
-        client, steps = service.remote.compiled
-        credential = target.policies.auth
-        if not never_waits(steps) or (credential is not None and isinstance(credential.main, Passthrough)):
+        counts = self._counts(backend)
+        if isinstance(service, HttpService):
+            target = backend.targets[0]
+            plain = direct_target(target, service.remote)
+            policies = target.policies if isinstance(target, StreamableHttpTarget) else NO_BACKEND_POLICIES
+            own = DirectService(service.sessions, target.name, policies, counts)
+            return handler if plain is None else DirectBackend(handler, plain, own)
+        read = backend.bare or backend.rules is not None or bool(backend.guardrails)
+        if read or not isinstance(service, FederationService):
             return handler
-        assert isinstance(client, HttpClient)
-        plain = DirectTarget(client, target.path, steps=steps, timeout_ms=target.policies.request_timeout_ms or 0)
-        count = self._counts(backend).count
-        return DirectBackend(handler, plain, DirectService(service.sessions, target.name, target.policies, count))
+        # Those of this configuration: the running service gets them when it is in force.
+        remotes = self._remotes[backend.key]
+        found = {target.name: direct_target(target, remotes.get(target.name)) for target in backend.targets}
+        direct = {name: target for name, target in found.items() if target is not None}
+        if not direct:
+            return handler
+        several = DirectService(service.sessions, None, NO_BACKEND_POLICIES, counts)
+        return FederatedBackend(handler, direct, several, prefixed=backend.prefixed)
 
     def _counts(self, backend: McpBackend) -> McpRequests:
         """Return what counts the requests of a backend, whoever answers them."""
@@ -166,14 +178,14 @@ class McpHandlers:
             found = self._previous.legacy.get(backend.key)
         if found is None or found.federation is not federation:
             sessions = self.tables.new(backend.name, resumable=False)
-            found = LegacySse(federation, sessions, self._relay, McpRequests(self._worker.segment).count)
+            found = LegacySse(federation, sessions, self._relay, McpRequests(self._worker.segment))
         self.tables.kept(found.sessions)
         self.legacy[backend.key] = found
         return found
 
     def _front(self, backend: McpBackend) -> Front:
         options = FrontOptions(stateless=backend.stateless, local_only=backend.local_only)
-        count = self._counts(backend).count
+        count = self._counts(backend)
         target = backend.targets[0]
         if not backend.plain:
             federation = self._federation(backend)
@@ -290,7 +302,7 @@ class McpHandlers:
             return found
         if self._previous is not None:
             found = self._previous.services.get(key)
-        remotes = {
+        remotes = self._remotes[key] = {
             target.name: self._remote(target) for target in backend.targets if not isinstance(target, StdioTarget)
         }
         # Where policy servers are asked no message passes unread.
@@ -400,6 +412,18 @@ class McpHandlers:
             await service.sessions.aclose()
         for sessionless in self.sessionless.values():
             await sessionless.aclose()
+
+
+def direct_target(target: McpTarget, remote: Remote | None) -> DirectTarget | None:
+    """Return a target that the engine can call by itself; None for one whose calls need Python."""
+    if not isinstance(target, StreamableHttpTarget) or remote is None:
+        return None
+    client, steps = remote.compiled
+    credential = target.policies.auth
+    if not never_waits(steps) or (credential is not None and isinstance(credential.main, Passthrough)):
+        return None
+    assert isinstance(client, HttpClient)
+    return DirectTarget(client, target.path, steps=steps, timeout_ms=target.policies.request_timeout_ms or 0)
 
 
 def nothing() -> None:

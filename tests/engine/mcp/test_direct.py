@@ -12,7 +12,9 @@ from headgate_engine.link.client import HttpClient
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.upstream import Http1Upstream
 from headgate_engine.link.worker import Worker
-from headgate_engine.mcp.direct import DirectBackend, DirectCall, DirectTarget
+from headgate_engine.mcp.call import DirectCall
+from headgate_engine.mcp.direct import DirectBackend
+from headgate_engine.mcp.settings import DirectTarget
 from headgate_engine.plan.step import AsyncStep
 
 

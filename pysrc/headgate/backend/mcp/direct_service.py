@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from headgate.backend.mcp.federation.answering import KEEPALIVE_SECONDS
 from headgate.backend.mcp.front import STREAM_HEADERS
 from headgate.backend.mcp.http_service import edited
 from headgate.backend.mcp.request_telemetry import Count
@@ -23,13 +24,17 @@ FIELDS: Final = encode_headers(STREAM_HEADERS)
 
 
 class DirectService:
-    """`target`: the name of the one target. `count` is called once for each request, as by the front in Python."""
+    """`target`: the name of the one target, None for several. `count` is called once for each request, as by the
+    front in Python.
+    """
 
-    def __init__(self, sessions: Sessions, target: str, policies: BackendPolicies, count: Count) -> None:
+    def __init__(self, sessions: Sessions, target: str | None, policies: BackendPolicies, count: Count) -> None:
         self.sessions = sessions
         self.target = target
         self.count = count
         self._modifier = policies.response_headers
+        self.keepalive_s = KEEPALIVE_SECONDS if target is None else 0.0
+        self.plain_fields = FIELDS if self._modifier is None else None
 
     def owner_of(self, context: RequestContext) -> str:
         """Return whose the sessions are that a request may go on with."""

@@ -29,6 +29,7 @@ from headgate.ir.policies import BackendPolicies, HeaderModifier
 from headgate.ir.policy.backend_auth import Passthrough
 from headgate_engine.context.field_names import MESSAGE_FRAMING
 from headgate_engine.context.request import RequestContext
+from headgate_engine.mcp.sessions import TargetSession
 from headgate_engine.sse.decode import Event, SseDecoder, SseError
 from headgate_engine.sse.encode import encode_event
 
@@ -79,13 +80,10 @@ class AnswerShape(Enum):
     PLAIN = "plain"
 
 
-class RemoteSession:
+class RemoteSession(TargetSession):
     """A session at the server: what it is called there, None where it has none."""
 
     dead = False
-
-    def __init__(self, name: str | None) -> None:
-        self.name = name
 
     async def stop(self) -> None:
         """Do nothing: the client's own request has ended it at the server."""

@@ -18,6 +18,7 @@ from headgate.backend.mcp.replay import Replay
 from headgate.backend.mcp.resuming import KeptAnswers
 from headgate.crypto.sealed import Sealer
 from headgate.net.tasks import spawn
+from headgate_engine.mcp.sessions import SessionEntry, SessionTable
 
 logger = logging.getLogger("headgate.mcp")
 
@@ -76,7 +77,7 @@ class OwnTally:
         self.living += n
 
 
-class Session:
+class Session(SessionEntry):
     """One client's session. `server`: what it holds; `owner`: who it is for (`owner_of`), "" for nobody known.
     `resumable`: its id can bring it back, at any worker; `lasting`: at the successor of its own. `replay`: what its
     event stream brought; `listener`: who writes to that stream now. `answers`: what clients may come back for, who is
@@ -84,12 +85,8 @@ class Session:
     """
 
     def __init__(self, session_id: str, server: Any, now: float, owner: str, worker: int = 0) -> None:
-        self.id = session_id
-        self.server = server
-        self.used = now
-        self.busy = 0
-        self.owner = owner
-        self.resumable = self.lasting = False
+        super().__init__(session_id, server, now, owner)
+        self.lasting = False
         self.replay = Replay()
         self.answers = KeptAnswers(worker)
         self.listener: asyncio.Task[None] | None = None
@@ -154,7 +151,7 @@ class SessionIds:
         return b"" if content is None else content[2 + RANDOM_BYTES :]
 
 
-class Sessions:
+class Sessions(SessionTable[Session]):
     """The sessions of one backend in one worker. `id_prefix` stands before the ids made here, which tells
     them from others.
 
@@ -169,27 +166,24 @@ class Sessions:
         ids: SessionIds,
         limits: Limits,
         *,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] | None = None,
         tally: Tally | None = None,
         resumable: bool = False,
     ) -> None:
+        super().__init__(clock, resumable)
         self.id_prefix = ""
         self._worker = worker
         self.ids = ids
         self._ttl_s, self._cap = limits
-        self._clock = clock
+        self._clock = time.monotonic if clock is None else clock
         self._tally = OwnTally() if tally is None else tally
         self._resumable = resumable
-        self._by_id: dict[str, Session] = {}  # the longest unused one first
         self._tombstones: dict[str, None] = {}
         self._reaper: asyncio.Task[None] | None = None
 
     def limit(self, limits: Limits) -> None:
         """Go on with other limits."""
         self._ttl_s, self._cap = limits
-
-    def __len__(self) -> int:
-        return len(self._by_id)
 
     @contextlib.contextmanager
     def room(self) -> Iterator[None]:
@@ -218,8 +212,8 @@ class Sessions:
 
     def _make_room(self) -> None:
         """Let go of sessions that are not in use until another one fits; raises the 503 of a full table."""
-        while len(self._by_id) >= self._cap:
-            session = next((one for one in self._by_id.values() if one.resumable and not one.busy), None)
+        while len(self) >= self._cap:
+            session = next((one for one in self.entries() if one.resumable and not one.busy), None)
             if session is None:
                 raise McpFailure(503, f"too many sessions: {self._cap} are in use")
             self._drop(session.id)
@@ -233,15 +227,6 @@ class Sessions:
             yield
         finally:
             self.end_use(session)
-
-    def begin_use(self, session: Session) -> None:
-        """Keep a session from being idle until `end_use`."""
-        session.busy += 1
-
-    def end_use(self, session: Session) -> None:
-        """Let the idle time of a session begin when nobody uses it any more."""
-        session.busy -= 1
-        session.used = self._clock()
 
     def add(self, server: SessionResource, owner: str = "", resume_token: bytes = b"") -> Session:
         """Register a session of this worker. With a `resume_token` the worker's successor can go on with it
@@ -279,38 +264,27 @@ class Sessions:
 
     def adopt(self, session_id: str, server: Resumable, owner: str = "") -> Session:
         """Register a session under an id that says itself what there is to know of it."""
-        if session_id not in self._by_id:
+        if session_id not in self:
             self._make_room()
         return self._kept(session_id, server, owner, resumable=True)
 
     def _kept(self, session_id: str, server: SessionResource, owner: str, *, resumable: bool = False) -> Session:
         session = Session(session_id, server, self._clock(), owner, self._worker)
         session.resumable = resumable
-        if session_id not in self._by_id:
+        if self.put(session):
             self._tally.add(1)
             if not resumable:
                 self._tally.add_living(1)
-        self._by_id[session_id] = session
         if self._reaper is None:
             self._reaper = spawn("mcp reaper", self._reap())
         return session
 
     def _drop(self, session_id: str) -> Session | None:
-        session = self._by_id.pop(session_id, None)
+        session = self.take(session_id)
         if session is not None:
             self._tally.add(-1)
             if not session.resumable:
                 self._tally.add_living(-1)
-        return session
-
-    def find(self, session_id: str, owner: str = "") -> Session | None:
-        """Return a living session of this owner and note that it is used."""
-        session = self._by_id.get(session_id)
-        if session is None or session.server.dead or session.owner != owner:
-            return None
-        session.used = self._clock()
-        if self._resumable:
-            self._by_id[session_id] = self._by_id.pop(session_id)
         return session
 
     async def remove(self, session_id: str) -> bool:
@@ -347,14 +321,15 @@ class Sessions:
 
     def forget(self, server: SessionResource) -> None:
         """Drop the sessions of a process that has ended."""
-        for session_id in [key for key, session in self._by_id.items() if session.server is server]:
-            self._drop(session_id)
+        for session in self.entries():
+            if session.server is server:
+                self._drop(session.id)
 
     async def _reap(self) -> None:
         while True:
             await asyncio.sleep(min(REAP_SECONDS, self._ttl_s))
             before = self._clock() - self._ttl_s
-            for session in list(self._by_id.values()):
+            for session in self.entries():
                 if session.used < before and not session.busy:
                     logger.info("session ended: idle", extra={"mcp.session.id": session.id[:8]})
                     if not session.resumable:
@@ -367,4 +342,4 @@ class Sessions:
             self._reaper.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._reaper
-        await asyncio.gather(*(self._let_go(key) for key in list(self._by_id)))
+        await asyncio.gather(*(self._let_go(session.id) for session in self.entries()))

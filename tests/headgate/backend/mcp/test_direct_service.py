@@ -6,74 +6,59 @@ from __future__ import annotations
 
 import gc
 import gzip
-import json
-from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
 
 import pytest
-from rig import Message, Rig, Upstream, on_rig
+from mcp_direct_rig import (
+    ANOTHER_WORKERS,
+    CALL,
+    ENDED,
+    ERROR,
+    EVENT,
+    JSON,
+    KEY,
+    MINE,
+    NEWS,
+    OWNER,
+    RESULT,
+    SSE,
+    STATES,
+    Case,
+    Sessionless,
+    Side,
+    asked,
+    body,
+    call,
+    chunked,
+    raw,
+    request,
+    session_of,
+)
+from rig import Rig, Upstream, on_rig
 
-from headgate.backend.contract import Call
 from headgate.backend.mcp.direct_service import DirectService, never_waits
 from headgate.backend.mcp.front import Front, FrontOptions
 from headgate.backend.mcp.http_service import MAX_BODY, HttpService, RemoteSession
-from headgate.backend.mcp.request_telemetry import RequestTelemetry, logged_session_id
+from headgate.backend.mcp.request_telemetry import RequestTelemetry
 from headgate.backend.mcp.session import Limits, SessionIds, Sessions, owner_of
-from headgate.backend.mcp.states import SessionStates
 from headgate.backend.mcp.targets.remote import Remote
-from headgate.crypto.sealed import Sealer
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.mcp import StreamableHttpTarget
 from headgate.ir.policies import BackendPolicies, HeaderModifier
 from headgate_engine.context.request import Reply, RequestContext, make_context
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.handler import HandlerBackend
-from headgate_engine.mcp.direct import DirectBackend, DirectCall, DirectTarget
-from headgate_engine.plan.plans import BackendPlan, RoutePlan
+from headgate_engine.mcp.call import DirectCall
+from headgate_engine.mcp.direct import DirectBackend
+from headgate_engine.mcp.settings import DirectTarget
 from headgate_engine.plan.step import AsyncStep, PythonStep, Step
-from headgate_engine.route.table import RouteRule, RouteTable
 from headgate_engine.steps.headers import RequestHeaderStep
 from headgate_engine.steps.reply import ReplyStep
 
-KEY = bytes(range(32))
-STATES = SessionStates(Sealer(KEY, "mcp links only"))
-CALL = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"ping","arguments":{"a":1}}}'
-RESULT = b'{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"pong"}]}}'
-ERROR = b'{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"no such tool"}}'
-EVENT = b"data: " + RESULT + b"\n\n"
-NEWS = b'event: message\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}\n\n'
-JSON, SSE = "content-type: application/json\r\n", "content-type: text/event-stream\r\n"
-OWNER = owner_of(make_context())
 
+class PlainSide(Side):
+    """One target whose messages pass as they are."""
 
-def session_of(owner: str = OWNER, target: str = "only", name: str | None = "s-1") -> str:
-    return STATES.seal([(target, name)], owner)
-
-
-MINE, ANOTHER_WORKERS, ENDED = session_of(), session_of(), session_of()
-KNOWN = {MINE, ANOTHER_WORKERS, "s-1"}
-FIELDS = {"host": "a.test", "accept": "application/json, text/event-stream", "content-type": "application/json",
-          "mcp-session-id": MINE, "mcp-protocol-version": "2025-06-18", "x-own": "1", "Authorization": "Bearer t",
-          "cookie": "c=1", "X-Api-Key": "k", "accept-encoding": "gzip", "user-agent": "test"}  # fmt: skip
-
-
-class Sessionless:
-    unread = True
-
-    async def post(self, call: Call, message: Any) -> None:
-        call.reply(404, (), b"nothing without sessions")
-
-    async def revisions(self) -> list[str]:
-        return ["2025-06-18"]
-
-
-class Side:
-    """One of the two ways, and what it has seen."""
-
-    def __init__(self, rig: Rig, engine: bool, policies: BackendPolicies, steps: tuple[Step, ...]) -> None:
-        self.counted: list[tuple[object, ...]] = []
-        self.contexts: list[RequestContext] = []
-        self.in_python = 0
+    def serve(self, rig: Rig, handler: HandlerBackend, policies: BackendPolicies, steps: tuple[Step, ...]) -> DirectBackend:
         client = HttpClient(rig.pool, "backend:80")
         target = StreamableHttpTarget(key="only", name="only", endpoint=Endpoint(key="e", host="backend", port=80), policies=policies)
         self.sessions = Sessions(0, SessionIds(KEY), Limits(60, 10), resumable=True)
@@ -86,103 +71,8 @@ class Side:
         remote = Remote(client, "backend:80", policies, steps)
         service = HttpService(target, remote, self.sessions, STATES, tell_ended)
         self.front = Front(service, Sessionless(), "only", self.count, FrontOptions())
-        handler: Any = HandlerBackend(rig.worker, "only", self.handle)
-        if engine:
-            plain = DirectTarget(client, target.path, steps=steps, timeout_ms=policies.request_timeout_ms or 0)
-            handler = DirectBackend(handler, plain, DirectService(self.sessions, "only", policies, self.count))
-        rig.backend = BackendPlan("only", "mcp", handler)
-        rig.route = RoutePlan("r", "default", "", (rig.backend,), (1,))
-        rig.listener.routes = RouteTable([RouteRule(target=rig.route)])
-        rig.listener.response_steps = (PythonStep("watch", self.watch),)
-
-    async def handle(self, call: Any) -> None:
-        self.in_python += 1
-        await self.front.handle(call)
-
-    def watch(self, context: RequestContext) -> None:
-        self.contexts.append(context)
-        shown = (context.dynamic or {}).get("mcp")
-        if shown is not None:
-            members = [key for key in ("methodName", "sessionId", "tool", "prompt") if key in shown]
-            context.add_response_header("x-mcp", json.dumps([[key, shown[key]] for key in members]))
-
-    def count(self, call: Call, telemetry: RequestTelemetry) -> None:
-        assert call.context is not None
-        found = (telemetry.method, telemetry.kind, telemetry.server, telemetry.name, telemetry.failed, call.route_labels())
-        self.counted.append((*found, bool(call.place)))
-
-    def logged(self) -> list[Any]:
-        known = {logged_session_id(one) for one in KNOWN}
-        return [
-            [(key, "new" if key == "mcp.session.id" and value not in known else value) for key, value in context.log_field_items]
-            for context in self.contexts
-        ]
-
-
-class Seen(NamedTuple):
-    """What one way brings."""
-
-    answers: list[Any]
-    requests: list[Any]
-    counted: list[Any]
-    logged: list[Any]
-    busy: int
-
-
-Script = Callable[[Upstream], Awaitable[None]]
-
-
-def body(data: bytes, fields: str = JSON, status: int = 200) -> Script:
-    """A target that answers everything with this."""
-
-    async def script(up: Upstream) -> None:
-        while True:
-            await up.request()
-            await up.reply(data, status, fields)
-
-    return script
-
-
-def raw(*pieces: bytes, reset: bool = False, silent: bool = False) -> Script:
-    """A target that sends these bytes and ends the connection, breaks it off, or says no more."""
-
-    async def script(up: Upstream) -> None:
-        await up.request()
-        for piece in pieces:
-            await up.send(piece)
-        if silent:
-            await up.closed()
-        elif reset:
-            up.reset()
-
-    return script
-
-
-def chunked(*pieces: bytes, fields: str = SSE, end: bool = True) -> bytes:
-    head = f"HTTP/1.1 200 X\r\n{fields}transfer-encoding: chunked\r\n\r\n".encode()
-    return head + b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + (b"0\r\n\r\n" if end else b"")
-
-
-def request(data: bytes = CALL, path: str = "/mcp", method: str = "POST", **fields: str | None) -> bytes:
-    """A client's request; a field that is None is left out."""
-    found = {**FIELDS, **{name.replace("_", "-"): value for name, value in fields.items()}}
-    lines = "".join(f"{name}: {value}\r\n" for name, value in found.items() if value is not None)
-    return f"{method} {path} HTTP/1.1\r\n{lines}content-length: {len(data)}\r\n\r\n".encode() + data
-
-
-class Case(NamedTuple):
-    """`python`: how many of the requests Python has to look at; None where that is all of them."""
-
-    name: str
-    script: Script = body(RESULT)
-    requests: tuple[bytes, ...] = (request(),)
-    python: int | None = 0
-    policies: BackendPolicies = BackendPolicies()
-    steps: tuple[Step, ...] = ()
-
-
-def call(method: str, **params: object) -> bytes:
-    return request(json.dumps({"jsonrpc": "2.0", "id": "a\"1", "method": method, "params": params}).encode())
+        plain = DirectTarget(client, target.path, steps=steps, timeout_ms=policies.request_timeout_ms or 0)
+        return DirectBackend(handler, plain, DirectService(self.sessions, "only", policies, self.count))
 
 
 SHORT = BackendPolicies(request_timeout_ms=50)
@@ -256,34 +146,13 @@ CASES = [
 ]  # fmt: skip
 
 
-def plain(message: Message) -> Any:
-    """A message without what is never the same: the date, and ids of sessions that begin with it."""
-    fields = [pair for pair in message.fields if pair[0].lower() != "date"]
-    fields = [(name, "new" if name == "mcp-session-id" and value not in KNOWN else value) for name, value in fields]
-    return message.start, fields, message.body, message.trailers
-
-
-async def asked(rig: Rig, case: Case, engine: bool) -> tuple[Seen, int]:
-    rig.script = case.script
-    rig.seen.clear()
-    side = Side(rig, engine, case.policies, case.steps)
-    client = await rig.client()
-    answers = [plain(await client.ask(data)) for data in case.requests]
-    client.close()
-    await rig.wait(lambda: not [task for task in rig.tasks if "handler" in task.get_name()], "handlers over")
-    await rig.wait(lambda: len(side.contexts) == len(answers), "all are answered")
-    await side.sessions.aclose()
-    found = Seen(answers, [plain(one) for one in rig.seen], side.counted, side.logged(), side.session.busy)
-    return found, side.in_python
-
-
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 @on_rig()
 async def test_both_ways_bring_the_same(rig: Rig, case: Case) -> None:
-    expected, all_of_them = await asked(rig, case, False)
-    found, looked_at = await asked(rig, case, True)
+    expected, all_of_them = await asked(rig, case, False, PlainSide)
+    found, looked_at = await asked(rig, case, True, PlainSide)
     assert all_of_them == len(case.requests)
-    for name, one, other in zip(Seen._fields, expected, found, strict=True):
+    for name, one, other in zip(expected._fields, expected, found, strict=True):
         assert other == one, name
     assert looked_at == (len(case.requests) if case.python is None else case.python)
     assert found.busy == 0
@@ -293,7 +162,8 @@ async def test_both_ways_bring_the_same(rig: Rig, case: Case) -> None:
 async def test_a_target_that_cannot_be_reached(rig: Rig) -> None:
     rig.upstream_port = 1  # where nothing listens
     case = Case("unreachable")
-    (expected, _), (found, looked_at) = await asked(rig, case, False), await asked(rig, case, True)
+    (expected, _) = await asked(rig, case, False, PlainSide)
+    (found, looked_at) = await asked(rig, case, True, PlainSide)
     assert found == expected
     assert (looked_at, found.answers[0][0]) == (1, "HTTP/1.1 503 Service Unavailable")
 
@@ -312,7 +182,7 @@ async def test_a_client_that_goes_ends_the_call(rig: Rig, engine: bool, begun: b
         closed.append(True)
 
     rig.script = script
-    side = Side(rig, engine, BackendPolicies(), ())
+    side = PlainSide(rig, engine, BackendPolicies(), ())
     client = await rig.client()
     await client.send(request())
     await rig.wait(lambda: rig.seen, "the target has the call")
@@ -330,7 +200,7 @@ async def test_a_client_that_goes_ends_the_call(rig: Rig, engine: bool, begun: b
 @on_rig()
 async def test_a_route_that_waits_no_longer(rig: Rig, engine: bool) -> None:
     rig.script = raw(silent=True)
-    side = Side(rig, engine, BackendPolicies(), ())
+    side = PlainSide(rig, engine, BackendPolicies(), ())
     rig.route.request_timeout_ns = 50_000_000
     answer = await rig.ask(request())
     assert answer.status == 504
@@ -347,7 +217,7 @@ async def test_a_slow_client_gets_all_of_a_long_answer(rig: Rig, fields: str) ->
     text = b'{"jsonrpc":"2.0","id":7,"result":{"t":"' + b"x" * 3_000_000 + b'"}}'
     events = b"".join(NEWS for _ in range(20_000)) + b"data: " + text + b"\n\n" if fields is SSE else text
     rig.script = body(events, fields)
-    side = Side(rig, True, BackendPolicies(), ())
+    side = PlainSide(rig, True, BackendPolicies(), ())
     client = await rig.client(receive_buffer=4096)
     answer = await client.ask(request())
     assert answer.body.endswith(text + b"\n\n")
@@ -359,7 +229,7 @@ async def test_a_slow_client_gets_all_of_a_long_answer(rig: Rig, fields: str) ->
 @on_rig()
 async def test_a_call_is_freed_at_its_end(rig: Rig) -> None:
     rig.script = body(ERROR)
-    side = Side(rig, True, BackendPolicies(), ())
+    side = PlainSide(rig, True, BackendPolicies(), ())
     rig.listener.response_steps = ()
     client = await rig.client()
 
@@ -385,7 +255,7 @@ async def test_fields_with_the_credential_stay_behind_and_the_owner_counts(rig: 
     def known(context: RequestContext) -> None:
         context.api_key_text = b"k-123"
 
-    side = Side(rig, True, BackendPolicies(), ())
+    side = PlainSide(rig, True, BackendPolicies(), ())
     rig.route.request_steps = (PythonStep("key", known),)
     rig.script = body(RESULT)
     refused = await rig.ask(request(x_mine="1"))

@@ -93,7 +93,9 @@ class Answering:
 
     async def until(self, work: Coroutine[Any, Any, bytes]) -> None:
         """Send what the work gives, if anything, and comments while it takes its time."""
-        timer = asyncio.get_running_loop().call_later(KEEPALIVE_SECONDS, self._start_beating)
+        # The engine may have waited before.
+        waited_s = 0.0 if self._call.begun is None else self._call.begun.waited_s
+        timer = asyncio.get_running_loop().call_later(max(0.0, KEEPALIVE_SECONDS - waited_s), self._start_beating)
         if self._answers is not None:
             self._task = asyncio.current_task()
         try:

@@ -34,6 +34,7 @@ from headgate.dialect.mcp.jsonrpc import Message, parse
 from headgate.dialect.mcp.methods import INITIALIZE
 from headgate.dialect.mcp.versions import HEADER, KNOWN, SESSION_HEADER, is_modern
 from headgate.ir.mcp import StreamableHttpTarget
+from headgate_engine.mcp.sessions import TargetSession
 from headgate_engine.sse.decode import SseDecoder, SseError
 
 logger = logging.getLogger("headgate.mcp")
@@ -52,11 +53,12 @@ RESUME_SECONDS: Final = 1.0
 
 class Link(Protocol):
     """`request` yields the messages that belong to a request, its response last; TargetFailure when there is none.
-    `pinned`: the session lives in this worker.
+    `pinned`: the session lives in this worker. `direct`: the session at a server that the engine may call.
     """
 
     name: str
     capabilities: dict[str, Any] | None
+    direct: TargetSession | None
 
     def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]: ...
     async def ask(self, message: Message, fields: Fields, on_message: OnMessage) -> Message: ...
@@ -252,16 +254,16 @@ class HttpLink(RequestTarget):
         self._target = target
         self._remote = remote
         self._asker = ClientFields()
-        self._session = session
+        self.direct: TargetSession | None = TargetSession(session)
+        self._there = self.direct
         self._opening: Message | None = None
         self._session_state = SessionStateReplay()
-        self._version: str | None = None
         self._heard = StreamPosition()
 
     @property
     def state(self) -> str | None:
         """The server's session id."""
-        return self._session
+        return self._there.name
 
     @property
     def timeout_s(self) -> float | None:
@@ -270,12 +272,12 @@ class HttpLink(RequestTarget):
 
     def _fields(self, fields: Fields, accept: str, message: Message | None) -> Fields:
         # What this server has agreed to; the client got the lowest revision of all.
-        dropped = OWN_FIELDS if self._version is None else OWN_FIELDS_AND_VERSION
+        dropped = OWN_FIELDS if self._there.version is None else OWN_FIELDS_AND_VERSION
         headers = target_headers(self._remote.policies, fields, accept, message, dropped)
-        if self._session is not None and (message is None or message.method != INITIALIZE):
-            headers.append((SESSION_HEADER, self._session))
-        if self._version is not None:
-            headers.append((HEADER, self._version))
+        if self._there.name is not None and (message is None or message.method != INITIALIZE):
+            headers.append((SESSION_HEADER, self._there.name))
+        if self._there.version is not None:
+            headers.append((HEADER, self._there.version))
         return headers
 
     async def _call(
@@ -286,8 +288,7 @@ class HttpLink(RequestTarget):
         headers = self._fields(fields, accept, message)
         if after:
             headers.append((LAST_EVENT_ID, after))
-        timeout_s = self._remote.timeout_s
-        call = self._remote.request(method, self._target.path, headers, body, origin_of(fields))
+        timeout_s, call = self._remote.asked(fields, method, self._target.path, headers, body)
         try:
             if timeout_s is None:
                 response = await call
@@ -311,12 +312,12 @@ class HttpLink(RequestTarget):
             return await self._call("POST", fields, message, f"application/json, {STREAM}")
         except Refused as error:
             # RFC-less, but MCP's rule: 404 to a session id means "initialize anew".
-            known = error.status == 404 and self._session is not None and message.method != INITIALIZE
+            known = error.status == 404 and self._there.name is not None and message.method != INITIALIZE
             error.forgotten = known and self._opening is None
             if not known or error.forgotten:
                 raise
         logger.info("session is opened again", extra={"target": self.name})
-        self._session, self._heard = None, StreamPosition()
+        self._there.name, self._heard = None, StreamPosition()
         assert self._opening is not None
         async with contextlib.aclosing(self.request(opening_of(self._opening), fields)) as texts:
             async for _ in texts:
@@ -337,7 +338,7 @@ class HttpLink(RequestTarget):
             self._asker = ClientFields((), origin_of(fields)).kept()
             if message.raw_id != OPENING_ID:
                 self._opening = message
-            self._session = response.header(SESSION_HEADER)
+            self._there.name = response.header(SESSION_HEADER)
         last = b""
         async with contextlib.aclosing(self._whole(response, message, fields)) as texts:
             async for text in texts:
@@ -345,7 +346,7 @@ class HttpLink(RequestTarget):
                 yield text
         if opening:
             note_capabilities(self, last)
-            self._version = version_of(last)
+            self._there.version = version_of(last)
 
     async def ask(self, message: Message, fields: Fields, on_message: OnMessage) -> Message:
         """Return the response to a request."""
@@ -434,7 +435,7 @@ class HttpLink(RequestTarget):
 
     async def close(self) -> None:
         """End the server's session."""
-        if self._session is not None:
+        if self._there.name is not None:
             with contextlib.suppress(TargetFailure, TimeoutError):
                 response = await self._call("DELETE", self._asker, None, "application/json")
                 await response.aclose()

@@ -297,8 +297,12 @@ class EitherLink(RequestTarget):
     """A target whose revision shows when it is asked to begin a session. `make(state)` opens it."""
 
     def __init__(self, make: LinkFactory, state: str | None) -> None:
-        self._link: Link = make(state)
+        self._use(make(state))
         self.name = self._link.name
+
+    def _use(self, link: Link) -> None:
+        self._link = link
+        self.direct = link.direct
 
     @property
     def capabilities(self) -> dict[str, Any] | None:
@@ -325,7 +329,7 @@ class EitherLink(RequestTarget):
         if "c" in resume_token:
             link = ModernLink(self._link)
             link.restore(resume_token["c"])
-            self._link = link
+            self._use(link)
         elif "o" in resume_token and isinstance(self._link, ServerLink):
             self._link.restore(resume_token["o"])
 
@@ -388,7 +392,7 @@ class EitherLink(RequestTarget):
             yield refusal
             return
         logger.info("server has no sessions", extra={"target": self.name, "revision": versions.MODERN})
-        self._link = link
+        self._use(link)
 
     async def notify(self, message: Message, fields: Fields) -> None:
         """Pass a notification or a response on."""

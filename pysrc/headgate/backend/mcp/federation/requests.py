@@ -330,7 +330,7 @@ async def nobody(_text: bytes) -> None:
 
 def fields_of(call: Call) -> Fields:
     """Return the client's fields; links take out what is not for targets."""
-    return ClientFields(call.headers.items(), call.context)
+    return ClientFields(call.headers.items(), call.context, call)
 
 
 def has(capabilities: dict[str, Any] | None, name: str | None) -> bool:

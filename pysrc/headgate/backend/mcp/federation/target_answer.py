@@ -8,6 +8,7 @@ from typing import Protocol
 
 from headgate.backend.mcp.failure import TargetFailure
 from headgate.dialect.mcp.jsonrpc import Kind, Message, NotAMessage, agree, parse
+from headgate_engine.mcp.sessions import TargetSession
 
 Fields = list[tuple[str, str]]
 OnMessage = Callable[[bytes], Awaitable[None]]
@@ -27,7 +28,11 @@ class StreamClosed(bytes):
 
 
 class RequestTarget(Protocol):
-    """What can be sent requests: `request` yields the messages that belong to one, its response last."""
+    """What can be sent requests: `request` yields the messages that belong to one, its response last. `direct`: the
+    session at the target, where the engine may make calls by itself.
+    """
+
+    direct: TargetSession | None = None
 
     @property
     def timeout_s(self) -> float | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 
-from headgate.backend.contract import BegunCall, HttpClient, Response
+from headgate.backend.contract import BegunCall, Call, HttpClient, Response
 from headgate.backend.mcp.failure import Headers, Refused
 from headgate.backend.mcp.targets.decoded import plain
 from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
@@ -14,13 +14,20 @@ from headgate_engine.plan.step import Step, settle
 
 class ClientFields(list[tuple[str, str]]):
     """The fields of a client's request, with the context that tells who asks: credentials and expressions read it.
+    `call`: the request, where the engine may have begun to ask the target.
 
     Whoever changes fields keeps the origin: `fields.changed(...)`.
     """
 
-    def __init__(self, fields: Iterable[tuple[str, str]] = (), origin: RequestContext | None = None) -> None:
+    def __init__(
+        self,
+        fields: Iterable[tuple[str, str]] = (),
+        origin: RequestContext | None = None,
+        call: Call | None = None,
+    ) -> None:
         super().__init__(fields)
         self.origin = origin
+        self.call = call
 
     def changed(self, fields: Iterable[tuple[str, str]]) -> ClientFields:
         """Return other fields of the same origin."""
@@ -77,6 +84,18 @@ class Remote:
         timeout_ms = self.policies.request_timeout_ms
         return None if timeout_ms is None else timeout_ms / 1000
 
+    def asked(
+        self, fields: Sequence[tuple[str, str]], method: str, path: str, headers: Headers, body: bytes | None
+    ) -> tuple[float | None, Awaitable[Response]]:
+        """Return how long the head of the answer may take, and what gives that answer: to a call that the engine has
+        begun for the request of these fields, or to a new one.
+        """
+        call = fields.call if isinstance(fields, ClientFields) else None
+        if call is None or call.begun is None:
+            return self.timeout_s, self.request(method, path, headers, body, origin_of(fields))
+        begun, call.begun = call.begun, None
+        return begun.remaining_s, taken_over_later(begun)
+
     async def request(
         self,
         method: str,
@@ -106,6 +125,19 @@ def taken_over(begun: BegunCall) -> Response:
     if begun.refusal is not None:
         raise refusal(begun.refusal)
     return plain(begun.answer())
+
+
+async def taken_over_later(begun: BegunCall) -> Response:
+    """Return the answer to a call that the engine has begun, once its head has come; raises as `taken_over`. The call
+    ends when nobody waits for it any more.
+    """
+    try:
+        if begun.refusal is None:
+            await begun.wait_for_head()
+        return taken_over(begun)
+    except BaseException:
+        begun.give_up()
+        raise
 
 
 def refusal(reply: Reply) -> Refused:
