@@ -1,1 +1,1 @@
-"""What requests are forwarded to, where that needs more than bytes."""
+"""Backends that understand the protocol of their targets: LLM providers and MCP servers."""

@@ -1,1 +1,1 @@
-"""LLM providers: which formats each takes, where, and what it wants to see in a request's head."""
+"""LLM providers: the formats and paths of each, and the header fields that it needs."""

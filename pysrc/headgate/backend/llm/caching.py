@@ -8,9 +8,9 @@ from typing import Any, Final
 from headgate.ir.model import PromptCaching
 
 Json = dict[str, Any]
-# Clients of the others place cache marks themselves.
+# Clients of other formats set cache points themselves.
 CLIENTS: Final = ("completions", "responses")
-# Claude has cache points but for its first models; behind an application's profile nobody knows which model is.
+# The first Claude models have no cache points. An application inference profile does not reveal its model.
 FITTING: Final = re.compile(
     r"anthropic\.claude-(?!instant|v1|v2)|amazon\.nova|:application-inference-profile/"
 )
@@ -18,7 +18,7 @@ POINT: Final = {"cachePoint": {"type": "default"}}
 
 
 def add_cache_points(body: Json, model: str, caching: PromptCaching) -> None:
-    """Add the points to the body of a Converse request, in place."""
+    """Add cache points to the body of a Converse request, in place."""
     if not FITTING.search(model):
         return
     system = body.get("system")
@@ -33,6 +33,6 @@ def add_cache_points(body: Json, model: str, caching: PromptCaching) -> None:
 
 
 def _estimate(blocks: list[Json]) -> int:
-    """Return about how many tokens texts have."""
+    """Return an estimate of the number of tokens in the texts."""
     words = sum(len(block.get("text", "").split()) for block in blocks)
     return words * 13 // 10

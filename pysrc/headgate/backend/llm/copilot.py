@@ -1,4 +1,4 @@
-"""Which formats Copilot takes for a model."""
+"""The formats that Copilot accepts for each model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 CLAUDE: Final = "claude-"
 COMPLETIONS: Final = frozenset({"completions"})
 RESPONSES: Final = frozenset({"responses"})
-# By the beginning of a model's name, the first that fits.
+# Prefix of the model's name to its formats; the first match applies.
 BY_START: Final = (
     (CLAUDE, frozenset({"messages", "completions"})),
     ("grok-", RESPONSES),
@@ -20,30 +20,33 @@ BY_START: Final = (
     ("", COMPLETIONS),
 )
 BY_NAME: Final = dict.fromkeys(("gpt-5.4", "gpt-5-mini"), COMPLETIONS | RESPONSES)
-# Tags of the cost catalog that say it in place of the table.
+# Tags of the cost catalog that override the table.
 TAGS: Final = {"openai_completions": "completions", "openai_responses": "responses", "anthropic_messages": "messages"}
 # The provider's name in the catalog.
 PROVIDER: Final = "copilot"
 
 Tags = Mapping[str, Iterable[str]]
-# What tells families of models apart: their formats, and whether they are Claude's, whose input counts no cache.
+# The formats of a family of models, and whether it is Claude, whose count of input tokens excludes cached ones.
 Family = tuple[frozenset[str], bool]
 
 
 def formats_of(model: str, tags: Iterable[str] = ()) -> frozenset[str]:
-    """Return the formats of a model that has these tags."""
+    """Return the formats of a model with these tags."""
     tagged = frozenset(TAGS[tag] for tag in tags if tag in TAGS)
     return tagged or BY_NAME.get(model) or next(found for start, found in BY_START if model.startswith(start))
 
 
 def name_of(family: Family) -> str:
-    """Return what the engine calls a family."""
+    """Return the engine's name of a family."""
     formats, claude = family
     return "+".join(sorted(formats)) + (" of Claude" if claude else "")
 
 
 def families(tags: Tags) -> tuple[set[Family], Callable[[str], str]]:
-    """Return all families there are, and what tells the name of that of a model. tags: of models in the catalog."""
+    """Return all families, and a function from a model to the name of its family.
+
+    `tags`: model to its tags in the cost catalog.
+    """
 
     def of(model: str) -> Family:
         return formats_of(model, tags.get(model, ())), model.startswith(CLAUDE)

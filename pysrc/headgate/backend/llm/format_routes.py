@@ -1,6 +1,7 @@
-"""FormatRoutes of a provider: for each client format, what the provider is asked in and at which path.
+"""The format routes of a provider: for each client format, the format and the path of the request to the provider.
 
-A path of the provider's own wins over a prefix, and that over the usual path of the format.
+A path configured for the format takes precedence over a path prefix, and the prefix over the default path of the
+format.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from headgate.ir.model import AzureResource, LlmProvider, PromptCaching, VertexP
 from headgate_engine.llm.edit import edit
 from headgate_engine.llm.target import FormatRoute
 
-# Formats by their names in the file to the engine's, with what usually ends their paths.
+# Format name in the configuration to the name in the engine and the default suffix of its paths.
 FORMATS: Final = {
     "completions": ("completions", "/chat/completions"),
     "responses": ("responses", "/responses"),
@@ -31,17 +32,17 @@ FORMATS: Final = {
     "generateContent": ("gemini", ""),
     "geminiCountTokens": ("gemini_count_tokens", ""),
 }
-# Bodies of these go anywhere as they are.
+# Bodies of these formats are forwarded unchanged.
 OPAQUE: Final = ("detect", "passthrough")
-# Formats that carry the model in their paths.
+# Formats whose paths contain the model.
 BY_PATH: Final = ("gemini", "gemini_count_tokens")
-# What a client's format is translated to: the first that the provider takes.
+# Client format to the formats it can be translated to; the first one that the provider accepts is used.
 CANDIDATES: Final = {
     "completions": ("gemini", "completions", "messages", "converse"),
     "messages": ("messages", "completions", "responses", "gemini", "converse"),
     "responses": ("responses", "completions", "messages", "gemini", "converse"),
 }
-# Formats whose streams end in a way that is known, so that a broken one can be told from a whole one.
+# Formats whose streams have a defined end, so that a truncated stream is recognised.
 STREAMED: Final = ("completions", "messages", "responses", "gemini")
 SUFFIXES: Final = {client: suffix for client, suffix in FORMATS.values()}
 BEDROCK: Final = (
@@ -57,7 +58,7 @@ AZURE_FORMATS: Final = ("completions", "responses", "embeddings")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderPath:
-    """see the stub of headgate_engine.llm.target."""
+    """The path at the provider; the stub of headgate_engine.llm.target documents the fields."""
 
     head: str | None = None
     tail: str | None = None
@@ -76,7 +77,7 @@ Adapt = Callable[[bytes, bool], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a provider makes of a format that it nearly speaks: model names in paths, bodies, cache points."""
+    """A provider's deviations from a format: model names in paths, bodies, cache points."""
 
     spell: Spell | None = None
     adapt: Adapt | None = None
@@ -87,7 +88,7 @@ PLAIN: Final = Dialect()
 
 
 def native(client: str, path: ProviderPath, dialect: Dialect = PLAIN) -> FormatRoute:
-    """Return the format route of a provider that speaks the client's format."""
+    """Return the format route of a provider that accepts the client's format."""
     error = _stream_error(client)
     return FormatRoute(client, client, path=path, stream_error=error, spell=dialect.spell, adapt=dialect.adapt)
 
@@ -97,7 +98,7 @@ def _stream_error(client: str) -> Callable[[str], bytes] | None:
 
 
 def _moderated(provider: LlmProvider, client: str) -> Dialect:
-    """Return what sets `moderation`, in place of the client's."""
+    """Return the dialect that sets `moderation` and overrides the client's value."""
     if provider.moderation is None or client not in MODERATED:
         return PLAIN
     member = {"moderation": provider.moderation.encode()}
@@ -107,7 +108,7 @@ def _moderated(provider: LlmProvider, client: str) -> Dialect:
 def translated(
     provider: LlmProvider, client: str, upstream: str, path: ProviderPath, dialect: Dialect = PLAIN
 ) -> FormatRoute | None:
-    """Return the format route of a provider that speaks another format than the client; None without such a pair."""
+    """Return the format route of a provider with another format than the client, None without a translation."""
     pair = pairs.converter(client, upstream)
     if pair is None:
         return None
@@ -127,7 +128,7 @@ def translated(
 def _add_translated(
     provider: LlmProvider, routes: FormatRoutes, path_of: Callable[[str], ProviderPath], dialect: Dialect = PLAIN
 ) -> None:
-    """Add format routes for what clients speak and the provider does not; path_of: of the provider's formats."""
+    """Add format routes for client formats that need a translation; `path_of`: provider's format to its path."""
     spoken = set(routes)
     for client, candidates in CANDIDATES.items():
         for upstream in candidates:
@@ -144,9 +145,9 @@ def _add_translated(
 def format_routes_of(
     provider: LlmProvider, caching: PromptCaching | None = None, tags: copilot.Tags = MappingProxyType({})
 ) -> tuple[dict[str, FormatRoutes], Callable[[str], str] | None]:
-    """Return the format routes by family of the model, and what tells the family; None when there is only one, `""`.
+    """Return the format routes by family of models, and a function from a model to its family.
 
-    tags: of Copilot's models in the catalog.
+    The function is None if there is only one family, `""`. `tags`: Copilot's model to its tags in the cost catalog.
     """
     if provider.azure is not None:
         return _azure(provider, provider.azure)
@@ -175,7 +176,7 @@ def format_routes_of(
 def _copilot(
     provider: LlmProvider, spoken: FormatRoutes, path_of: Callable[[str], ProviderPath], tags: copilot.Tags
 ) -> tuple[dict[str, FormatRoutes], Callable[[str], str]]:
-    """Return the format routes by what a model is asked in. spoken: those of all formats."""
+    """Return the format routes by family of models. `spoken`: the routes of all formats."""
     known, family = copilot.families(tags)
     found: dict[str, FormatRoutes] = {}
     for one in known:
@@ -184,12 +185,12 @@ def _copilot(
         if claude and "completions" in routes:
             routes["completions"] = native("completions", _path(provider, "completions", SUFFIXES["completions"], None))
             routes["completions"].exclusive = True
-        # Its replies lack members that clients of the format rely on.
+        # Copilot's responses lack fields that clients of the format need.
         embeddings = _path(provider, "embeddings", SUFFIXES["embeddings"], None)
         completed = translated(provider, "embeddings", "copilot_embeddings", embeddings)
         assert completed is not None
         routes["embeddings"] = completed
-        # What Claude is asked in for others is its own format.
+        # For other client formats, the request to a Claude model is translated to Claude's own format.
         skipped = "completions" if "messages" in formats else ""
         less = {client: route for client, route in routes.items() if client != skipped}
         _add_translated(provider, less, path_of)
@@ -206,7 +207,7 @@ def _below_prefix(provider: LlmProvider) -> ProviderPath:
 
 
 def _native_prefix(provider: LlmProvider) -> str:
-    """Return what stands in front of Google's paths, which have a version of their own."""
+    """Return the prefix of Google's paths, which contain a version themselves."""
     return "" if provider.family == "custom" and provider.path_prefix == "/v1" else provider.path_prefix
 
 
@@ -214,7 +215,7 @@ def _path(provider: LlmProvider, client: str, suffix: str, own: str | None) -> P
     if provider.path_override is not None:
         return _fixed(provider.path_override)
     if client in BY_PATH:
-        # The client's path has the model and the verb; the engine puts the provider's model in.
+        # The client's path contains model and method; the engine replaces the model by the provider's.
         return ProviderPath(prefix=_native_prefix(provider))
     if own is not None:
         moved = provider.family != "custom" and provider.path_prefix
@@ -225,7 +226,7 @@ def _path(provider: LlmProvider, client: str, suffix: str, own: str | None) -> P
 
 
 def _translated_path(provider: LlmProvider, upstream: str, own: str | None) -> ProviderPath:
-    """Return the path of the format that a body is translated to, whatever the client's was."""
+    """Return the path of the format that a request is translated to, whatever the client's path was."""
     if provider.path_override is not None:
         return _fixed(provider.path_override)
     if upstream in BY_PATH:
@@ -236,7 +237,10 @@ def _translated_path(provider: LlmProvider, upstream: str, own: str | None) -> P
 
 
 def _bedrock(provider: LlmProvider, caching: PromptCaching | None) -> FormatRoutes:
-    """Return the format routes of Converse and of what is invoked; translations know the paths, with the model."""
+    """Return the format routes of Converse and InvokeModel; translations add the paths, which contain the model.
+
+    Source: https://docs.aws.amazon.com/bedrock/latest/userguide/inference-api.html
+    """
     opaque = ProviderPath(prefix=provider.path_prefix)
     routes = {client: native(client, opaque) for client in OPAQUE}
     for client, upstream in BEDROCK:
@@ -250,7 +254,11 @@ def _bedrock(provider: LlmProvider, caching: PromptCaching | None) -> FormatRout
 def _azure(
     provider: LlmProvider, resource: AzureResource
 ) -> tuple[dict[str, FormatRoutes], Callable[[str], str] | None]:
-    """Return the format routes of Bedrock's paths (https://docs.aws.amazon.com/bedrock/latest/userguide/inference-api.html)."""
+    """Return the format routes of Azure OpenAI and Foundry by family of models, and a function from a model to its
+    family.
+
+    Source: https://learn.microsoft.com/azure/ai-foundry/openai/reference
+    """
     prefix, version = provider.path_prefix, resource.api_version
     project = f"{prefix}/api/projects/{resource.project}/openai/v1"
     routes: FormatRoutes = {}
@@ -275,7 +283,7 @@ def _azure(
         paths[client] = path
 
     def path_of(upstream: str) -> ProviderPath:
-        # The client's query is of the client's format.
+        # The client's query belongs to the client's format.
         return replace(paths[upstream], keep_query=False)
 
     _add_translated(provider, routes, path_of)
@@ -299,7 +307,10 @@ def _foundry_family(model: str) -> str:
 
 # -- Vertex AI ---------------------------------------------------------------------------------------------------------
 def _vertex(provider: LlmProvider, place: VertexPlace) -> dict[str, FormatRoutes]:
-    """Return the format routes of Vertex AI's paths, by family of the model."""
+    """Return the format routes of Vertex AI by family of models.
+
+    Source: https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference
+    """
     location = f"{provider.path_prefix}/v1/projects/{place.project}/locations/{place.region}"
     google = f"{location}/publishers/google/models/"
     anthropic = f"{location}/publishers/anthropic/models/"
@@ -330,7 +341,7 @@ def _vertex(provider: LlmProvider, place: VertexPlace) -> dict[str, FormatRoutes
     _add_translated(provider, claude, lambda _: messages, by_claude)
 
     gemini = always | {
-        # A client of this format asks for events itself.
+        # Clients of this format request events with `alt=sse` in the query.
         "gemini": native(
             "gemini", at(google, ":generateContent", ":streamGenerateContent", keep_query=True), by_google
         ),

@@ -1,4 +1,4 @@
-"""One pair of formats at one provider, as the engine asks for it: bytes in, bytes out, faults as answers."""
+"""The translation between two formats for one provider, with the engine's interface: bytes in, bytes or errors out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from headgate_engine.llm.translate.readers import Garbage, load_json
 from headgate_engine.llm.translate.writers import dump_json
 
 JSON_HEAD = ((b"content-type", b"application/json"),)
-# As headgate_engine.context.request.Usage takes them: input, output, cached, reasoning, written; then their parts.
+# The arguments of headgate_engine.context.request.Usage: input, output, cached, reasoning, written, and their parts.
 Counts = tuple[int, int, int, int, int, tuple[int, ...] | None]
 
 
@@ -31,16 +31,18 @@ def _counts(usage: Usage | None) -> Counts | None:
 
 
 def _model(answer: object) -> str | None:
-    """Return the model that a provider's whole reply names."""
+    """Return the model in a provider's complete response."""
     name = (answer.get("model") or answer.get("modelVersion")) if isinstance(answer, dict) else None
     return name if isinstance(name, str) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """`vendor`: name of the provider in telemetry. `guardrail`, `region`, `caching`: of Bedrock. `spell`: the model as
-    the provider calls it. `moderation`: JSON that OpenAI gets. `placed`: the configuration names the whole path,
-    whatever a format adds to its own.
+    """One translation.
+
+    `vendor`: name of the provider in telemetry. `guardrail`, `region`, `caching`: settings of Bedrock. `spell`: returns
+    the provider's name of a model. `moderation`: JSON that is added to OpenAI requests. `placed`: the complete path is
+    configured, so the suffix of a format is not added.
     """
 
     pair: Converter
@@ -53,7 +55,7 @@ class Translation:
     placed: bool = False
 
     def request(self, body: bytes, call: LlmCall, head: MessageHead) -> tuple[bytes, str] | Reply:
-        """Return the provider's body and where its path ends (Asked.path_suffix), or a 400."""
+        """Return the provider's body and the suffix of its path (Asked.path_suffix), or a reply with status 400."""
         try:
             told: Any = load_json(body)
         except Garbage as error:
@@ -89,7 +91,7 @@ class Translation:
             return self._refused("the body holds what JSON cannot say, or is nested too deeply")
 
     def _refused(self, why: str) -> Reply:
-        """Return a 400 in the client's format."""
+        """Return a reply with status 400 in the client's format."""
         message = f"failed to process LLM request: {why}"
         refused = pairs.gateway_error(self.pair.client, 400, "unsupported_content", message)
         return Reply(400, refused, JSON_HEAD, "InvalidRequest")
@@ -97,13 +99,13 @@ class Translation:
     def reply(
         self, body: bytes, asked: Asked, headers: Headers
     ) -> tuple[int, bytes, Counts | None, str | None]:
-        """Return status and body of a whole 2xx reply for the client, the tokens, and the model that answered."""
+        """Translate a complete 2xx response; return status and body for the client, token counts, and the model."""
         asked.response_headers = headers
         counted: Usage | None = None
         model: str | None = None
         try:
             answer: Any = load_json(body)
-            # The provider's own count, which stands even when the rest cannot be told.
+            # The provider's counts remain valid even if the translation fails.
             counted, model = pairs.usage_of(self.pair.upstream, answer), _model(answer)
             told = self.pair.reply(answer, asked)
             text = dump_json(told)
@@ -112,19 +114,19 @@ class Translation:
         return 200, text, _counts(counted or pairs.usage_of(self.pair.client, told)), model
 
     def error(self, status: int, body: bytes, asked: Asked | None) -> tuple[int, bytes]:
-        """Return the provider's error as the client's format has it."""
+        """Return the provider's error in the client's format, with its status."""
         return self.pair.error(status, body, asked)
 
     def broken(self, message: str) -> tuple[int, bytes]:
-        """Return a 502 in the client's format."""
+        """Return a 502 in the client's format, with its status."""
         text = f"failed to process LLM response: {message}"
         return 502, pairs.gateway_error(self.pair.client, 502, "upstream_error", text)
 
     def stream(self, asked: Asked, headers: Headers) -> StreamConverter:
-        """Return what translates the reply's stream."""
+        """Return the converter of a streamed response."""
         asked.response_headers = headers
         return self.pair.stream(asked)
 
     def usage(self, stream: StreamConverter) -> tuple[Counts | None, str | None]:
-        """Return the tokens of a stream so far, and the model that answers."""
+        """Return the token counts of a stream so far, and the responding model."""
         return _counts(stream.usage), stream.model

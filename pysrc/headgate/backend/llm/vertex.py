@@ -1,4 +1,4 @@
-"""What is Vertex AI's own: names of models, and its dialect of Anthropic's bodies
+"""Vertex AI's model names, and its variant of Anthropic's bodies
 (https://docs.anthropic.com/en/api/claude-on-vertex-ai).
 """
 
@@ -29,7 +29,7 @@ def _without(model: str, prefixes: tuple[str, ...]) -> str:
 
 
 def family_of(model: str) -> str:
-    """Return the family that a model belongs to."""
+    """Return the family of a model."""
     if model.startswith((*_CLAUDE_PREFIXES, "claude-")):
         return CLAUDE
     name = _without(model, _GOOGLE_PREFIXES)
@@ -39,24 +39,24 @@ def family_of(model: str) -> str:
 
 
 def claude_name(model: str) -> str:
-    """Return the model as Vertex calls it: `claude-x-20250514` is `claude-x@20250514`."""
+    """Return Vertex AI's name of a Claude model: `claude-x-20250514` becomes `claude-x@20250514`."""
     name = _without(model, _CLAUDE_PREFIXES)
     dated = _DATED.fullmatch(name)
     return f"{dated[1]}@{dated[2]}" if dated else name
 
 
 def google_name(model: str) -> str:
-    """Return the model without the collections in front of it."""
+    """Return the model without a prefix of collections."""
     return _without(model, _GOOGLE_PREFIXES)
 
 
 def claude_body(body: bytes, streaming: bool) -> bytes:
-    """Return Anthropic's body as Vertex takes it: the path names the model, the body the version."""
+    """Return Anthropic's body for Vertex AI: the path names the model, the body the version."""
     return edit(_unscoped(body), {"anthropic_version": ANTHROPIC_VERSION}, None, REMOVED)
 
 
 def count_body(body: bytes, streaming: bool) -> bytes:
-    """Return the body of a count of tokens: here the path names no model."""
+    """Return the body of a token count, whose path does not name the model."""
     body = _unscoped(body)
     told: Any = load_json(body)
     model = told.get("model")
@@ -67,7 +67,7 @@ def count_body(body: bytes, streaming: bool) -> bytes:
 
 
 def _unscoped(body: bytes) -> bytes:
-    """Return the body without `scope` in any `cache_control`: the bytes as they are where there is none."""
+    """Return the body without `scope` in any `cache_control`; the same bytes if there is none."""
     if b'"scope"' not in body or b'"cache_control"' not in body:
         return body
     told: Any = load_json(body)

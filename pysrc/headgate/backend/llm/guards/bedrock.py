@@ -1,4 +1,7 @@
-"""Bedrock guardrails: ApplyGuardrail of the Amazon Bedrock Runtime API."""
+"""Bedrock guardrails: ApplyGuardrail of the Amazon Bedrock Runtime API.
+
+Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ApplyGuardrail.html
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from headgate.policy.environment import Environment
 
 
 class Guardrail:
-    """Refuses what is blocked, and puts masked texts in the place of those that were sent."""
+    """Refuses blocked texts and replaces texts that the guardrail has masked."""
 
     kind = "bedrockGuardrails"
     asks = True
@@ -24,7 +27,7 @@ class Guardrail:
         self.service = Service(guard.service, env)
 
     async def judge(self, asked: Asked) -> Answer:
-        """Judge texts."""
+        """Check the texts of a body."""
         runs = [run for run in asked.runs if run.text(asked.body)]
         if not runs:
             return None
@@ -56,7 +59,7 @@ class Guardrail:
 
 
 def _actions(value: Any) -> list[str]:
-    """Return every `action` within assessments, however deep."""
+    """Return every `action` in the assessments, at any depth."""
     found: list[str] = []
     waiting = [value]
     while waiting:

@@ -1,4 +1,4 @@
-"""Guards of one configuration, compiled, and their work on one request."""
+"""Compilation of a configuration's guards, and their execution for one request."""
 
 from __future__ import annotations
 
@@ -57,27 +57,27 @@ from headgate_engine.shared.counters import Counter
 
 logger = logging.getLogger("headgate.guard")
 
-# Time that reading a body for its texts takes for each byte, at most.
+# Upper bound of the time to extract the texts of a body, per byte.
 READ_NS: Final = 4
 CHECKS: Final = "gw_guardrail_checks_total"
 ACTIONS: Final = ("Allow", "Mask", "Reject", "FailOpen", "FailClosed")
 LOG_FIELD: Final = "gw.ai.guardrail"
 TEXT: Final = (b"content-type", b"text/plain")
 CANNOT_TELL: Final = Reply(503, b"failed to process LLM request: prompt guard failed", (TEXT,), REASON)
-# What belongs to a connection or a body, and not to what is forwarded.
+# Fields of the connection and of the body, which are never forwarded to webhooks.
 NOT_FORWARDED: Final = REQUEST_FRAMING | {"content-encoding", "expect"}
 Outcome = bytes | Reply
 T = TypeVar("T")
 
 
 async def settled(found: T | Awaitable[T]) -> T:
-    """Return a value that may have to be waited for."""
+    """Return a value, awaiting it if it is an awaitable."""
     return await found if isinstance(found, Awaitable) else found
 
 
 @dataclass(slots=True)
 class _Entry:
-    """One guard with what surrounds it. `programs`: name -> expression; `forwarded`: (name, test)."""
+    """One compiled guard. `programs`: (header name, expression); `forwarded`: (header name, test of its value)."""
 
     guard: Guard
     source: GuardEntry
@@ -94,7 +94,7 @@ class _Entry:
 
 
 class Guards:
-    """The guards of one model, backend or route."""
+    """The compiled guards of a model, backend or route."""
 
     def __init__(self, guard: PromptGuard, env: Environment) -> None:
         self.source = guard
@@ -116,7 +116,7 @@ class Guards:
         self.asks = {phase: any(one.guard.asks for one in entries) for phase, entries in self.entries.items()}
 
     def is_long(self, phase: Phase, body: bytes) -> bool:
-        """Whether searching a body takes so long that others would have to wait."""
+        """Return True if inspecting a body would block the event loop for too long."""
         spent = len(body) * READ_NS
         for one in self.entries[phase]:
             if spent > LONG_NS:
@@ -126,12 +126,12 @@ class Guards:
         return spent > LONG_NS
 
     def begin(self, ctx: RequestContext) -> GuardCall:
-        """Begin with a request, while its head is still the client's."""
+        """Start guarding a request, while its head is still the client's."""
         return GuardCall(self, ctx)
 
 
 class GuardCall:
-    """The guards' work on one request."""
+    """The guards' state for one request."""
 
     def __init__(self, guards: Guards, ctx: RequestContext) -> None:
         self.guards = guards
@@ -145,13 +145,13 @@ class GuardCall:
         if any(entry.forwarded for entries in guards.entries.values() for entry in entries):
             self.known.forwarded = [(name.lower(), value) for name, value in head.items()]
             self.known.traceparent = head.get("traceparent")
-        # Later the head is the provider's: with its credential, which no webhook may see.
+        # Evaluated now: later the head has the provider's credential, which no webhook may see.
         for index, entry in enumerate(guards.entries["response"]):
             if entry.programs:
                 self.known.headers[index, "response"] = _values(entry, ctx)
 
     def request(self, body: bytes, form: str) -> Outcome | Awaitable[Outcome]:
-        """Return the body that may go on, or the answer that ends the request."""
+        """Return the body for the provider, or the reply that refuses the request."""
         if form not in GUARDED or not self.guards.entries["request"]:
             return body
         if self.guards.reads_request:
@@ -164,17 +164,17 @@ class GuardCall:
         return work if long or self.guards.asks["request"] else finished(work)
 
     def answers(self, form: str) -> bool:
-        """Whether anything is asked about replies of that format."""
+        """Return True if a guard inspects responses of that format."""
         return form in GUARDED and bool(self.guards.entries["response"])
 
     def cannot_tell(self, reason: str) -> Reply:
-        """Return what takes the place of a reply that cannot be read."""
+        """Return the reply that replaces an unreadable response."""
         logger.warning("reply not readable", extra={"error": reason})
         self.ctx.add_log_field(LOG_FIELD, "unreadable")
         return CANNOT_TELL
 
     def response(self, body: bytes, form: str, headers: Iterable[tuple[str, str]] = ()) -> Outcome | Awaitable[Outcome]:
-        """Return the reply that may go to the client, or what takes its place. headers: those of the provider."""
+        """Return the response body for the client, or the reply that replaces it. `headers`: the provider's fields."""
         if form not in GUARDED or not self.guards.entries["response"]:
             return body
         long = self.guards.is_long("response", body)
@@ -182,7 +182,7 @@ class GuardCall:
         return work if long or self.guards.asks["response"] else finished(work)
 
     def stream(self, form: str, headers: Iterable[tuple[str, str]] = ()) -> GuardedStream | None:
-        """Return what a streamed reply goes through, None when it passes as it is."""
+        """Return the filter for a streamed response, None if no guard inspects it."""
         guards = self.guards
         if not guards.source.streaming or form not in GUARDED:
             return None
@@ -201,7 +201,7 @@ class GuardCall:
         )
 
     def tunnel(self, tunnel: Tunnel) -> GuardedTunnel | None:
-        """Return what reads a realtime conversation, None when it passes as it is."""
+        """Return the filter for a realtime conversation, None if no guard inspects it."""
         guards = self.guards
         masks = guards.stream_scanner
         if not guards.source.streaming or not (guards.entries["request"] or guards.stream_judges or masks):
@@ -232,8 +232,8 @@ class GuardCall:
         )
 
     async def _said(self, event: bytes) -> Refused | bytes | None:
-        """Judge what a user says in a conversation; bytes: the event with its masks, where those apply."""
-        self.verdicts = Verdicts()        # each thing said is another question
+        """Check a user's event in a conversation; return the masked event if masks apply, None if it is unchanged."""
+        self.verdicts = Verdicts()        # verdicts apply to one event only
         found = await self._run("request", event, REALTIME, [], self.guards.is_long("request", event))
         if found is CANNOT_TELL:
             return Refused(Reply(503, FAILED.encode(), (), REASON))
@@ -241,7 +241,7 @@ class GuardCall:
             return Refused(found)
         return found if self.guards.source.stream_masks and found is not event else None
 
-    # -- the loop ------------------------------------------------------------------------------------------------------
+    # -- evaluation ----------------------------------------------------------------------------------------------------
     async def _run(self, phase: Phase, body: bytes, form: str, forwarded: Pairs, long: bool) -> Outcome:
         asking = phase == "request" and self.guards.asks[phase]
         token = VERDICTS.set(self.verdicts) if asking else None
@@ -252,7 +252,7 @@ class GuardCall:
                 VERDICTS.reset(token)
 
     async def _judged(self, phase: Phase, body: bytes, form: str, forwarded: Pairs, long: bool) -> Outcome:
-        """long: reading and searching take so much time that they are done beside the loop."""
+        """Run the guards. If `long`, extracting and searching texts runs in a thread."""
         read = request_texts if phase == "request" else reply_texts
         transcript = None
         for index, entry in enumerate(self.guards.entries[phase]):
@@ -277,7 +277,7 @@ class GuardCall:
         return body
 
     async def _window(self, texts: list[bytes], forwarded: Pairs) -> Refused | None:
-        """Judge what choices say in one window: as a reply of that many choices."""
+        """Check the texts of one window. They are checked like a response with one choice per text."""
         told = [{"message": {"role": "assistant", "content": text.decode("utf-8", "replace")}} for text in texts]
         transcript = reply_texts(json.dumps({"choices": told}, ensure_ascii=False).encode(), "completions")
         for index, entry in enumerate(self.guards.entries["response"]):
@@ -305,7 +305,7 @@ class GuardCall:
             headers = [*headers, *((name, value) for name, value in _fitting(entry, forwarded) if name not in own)]
         return Asked(phase, transcript, entry.scopes, headers, self.known.budget)
 
-    # -- what is known of the request ----------------------------------------------------------------------------------
+    # -- data of the request -------------------------------------------------------------------------------------------
     def _tell(self, body: bytes) -> None:
         try:
             told = json.loads(body)
@@ -314,7 +314,7 @@ class GuardCall:
         self.ctx.dynamic = (self.ctx.dynamic or {}) | {"llmRequest": told}
 
     def _answered(self, headers: Iterable[tuple[str, str]]) -> Pairs:
-        """Return the provider's headers, with the request's trace instead of another one."""
+        """Return the provider's header fields, with the `traceparent` of the request."""
         if not any(entry.forwarded for entry in self.guards.entries["response"]):
             return []
         found = [(name.lower(), value) for name, value in headers]
@@ -324,7 +324,7 @@ class GuardCall:
         return found
 
     def _count(self, entry: _Entry, phase: Phase, action: str) -> None:
-        """Count a check: one of a request once, however many providers are tried."""
+        """Count a check. Request checks count once, however many attempts the request takes."""
         seen = (id(entry.source), action)
         if phase == "request" and seen in self.verdicts.counted:
             return
@@ -332,7 +332,7 @@ class GuardCall:
         entry.count(action)
 
     def _failed(self, entry: _Entry, error: Exception, phase: Phase = "response") -> bool:
-        """Note that a guard could not tell; whether that lets the text pass."""
+        """Log a guard's failure; return True if the text may pass nevertheless (fail open)."""
         may_pass = entry.source.fail_open and entry.guard.asks
         logger.warning("guard failed", extra={"guard": entry.guard.kind, "error": str(error), "passed": may_pass})
         self._count(entry, phase, "FailOpen" if may_pass else "FailClosed")
@@ -360,7 +360,7 @@ def _message(refused: Refused) -> str:
 
 
 def finished(work: Coroutine[Any, None, T]) -> T:
-    """Return what a coroutine comes to that waits for nothing."""
+    """Run a coroutine that never suspends, and return its result."""
     try:
         work.send(None)
     except StopIteration as done:
@@ -371,12 +371,12 @@ def finished(work: Coroutine[Any, None, T]) -> T:
 
 # -- compiling ---------------------------------------------------------------------------------------------------------
 def compile_guards(guard: PromptGuard | None, env: Environment) -> Guards | None:
-    """Return the guards of a configuration; None when there are none."""
+    """Return the guards of a configuration, None if there are none."""
     return None if guard is None else Guards(guard, env)
 
 
 def enrich(body: bytes, form: str, added: PromptEnrichment | None) -> bytes:
-    """Return the body of a request with the configuration's messages around the client's."""
+    """Return the request body with the configured messages before and after the client's."""
     if added is None:
         return body
     prepend, append = ([enrichment.Message(*pair) for pair in pairs] for pairs in (added.prepend, added.append))
@@ -390,7 +390,7 @@ def _entry(source: GuardEntry, phase: Phase, env: Environment) -> _Entry:
     found = _Entry(
         guard=guard,
         source=source,
-        # Replies have one kind of text.
+        # Responses only have message texts.
         scopes=frozenset(map(Scope, source.scopes)) if phase == "request" else frozenset((Scope.MESSAGES,)),
         refusal=Reply(rejection.status, rejection.body, headers, REASON),
         counters=_counters(env, phase, guard.kind),
@@ -435,7 +435,7 @@ def _test(match: ValueMatch) -> Any:
 
 
 def _fitting(entry: _Entry, headers: Pairs) -> Pairs:
-    """Return the headers that go along: all of a name when one of its values fits."""
+    """Return the headers to forward: all values of a name if one of them matches."""
     names = {
         name
         for wanted, test in entry.forwarded
@@ -446,6 +446,6 @@ def _fitting(entry: _Entry, headers: Pairs) -> Pairs:
 
 
 def _values(entry: _Entry, ctx: RequestContext) -> Pairs:
-    """Return the headers that expressions give; one without a value gives none."""
+    """Return the headers computed by expressions; an expression without a value yields no header."""
     found = ((name, program.header_value(ctx)) for name, program in entry.programs)
     return [(name, value.decode("latin-1")) for name, value in found if value]

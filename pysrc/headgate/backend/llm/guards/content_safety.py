@@ -1,4 +1,7 @@
-"""Azure AI Content Safety: text:analyze and text:detectJailbreak."""
+"""Azure AI Content Safety: text:analyze and text:detectJailbreak.
+
+Source: https://learn.microsoft.com/rest/api/contentsafety/text-operations
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,12 @@ from headgate.backend.llm.guards.service import Service, want
 from headgate.ir.policy.prompt_guard import ContentSafetyGuard
 from headgate.policy.environment import Environment
 
-# One call takes so many characters.
+# Maximum length of the text in one call.
 MAX_CHARS = 10_000
 
 
 class ContentSafety:
-    """Refuses what is rated too high, stands on a list, or looks like an attack."""
+    """Refuses texts with a high severity, with a term on a blocklist, or with a jailbreak attempt."""
 
     kind = "azureContentSafety"
     asks = True
@@ -24,7 +27,7 @@ class ContentSafety:
         self.service = Service(guard.service, env)
 
     async def judge(self, asked: Asked) -> Answer:
-        """Judge texts, as many calls as it takes."""
+        """Check texts, with one call per MAX_CHARS characters."""
         whole = "\n".join(asked.texts())
         for text in (whole[at : at + MAX_CHARS] for at in range(0, len(whole), MAX_CHARS)):
             if self.guard.analyze and await self._analyzed(text):

@@ -1,4 +1,4 @@
-"""What guards are asked and what they answer."""
+"""The interface of guards: their input and their verdicts."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Pairs = list[tuple[str, str]]
 
 
 class GuardFailure(GatewayError):
-    """A guard could not tell: its service did not answer, or with something that cannot be used."""
+    """A guard has no verdict: its service failed or sent an invalid response."""
 
     source = Source.INTERNAL
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The guard refuses. `reply`: the answer that it wants; None: that of the configuration. `rule`: for the log."""
+    """The guard refuses the text. `reply`: the guard's own reply, None for the configured one. `rule`: for the log."""
 
     reply: Reply | None = None
     rule: str = ""
@@ -32,23 +32,25 @@ class Refused:
 
 @dataclass(slots=True)
 class Verdicts:
-    """What guards have said of a request, over all attempts at providers: a question that was answered is not asked
-    again, and a check counts once. `answers`: by question, what a service said or why it could not tell. `counted`:
-    (identity of an entry of the configuration, action).
+    """The verdicts on one request over all attempts: no service is called twice, and each check counts once.
+
+    `answers`: question to the service's response or its failure. `counted`: (id of a guard's configuration, action).
     """
 
     answers: dict[Hashable, Any] = field(default_factory=dict)
     counted: set[tuple[int, str]] = field(default_factory=set)
 
 
-# Those of the request that is being judged, for what asks services.
+# The verdicts of the current request, for calls to services.
 VERDICTS: Final[ContextVar[Verdicts | None]] = ContextVar("verdicts", default=None)
 
 
 @dataclass(slots=True)
 class Known:
-    """What a request's guards know of it. `headers`: per guard and phase, those its expressions gave, `:path`,
-    `:method` and `:authority` among them. `forwarded`: the client's headers; `budget`: what scanning may cost.
+    """Request data for the guards.
+
+    `headers`: (index of the guard, phase) to the headers that its expressions computed, with `:path`, `:method` and
+    `:authority`. `forwarded`: the client's headers. `budget`: the remaining time for pattern searches.
     """
 
     headers: dict[tuple[int, Phase], Pairs] = field(default_factory=dict)
@@ -59,7 +61,7 @@ class Known:
 
 @dataclass(slots=True)
 class Asked:
-    """One question. `transcript`: all texts of the body; `scopes`: those that count. `headers`: of this guard."""
+    """One check. `transcript`: all texts of the body; `scopes`: the texts to check; `headers`: those of this guard."""
 
     phase: Phase
     transcript: Transcript
@@ -73,25 +75,25 @@ class Asked:
 
     @property
     def runs(self) -> list[Run]:
-        """The runs in scope."""
+        """Return the texts in scope as positions in the body."""
         return self.transcript.of(self.scopes)
 
     def texts(self) -> list[str]:
-        """Return what the runs say, empty ones left out."""
+        """Return the texts in scope, without empty ones."""
         found = (run.text(self.body).decode("utf-8", "replace") for run in self.runs)
         return [text for text in found if text]
 
 
-# None: nothing against it. bytes: the body with masks. Refused: no.
+# None: allowed. bytes: allowed, with this masked body. Refused: not allowed.
 Answer = None | bytes | Refused
 
 
 class Guard(Protocol):
-    """One compiled guard. `kind`: for logs and counters. `asks`: it may have to wait for a service."""
+    """One compiled guard. `kind`: its name in logs and metrics. `asks`: it may call a service."""
 
     kind: str
     asks: bool
 
     def judge(self, asked: Asked) -> Answer | Awaitable[Answer]:
-        """Judge texts; raises GuardFailure when it cannot tell."""
+        """Check texts; raises GuardFailure if there is no verdict."""
 

@@ -1,4 +1,7 @@
-"""Google Model Armor: sanitizeUserPrompt and sanitizeModelResponse of its v1 API."""
+"""Google Model Armor: sanitizeUserPrompt and sanitizeModelResponse of its v1 API.
+
+Source: https://cloud.google.com/security-command-center/docs/reference/model-armor/rest
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ SDP: Final = ("inspectResult", "deidentifyResult")
 
 
 class ModelArmor:
-    """Refuses what a filter of the template finds."""
+    """Refuses texts that match a filter of the template."""
 
     kind = "googleModelArmor"
     asks = True
@@ -28,7 +31,7 @@ class ModelArmor:
         self.service = Service(guard.service, env)
 
     async def judge(self, asked: Asked) -> Answer:
-        """Judge texts."""
+        """Check texts."""
         texts = asked.texts()
         if not texts:
             return None
@@ -41,7 +44,7 @@ class ModelArmor:
 
 
 def matched(result: dict[str, Any]) -> bool:
-    """Whether any filter has found something."""
+    """Return True if any filter matches."""
     if result.get("filterMatchState") == FOUND:
         return True
     entries = result.get("filterResults") or ()

@@ -9,7 +9,7 @@ from headgate.policy.environment import Environment
 
 
 class Moderation:
-    """Refuses what is flagged."""
+    """Refuses flagged texts."""
 
     kind = "openAIModeration"
     asks = True
@@ -19,14 +19,14 @@ class Moderation:
         self.service = Service(guard.service, env)
 
     async def judge(self, asked: Asked) -> Answer:
-        """Judge texts."""
+        """Check texts."""
         texts = asked.texts()
         if not texts:
             return None
         answer = await self.service.post("/v1/moderations", {"input": texts, "model": self.model})
         results = want(want(answer, dict, "document").get("results"), list, "results")
         if any(isinstance(one, dict) and one.get("flagged") is True for one in results):
-            # Whatever else is wrong with the answer: a guard that fails may let pass.
+            # Checked before the response is validated: with fail open, an invalid response would let the text pass.
             return Refused(rule="flagged")
         if len(results) != len(texts):
             raise GuardFailure(f"{len(results)} results for {len(texts)} texts")

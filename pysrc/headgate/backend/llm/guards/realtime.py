@@ -1,7 +1,8 @@
-"""Realtime conversations through guards.
+"""Guards for realtime conversations (WebSocket).
 
-Text that a user sends is judged before it goes on; text that a model says waits in windows, as on streams. Masks let
-pass what they match, or, with `masks: Apply`, take its place. Audio, transcripts and everything else pass at once.
+A user's text is checked before it is forwarded; a model's text is held back in windows, as in streams. Texts that only
+masks match are forwarded unchanged or, with `masks: Apply`, masked. Audio, transcripts and all other events are
+forwarded at once.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from headgate_engine.websocket.frames import CLOSE, TEXT, FrameError, FrameReade
 LIMIT: Final = 2 * 1024 * 1024
 DELTAS: Final = ("response.output_text.delta", "response.text.delta")
 ENDS: Final = ("response.output_text.done", "response.text.done")
-# What repeats a refused text whole.
+# Events that repeat a refused text.
 REPEATS: Final = (
     *DELTAS, *ENDS, "response.content_part.done", "response.output_item.done", "conversation.item.done",
     "conversation.item.created", "conversation.item.added",
@@ -33,7 +34,7 @@ CANCEL: Final = b'{"type":"response.cancel"}'
 UNREADABLE: Final = "the frames of a guarded conversation cannot be read"
 Json = dict[str, Any]
 Verdict = Refused | None
-# What becomes of an event of a user: it may go on, it may go on like this, or it may not.
+# The verdict on a user's event: None forwards it, bytes replace it, Refused drops it.
 Said = Refused | bytes | None
 
 
@@ -41,21 +42,23 @@ class Tunnel(Protocol):
     """Both connections of a conversation (headgate_engine.link.forward.Exchange)."""
 
     def tunnel_send(self, to_upstream: bytes, to_client: bytes) -> None:
-        """Send what may go on."""
+        """Send bytes to both sides."""
 
     def tunnel_hold(self, client: bool, held: bool) -> None:
-        """Stop or go on reading a side."""
+        """Pause or resume reading from a side."""
 
     def tunnel_end(self, detail: str) -> None:
-        """Close both."""
+        """Close both connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judges:
-    """Who judges. `said(event)`: what a user says, None without such guards; `window(texts)`: what a model says.
+    """The checks of a conversation. `said(event)` checks a user's event, None without request guards; `window(texts)`
+    checks a window of the model's text, None without response guards.
 
-    `message`: what the client is told; `spawn(name, coroutine)`: runs what has to wait. Windows in bytes of text.
-    `masker`: makes what masks the texts of a model, None: nothing does; `masked()` is called when it first did.
+    `message` returns the client's message for a refusal; `spawn(name, coroutine)` starts a task. `size` and `overlap`
+    are the window and its overlap in bytes of text. `masker` makes the filter that masks the model's text, None without
+    masks; `masked()` is called at the first mask.
     """
 
     said: Callable[[bytes], Said | Awaitable[Said]] | None
@@ -70,7 +73,9 @@ class Judges:
 
 @dataclass(slots=True)
 class _Text:
-    """A text that the model is saying: what was let go of it, and the events that wait, each behind its frames."""
+    """An unfinished text of the model: the end of its forwarded part, the unchecked rest, and the events held back with
+    their frames.
+    """
 
     tail: bytes = b""
     new: bytearray = field(default_factory=bytearray)
@@ -78,7 +83,7 @@ class _Text:
 
 
 class GuardedTunnel:
-    """One conversation. Each side is read in order: what comes while a guard is asked waits."""
+    """One conversation. Events of each side are processed in order: while a guard runs, later ones wait."""
 
     def __init__(self, tunnel: Tunnel, judges: Judges) -> None:
         self._tunnel = tunnel
@@ -88,19 +93,19 @@ class GuardedTunnel:
         self._tasks: dict[bool, Any] = {}
         self._texts: dict[tuple[str, int], _Text] = {}
         self._blocked = False
-        self._told = False        # that something was masked
+        self._told = False        # True once a mask was reported
         self._masker = judges.masker and judges.masker()
 
     def from_client(self, data: bytes) -> None:
-        """Take bytes of the client."""
+        """Take bytes from the client."""
         self._take(True, data)
 
     def from_upstream(self, data: bytes) -> None:
-        """Take bytes of the provider."""
+        """Take bytes from the provider."""
         self._take(False, data)
 
     def closed(self) -> None:
-        """The conversation is over."""
+        """Cancel the tasks: the conversation has ended."""
         for task in self._tasks.values():
             task.cancel()
 
@@ -108,7 +113,7 @@ class GuardedTunnel:
         try:
             self._waiting[client].extend(self._readers[client].feed(data))
         except FrameError as error:
-            # What cannot be read cannot be judged, so it does not pass.
+            # Unreadable frames cannot be checked, so the conversation ends.
             self._tunnel.tunnel_end(f"{UNREADABLE}: {error}")
             return
         if client not in self._tasks:
@@ -133,8 +138,8 @@ class GuardedTunnel:
     async def _wait(self, client: bool, found: Awaitable[None]) -> None:
         try:
             await found
-        except Exception:  # goes on to the task's boundary
-            # What was not judged does not pass, and nobody will judge it any more.
+        except Exception:  # task boundary: logged there
+            # The event was not checked, and it will not be: it must not be forwarded.
             self._tunnel.tunnel_end("a guard failed")
             raise
         del self._tasks[client]
@@ -149,7 +154,7 @@ class GuardedTunnel:
             self._tunnel.tunnel_send(b"", raw)
 
     def _event(self, client: bool, said: bytes, raw: bytes) -> Awaitable[None] | None:
-        """Deal with one event; an awaitable when a guard has to be waited for."""
+        """Process one event; return an awaitable if a guard must wait for a service."""
         try:
             told = json.loads(said)
         except (ValueError, RecursionError):
@@ -165,11 +170,11 @@ class GuardedTunnel:
         try:
             return self._from_user(said, raw)
         except ValueError as error:
-            # Python reads JSON that is none to others, or is nested past all measure.
+            # JSON that other parsers reject, or that is nested too deeply.
             self._tunnel.tunnel_end(f"{UNREADABLE}: {error}")
             return None
 
-    # -- what a user says ----------------------------------------------------------------------------------------------
+    # -- user ----------------------------------------------------------------------------------------------------------
     def _from_user(self, said: bytes, raw: bytes) -> Awaitable[None] | None:
         event = user_event(said)
         if event is None or self._judges.said is None:
@@ -195,7 +200,7 @@ class GuardedTunnel:
         error = {"type": "guardrail_blocked", "code": "guardrail_intervention", "message": message}
         return _told({"type": "error", "error": error})
 
-    # -- what a model says ---------------------------------------------------------------------------------------------
+    # -- model ---------------------------------------------------------------------------------------------------------
     def _from_model(self, told: Json, said: bytes, raw: bytes) -> Awaitable[None] | None:
         kind = told.get("type")
         if self._blocked:
@@ -210,7 +215,7 @@ class GuardedTunnel:
         text = self._texts.setdefault(key, _Text())
         text.events.append((raw, said))
         if kind in ENDS:
-            # A model that says all at once sends no delta before.
+            # A model that sends a text at once sends no delta event before.
             if not text.tail and not text.new:
                 text.new += str(told.get("text") or "").encode()
             del self._texts[key]
@@ -219,7 +224,7 @@ class GuardedTunnel:
         return self._judge(text) if len(text.new) >= self._judges.size else None
 
     def _close(self, event: tuple[bytes, bytes]) -> Awaitable[None] | None:
-        """The response is over: what still waits is judged as one text, in front of its last event."""
+        """Check the remaining texts of a finished response as one text, before its last event is forwarded."""
         texts = [text for text in self._texts.values() if text.events]
         self._texts.clear()
         last = _Text()
@@ -252,11 +257,11 @@ class GuardedTunnel:
             return
         self._blocked = True
         self._texts.clear()
-        self._masker = self._judges.masker and self._judges.masker()        # what waits in it is of the refused text
+        self._masker = self._judges.masker and self._judges.masker()        # drops the refused text that it holds
         self._tunnel.tunnel_send(frame(CANCEL, mask=os.urandom(4)), self._error(found))
 
     def _let_go(self, events: list[tuple[bytes, bytes]]) -> None:
-        """Hand events to the masks, or to the client."""
+        """Pass events to the masks or, without masks, to the client."""
         if self._masker is None:
             self._send(False, b"".join(raw for raw, _ in events))
             return
@@ -273,7 +278,7 @@ class GuardedTunnel:
             self._send(False, found)
 
     def _after_block(self, kind: Any, told: Json, raw: bytes) -> None:
-        """Nothing of a refused response's text passes; with its end the next response is a new one."""
+        """Drop events with text of a refused response; the end of the response ends the block."""
         if kind in REPEATS:
             return
         if kind == OVER:
@@ -290,9 +295,9 @@ def _told(event: Json) -> bytes:
 
 
 def user_event(event: bytes) -> bytes | None:
-    """Return a client's event with what it has a user say trimmed (reference); None when that is nothing.
+    """Return the event with the user's texts trimmed, None if all of them are empty.
 
-    ValueError when the event is no JSON object.
+    Raises ValueError if the event is not a JSON object.
     """
     runs = request_texts(event, "realtime").runs
     changes = Changes(event)
@@ -310,7 +315,7 @@ def user_event(event: bytes) -> bytes | None:
 
 
 def whole_letters(text: bytes) -> bytes:
-    """Return UTF-8 without the rest of a letter that it begins with."""
+    """Return UTF-8 text without the incomplete character at its beginning."""
     start = 0
     while start < min(3, len(text)) and text[start] & 0xC0 == 0x80:
         start += 1

@@ -1,4 +1,4 @@
-"""Guards that look for patterns."""
+"""Guards that search texts for patterns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def scanner_of(rules: tuple[GuardRule, ...]) -> Scanner:
 
 
 class PatternGuard:
-    """Masks or refuses what its rules match."""
+    """Masks or refuses texts that match its rules."""
 
     kind = "regex"
     asks = False
@@ -25,7 +25,7 @@ class PatternGuard:
         self.scanner = scanner_of(guard.rules)
 
     def judge(self, asked: Asked) -> Answer:
-        """Judge texts."""
+        """Check texts."""
         texts = asked.transcript.texts
         if not self.masks:
             rule = first_rule(self.scanner, texts, asked.scopes, asked.budget)
@@ -36,6 +36,6 @@ class PatternGuard:
             raise GuardFailure(f"a mask broke the JSON of a tool's input or output: {error}") from None
 
     def name_of(self, rule: int) -> str:
-        """Return what logs call a rule."""
+        """Return the name of a rule for logs."""
         found = self.rules[rule]
         return found.name or (found.text if found.kind == "builtin" else f"pattern {rule + 1}")

@@ -1,4 +1,4 @@
-"""Calls of guards to services."""
+"""HTTP calls from guards to their services."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from headgate_engine.link.client import CallError, HttpClient
 from headgate_engine.steps.aws_signature import AwsKeys, sign
 
 MAX_ANSWER: Final = 2 * 1024 * 1024
-# Fields that a signature changes from call to call.
+# Prefixes of fields that differ between equal calls because of the signature.
 SIGNED: Final = ("x-amz-", "authorization")
 JSON_TYPE: Final = ("content-type", "application/json")
 
 
 class Service:
-    """One service that guards ask by POST."""
+    """One service that guards call with POST."""
 
     def __init__(self, service: GuardService, env: Environment) -> None:
         self.service = service
@@ -40,28 +40,28 @@ class Service:
         self.refresher = _refresher(service, env)
 
     def headers(self, more: Pairs) -> Pairs:
-        """Return the headers of a call: content type, those given, then what the configuration sets."""
+        """Return the headers of a call: content type, `more`, and the configured headers, which take precedence."""
         own = {name for name, _ in self.fixed}
         kind = [] if any(name == JSON_TYPE[0] for name, _ in more) else [JSON_TYPE]
         found = [(name, value) for name, value in [*kind, *more] if name not in own]
         return [(name, value) for name, value in (*found, *self.fixed) if name not in self.service.remove]
 
     def choose(self) -> tuple[HttpClient, str]:
-        """Return the client of one place, and its authority."""
+        """Return the client of a randomly chosen endpoint, and its authority."""
         if not self.clients:
             raise GuardFailure(f"{self.service.name} has no endpoint")
         [found] = random.choices(self.clients, self.weights)
         return found
 
     async def post(self, path: str, payload: Any) -> Any:
-        """Return the JSON that a call brings; GuardFailure for anything but a 2xx answer with JSON."""
+        """Send a call and return the JSON of its response; raises GuardFailure without a 2xx response in JSON."""
         client, authority = self.choose()
         target, body = self.service.prefix + path, encoded(payload)
         headers = await self._authorized(target, authority, self.headers([]), body)
         return await self.call(client, ("POST", target), headers, body)
 
     async def _authorized(self, target: str, authority: str, headers: Pairs, body: bytes) -> Pairs:
-        """Return the headers with the credentials of a cloud."""
+        """Return the headers with the cloud credential, if one is configured; raises GuardFailure without it."""
         if self.refresher is None:
             return headers
         try:
@@ -83,9 +83,9 @@ class Service:
         return [*kept, ("authorization", f"Bearer {value.decode()}")]
 
     async def call(self, client: HttpClient, line: tuple[str, str], headers: Pairs, body: bytes) -> Any:
-        """Send one call and return its JSON; an equal one of an earlier attempt is not sent again.
+        """Send a call and return the JSON of its response; an equal call of an earlier attempt is not repeated.
 
-        line: method and path.
+        `line`: method and path. Raises GuardFailure.
         """
         known = VERDICTS.get()
         if known is None:
@@ -132,12 +132,12 @@ def _refresher(service: GuardService, env: Environment) -> CredentialRefresher |
 
 
 def encoded(payload: Any) -> bytes:
-    """Return JSON without blanks, as UTF-8."""
+    """Return compact JSON in UTF-8."""
     return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def want(value: Any, kind: type, what: str) -> Any:
-    """Return a value of that type; GuardFailure for any other."""
+    """Return the value if it has that type; raises GuardFailure otherwise."""
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise GuardFailure(f"the answer's {what} is no {kind.__name__}")
     return value

@@ -1,4 +1,4 @@
-"""Guards and enrichment as the first step of an attempt at a provider."""
+"""Guards and enrichment as the first step of an attempt."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ REALTIME = "realtime"
 
 
 def guard_steps(guard: PromptGuard | None, added: PromptEnrichment | None, env: Environment) -> tuple[Step, ...]:
-    """Return the step, nothing when there is nothing to do. It runs while the head is still the client's and the body
-    in the client's format, and leaves with the call what answers are to be guarded by.
+    """Return the step, or no step without guards and enrichment.
+
+    It must run while the head is the client's and the body in the client's format. It stores the guards for the
+    response in the LLM call.
     """
     guards = compile_guards(guard, env)
     if guards is None and added is None:
@@ -28,7 +30,7 @@ def guard_steps(guard: PromptGuard | None, added: PromptEnrichment | None, env: 
         call, body = ctx.llm, ctx.request_body
         if call is not None and call.format == REALTIME and guards is not None and guards.source.streaming:
             call.guards = guards.begin(ctx)
-            # Guards read frames: they must not be compressed.
+            # Guards read frames, so compression is not negotiated.
             ctx.request.remove("sec-websocket-extensions")
             return None
         if call is None or body is None or call.format not in FORMATS:
@@ -39,7 +41,7 @@ def guard_steps(guard: PromptGuard | None, added: PromptEnrichment | None, env: 
         guarding = guards.begin(ctx)
         if guards.entries["response"]:
             call.guards = guarding
-            # Guards read what the provider says: it must not be encoded.
+            # Guards read the response, so a content coding is not negotiated.
             ctx.request.remove("accept-encoding")
         found = guarding.request(new, call.format)
         if isinstance(found, Awaitable):

@@ -1,4 +1,4 @@
-"""Streamed replies through guards: judged in windows, masked on their way."""
+"""Guards for streamed responses: text is checked in windows and masked on the way."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Judge = Callable[[list[bytes]], Refused | Awaitable[Refused | None] | None]
 
 
 def block_event(form: str, message: str) -> bytes:
-    """Return the event that ends a stream, as clients of the format read errors."""
+    """Return the event that ends a stream with an error in the client's format."""
     error = {"type": "guardrail_blocked", "code": "guardrail_intervention", "message": message}
     name = b"event: error\n" if form in ("messages", "responses") else b""
     data: dict[str, Any] = {"error": error}
@@ -28,9 +28,9 @@ def block_event(form: str, message: str) -> bytes:
 
 
 class GuardedStream:
-    """One streamed reply. Every call returns the bytes that may go on, or an awaitable of them; one call at a time.
+    """One streamed response. Calls return the bytes for the client, or an awaitable of them; one call at a time.
 
-    judge(texts) says whether a window is refused; `message` makes the text for the client of a refusal.
+    `judge(texts)` returns the refusal of a window; `message` returns the client's message for a refusal.
     """
 
     def __init__(
@@ -44,11 +44,11 @@ class GuardedStream:
 
     @property
     def blocked(self) -> bool:
-        """Whether the stream has ended here: nothing of the upstream's is wanted any more."""
+        """True if a guard has ended the stream: the rest of the upstream's response is not needed."""
         return self._guard.blocked
 
     def feed(self, data: bytes) -> bytes | Awaitable[bytes]:
-        """Take bytes of the upstream."""
+        """Take bytes from the upstream."""
         if self._guard.blocked:
             return b""
         try:
@@ -58,7 +58,7 @@ class GuardedStream:
         return self._go_on()
 
     def end(self) -> bytes | Awaitable[bytes]:
-        """The upstream has ended, or broken off."""
+        """Process the end of the upstream's response, complete or truncated."""
         self._guard.end()
         return self._go_on()
 
@@ -92,6 +92,6 @@ class GuardedStream:
 
 
 def machine(form: str, judged: bool, scanner: Scanner | None, sizes: tuple[int, int]) -> StreamGuard:
-    """Return what holds the events back. sizes: window and overlap in bytes of text."""
+    """Return the engine's filter that holds events back. `sizes`: window and overlap in bytes of text."""
     window, overlap = sizes
     return StreamGuard(form, judged=judged, scanner=scanner, window=window, overlap=overlap)

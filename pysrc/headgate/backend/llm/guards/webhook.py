@@ -1,4 +1,4 @@
-"""Guards of the operator's own, asked over HTTP."""
+"""Guards that call a webhook of the operator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REASON: Final = "Guardrail"
 
 
 class Webhook:
-    """Sends the conversation and does what the answer says."""
+    """Sends the conversation and applies the action in the response."""
 
     kind = "webhook"
     asks = True
@@ -27,7 +27,7 @@ class Webhook:
         self.service = Service(guard.service, env)
 
     async def judge(self, asked: Asked) -> Answer:
-        """Judge texts."""
+        """Check texts."""
         body = asked.body
         turns = asked.transcript.turns
         told = [{"role": turn.role, "content": turn.text(body).decode("utf-8", "replace")} for turn in turns]
@@ -56,7 +56,7 @@ class Webhook:
 
 
 def decide(answer: Any, phase: str, turns: list[Turn], body: bytes) -> Answer:
-    """Return what an answer means; GuardFailure unless it has exactly one of the three shapes."""
+    """Return the verdict of a webhook's response; raises GuardFailure unless it has exactly one of the three shapes."""
     action = want(want(answer, dict, "document").get("action"), dict, "action")
     if action.get("reason") is not None:
         want(action["reason"], str, "reason")
