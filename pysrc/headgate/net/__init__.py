@@ -1,1 +1,1 @@
-"""Outbound connections: the only place that opens sockets to others."""
+"""Outbound connections and listening sockets. No other package opens sockets to other hosts."""

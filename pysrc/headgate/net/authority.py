@@ -1,4 +1,4 @@
-"""The `host` that goes to a backend."""
+"""The `host` header (HTTP/2: `:authority`) of requests to a backend."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from headgate.net.dns import is_address
 
 
 def rewritten_authority(endpoint: Endpoint) -> bytes | None:
-    """Return the authority that goes out: a named host's own; None keeps the client's (addresses, sockets)."""
+    """Return the authority to send to a backend that has a host name, or None to keep the client's authority.
+
+    None stands for endpoints with an IP address or a Unix socket. Non-ASCII names are converted by IDNA.
+    """
     if endpoint.unix_path is not None or is_address(endpoint.host) or endpoint.authority is None:
         return None
     host, colon, port = endpoint.authority.partition(":")
@@ -15,7 +18,7 @@ def rewritten_authority(endpoint: Endpoint) -> bytes | None:
 
 
 def own_authority(endpoint: Endpoint) -> str:
-    """Return the `host` of calls the gateway makes itself: the endpoint's own, `localhost` for sockets."""
+    """Return the `host` of requests that the gateway itself originates; `localhost` for a Unix socket."""
     if endpoint.authority is None:
         return "localhost"
     if endpoint.authority.startswith("["):

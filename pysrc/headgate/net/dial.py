@@ -16,35 +16,40 @@ from headgate.net.tls import client_context
 from headgate.net.tunnel import ProxyAnswer, TunnelError, TunnelRefused
 
 ProtocolFactory = Callable[[], asyncio.BaseProtocol]
-# Places of one proxy that are tried for one connection.
+# The number of endpoints of one proxy that are tried for one connection.
 MAX_TRIES: Final = 3
 
 
 class ProxySelector(Protocol):
-    """Which place of a proxy is next, and what came of it: the time in s that it took, below 0 for a failure."""
+    """Chooses among the endpoints of a proxy.
+
+    `next` returns the endpoint to try; `avoid` is the one that failed just before. `note` records the outcome:
+    the time in seconds that the proxy took to open the tunnel, or a negative number for a failure.
+    """
 
     def next(self, avoid: Proxy | None) -> Proxy | None: ...
     def note(self, proxy: Proxy, seconds: float) -> None: ...
 
 
 class SoleProxy:
-    """The one place that a proxy has."""
+    """The selector of a proxy that has only one endpoint."""
 
     def __init__(self, tunnel: Tunnel) -> None:
         self._proxies = tunnel.proxies
 
     def next(self, avoid: Proxy | None) -> Proxy | None:
-        """Return the place."""
+        """Return the only endpoint, or None if the proxy has none."""
         del avoid
         return self._proxies[0] if self._proxies else None
 
     def note(self, proxy: Proxy, seconds: float) -> None:
-        """Do nothing: there is no other one."""
+        """Do nothing, because there is no other endpoint to prefer."""
 
 
 class Dialer:
-    """Opens connections to one endpoint: name resolution, TCP, TLS, keepalive, all within one time-out. `ways` tells
-    which place of a proxy is next.
+    """Opens connections to one endpoint: name resolution, TCP, TLS and keepalive, all within one time-out.
+
+    `ways` makes the selector that chooses among the endpoints of the proxy, if the endpoint has a tunnel.
     """
 
     def __init__(
@@ -72,7 +77,7 @@ class Dialer:
             self._server_hostname = endpoint.tls.hostname or endpoint.host
 
     async def connect(self, factory: ProtocolFactory) -> None:
-        """Open a transport for `factory()`; raises OSError, or TimeoutError past the connect time-out."""
+        """Open a transport for `factory()`. Raises OSError, or TimeoutError after the connect time-out."""
         async with asyncio.timeout(self._timeout):
             if self._ways is not None and self._endpoint.tunnel is not None:
                 await self._connect_through(factory, self._ways, self._endpoint.tunnel)
@@ -102,7 +107,10 @@ class Dialer:
             _set_keepalives(sock, self._keepalives)
 
     async def _connect_through(self, factory: ProtocolFactory, ways: ProxySelector, tunnel: Tunnel) -> None:
-        """Have a place of the proxy connect. One that cannot be reached is passed over: nothing has gone out yet."""
+        """Connect through an endpoint of the proxy.
+
+        If one cannot be reached, the next one is tried: nothing has been sent to the backend yet.
+        """
         proxy: Proxy | None = None
         for last in _last_flags(min(len(tunnel.proxies), MAX_TRIES)):
             proxy = ways.next(proxy)
@@ -112,7 +120,7 @@ class Dialer:
             try:
                 answer = await self._asked(self._proxies[proxy.endpoint.key], tunnel)
             except TunnelRefused:
-                # It works; another one would say the same of the backend.
+                # The proxy works. Another endpoint of it would give the same answer about the backend.
                 ways.note(proxy, time.monotonic() - started)
                 raise
             except OSError:
@@ -120,7 +128,7 @@ class Dialer:
                 if last:
                     raise
             except asyncio.CancelledError:
-                # In most cases the connect time-out, which is for all of it.
+                # In most cases this is the connect time-out, which covers all attempts.
                 ways.note(proxy, -1.0)
                 raise
             else:
@@ -147,7 +155,7 @@ class Dialer:
         return answer
 
     async def _enter(self, factory: ProtocolFactory, answer: ProxyAnswer) -> None:
-        """Go on with a connection that the proxy has made; raises OSError."""
+        """Hand the connection that the proxy has opened to `factory()`, after TLS if needed. Raises OSError."""
         loop = asyncio.get_running_loop()
         transport: asyncio.Transport | None = answer.transport
         try:
@@ -171,7 +179,11 @@ class Dialer:
 
 
 def proxy_field(tunnel: Tunnel) -> tuple[str, str] | None:
-    """Return the field with the proxy's key; `authorization` is what the backend reads, not the proxy."""
+    """Return the header (name, value) that authenticates the gateway to the proxy, None without a credential.
+
+    A credential for `authorization` is sent as `proxy-authorization` (RFC 9110 section 11.7.2), because the backend,
+    not the proxy, reads `authorization`.
+    """
     if tunnel.credential is None:
         return None
     place, key = tunnel.credential.location, tunnel.credential.key.secret.reveal()

@@ -1,4 +1,4 @@
-"""Name resolution for backends: cached, with the addresses of a name used in turn."""
+"""Name resolution for backends: results are cached, and the addresses of a name are used in turn."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import socket
 import time
 from collections.abc import Callable
 
-# getaddrinfo() tells no TTL; names are looked up again after this time.
+# getaddrinfo() does not return a TTL, so names are looked up again after this time.
 TTL_SECONDS = 5.0
-# A name that fails is not asked for again within this time, so that a burst of requests costs one look-up.
+# A failed look-up is not repeated within this time, so that a burst of requests costs one look-up.
 FAILURE_TTL_SECONDS = 1.0
 MAX_NAMES = 4096
 
@@ -18,7 +18,7 @@ MAX_NAMES = 4096
 class Resolver:
     """Resolves host names to addresses.
 
-    `ipv6` False looks up IPv4 only. `clock` gives seconds and only moves forward.
+    With `ipv6` False only IPv4 addresses are looked up. `clock` returns monotonic time in seconds.
     """
 
     def __init__(self, *, ipv6: bool = True, clock: Callable[[], float] = time.monotonic) -> None:
@@ -29,9 +29,9 @@ class Resolver:
         self._turn = 0
 
     async def lookup(self, host: str) -> list[str]:
-        """Return the addresses of `host`, starting with another one each time; raises OSError.
+        """Return the addresses of `host`, rotated by one with each look-up. Raises OSError.
 
-        IPv4 comes before IPv6 (`V4Preferred`). An address is returned as it is.
+        If the name has IPv4 addresses, only those are returned. An IP address is returned as it is.
         """
         if is_address(host):
             return [host]
@@ -55,7 +55,7 @@ class Resolver:
                 running.set_result(await self._ask(host))
             except OSError as error:
                 running.set_exception(error)
-                running.exception()  # whoever waits gets it; nobody waiting is no fault
+                running.exception()  # marks the exception as retrieved: there may be no other waiter
                 raise
             finally:
                 del self._running[host]

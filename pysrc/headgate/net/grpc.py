@@ -1,9 +1,11 @@
-"""gRPC calls (the gRPC over HTTP/2 protocol): one message there and one back, or streams of them.
+"""A gRPC client: unary calls and calls with streams of messages.
 
-On `h2` and asyncio's transports instead of grpcio: names are looked up, connections opened and TLS set up as for every
-other backend (`insecure`, client keys from memory and Unix sockets among it, which grpcio cannot), it starts no
-threads, and takes a quarter of the memory (3.4 MB and 1 thread, 14.8 MB and 8 threads), for 160 to 245 us a call
-instead of 130 to 150.
+The protocol is described in https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md.
+
+The client uses `h2` and asyncio's transports instead of grpcio. So names are resolved, connections opened and TLS set
+up as for every other backend, including TLS without verification (`insecure`), which grpcio does not support. It starts
+no threads and takes a quarter of the memory (3.4 MB and 1 thread instead of 14.8 MB and 8 threads). A call takes 160 to
+245 us instead of 130 to 150 us.
 """
 
 from __future__ import annotations
@@ -21,12 +23,13 @@ from headgate.net.http2 import Http2Connection
 from headgate.net.http2_exchange import Headers, Http2Error
 from headgate.net.tasks import spawn
 
-# What other gRPC clients take (GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH).
+# The default of other gRPC clients (GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH).
 MAX_MESSAGE: Final = 4 * 1024 * 1024
-# Short at first: whoever fails closed waits for a restarted server. The rest as gRPC's connection back-off.
+# The first pause is short, because policies that fail closed refuse requests until a restarted server is back. The rest
+# follows gRPC's connection back-off (https://github.com/grpc/grpc/blob/master/doc/connection-backoff.md).
 LEAST_PAUSE_S, MOST_PAUSE_S, GROWTH, JITTER = 0.1, 5.0, 1.6, 0.2
 SETTINGS_S: Final = 5.0
-# A server may still count streams as open whose end we have seen, and refuse one more (RFC 9113 section 8.7).
+# A server may still count a stream as open when its end has arrived here, and refuse a new one (RFC 9113 section 8.7).
 REFUSED_STREAM: Final = 7
 REFUSED_PAUSES_S: Final = (0.002, 0.01, 0.05, 0.2)
 AGENT: Final = f"grpc-python-headgate/{__version__}".encode()
@@ -36,7 +39,7 @@ __all__ = ["MAX_MESSAGE", "GrpcChannel", "GrpcClient", "GrpcError", "GrpcStream"
 
 
 async def again(error: Http2Error, attempt: int) -> bool:
-    """Tell whether a call that failed may be sent again, after the pause that is due; `attempt` counts from 0."""
+    """Return whether a failed call may be sent again, after waiting as long as needed. `attempt` counts from 0."""
     if error.unsent and error.code == REFUSED_STREAM and attempt < len(REFUSED_PAUSES_S):
         await asyncio.sleep(REFUSED_PAUSES_S[attempt])
         return True
@@ -44,9 +47,10 @@ async def again(error: Http2Error, attempt: int) -> bool:
 
 
 class GrpcChannel:
-    """Calls to one server over one connection, opened at the first call and again, not too often, when it is lost.
+    """Calls to one server over one connection.
 
-    `dial(factory)` opens a transport (net.dial.Dialer.connect); `secure`: that is TLS.
+    The connection is opened at the first call. A lost connection is opened again with a back-off. `dial(factory)` opens
+    a transport (net.dial.Dialer.connect); `secure` tells that the transport is TLS.
     """
 
     def __init__(self, authority: str, dial: Dial, *, secure: bool) -> None:
@@ -73,10 +77,11 @@ class GrpcChannel:
         metadata: Sequence[tuple[str, str]] = (),
         limit: int = MAX_MESSAGE,
     ) -> bytes:
-        """Call `/package.Service/Method` and return the message that comes back, of at most `limit` bytes; GrpcError.
+        """Call `/package.Service/Method` and return the response message. Raises GrpcError.
 
-        `timeout_s` covers all of it, the connecting too, and is told to the server. Names in `metadata` are in lower
-        case. A call that no server has begun to serve is sent once more, one that was refused some more times.
+        `timeout_s` covers the whole call including the connect, and is sent to the server (`grpc-timeout`). Names in
+        `metadata` are in lower case. `limit` bounds the response message in bytes. A call that no server has begun to
+        process is sent once more; after REFUSED_STREAM it is sent up to four more times.
         """
         connection: Http2Connection | None = None
         self._calls += 1
@@ -94,7 +99,7 @@ class GrpcChannel:
                     return message_of(answer, limit)
         except TimeoutError:
             if connection is not None:
-                # A connection through a middlebox that has forgotten it, or to a frozen server, looks like this.
+                # The server may hang, or a middlebox may have dropped the connection without closing it.
                 connection.probe()
             raise GrpcError(Status.DEADLINE_EXCEEDED, f"no answer in {round(timeout_s, 1) or timeout_s:g} s") from None
         finally:
@@ -109,9 +114,9 @@ class GrpcChannel:
         metadata: Sequence[tuple[str, str]] = (),
         limit: int = MAX_MESSAGE,
     ) -> GrpcStream:
-        """Begin a call with streams of messages, each of at most `limit` bytes; GrpcError.
+        """Begin a call with streams of messages and return its stream. Raises GrpcError.
 
-        `timeout_s` covers all of the call; None: it lasts as long as both sides like.
+        `limit` bounds each received message in bytes. `timeout_s` covers the whole call; None means no limit.
         """
         when = None if timeout_s is None else asyncio.get_running_loop().time() + timeout_s
         self._calls += 1
@@ -134,7 +139,7 @@ class GrpcChannel:
         raise AssertionError
 
     def close(self) -> None:
-        """Keep no connection from here on: those under way end as they would, a later one opens its own."""
+        """Close the connection when the last running call has ended. A later call opens a connection of its own."""
         self._gone = True
         if self._connection is not None:
             self._connection.close()
@@ -162,14 +167,14 @@ class GrpcChannel:
         ]
 
     async def _connected(self) -> Http2Connection:
-        """Return a connection; raises GrpcError when there is none, at once if one was tried a moment ago."""
+        """Return a usable connection. Raises GrpcError if connecting fails, or at once during the back-off."""
         if self._connection is not None and self._connection.usable:
             return self._connection
         if self._connecting is None:
             if asyncio.get_running_loop().time() < self._not_before:
                 raise GrpcError(Status.UNAVAILABLE, self._why, unsent=True)
             self._connecting = spawn("grpc connect", self._connect())
-        # All calls that wait share one attempt, and none of them may end it for the others.
+        # All waiting calls share one attempt. The shield keeps one cancelled call from ending it for the others.
         await asyncio.shield(self._connecting)
         if self._connection is None:
             raise GrpcError(Status.UNAVAILABLE, self._why, unsent=True)
@@ -207,7 +212,7 @@ class GrpcChannel:
 
 
 class GrpcClient:
-    """Calls to one service at several places, each with its share; a place that cannot be reached is passed over."""
+    """Calls to one service with several weighted endpoints. An endpoint that cannot be reached is skipped."""
 
     def __init__(self, places: Sequence[tuple[GrpcChannel, int]]) -> None:
         self._channels = [channel for channel, _ in places]
@@ -224,7 +229,7 @@ class GrpcClient:
         metadata: Sequence[tuple[str, str]] = (),
         limit: int = MAX_MESSAGE,
     ) -> bytes:
-        """Call one of the places as GrpcChannel.unary() does."""
+        """Call one of the endpoints as GrpcChannel.unary() does. Raises GrpcError."""
         loop = asyncio.get_running_loop()
         end = loop.time() + timeout_s
         error = GrpcError(Status.UNAVAILABLE, "there is no endpoint", unsent=True)
@@ -248,7 +253,7 @@ class GrpcClient:
         metadata: Sequence[tuple[str, str]] = (),
         limit: int = MAX_MESSAGE,
     ) -> GrpcStream:
-        """Begin a call to one of the places as GrpcChannel.open() does."""
+        """Begin a call to one of the endpoints as GrpcChannel.open() does. Raises GrpcError."""
         error = GrpcError(Status.UNAVAILABLE, "there is no endpoint", unsent=True)
         for channel in self._order():
             try:
@@ -260,7 +265,7 @@ class GrpcClient:
         raise error
 
     def _order(self) -> Iterator[GrpcChannel]:
-        """Yield the places by chance, those with a greater share rather first."""
+        """Yield the endpoints in a random order, weighted by their shares."""
         left = list(range(len(self._channels)))
         while left:
             weights = [self._weights[index] for index in left]

@@ -1,4 +1,4 @@
-"""A gRPC call with streams of messages: any number there and back, at the same time."""
+"""A gRPC call with streams of messages in both directions, which may run at the same time."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from headgate.net.http2_exchange import Http2Error
 
 
 class GrpcStream:
-    """One call. All methods raise GrpcError; DEADLINE_EXCEEDED past `when`, in seconds of the loop's clock.
+    """One call. All methods raise GrpcError, with DEADLINE_EXCEEDED after `when` (seconds of the loop's clock).
 
-    Messages are read by one task and sent by one task; those may be two. Whoever opens it closes it; `released` is
-    called then.
+    At most one task may read and at most one task may send, but they may be two different tasks. The caller of `open()`
+    must call `close()`, which calls `released`.
     """
 
     def __init__(
@@ -38,15 +38,15 @@ class GrpcStream:
         self._ended = self._closed = False
 
     async def send(self, message: bytes) -> None:
-        """Send a message, waiting while the server has no room for it."""
+        """Send a message. Waits while the flow-control window of the server is full."""
         await self._write(framed(message), end=False)
 
     async def finish(self) -> None:
-        """Say that no more messages will be sent."""
+        """Half-close the call: no more messages will be sent."""
         await self._write(b"", end=True)
 
     async def receive(self) -> bytes | None:
-        """Return the next message, None when the call has ended with OK."""
+        """Return the next message, or None when the call has ended with OK."""
         try:
             async with asyncio.timeout_at(self._when):
                 while not self._ended:
@@ -70,7 +70,7 @@ class GrpcStream:
         return message
 
     def close(self) -> None:
-        """End the call; one that is under way is cancelled."""
+        """End the call. A running call is cancelled."""
         if not self._closed:
             self._closed = True
             self._stream.close()
@@ -97,7 +97,7 @@ class GrpcStream:
             raise GrpcError(Status.INTERNAL, "the last message is cut short")
 
     def _next(self) -> bytes | None:
-        """Return a message that has come whole."""
+        """Return the next complete message from the buffer, or None if there is none yet."""
         pending = self._pending
         if len(pending) < PREFIX:
             return None

@@ -1,4 +1,7 @@
-"""Messages and statuses of gRPC as they stand in HTTP/2 (PROTOCOL-HTTP2 of the gRPC project)."""
+"""Encoding of gRPC messages and statuses in HTTP/2.
+
+Source: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ MAX_TEXT: Final = 512
 
 
 class Status(IntEnum):
-    """The status codes of gRPC."""
+    """The status codes of gRPC (https://github.com/grpc/grpc/blob/master/doc/statuscodes.md)."""
 
     OK = 0
     CANCELLED = 1
@@ -36,7 +39,9 @@ class Status(IntEnum):
 
 
 CODES: Final = {b"%d" % status: status for status in Status}
-# Where there is no grpc-status (gRPC's http-grpc-status-mapping), and where the stream was reset (PROTOCOL-HTTP2).
+# OF_HTTP maps HTTP statuses where there is no `grpc-status`
+# (https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md), OF_RESET the error codes of a reset stream
+# (PROTOCOL-HTTP2).
 OF_HTTP: Final = {
     400: Status.INTERNAL,
     401: Status.UNAUTHENTICATED,
@@ -56,7 +61,7 @@ OF_RESET: Final = {
 
 
 class GrpcError(Exception):
-    """A call did not end with OK. `unsent`: no server has begun to serve it."""
+    """A call did not end with OK. `unsent` means that no server has begun to process it."""
 
     def __init__(self, status: Status, message: str, *, unsent: bool = False) -> None:
         super().__init__(f"{status.name}: {message}" if message else status.name)
@@ -66,12 +71,12 @@ class GrpcError(Exception):
 
 
 def framed(message: bytes) -> bytes:
-    """Return the length-prefixed form, not compressed."""
+    """Return the uncompressed length-prefixed form of a message."""
     return b"\0" + len(message).to_bytes(4) + message
 
 
 def check_head(headers: Headers) -> None:
-    """Raise GrpcError for the head of an answer that is not gRPC."""
+    """Raise GrpcError if these are not the headers of a gRPC response."""
     head = dict(headers)
     http, kind = head.get(b":status", b""), head.get(b"content-type", b"")
     if not kind.startswith(b"application/grpc") or (b"grpc-status" not in head and http != b"200"):
@@ -80,9 +85,9 @@ def check_head(headers: Headers) -> None:
 
 
 def check_end(answer: Answer) -> None:
-    """Raise GrpcError for an answer that did not end with OK."""
+    """Raise GrpcError if the response did not end with OK."""
     check_head(answer.headers)
-    # An answer that is a head alone has its status there (Trailers-Only).
+    # A response without a body may carry its status in the headers (Trailers-Only).
     last = dict(answer.trailers or answer.headers)
     code = last.get(b"grpc-status")
     if code is None:
@@ -93,12 +98,12 @@ def check_end(answer: Answer) -> None:
 
 
 def encoding_of(headers: Headers) -> bytes:
-    """Return how messages of an answer are compressed."""
+    """Return the compression of a response's messages, `identity` for none."""
     return dict(headers).get(b"grpc-encoding", b"identity")
 
 
 def message_of(answer: Answer, limit: int) -> bytes:
-    """Return the one message of an answer that ended with OK; raises GrpcError."""
+    """Return the message of a unary response. Raises GrpcError if it did not end with OK or is malformed."""
     check_end(answer)
     body = answer.body
     if len(body) < PREFIX:
@@ -111,7 +116,7 @@ def message_of(answer: Answer, limit: int) -> bytes:
 
 
 def unpacked(flag: int, message: bytes, encoding: bytes, limit: int) -> bytes:
-    """Return a message without its compression; raises GrpcError."""
+    """Return the uncompressed message. Raises GrpcError if it is not valid gzip or exceeds `limit` bytes."""
     if flag == 0:
         return message
     if flag != 1 or encoding != b"gzip":
@@ -129,7 +134,7 @@ def unpacked(flag: int, message: bytes, encoding: bytes, limit: int) -> bytes:
 
 
 def failure_of(error: Http2Error) -> GrpcError:
-    """Return what a failed exchange means."""
+    """Return the GrpcError for a failed HTTP/2 exchange."""
     if isinstance(error, TooLarge):
         return GrpcError(Status.RESOURCE_EXHAUSTED, str(error))
     if error.code is not None:
@@ -138,5 +143,5 @@ def failure_of(error: Http2Error) -> GrpcError:
 
 
 def shown(text: bytes) -> str:
-    """Return what a server said as one line for people."""
+    """Return text from a server as one line of at most MAX_TEXT characters."""
     return " ".join(text.decode("utf-8", "replace").split())[:MAX_TEXT]

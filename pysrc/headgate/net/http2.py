@@ -1,6 +1,7 @@
-"""One HTTP/2 connection to a server, with many exchanges at once (RFC 9113), on the `h2` library.
+"""One HTTP/2 client connection with concurrent exchanges (RFC 9113), built on the `h2` library.
 
-Exchanges are whole messages (a request with its body, an answer with body and trailers, both bounded) or streams.
+An exchange either holds whole messages (a request with its body, a bounded response with its body and trailers) or
+is a stream.
 """
 
 from __future__ import annotations
@@ -25,17 +26,21 @@ logger = logging.getLogger("headgate.http2")
 FRAME_HEAD: Final = 9
 GOAWAY: Final = 7
 MAX_FRAME: Final = 16_384
-# What a server may send before we have taken it, per exchange and for all of them.
+# Flow-control windows in bytes: what a server may send before it is read, per exchange and per connection.
 WINDOW: Final = 1 << 20
 CONNECTION_WINDOW: Final = 8 << 20
 MAX_HEADER_BYTES: Final = 64 * 1024
-# Silence with exchanges under way after which the server is asked whether it is there, how long it has for its answer,
-# and how often it is asked: servers end connections of clients that ask often (gRPC A8, "too many pings").
+# A PING is sent after QUIET_S seconds without data while exchanges are running; the server has ANSWER_S seconds to
+# answer. MAX_PROBES bounds the number of PINGs, because servers close connections of clients that send too many
+# (https://github.com/grpc/proposal/blob/master/A8-client-side-keepalive.md, `too_many_pings`).
 QUIET_S, ANSWER_S, MAX_PROBES = 20.0, 10.0, 2
 
 
 class Http2Connection(asyncio.Protocol):
-    """`closed(connection)` is called when it can take no exchange any more. Await `ready` before the first one."""
+    """A client connection. Await `ready` before the first exchange.
+
+    `closed(connection)` is called when the connection cannot take any more exchanges.
+    """
 
     def __init__(self, closed: Callable[[Http2Connection], None]) -> None:
         self._closed = closed
@@ -45,7 +50,7 @@ class Http2Connection(asyncio.Protocol):
             H2Configuration(
                 client_side=True,
                 header_encoding=None,
-                # Whoever calls gives fields as they go out: a fifth of a call's time otherwise.
+                # Callers pass header names in lower case and in order; checking them takes a fifth of a call's time.
                 validate_outbound_headers=False,
                 normalize_outbound_headers=False,
             )
@@ -71,16 +76,16 @@ class Http2Connection(asyncio.Protocol):
         self._probes = 0
         self._watch: asyncio.TimerHandle | None = None
 
-    # -- what users call -----------------------------------------------------------------------------------------------
+    # -- public methods ------------------------------------------------------------------------------------------------
     @property
     def usable(self) -> bool:
-        """Whether a new exchange may begin here."""
+        """True if the connection takes new exchanges."""
         return self._over is None and not self._leaving
 
     async def exchange(self, headers: Headers, body: bytes, limit: int) -> Answer:
-        """Send a request and return its answer, whose body has at most `limit` bytes; raises Http2Error.
+        """Send a request and return its response. Raises Http2Error, TooLarge if the body exceeds `limit` bytes.
 
-        A cancelled exchange is reset (CANCEL), which tells the server to stop.
+        If the caller is cancelled, the stream is reset with CANCEL, so that the server stops.
         """
         exchange = Exchange(limit)
         number = await self._begin(exchange, headers, end=not body)
@@ -95,7 +100,7 @@ class Http2Connection(asyncio.Protocol):
             self.finish(number, exchange)
 
     async def open(self, headers: Headers) -> Http2Stream:
-        """Begin an exchange whose body is sent, and its answer read, piece by piece; raises Http2Error."""
+        """Begin an exchange whose request and response bodies are streamed. Raises Http2Error."""
         exchange = StreamExchange()
         number = await self._begin(exchange, headers, end=False)
         self._flush()
@@ -121,11 +126,11 @@ class Http2Connection(asyncio.Protocol):
         return number
 
     def close(self) -> None:
-        """Take no more exchanges, and close when the last one has ended."""
+        """Take no more exchanges, and close the connection when the last one has ended."""
         self._leave()
 
     def probe(self) -> None:
-        """Ask whether the server is still there; without an answer in time the connection is given up."""
+        """Send a PING. If no data arrives within ANSWER_S seconds, the connection is aborted."""
         if self._over is None and self._probes < MAX_PROBES:
             self._probes += 1
             with contextlib.suppress(H2Error):
@@ -135,7 +140,10 @@ class Http2Connection(asyncio.Protocol):
 
     # -- sending -------------------------------------------------------------------------------------------------------
     async def send(self, number: int, exchange: Exchange, body: bytes, *, end: bool) -> None:
-        """Send a piece of a request's body as the server has room for it; raises Http2Error."""
+        """Send a part of a request body as flow control allows. Raises Http2Error.
+
+        This also returns, with the rest unsent, when the exchange has ended.
+        """
         at = 0
         while (at < len(body) or (end and not exchange.sent)) and not exchange.done.done():
             try:
@@ -159,7 +167,7 @@ class Http2Connection(asyncio.Protocol):
         self._flush()
 
     def taken(self, number: int, length: int) -> None:
-        """Let the server send as many more bytes of an answer as were read."""
+        """Return flow-control credit for `length` bytes of the response that were read."""
         if self._over is None:
             with contextlib.suppress(H2Error, ValueError):
                 self._h2.acknowledge_received_data(length, number)
@@ -171,7 +179,7 @@ class Http2Connection(asyncio.Protocol):
             self._transport.write(data)
 
     def finish(self, number: int, exchange: Exchange) -> None:
-        """Forget an exchange; one that is not over in both directions is reset."""
+        """Remove an exchange. Its stream is reset unless it has ended in both directions."""
         whole = exchange.sent and exchange.done.done() and not exchange.done.cancelled()
         if self._exchanges.pop(number, None) is not None and self._over is None and not whole:
             with contextlib.suppress(H2Error):
@@ -189,7 +197,7 @@ class Http2Connection(asyncio.Protocol):
 
     # -- asyncio.Protocol ----------------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send the preface (RFC 9113 section 3.4)."""
+        """Send the connection preface (RFC 9113 section 3.4)."""
         assert isinstance(transport, asyncio.Transport) or hasattr(transport, "write")
         self._transport = transport  # type: ignore[assignment]
         tls = transport.get_extra_info("ssl_object")
@@ -201,15 +209,15 @@ class Http2Connection(asyncio.Protocol):
         self._flush()
 
     def pause_writing(self) -> None:
-        """Wait with sending."""
+        """Suspend senders: the transport's write buffer is full."""
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """Go on with sending."""
+        """Let suspended senders continue."""
         self._writable.set()
 
     def data_received(self, data: bytes) -> None:
-        """Take what the server says."""
+        """Process received frames."""
         if self._over is not None:
             return
         self._heard = self._loop.time()
@@ -225,11 +233,14 @@ class Http2Connection(asyncio.Protocol):
             self._end(Http2Error("the connection is closed", unsent=True))
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Fail what was under way."""
+        """Fail all running exchanges."""
         self._end(Http2Error(f"the connection broke: {error or 'closed by the server'}"))
 
     def _split(self, data: bytes) -> Iterator[bytes]:
-        """Yield whole frames without GOAWAY: h2 takes nothing after one, but exchanges go on (section 6.8)."""
+        """Yield complete frames except GOAWAY, which is handled here.
+
+        After a GOAWAY `h2` refuses all further frames, but running exchanges may still complete (RFC 9113 section 6.8).
+        """
         data, at = self._partial + data, 0
         while len(data) - at >= FRAME_HEAD:
             length = int.from_bytes(data[at : at + 3])
@@ -257,7 +268,7 @@ class Http2Connection(asyncio.Protocol):
         for number, exchange in self._exchanges.items():
             if number > last:
                 exchange.fail(Http2Error("the server is closing the connection", unsent=True))
-        # Whoever comes next needs another connection, though this one goes on for what it has.
+        # New exchanges need another connection. This one stays open for its running exchanges.
         self._closed(self)
 
     def _take(self, event: events.Event) -> None:
@@ -320,10 +331,10 @@ class Http2Connection(asyncio.Protocol):
             self._transport.close()
         self._closed(self)
 
-    # -- is it still there? --------------------------------------------------------------------------------------------
+    # -- liveness ------------------------------------------------------------------------------------------------------
     def _watch_over(self) -> None:
         if self._watch is None:
-            # Nobody was listened for before the exchange began.
+            # Silence counts from the start of the exchange: an idle connection is expected to be silent.
             self._heard = self._loop.time()
             self._watch = self._loop.call_later(QUIET_S, self._look)
 
@@ -337,7 +348,7 @@ class Http2Connection(asyncio.Protocol):
         self._watch = self._loop.call_later(max(1.0, QUIET_S - quiet), self._look)
 
     def _expect(self, heard: float) -> None:
-        """Give the connection up when nothing was heard since a probe was sent."""
+        """Abort the connection if no data has arrived since the probe at `heard`."""
         if self._over is None and self._heard <= heard:
             self._end(Http2Error("the server does not answer"))
             if self._transport is not None:
@@ -345,7 +356,7 @@ class Http2Connection(asyncio.Protocol):
 
 
 class Http2Stream:
-    """An exchange under way, its body sent and its answer read piece by piece. Whoever opens it closes it."""
+    """A running exchange with streamed request and response bodies. The caller of `open()` must call `close()`."""
 
     def __init__(self, connection: Http2Connection, number: int, exchange: StreamExchange) -> None:
         self._connection = connection
@@ -354,18 +365,21 @@ class Http2Stream:
 
     @property
     def answer(self) -> Answer:
-        """Head and trailers as far as they have come; the body is not kept."""
+        """The headers and trailers received so far; the body is empty, see `read()`."""
         return self._exchange.answer
 
     async def send(self, data: bytes, *, end: bool = False) -> None:
-        """Send a piece, waiting while the server has no room for it. Nothing is sent after the answer's end."""
+        """Send a part of the body. Waits while the flow-control window is full. Raises Http2Error.
+
+        Nothing is sent after the end of the response.
+        """
         if self._exchange.done.done():
             self._exchange.done.result()
             return
         await self._connection.send(self._number, self._exchange, data, end=end)
 
     async def head(self) -> Headers:
-        """Return the head of the answer once it is there; raises Http2Error."""
+        """Wait for the response headers and return them. Raises Http2Error."""
         exchange = self._exchange
         while not exchange.begun:
             if exchange.done.done():
@@ -376,7 +390,7 @@ class Http2Stream:
         return exchange.answer.headers
 
     async def read(self) -> bytes:
-        """Return the next piece of the answer, b"" at its end; raises Http2Error."""
+        """Return the next part of the response body, b"" at its end. Raises Http2Error."""
         exchange = self._exchange
         while not exchange.chunks:
             if exchange.done.done():
@@ -389,7 +403,7 @@ class Http2Stream:
         return data
 
     def close(self) -> None:
-        """End the exchange; one that is not over is reset."""
+        """End the exchange. Its stream is reset unless it has ended in both directions."""
         left = sum(len(chunk) for chunk in self._exchange.chunks)
         self._exchange.chunks.clear()
         self._connection.finish(self._number, self._exchange)

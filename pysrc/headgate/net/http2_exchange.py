@@ -1,4 +1,4 @@
-"""One HTTP/2 request and its answer, as its connection sees them (RFC 9113 section 8)."""
+"""The state of one HTTP/2 request and its response in a connection (RFC 9113 section 8)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Http2Error(OSError):
-    """An exchange failed. `unsent`: the server has not begun to serve it, so it may be sent again.
+    """An exchange failed. `unsent` means that the server has not begun to process it, so it may be sent again.
 
-    `code`: the RFC 9113 section 7 error code that a stream was reset with.
+    `code` is the error code of a stream that the server has reset (RFC 9113 section 7), otherwise None.
     """
 
     def __init__(self, reason: str, *, unsent: bool = False, code: int | None = None) -> None:
@@ -22,12 +22,12 @@ class Http2Error(OSError):
 
 
 class TooLarge(Http2Error):
-    """The answer has more bytes than were asked for."""
+    """The response body exceeds the limit of the exchange."""
 
 
 @dataclass(slots=True)
 class Answer:
-    """What came back: head, whole body, and trailers (also those of an answer that is a head alone)."""
+    """A response: headers, body and trailers. The trailers are empty if the response had none."""
 
     headers: Headers = field(default_factory=list)
     body: bytearray = field(default_factory=bytearray)
@@ -35,12 +35,14 @@ class Answer:
 
 
 class Exchange:
-    """A request under way. `done` is over with the answer's end, or has what became of it; `room` wakes up who waits
-    to send; `sent`: the request is whole.
+    """A running request.
+
+    `done` completes at the end of the response, or with the exception of a failed exchange. `room` is set when the
+    sender may try again. `sent` means that the whole request was sent. `limit` bounds the response body in bytes.
     """
 
     __slots__ = ("answer", "done", "limit", "room", "sent")
-    # Whether bytes of the body count as taken when they come.
+    # True if flow-control credit is returned when data arrives, False if it is returned when data is read.
     eager = True
 
     def __init__(self, limit: int) -> None:
@@ -51,32 +53,32 @@ class Exchange:
         self.sent = False
 
     def head(self, headers: Headers) -> None:
-        """Take the head of the answer."""
+        """Store the response headers."""
         self.answer.headers = headers
 
     def data(self, data: bytes) -> bool:
-        """Take a piece of the body; False for more than was asked for."""
+        """Append a part of the body. Return False if the body would exceed the limit."""
         if len(self.answer.body) + len(data) > self.limit:
             return False
         self.answer.body += data
         return True
 
     def end(self) -> None:
-        """The answer is whole."""
+        """Record the end of the response."""
         if not self.done.done():
             self.done.set_result(None)
         self.room.set()
 
     def fail(self, error: Http2Error) -> None:
-        """There will be no more."""
+        """Record that the exchange has failed."""
         if not self.done.done():
             self.done.set_exception(error)
-            self.done.exception()  # nobody may be waiting any more
+            self.done.exception()  # marks the exception as retrieved: there may be no waiter any more
         self.room.set()
 
 
 class StreamExchange(Exchange):
-    """An exchange whose body is read while it comes: what is not read yet keeps the server from sending more."""
+    """An exchange whose response body is read in parts. Unread data holds back flow-control credit from the server."""
 
     __slots__ = ("begun", "chunks", "more")
     eager = False
@@ -88,24 +90,24 @@ class StreamExchange(Exchange):
         self.more = asyncio.Event()
 
     def head(self, headers: Headers) -> None:
-        """Take the head of the answer."""
+        """Store the response headers and wake the reader."""
         super().head(headers)
         self.begun = True
         self.more.set()
 
     def data(self, data: bytes) -> bool:
-        """Take a piece of the body; the window bounds how many there are."""
+        """Queue a part of the body; the flow-control window bounds the queue. Return True."""
         if data:
             self.chunks.append(data)
             self.more.set()
         return True
 
     def end(self) -> None:
-        """The answer is whole."""
+        """Record the end of the response and wake the reader."""
         super().end()
         self.more.set()
 
     def fail(self, error: Http2Error) -> None:
-        """There will be no more."""
+        """Record that the exchange has failed and wake the reader."""
         super().fail(error)
         self.more.set()

@@ -1,4 +1,4 @@
-"""Bound sockets: both address families where the machine has them."""
+"""Listening sockets, for IPv4 and IPv6 where the machine has both."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import struct
 
 BACKLOG = 4096
 SO_ATTACH_FILTER = 26  # asm-generic/socket.h
-# Classic BPF over the TCP header, (code, jump if true, jump if false, operand): drop what has SYN set, pass the rest.
+# Classic BPF over the TCP header, (code, jump if true, jump if false, operand): drops segments with SYN, passes others.
 NO_SYN = (
     (0x30, 0, 0, 13),  # load byte 13: the flags
     (0x45, 0, 1, 0x02),  # is SYN set?
@@ -19,10 +19,10 @@ NO_SYN = (
 
 
 def open_socket(host: str, port: int, *, shared: bool) -> socket.socket:
-    """Return a bound, listening, non-blocking socket; raises OSError.
+    """Return a bound, listening, non-blocking socket. Raises OSError.
 
-    `::` takes IPv4 as well; where the machine has no IPv6 it becomes `0.0.0.0`. `shared`: siblings may bind the same
-    port, and the kernel spreads connections over them.
+    `::` accepts IPv4 as well; on a machine without IPv6 it becomes `0.0.0.0`. With `shared`, several sockets may bind
+    the same port (SO_REUSEPORT), and the kernel spreads connections over them.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     if family == socket.AF_INET6 and not ipv6_works():
@@ -44,10 +44,11 @@ def open_socket(host: str, port: int, *, shared: bool) -> socket.socket:
 
 
 def refuse_handshakes(sock: socket.socket) -> bool:
-    """Let a listening TCP socket begin no new handshake; those begun end well. False where the kernel cannot do it.
+    """Make a listening TCP socket drop new SYNs while running handshakes complete. Return False if the kernel refuses.
 
-    A handshake that ends between the last `accept` and `close` would be reset with its first request already on the
-    way. With this before, a client whose SYN is dropped sends it again, and finds the port closed: it has lost nothing.
+    A connection whose handshake completes between the last `accept` and `close` would be reset, with its first request
+    already on the way. If SYNs are dropped first, the client sends its SYN again and finds the port closed, before it
+    has sent a request. See "SO_ATTACH_FILTER" in https://man7.org/linux/man-pages/man7/socket.7.html.
     """
     program = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in NO_SYN))
     with contextlib.suppress(OSError):
@@ -57,7 +58,7 @@ def refuse_handshakes(sock: socket.socket) -> bool:
 
 
 def taken(host: str, port: int) -> bool:
-    """Tell whether another program listens on the port: SO_REUSEPORT alone would let us share it by accident."""
+    """Return whether another program listens on the port. SO_REUSEPORT alone could share the port by accident."""
     family = socket.AF_INET6 if ":" in host and ipv6_works() else socket.AF_INET
     address = host if family == socket.AF_INET6 or ":" not in host else "0.0.0.0"  # noqa: S104
     with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -65,7 +66,7 @@ def taken(host: str, port: int) -> bool:
         try:
             probe.bind((address, port))
         except PermissionError:
-            return False  # opening it for real says what is wrong
+            return False  # open_socket() will raise the same error with its reason
         except OSError:
             return True
     return False
@@ -75,7 +76,7 @@ _ipv6: bool | None = None
 
 
 def ipv6_works() -> bool:
-    """Tell whether an IPv6 socket can be bound on this machine."""
+    """Return whether an IPv6 socket can be bound on this machine."""
     global _ipv6
     if _ipv6 is None:
         try:

@@ -1,4 +1,4 @@
-"""The live tasks of a loop as text: what each one waits for, and tasks that wait for others as trees."""
+"""The live tasks of an event loop as text: the stack of each task, and under it the tasks that it awaits."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any, Final
 
-# A coroutine that awaits itself through others deeper than this is cut.
+# Deeper chains of awaiting coroutines or tasks are cut off.
 MAX_DEPTH: Final = 64
 MAX_TASKS: Final = 10_000
 
 
 def task_trees(tasks: Iterable[asyncio.Task[Any]], prefix: str = "") -> list[str]:
-    """Return one text of several lines for every task that no other one waits for, in the order of their names.
+    """Return one text of several lines for every task that no other task awaits, in the order of their names.
 
-    `prefix` begins each text. Tasks beyond MAX_TASKS are counted, not shown.
+    Each text begins with `prefix`. Beyond MAX_TASKS texts only the number of tasks is shown.
     """
     living = sorted((task for task in tasks if not task.done()), key=lambda task: task.get_name())
     awaited = {id(child) for task in living for child in waits_for(task)}
     roots = [task for task in living if id(task) not in awaited]
-    # Tasks that wait for one another in a circle have no root; each still has to show.
+    # Tasks that await each other in a cycle have no root, but must be shown as well.
     seen: set[int] = set()
     texts: list[str] = []
     for task in [*roots, *living]:
@@ -35,7 +35,7 @@ def task_trees(tasks: Iterable[asyncio.Task[Any]], prefix: str = "") -> list[str
 
 
 def waits_for(task: asyncio.Task[Any]) -> list[asyncio.Task[Any]]:
-    """Return the tasks whose end the task waits for."""
+    """Return the tasks that the task awaits."""
     waiter = getattr(task, "_fut_waiter", None)
     if isinstance(waiter, asyncio.Task):
         return [waiter]
@@ -58,7 +58,9 @@ def _lines(task: asyncio.Task[Any], seen: set[int], depth: int) -> list[str]:
 
 
 def frames(task: asyncio.Task[Any]) -> list[str]:
-    """Return where the task stands, outermost first: `function (file:line)`, and at the end what it waits for."""
+    """Return the stack of a task, outermost frame first, as `function (file:line)`. The last item may be the awaited
+    object.
+    """
     found: list[str] = []
     current: Any = task.get_coro()
     while current is not None and len(found) < MAX_DEPTH:
@@ -79,7 +81,7 @@ def _awaited(current: Any) -> Any:
 
 
 def _place(current: Any) -> str:
-    """Where a coroutine is suspended; compiled ones have no frame."""
+    """Return ` (file:line)` of a suspended coroutine, or "" for a compiled one, which has no frame."""
     for field in ("cr_frame", "gi_frame", "ag_frame"):
         frame = getattr(current, field, None)
         if frame is not None and getattr(frame, "f_lineno", None) is not None:

@@ -1,4 +1,4 @@
-"""Tasks with a name and an owner: the only way to start one."""
+"""Starting asyncio tasks. Each task has a name, is referenced until it ends, and its failure is logged."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import Any
 
 logger = logging.getLogger("headgate.tasks")
 
-# The loop keeps weak references only; a task nobody holds may vanish in mid-air.
+# The event loop holds only weak references, so a task without another reference may be collected before it ends
+# (https://docs.python.org/3/library/asyncio-task.html#asyncio.create_task).
 _running: set[asyncio.Task[Any]] = set()
 
 
 def spawn(name: str, coro: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-    """Start a task; its failure is logged under `name`, cancellation is not a failure."""
+    """Start a task and return it. A failure is logged with `name`; cancellation is not a failure."""
     return _owned(asyncio.get_running_loop().create_task(coro, name=name))
 
 
 def spawner(loop: asyncio.AbstractEventLoop) -> Callable[[str, Coroutine[Any, Any, Any]], asyncio.Task[Any]]:
-    """Return a spawn() for that loop alone: to ask for the running one costs a system call (Python 3.11)."""
+    """Return a spawn() that is bound to one loop. It avoids get_running_loop(), a system call in Python 3.11."""
 
     def spawn_there(name: str, coro: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         return _owned(loop.create_task(coro, name=name))
@@ -43,5 +44,5 @@ def _ended(task: asyncio.Task[Any]) -> None:
 
 
 def running() -> list[asyncio.Task[Any]]:
-    """Return the tasks under way, oldest name first."""
+    """Return the running tasks, sorted by name."""
     return sorted(_running, key=lambda task: task.get_name())

@@ -1,4 +1,4 @@
-"""TLS contexts for both directions, made once per configuration."""
+"""TLS contexts for listeners and for backends, created once per configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger("headgate.tls")
 def _load_pair(context: ssl.SSLContext, cert_pem: bytes, key_pem: bytes) -> None:
     """Load a certificate and key from memory.
 
-    `ssl` reads files only; the key lies in an anonymous memory file that no other process can open by name.
+    The `ssl` module reads files only, so the key is written to an anonymous memory file (memfd_create(2)).
     """
     descriptor = os.memfd_create("headgate-tls", os.MFD_CLOEXEC)
     try:
@@ -31,14 +31,14 @@ def _load_pair(context: ssl.SSLContext, cert_pem: bytes, key_pem: bytes) -> None
 
 
 def _bound(context: ssl.SSLContext, tls: ServerTls | None) -> None:
-    """Allow the versions of a listener: those of all listeners of a port are the same."""
+    """Set the TLS versions of a context. All listeners of a port have the same versions."""
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if tls is not None:
         context.minimum_version, context.maximum_version = (VERSIONS[word] for word in tls.versions)
 
 
 def server_context(tls: ServerTls) -> ssl.SSLContext:
-    """Return the context of one listener. ALPN http/1.1."""
+    """Return the context of one listener, with ALPN `http/1.1`. Raises ssl.SSLError for a bad certificate or key."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _bound(context, tls)
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
@@ -48,8 +48,8 @@ def server_context(tls: ServerTls) -> ssl.SSLContext:
 
 
 class SniSelector:
-    """Chooses the listener's certificate by SNI: exact name, then the longest wildcard, then the one without
-    a host name. A name that fits none is refused in the handshake.
+    """Chooses a listener's certificate by SNI: exact name, then the longest wildcard, then the listener without a
+    host name. The handshake is refused if no listener matches.
     """
 
     def __init__(self, listeners: Sequence[Listener]) -> None:
@@ -71,7 +71,7 @@ class SniSelector:
         self._wildcards.sort(key=lambda entry: -len(entry[0]))
 
     def find(self, name: str | None) -> ssl.SSLContext | None:
-        """Return the context for an SNI name (None when the client sent none)."""
+        """Return the context for an SNI name (None if the client sent none), or None if no listener matches."""
         if name is not None:
             name = name.lower()
             if name in self._exact:
@@ -82,7 +82,7 @@ class SniSelector:
         return self._default
 
     def accept_context(self) -> ssl.SSLContext:
-        """Return the context a port starts handshakes with; it switches to the listener's."""
+        """Return the context with which a port starts handshakes; its SNI callback switches to the listener's."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         _bound(context, self._tls)
         context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
@@ -103,7 +103,8 @@ class SniSelector:
 def client_context(tls: BackendTls) -> ssl.SSLContext:
     """Return the context for connections to a backend.
 
-    Trust: `root_pem`, else the system's store. `insecure` verifies nothing, `insecure_host` not the name.
+    The trust anchors are `root_pem`, or the system's store if it is None. `insecure` switches verification off,
+    `insecure_host` only that of the host name. Raises ssl.SSLError for bad certificates or keys.
     """
     if tls.root_pem is not None:
         context = ssl.create_default_context(cadata=tls.root_pem.decode("ascii", "ignore"))

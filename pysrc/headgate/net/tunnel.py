@@ -1,4 +1,4 @@
-"""Connections through a proxy: CONNECT (RFC 9110 section 9.3.6), then whatever is spoken with the backend."""
+"""Tunnels through an HTTP proxy with CONNECT (RFC 9110 section 9.3.6)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ class TunnelError(ConnectionError):
 
 
 class TunnelRefused(TunnelError):
-    """The proxy answered, and not as one that opens a tunnel."""
+    """The proxy responded, but did not open the tunnel."""
 
 
 class ProxyAnswer(asyncio.Protocol):
-    """Asks a proxy to connect, and waits for its answer. `lost`: the connection is gone."""
+    """Sends CONNECT to a proxy and waits for the response.
+
+    `authority` is the backend as `host:port`, `credential` a header (name, value) for the proxy. `lost` is True once
+    the connection to the proxy is lost.
+    """
 
     def __init__(self, authority: str, credential: tuple[str, str] | None) -> None:
         self._authority = authority
@@ -39,7 +43,7 @@ class ProxyAnswer(asyncio.Protocol):
         self.transport.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
 
     def data_received(self, data: bytes) -> None:
-        """Take a part of the answer's head."""
+        """Collect the head of the response and evaluate it once it is complete."""
         self._received += data
         if self._answered.done():
             return
@@ -53,24 +57,27 @@ class ProxyAnswer(asyncio.Protocol):
             self._answered.set_exception(TunnelRefused(fault))
 
     def eof_received(self) -> bool:
-        """Let the connection end."""
+        """Return False, so that the transport closes the connection."""
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Tell who waits."""
+        """Fail the waiter of `opened()`."""
         self.lost = True
         if not self._answered.done():
             self._answered.set_exception(TunnelError("the proxy closed the connection"))
 
     async def opened(self) -> asyncio.Transport:
-        """Return the transport once the proxy has connected; raises TunnelError."""
+        """Wait until the proxy has opened the tunnel and return the transport. Raises TunnelError."""
         await self._answered
         assert self.transport is not None
         return self.transport
 
 
 def fault_of(received: bytes, end: int) -> str | None:
-    """Return why an answer opens no tunnel, None when it does. `end`: of its head, -1 for one that is too long."""
+    """Return the reason why a response does not open a tunnel, or None if it does.
+
+    `end` is the offset of the blank line behind the head, or -1 if the head is too long.
+    """
     if not 0 <= end <= MAX_HEAD:
         return f"the proxy's answer has a head of more than {MAX_HEAD} bytes"
     found = STATUS.match(received)
@@ -79,6 +86,6 @@ def fault_of(received: bytes, end: int) -> str | None:
     if found[1][:1] != b"2":
         return f"the proxy refused the tunnel with status {found[1].decode()}"
     if len(received) > end + 4:
-        # TLS and HTTP clients speak first.
+        # The backend cannot have sent anything yet: TLS and HTTP clients send the first bytes.
         return "the proxy sent more than its answer"
     return None
