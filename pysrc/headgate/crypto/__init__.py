@@ -1,1 +1,1 @@
-"""Signatures, keys and password hashes: no I/O, nothing of HTTP."""
+"""Signatures, keys, encryption and password hashes. This package does no I/O and knows nothing of HTTP."""

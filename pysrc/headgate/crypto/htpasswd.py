@@ -1,4 +1,7 @@
-"""Password files as htpasswd writes them: MD5 (apr1), bcrypt, crypt and SHA-1; plain text is not accepted."""
+"""Password files of htpasswd with MD5 (apr1), bcrypt, crypt and SHA-1 hashes. Plain-text passwords are not accepted.
+
+Source: https://httpd.apache.org/docs/current/misc/password_encryptions.html.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +15,19 @@ SCHEMES: Final = (
     "bcrypt", "apr_md5_crypt", "md5_crypt", "sha512_crypt", "sha256_crypt", "ldap_sha1", "des_crypt",
 )  # fmt: skip
 MAX_USERS: Final = 256
-# What an unknown name is checked against, so that it takes as long as a known one with a wrong password.
+# The password of an unknown user is checked against this hash, so that the check takes as long as for a known user.
 DUMMY: Final = "$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy"
 
 
 @cache
 def _hashes() -> CryptContext:
-    from passlib.context import CryptContext  # 9 MB: only where there are passwords
+    from passlib.context import CryptContext  # takes 9 MB, so it is imported only when passwords are configured
 
     return CryptContext(schemes=list(SCHEMES))
 
 
 def parse_htpasswd(text: str) -> dict[str, str]:
-    """Return hashes by user name; ValueError, with the line's number, for what is no entry."""
+    """Return the password hashes by user name. Raises ValueError, with the line number, for a malformed entry."""
     users: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         line = line.strip()
@@ -47,7 +50,7 @@ def parse_htpasswd(text: str) -> dict[str, str]:
 
 
 def check_password(users: dict[str, str], name: str, password: str) -> bool:
-    """Whether the password is that user's; takes long on purpose."""
+    """Return whether the password is that of the user. The hash makes this slow on purpose."""
     digest = users.get(name)
     try:
         fits: bool = _hashes().verify(password, digest if digest is not None else DUMMY)

@@ -1,4 +1,4 @@
-"""JSON Web Key sets: RFC 7517, RFC 7518, RFC 8037."""
+"""JSON Web Key sets (RFC 7517) with RSA and EC keys (RFC 7518 section 6) and Ed25519 keys (RFC 8037)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEAST_RSA_BITS: Final = 2048
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A public key: its id, and the algorithms that it may verify."""
+    """A public key. `algorithms` are the signature algorithms that the key may verify, `public` is a PyJWT key."""
 
     kid: str | None
     algorithms: frozenset[str]
@@ -25,13 +25,16 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class KeySet:
-    """The usable keys of a document; `skipped` says why others are not."""
+    """The usable keys of a document. `skipped` has one text for each unusable key, with its id and the reason."""
 
     keys: tuple[Key, ...]
     skipped: tuple[str, ...] = ()
 
     def find(self, kid: str | None, algorithm: str) -> Key | None:
-        """Return the key of that id; without an id the only one that fits the algorithm, None when several do."""
+        """Return the key with the id `kid` that fits the algorithm, None if there is no such key or more than one.
+
+        With `kid` None, return the only key that fits the algorithm, None if there is not exactly one.
+        """
         if kid is not None:
             named = [key for key in self.keys if key.kid == kid and algorithm in key.algorithms]
             return named[0] if len(named) == 1 else None
@@ -39,13 +42,16 @@ class KeySet:
         return fitting[0] if len(fitting) == 1 else None
 
     def knows(self, kid: str | None) -> bool:
-        """Whether there is a key of that id."""
+        """Return whether the set has a key with this id."""
         return any(key.kid == kid for key in self.keys)
 
 
 def parse_jwks(document: str | bytes) -> KeySet:
-    """Return the keys of a JWKS document or a single JWK; ValueError when it is none. A bad key spoils only itself."""
-    import jwt  # 22 MB: only where there are keys
+    """Return the keys of a JWKS document or of a single JWK.
+
+    Raises ValueError if the document is neither. A malformed or unsupported key is skipped.
+    """
+    import jwt  # takes 22 MB, so it is imported only when there are keys
 
     if len(document) > MAX_BYTES:
         raise ValueError("the key set is too large")
@@ -82,7 +88,7 @@ def _key(entry: Any) -> Key:
     kid = entry.get("kid")
     if kid is not None and not isinstance(kid, str):
         raise ValueError("kid is not a string")
-    # Only the public half is kept, whatever the document holds.
+    # Private members of the key are dropped if the document contains them.
     public = {name: entry[name] for name in ("kty", "n", "e", "crv", "x", "y") if name in entry}
     key = jwt.PyJWK.from_dict(public, algorithm=sorted(algorithms)[0]).key
     if entry["kty"] == "RSA" and key.key_size < LEAST_RSA_BITS:

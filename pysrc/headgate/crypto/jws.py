@@ -1,4 +1,4 @@
-"""JSON Web Tokens: RFC 7519 over RFC 7515 compact form, with the advice of RFC 8725."""
+"""Verification of JSON Web Tokens (RFC 7519) in compact form (RFC 7515), following RFC 8725."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ALGORITHMS: Final = (
 
 
 class TokenError(ValueError):
-    """The token does not count; the text says why and never quotes it."""
+    """The token is not accepted. The text gives the reason and never quotes the token."""
 
 
 class UnknownKey(TokenError):
-    """No key fits the token: a newer key set may have it. `kid` is what the token names."""
+    """The key set has no key for the token; a newer key set may have one. `kid` is the key id of the token."""
 
     def __init__(self, kid: str | None) -> None:
         super().__init__("the token was signed with an unknown key")
@@ -31,7 +31,7 @@ class UnknownKey(TokenError):
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """What the claims must say. `audiences` empty: any. `required`: claims that must be there."""
+    """The requirements on the claims. An empty `audiences` accepts any audience. `required` names mandatory claims."""
 
     issuer: str
     audiences: tuple[str, ...] = ()
@@ -39,7 +39,10 @@ class Checks:
 
 
 def header_of(token: bytes) -> dict[str, Any]:
-    """Return the unverified header; TokenError for what is no compact token or uses a feature that is not allowed."""
+    """Return the unverified header of a token.
+
+    Raises TokenError if it is not a compact JWS, or uses an algorithm or extension that is not allowed.
+    """
     if len(token) > MAX_TOKEN:
         raise TokenError("the token is too long")
     parts = token.split(b".")
@@ -83,7 +86,10 @@ def _depth(raw: bytes) -> int:
 
 
 def verify(token: bytes, keys: KeySet, checks: Checks, now: float) -> dict[str, Any]:
-    """Return the claims of a token; TokenError, or UnknownKey when no key of the set fits."""
+    """Return the verified claims of a token. `now` is in seconds since 1970.
+
+    Raises TokenError, or its subclass UnknownKey if the key set has no key for the token.
+    """
     import jwt
 
     header = header_of(token)
@@ -104,7 +110,7 @@ def verify(token: bytes, keys: KeySet, checks: Checks, now: float) -> dict[str, 
 
 
 def check_claims(claims: dict[str, Any], checks: Checks, now: float) -> None:
-    """Check issuer, audience, times and presence (leeway 60 s); TokenError."""
+    """Check issuer, audience, `exp`, `nbf` (with LEEWAY_SECONDS) and required claims. Raises TokenError."""
     for name in checks.required:
         if claims.get(name) is None:
             raise TokenError(f"the token has no claim {name!r}")

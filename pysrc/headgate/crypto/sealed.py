@@ -1,4 +1,7 @@
-"""Sealed texts: what only this gateway can make and read, carried by a client. AES-256-GCM (NIST SP 800-38D)."""
+"""Sealed texts: encrypted and authenticated state that a client carries for the gateway.
+
+The cipher is AES-256-GCM (NIST SP 800-38D, https://csrc.nist.gov/pubs/sp/800/38/d/final).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ KEY_BYTES: Final = 32
 
 
 class Sealer:
-    """`key`: 32 bytes. `purpose` is bound into every text: one made for another purpose cannot be opened."""
+    """Encrypts and decrypts texts with a key of 32 bytes.
+
+    `purpose` is authenticated with every text, so that a text sealed for another purpose cannot be opened.
+    """
 
     def __init__(self, key: bytes, purpose: str) -> None:
         if len(key) != KEY_BYTES:
@@ -25,18 +31,18 @@ class Sealer:
 
     @functools.cached_property
     def _cipher(self) -> AESGCM:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # 9 MB: only where something is sealed
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # takes 9 MB, so it is imported when first used
 
         return AESGCM(self._key)
 
     def seal(self, content: bytes) -> str:
-        """Return a text of URL-safe characters without padding."""
+        """Return the encrypted content in URL-safe Base64 without padding."""
         nonce = secrets.token_bytes(NONCE_BYTES)
         sealed = self._cipher.encrypt(nonce, content, self._purpose)
         return base64.urlsafe_b64encode(nonce + sealed).decode().rstrip("=")
 
     def open(self, text: str | bytes) -> bytes | None:
-        """Return the content of a text that was sealed here for this purpose, None for any other text."""
+        """Return the content of a text that was sealed with this key and purpose, None for any other text."""
         from cryptography.exceptions import InvalidTag
 
         raw = text.encode("ascii", "replace") if isinstance(text, str) else text

@@ -1,4 +1,4 @@
-"""Signing of JSON Web Tokens: RFC 7515 with RFC 7518 algorithms."""
+"""Signing of JSON Web Tokens (RFC 7515) with the algorithms of RFC 7518."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import Any, Final
 CURVES: Final = {"ES256": "secp256r1", "ES384": "secp384r1"}
 RSA: Final = ("RS256", "RS384", "RS512", "PS256")
 LEAST_RSA_BITS: Final = 2048
-# Clocks differ: a token was issued a little while ago.
+# `iat` is set this far into the past, because the clock of the receiver may be slow.
 BACKDATED_SECONDS: Final = 10
 
 
 def signing_key(pem: str, algorithm: str) -> Any:
-    """Return the private key of a PEM text; ValueError, without the text, for one that does not fit the algorithm."""
-    from cryptography.hazmat.primitives.asymmetric import ec, rsa  # 9 MB: only where tokens are signed
+    """Return the private key of a PEM text.
+
+    Raises ValueError if it is not an unencrypted private key that fits the algorithm. The message never quotes the key.
+    """
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa  # takes 9 MB, so it is imported when first used
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     try:
@@ -29,13 +32,13 @@ def signing_key(pem: str, algorithm: str) -> Any:
 
 
 def sign(key: Any, algorithm: str, claims: dict[str, Any], *, ttl_s: int, now: float, kid: str | None = None) -> bytes:
-    """Return a compact token with `iat` and `exp` added to the claims."""
+    """Return a compact token with `iat` and `exp` added to the claims. `now` is in seconds since 1970."""
     payload = {**claims, "iat": int(now) - BACKDATED_SECONDS, "exp": int(now) + ttl_s}
     return signed(key, algorithm, payload, {} if kid is None else {"kid": kid})
 
 
 def signed(key: Any, algorithm: str, claims: dict[str, Any], header: dict[str, Any]) -> bytes:
-    """Return a compact token with these claims; `header`: more of its header than algorithm and type."""
+    """Return a compact token with these claims. `header` adds header parameters beside `alg` and `typ`."""
     import jwt
 
     return jwt.encode(claims, key, algorithm, headers=header).encode()

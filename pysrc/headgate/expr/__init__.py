@@ -1,1 +1,4 @@
-"""Expressions (CEL): parsed and checked when a configuration is loaded, compiled to headgate_engine.expr."""
+"""Expressions in CEL (https://github.com/google/cel-spec).
+
+They are parsed, checked and compiled to nodes of headgate_engine.expr when a configuration is loaded.
+"""

@@ -1,4 +1,4 @@
-"""Static checks: what the types of the parts tell before any request has come."""
+"""Static type checks of expressions when a configuration is loaded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headgate_engine.expr.functions import pattern as compiled_pattern
 from headgate_engine.expr.nodes import Const
 from headgate_engine.expr.values import EvaluationError
 
-# Type names of values to the kinds used here.
+# Type names of runtime values, mapped to the kinds used here.
 KINDS: Final = {
     "bool": "bool", "int": "int", "uint": "uint", "double": "double", "string": "string", "bytes": "bytes",
     "list": "list", "map": "map", "type": "type", "optional_type": "optional_type",
@@ -33,7 +33,7 @@ SUBTRACTED: Final = {
 MULTIPLIED: Final = {(kind, kind): kind for kind in NUMBERS}
 DIVIDED: Final = {("int", "int"): "int", ("uint", "uint"): "uint"}
 OVERLOADS: Final = {"+": ADDED, "-": SUBTRACTED, "*": MULTIPLIED, "/": MULTIPLIED, "%": DIVIDED}
-# What methods take and give; a kind that is not here is only known later.
+# Result kinds of methods and functions. The kind of any other method or function is known only at evaluation.
 TEXT_METHODS: Final = {
     "startsWith": "bool", "endsWith": "bool", "matches": "bool", "lowerAscii": "string", "upperAscii": "string",
     "trim": "string", "charAt": "string", "substring": "string", "replace": "string", "stripPrefix": "string",
@@ -52,7 +52,7 @@ SIZED: Final = frozenset(("string", "bytes", "list", "map", "headers"))
 
 
 class Fault(ValueError):
-    """What is wrong with a part of an expression; the text starts with its line and column."""
+    """An error in a part of an expression. The text starts with the line and column of the part."""
 
     def __init__(self, tree: Tree[Token], message: str) -> None:
         meta = tree.meta
@@ -65,13 +65,13 @@ def _overload(tree: Tree[Token], name: str, *kinds: str) -> Fault:
 
 
 def want(tree: Tree[Token], part: Typed, kind: str, name: str) -> None:
-    """Refuse a part whose type is known and another one."""
+    """Raise Fault if the type of a part is known and is not `kind`."""
     if part.kind not in (kind, DYN):
         raise _overload(tree, name, part.kind)
 
 
 def comparable(tree: Tree[Token], left: Typed, right: Typed) -> None:
-    """Refuse == of types that are never equal."""
+    """Raise Fault for `==` of types that are never equal."""
     kinds = {left.kind, right.kind}
     if DYN in kinds or len(kinds) == 1 or kinds <= NUMBERS or "null" in kinds:
         return
@@ -79,7 +79,7 @@ def comparable(tree: Tree[Token], left: Typed, right: Typed) -> None:
 
 
 def ordered(tree: Tree[Token], left: Typed, right: Typed, sign: str) -> None:
-    """Refuse < and its kin of types without an order."""
+    """Raise Fault for `<`, `<=`, `>` or `>=` of types that have no common order."""
     if DYN in (left.kind, right.kind):
         unordered = {left.kind, right.kind} - {DYN} - ORDERED
         if unordered:
@@ -90,7 +90,7 @@ def ordered(tree: Tree[Token], left: Typed, right: Typed, sign: str) -> None:
 
 
 def arithmetic(tree: Tree[Token], left: Typed, right: Typed, sign: str) -> str:
-    """Return the type of an operation; refuse one that has no overload."""
+    """Return the result type of an arithmetic operation. Raises Fault if there is no overload for the operands."""
     table = OVERLOADS[sign]
     found = table.get((left.kind, right.kind))
     if found is not None:
@@ -104,26 +104,26 @@ def arithmetic(tree: Tree[Token], left: Typed, right: Typed, sign: str) -> str:
 
 
 def negatable(tree: Tree[Token], part: Typed) -> None:
-    """Refuse the minus of what has none."""
+    """Raise Fault for the unary minus of a type that has none."""
     if part.kind not in ("int", "double", "duration", DYN):
         raise _overload(tree, "-_", part.kind)
 
 
 def selectable(tree: Tree[Token], holder: Typed, name: str) -> None:
-    """Refuse a field of what has no fields."""
+    """Raise Fault for the selection of a field from a type without fields."""
     if holder.kind not in (DYN, "map", "headers", "optional_type", "null"):
         raise Fault(tree, f"a {holder.kind} has no field {name!r}")
 
 
 def count(tree: Tree[Token], name: str, given: int, least: int, most: int) -> None:
-    """Refuse a call with the wrong number of arguments."""
+    """Raise Fault for a call with the wrong number of arguments."""
     if not least <= given <= most:
         wanted = str(least) if least == most else f"{least} to {most}"
         raise Fault(tree, f"{name}() takes {wanted} arguments, not {given}")
 
 
 def method(tree: Tree[Token], name: str, holder: Typed, parts: list[Typed]) -> str:
-    """Return the type that a method gives; refuse a receiver that has no such method."""
+    """Return the result type of a method. Raises Fault if the receiver or an argument has a wrong type."""
     if name in TEXT_METHODS:
         want(tree, holder, "string", f"{name}()")
         if name in ("startsWith", "endsWith", "matches"):
@@ -137,7 +137,7 @@ def method(tree: Tree[Token], name: str, holder: Typed, parts: list[Typed]) -> s
 
 
 def function(tree: Tree[Token], name: str, parts: list[Typed]) -> str:
-    """Return the type that a function gives."""
+    """Return the result type of a function. Raises Fault if an argument has a wrong type."""
     if name == "size" and parts[0].kind != DYN and parts[0].kind not in SIZED:
         raise _overload(tree, "size()", parts[0].kind)
     if name == "matches":
@@ -146,7 +146,7 @@ def function(tree: Tree[Token], name: str, parts: list[Typed]) -> str:
 
 
 def pattern(tree: Tree[Token], part: Typed) -> None:
-    """Compile a regular expression that is known, so that a bad one is told now."""
+    """Compile a constant regular expression. Raises Fault if it is malformed."""
     if isinstance(part.node, Const) and isinstance(part.node.value, str):
         try:
             compiled_pattern(part.node.value)

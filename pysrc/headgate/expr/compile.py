@@ -1,7 +1,7 @@
-"""Expressions to programs: syntax tree in, checked and folded tree of engine nodes out.
+"""Compiles the syntax tree of an expression to a checked and folded tree of engine nodes.
 
-What can be known when a configuration is loaded is refused then: syntax, unknown names and functions, wrong numbers of
-arguments, types that cannot fit. The rest is an error of the evaluation.
+The compiler refuses syntax errors, unknown names and functions, wrong numbers of arguments and mismatched types when a
+configuration is loaded. All other errors occur at evaluation.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from headgate_engine.expr.program import Program
 from headgate_engine.expr.values import EvaluationError, TypeValue, cel_type
 
 MAX_CHARS: Final = 16_384
-# Functions of the configuration are put in the place of their calls; those that call each other twice double each time.
+# Calls of custom functions are inlined, so a chain of functions that each call the next one twice doubles every time.
 MAX_PARTS: Final = 100_000
 TYPE_NAMES: Final = {
     "bool": "bool", "int": "int", "uint": "uint", "double": "double", "string": "string", "bytes": "bytes",
@@ -55,7 +55,7 @@ TYPE_NAMES: Final = {
     "google.protobuf.Timestamp": "google.protobuf.Timestamp", "google.protobuf.Duration": "google.protobuf.Duration",
     "net.IP": "net.IP", "net.CIDR": "net.CIDR",
 }  # fmt: skip
-# Functions whose value differs from call to call, or that speak of the moment: never folded.
+# Functions that are never folded, because their result differs from call to call, or because they always fail.
 IMPURE: Final = frozenset(("random", "uuid", "fail"))
 Part = Tree[Token]
 
@@ -63,15 +63,18 @@ Part = Tree[Token]
 def compile_expression(
     text: str, phase: str = "route", functions: CustomFunctions | None = None, *, open_names: bool = False
 ) -> Program:
-    """Return the program of an expression for one phase (see variables.py); raises ExpressionError.
+    """Return the program of an expression for one phase (see variables.py). Raises ExpressionError.
 
-    `open_names` takes unknown names as bindings of `Program.evaluate_with()`; for tests.
+    With `open_names`, unknown names become bindings of `Program.evaluate_with()`. Only tests use this.
     """
     return _compiled(text, Scope(phase, open_names), functions)
 
 
 def compile_noted(text: str, phase: str) -> tuple[Program, bool]:
-    """Return the program of an expression and whether it depends on the value of a constant; raises ExpressionError."""
+    """Return the program of an expression, and whether it depends on the value of a constant.
+
+    Raises ExpressionError.
+    """
     scope = Scope(phase)
     return _compiled(text, scope, None), scope.constants_read
 
@@ -92,7 +95,10 @@ def _compiled(text: str, scope: Scope, functions: CustomFunctions | None) -> Pro
 
 
 class Compiler:
-    """One method per rule of the grammar. Chains (`a || b || c`, `a.b.c`) are walked, nesting recurses."""
+    """Compiles one expression, with one method per rule of the grammar.
+
+    Chains (`a || b || c`, `a.b.c`) are compiled in a loop, nested parts by recursion.
+    """
 
     def __init__(self, scope: Scope, functions: CustomFunctions | None) -> None:
         self.scope = scope
@@ -100,7 +106,7 @@ class Compiler:
         self.parts = 0
 
     def part(self, tree: Part, depth: int) -> Typed:
-        """Compile any rule; rules that only hold another one are passed through."""
+        """Compile any rule. Rules with a single rule as their child are skipped."""
         while tree.data in PASSED and len(tree.children) == 1:
             tree = inner(tree, 0)
         if depth > MAX_DEPTH * 3:
@@ -224,7 +230,10 @@ class Compiler:
         return found
 
     def _start(self, tree: Part, steps: list[Part], depth: int) -> tuple[Typed, int]:
-        """Compile what a chain of accesses starts with; a dotted function takes its first step too."""
+        """Compile the start of a chain of accesses. Return it and the number of steps it has consumed.
+
+        A call of a dotted function (`base64.encode(x)`) consumes the first step.
+        """
         ident = _ident(tree)
         if ident is not None and ident not in self.scope.locals and steps:
             first = steps[-1]
@@ -248,7 +257,8 @@ class Compiler:
         if step.data == "member_maybe_index":
             return Typed(OptionalIndex(holder.node, key.node), "optional_type")
         if holder.path and isinstance(key.node, Const) and type(key.node.value) is str:
-            # The name of a field stays in a shape, unless it is written in a way that a shape does not look for.
+            # A shape keeps field names behind a bracket. If a mark stands here all the same (`a[ "b"]`), the program
+            # depends on the constant.
             self.scope.constants_read |= MARK_OPEN in key.node.value
             found = self.scope.field(holder, key.node.value)
             if isinstance(found, Typed):
@@ -331,7 +341,7 @@ class Compiler:
         return found
 
     def _dot_ident(self, tree: Part, depth: int) -> Typed:
-        """Compile `.name`: the variable, also where a macro binds that name."""
+        """Compile `.name`, which always means the variable, even where a macro binds the same name."""
         hidden, self.scope.locals = self.scope.locals, {}
         found = self._ident(tree, depth)
         self.scope.locals = hidden
@@ -416,7 +426,7 @@ def inner(tree: Part, position: int) -> Part:
 
 
 def chain(tree: Part) -> list[Part]:
-    """Return the operands of a left-recursive rule, first one first."""
+    """Return the operands of a left-recursive rule, from left to right."""
     found: list[Part] = []
     rule = tree.data
     while tree.data == rule and len(tree.children) == 2:
@@ -427,24 +437,24 @@ def chain(tree: Part) -> list[Part]:
 
 
 def arguments(tree: Part, start: int) -> list[Part]:
-    """Return the arguments of a call; `start`: where its list is, if it has one."""
+    """Return the arguments of a call. `start` is the index of the child that holds the argument list, if any."""
     return [one for one in inner(tree, start).children if isinstance(one, Tree)] if len(tree.children) > start else []
 
 
 def field_name(token: object) -> str:
-    """Return a field's name without the quotes it may have."""
+    """Return a field's name without the backquotes that it may have."""
     return str(token).strip("`")
 
 
 def folded(found: Typed) -> Typed:
-    """Return the constant that a part of constants comes to, or the part itself where it fails."""
+    """Return the value of a constant part as a constant, or the part itself if its evaluation fails."""
     try:
         value = Program("", found.node, 0).evaluate_with({})
     except EvaluationError:
         return found
     if value is None:
         return Typed(Const(None), "null")
-    # What only its value tells is not known to the checker: other implementations let such expressions load.
+    # A part of type `dyn` stays `dyn` although its value has a type: other implementations accept such expressions.
     kind = found.kind if found.kind == DYN else checks.KINDS.get(cel_type(value).name, DYN)
     return Typed(Const(value), kind)
 
@@ -456,7 +466,7 @@ def _ident(tree: Part) -> str | None:
 
 
 def _number(tree: Part) -> Token | None:
-    """Return the int literal that a rule is, so that the smallest int can be written."""
+    """Return the int literal that a rule consists of, or None. The smallest int can only be parsed with its minus."""
     while isinstance(tree, Tree) and len(tree.children) == 1 and tree.data in (*PASSED, "member", "literal"):
         child = tree.children[0]
         if isinstance(child, Token):
@@ -466,7 +476,7 @@ def _number(tree: Part) -> Token | None:
 
 
 def dotted_type(tree: Part, steps: list[Part]) -> tuple[Typed, int] | None:
-    """Return the type that a dotted name is (`google.protobuf.Duration`), and how many steps it takes."""
+    """Return the type that a dotted name denotes (`google.protobuf.Duration`), and the number of steps it consumes."""
     name = _ident(tree)
     if name is None:
         return None

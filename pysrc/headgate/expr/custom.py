@@ -1,6 +1,7 @@
-"""Functions of the configuration (`config.customFunctions`): `name(a, b) { <expression> }`, `#` starts a comment.
+"""Custom functions of the configuration (`config.customFunctions`).
 
-A function may call those defined before it; called as a method, its receiver is `this`.
+The syntax is `name(a, b) { <expression> }`; `#` starts a comment. A function may call the functions defined before it.
+If it is called as a method, `this` is the receiver.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from headgate.expr.functions import GLOBAL_NAMES, METHOD_NAMES
 from headgate.expr.grammar import RESERVED, SyntaxFault, parse
 
 _HEAD: Final = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*\(([^()]*)\)\s*\{")
-# `base64.encode(x)` is read as a method of `base64`.
+# The parser reads `base64.encode(x)` as a method call on `base64`.
 DOTTED_ENDS: Final = frozenset(name.rpartition(".")[2] for name in GLOBAL_NAMES if "." in name)
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -33,7 +34,7 @@ CustomFunctions = dict[str, Definition]
 
 
 def parse_functions(text: str) -> CustomFunctions:
-    """Return the functions of a text, in order; raises ValueError with line and reason."""
+    """Return the functions of a text, in their order. Raises ValueError with the line and the reason."""
     plain = "\n".join(_without_comment(line) for line in text.split("\n"))
     found: CustomFunctions = {}
     at = 0
@@ -68,12 +69,15 @@ def parse_functions(text: str) -> CustomFunctions:
 
 @lru_cache(maxsize=2)
 def parsed_functions(text: str) -> CustomFunctions:
-    """Return the functions of a text, the same object for the same text; ValueError as parse_functions()."""
+    """Return the cached functions of a text. Raises ValueError as parse_functions() does.
+
+    The same text gives the same object, because caches use the identity of the object as a key.
+    """
     return parse_functions(text) if text else {}
 
 
 def _calls(body: Tree[Token]) -> list[tuple[str, bool]]:
-    """Return the names that a body calls, and whether as methods."""
+    """Return pairs of the name of each call in a body and whether it is a method call."""
     places = (("ident_arg", 0, False), ("dot_ident_arg", 0, False), ("member_dot_arg", 1, True))
     return [(str(call.children[at]), method) for rule, at, method in places for call in body.find_data(rule)]
 
@@ -94,7 +98,7 @@ def _without_comment(line: str) -> str:
 
 
 def _end(text: str, at: int) -> int:
-    """Return where the brace that closes a body is, -1 when it is missing."""
+    """Return the offset of the brace that closes a body, -1 if it is missing."""
     depth, quote = 1, ""
     while at < len(text):
         char = text[at]

@@ -1,7 +1,7 @@
-"""What is wrong with an expression. Apart from the compiler (11 MB), which is imported with the first expression."""
+"""The error of an expression, in a module of its own: the compiler (11 MB) is imported with the first expression."""
 
 from __future__ import annotations
 
 
 class ExpressionError(ValueError):
-    """An expression that cannot be used: the text has line, column and reason."""
+    """An expression is not valid. The text has the line, the column and the reason."""

@@ -9,7 +9,7 @@ from headgate_engine.expr import addresses, codings, functions, maths, texts, ti
 
 Function = tuple[Callable[..., Any], int, int]
 
-# (name, is a method) -> callable, least and most arguments (without the receiver)
+# (name, is a method) -> callable, minimum and maximum number of arguments (without the receiver)
 FUNCTIONS: Final[dict[tuple[str, bool], Function]] = {
     **functions.FUNCTIONS,
     **times.FUNCTIONS,
@@ -27,9 +27,9 @@ def _split(value: Any, *arguments: Any) -> Any:
 
 FUNCTIONS_OF_TEXT: Final = texts.FUNCTIONS
 FUNCTIONS["split", True] = (_split, 0, 2)
-# First parts of dotted function names: `base64.encode(x)` calls no method of a variable.
+# First parts of dotted function names: in `base64.encode(x)`, `base64` is not a variable.
 NAMESPACES: Final = frozenset(name.partition(".")[0] for name, _ in FUNCTIONS if "." in name) | {"cel"}
-# Macros: how many arguments, with the receiver left out. `with` and `cel.bind` bind one name.
+# Macros that test the items of a list or map, with their names in the engine.
 QUANTIFIERS: Final = {
     "all": "all", "exists": "exists", "exists_one": "existsOne", "existsOne": "existsOne",
 }  # fmt: skip

@@ -1,7 +1,7 @@
-"""The grammar of expressions: cel-python's, with the parts of the language that it leaves out.
+"""The grammar of expressions: that of cel-python (https://github.com/cloud-custodian/cel-python) with additions.
 
-Added: optional access (`a.?b`, `a[?b]`, `[?a]`, `{?k: v}`), quoted fields, trailing commas, all escapes, and words that
-only begin like `true` or `in`. Only the grammar file is used; the package itself is not imported.
+The additions are optional access (`a.?b`, `a[?b]`, `[?a]`, `{?k: v}`), quoted field names, trailing commas, all
+escapes, and identifiers that begin with `true` or `in`. Only the grammar file is read; the package is not imported.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import lark
 
 MAX_DEPTH: Final = 100
 
-# Rules that replace those of the same name.
+# Rules that replace the rules of cel-python with the same names.
 RULES: Final = r"""
 member         : member_dot | member_dot_arg | member_index | member_object | primary
                | member_maybe_dot | member_maybe_index
@@ -66,7 +66,7 @@ RESERVED: Final = frozenset(
 
 
 class SyntaxFault(ValueError):
-    """What is wrong, and where: `line` and `column` count from 1."""
+    """An expression has a syntax error at `line` and `column`, which count from 1."""
 
     def __init__(self, message: str, line: int, column: int) -> None:
         super().__init__(f"{line}:{column}: {message}")
@@ -96,7 +96,7 @@ def _parser() -> Any:
 
 
 def parse(text: str) -> lark.Tree[lark.Token]:
-    """Return the syntax tree of an expression; raises SyntaxFault."""
+    """Return the syntax tree of an expression. Raises SyntaxFault."""
     _check_depth(text)
     try:
         tree: lark.Tree[lark.Token] = _parser().parse(text)
@@ -117,7 +117,7 @@ def _end(text: str) -> tuple[int, int]:
 
 
 def _check_depth(text: str) -> None:
-    """Refuse brackets nested deeper than the compiler follows; those inside texts count too, which harms nobody."""
+    """Raise SyntaxFault for brackets nested deeper than MAX_DEPTH. Brackets inside string literals count as well."""
     depth = 0
     for position, char in enumerate(text):
         if char in "([{":

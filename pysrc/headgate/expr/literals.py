@@ -1,4 +1,7 @@
-"""Literals of expressions: the text of a token to its value."""
+"""Values of the literals in expressions.
+
+Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#string-and-bytes-values.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ MAX_RUNE: Final = 0x10FFFF
 
 
 def integer(text: str, *, negative: bool = False) -> int:
-    """Return the value of an int token, `negative` when a minus stands before it; raises ValueError."""
+    """Return the value of an int token, negated if `negative` is set. Raises ValueError if it is out of range."""
     value = int(text, 16) if text[:2].lower() == "0x" else int(text)
     value = -value if negative else value
     if not INT_MIN <= value <= INT_MAX:
@@ -23,7 +26,7 @@ def integer(text: str, *, negative: bool = False) -> int:
 
 
 def unsigned(text: str) -> Uint:
-    """Return the value of a uint token; raises ValueError."""
+    """Return the value of a uint token. Raises ValueError if it is out of range."""
     digits = text[:-1]
     value = int(digits, 16) if digits[:2].lower() == "0x" else int(digits)
     if value > UINT_MAX:
@@ -32,7 +35,7 @@ def unsigned(text: str) -> Uint:
 
 
 def string(token: str) -> str:
-    """Return the text of a string token; raises ValueError."""
+    """Return the text of a string token. Raises ValueError for a bad escape."""
     raw, body = _body(token)
     if raw or "\\" not in body:
         return body
@@ -40,7 +43,10 @@ def string(token: str) -> str:
 
 
 def octets(token: str) -> bytes:
-    """Return the bytes of a bytes token: escapes are single bytes, other characters UTF-8; raises ValueError."""
+    """Return the bytes of a bytes token. Raises ValueError for a bad escape.
+
+    An escape stands for a single byte; all other characters are encoded in UTF-8.
+    """
     raw, body = _body(token)
     if raw:
         return body.encode()
@@ -61,7 +67,7 @@ def _body(token: str) -> tuple[bool, str]:
 
 
 def _codes(body: str, *, text: bool) -> list[tuple[int, bool]]:
-    """Return code points (of a text) or code points and escaped bytes (of bytes)."""
+    """Return pairs of a code and whether it is an escaped byte. In a text every code is a code point."""
     found: list[tuple[int, bool]] = []
     at = 0
     while at < len(body):

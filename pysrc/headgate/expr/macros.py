@@ -1,4 +1,4 @@
-"""Macros: calls whose arguments are not evaluated first, and calls of the configuration's own functions."""
+"""Compiles macros, whose arguments are not evaluated before the call, and calls of custom functions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def known_names() -> tuple[str, ...]:
 
 
 def _name(tree: Part, argument: Part) -> str:
-    """Return the identifier that an argument is."""
+    """Return the identifier that an argument consists of. Raises Fault if the argument is anything else."""
     while len(argument.children) == 1 and isinstance(argument.children[0], Tree):
         argument = argument.children[0]
     if argument.data != "ident":
@@ -37,7 +37,7 @@ def _name(tree: Part, argument: Part) -> str:
 
 
 class _Bound:
-    """Names that hold inside a macro; what they hid comes back at the end."""
+    """Context manager that binds names inside a macro. Names that they shadow are restored at the end."""
 
     def __init__(self, scope: Scope, *names: str) -> None:
         self.scope = scope
@@ -58,7 +58,7 @@ class _Bound:
 
 
 def method(compiler: Compiler, tree: Part, name: str, holder: Typed, given: list[Part], depth: int) -> Typed:
-    """Compile a macro that is called on a value."""
+    """Compile a macro that is called as a method of `holder`."""
     if name in QUANTIFIERS:
         checks.count(tree, name, len(given), 2, 3)
         return _comprehend(compiler, tree, QUANTIFIERS[name], holder, given, depth)
@@ -152,7 +152,7 @@ def function(compiler: Compiler, tree: Part, name: str, given: list[Part], depth
 def custom(
     compiler: Compiler, tree: Part, name: str, holder: Typed | None, given: list[Part], depth: int
 ) -> Typed:
-    """Compile a call of a function of the configuration: its body takes the place of the call."""
+    """Compile the call of a custom function by inlining its body."""
     assert compiler.functions is not None
     definition = compiler.functions[name]
     parts = [compiler.part(one, depth) for one in given]

@@ -1,4 +1,4 @@
-"""Names while an expression is compiled: what macros bind, what the request offers, what bindings may bring."""
+"""The names that an expression may use while it is compiled: names bound by macros, variables, and bindings."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ from headgate_engine.expr.views import (
     RequestPath,
 )
 
-# Begins what stands for a text in a shape (shapes.py).
+# The first character of a placeholder for a text in a shape (shapes.py).
 MARK_OPEN: Final = "\ue000"
 FAST: Final = {"request.path": RequestPath, "request.method": RequestMethod, "jwt": Claims}
 
 
 @dataclass(slots=True)
 class Typed:
-    """A compiled part: its node, its static type (`dyn` when it is only known later), its value when constant."""
+    """A compiled part of an expression: its node and its static type, `dyn` if the type is known only at evaluation.
+
+    `path` is the dotted name of the variable or field that the part reads, "" for any other part.
+    """
 
     node: Node
     kind: str = DYN
@@ -40,8 +43,11 @@ class Typed:
 
 @dataclass(slots=True)
 class Scope:
-    """`open_names`: unknown names are bindings of the evaluation (tests) instead of faults. `constants_read`: what was
-    compiled depends on the value of a constant, not only on its type.
+    """The names of one expression. With `open_names` (tests only), unknown names become bindings instead of faults.
+
+    `slots` counts the bound names, `read` collects the variables that are read. While `tolerant` is above 0, unknown
+    names are accepted, because a macro handles their absence. `constants_read` is True if the program depends on the
+    value of a constant, not only on its type.
     """
 
     phase: str
@@ -59,7 +65,7 @@ class Scope:
         return slot, Typed(Local(slot), kind)
 
     def root(self, name: str) -> Typed | None:
-        """Return the part for a name without dots, None when it means nothing."""
+        """Return the part for a name without dots, None if the name is unknown."""
         if name in self.locals:
             return self.locals[name]
         if self.open_names:
@@ -75,7 +81,7 @@ class Scope:
         return Typed(self._whole(name, variable.fields), DYN, name)
 
     def field(self, holder: Typed, name: str) -> Typed | str:
-        """Return the part for a field of a variable; a text says what is wrong."""
+        """Return the part for a field of a variable, or an error message if the variable has no such field."""
         path = f"{holder.path}.{name}"
         variable = VARIABLES.get(holder.path)
         if holder.path.endswith(".headers"):
@@ -91,9 +97,9 @@ class Scope:
         return Typed(_reader(path), kind, path)
 
     def _whole(self, name: str, fields: Mapping[str, str]) -> Node:
-        """A variable with known fields as one map: those that have a value."""
+        """Return a node that gives a variable with known fields as one map of the fields that have a value."""
         paths = [f"{name}.{one}" for one in fields]
-        # Bodies and what is said in them are left out unless they are asked for by name: they would have to be read.
+        # Fields that need the body are left out: reading the whole variable must not cause the body to be buffered.
         names = [one for one in paths if (one in READERS or one in FAST) and "body" not in one and one not in BY_NAME]
         return Gathered({path.rpartition(".")[2]: _reader(path) for path in names})
 
@@ -106,7 +112,7 @@ def _reader(path: str) -> Node:
 
 
 def near(name: str, known: Mapping[str, object] | frozenset[str]) -> str:
-    """Return `, did you mean ...?` when a known name is close."""
+    """Return the hint `, did you mean ...?` if a known name is similar, otherwise ""."""
     close = difflib.get_close_matches(name, list(known), 1)
     return f", did you mean {close[0]!r}?" if close else ""
 

@@ -1,10 +1,10 @@
-"""Programs of many expressions that differ only in their texts, each parsed and checked once for its shape.
+"""Compiles expressions that differ only in their string literals once per shape.
 
-Large configurations are written by programs: ten thousand routes have a handful of expressions, with another name or
-path in each. A shape is an expression with its quoted texts taken out. Its program is compiled once with marks in their
-place; that of an expression is then a copy of the tree with its own texts. Where the compiler looks at a text (a
-pattern, a constant that is folded), or where a copy would differ from the program that the expression has by itself,
-the shape is given up, and its expressions are compiled one by one.
+Large configurations are generated: ten thousand routes have a handful of expressions, with a different name or path in
+each. A shape is an expression whose string literals are replaced by placeholders ("marks"). It is compiled once; the
+program of an expression is then a copy of the tree with the expression's own texts. If the compiler depends on a text
+(a pattern, a folded constant), or if the copy would differ from the program compiled from the expression itself, the
+shape is discarded, and its expressions are compiled one by one.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ MAX_SHAPES: Final = 4_096
 MAX_PROGRAMS: Final = 1_024
 _CLOSE: Final = "\ue001"
 _MARK: Final = re.compile(f"{MARK_OPEN}([0-9]+){_CLOSE}")
-# A quoted text, or what begins one of another kind, or a comment: an expression with those has no shape. A text behind
-# a bracket may be a field's name, on which much depends; it stays in the shape.
+# `text` matches a plain string literal. `odd` matches the start of any other literal, of a quoted field or of a
+# comment; an expression with one of these has no shape. A literal behind a bracket may be a field name, on which the
+# compilation depends, so it stays in the shape.
 _TOKEN: Final = re.compile(
     r"""(?P<text>(?:(?<=\[)|(?<![A-Za-z0-9_\[]))(?!'''|\"\"\")(?:"(?:\\.|[^\\"\n\r])*"|'(?:\\.|[^\\'\n\r])*'))"""
     r"""|(?P<odd>//|["'`])"""
@@ -41,7 +42,10 @@ class _Shapeless(Exception):
 
 
 def _fill(value: Any) -> Fill | None:
-    """Return what makes a copy of `value` with texts for its marks; None when there is none. Raises _Shapeless."""
+    """Return a function that copies `value` with texts in place of its marks, or None if it has no marks.
+
+    Raises _Shapeless if a mark is only a part of a text.
+    """
     kind = type(value)
     if kind is str:
         return _fill_text(value)
@@ -88,7 +92,7 @@ def _fill_text(text: str) -> Fill | None:
 
 
 class Shape:
-    """The program of a shape."""
+    """The compiled program of a shape. Raises _Shapeless if the program depends on the texts."""
 
     def __init__(self, marked: str, phase: str) -> None:
         self.program, read = compile_noted(marked, phase)
@@ -104,14 +108,14 @@ class Shape:
 
 
 class Expressions:
-    """Compiles expressions; remembers the shapes it has met, and programs of those that have none."""
+    """Compiles expressions, and caches shapes as well as the programs of expressions without a shape."""
 
     def __init__(self) -> None:
         self._shapes: dict[tuple[str, str], Shape | None] = {}
         self._programs: dict[tuple[str, str, int], tuple[CustomFunctions | None, Program]] = {}
 
     def program(self, text: str, phase: str, functions: CustomFunctions | None = None) -> Program:
-        """Return the program of an expression as compile_expression() does; raises ExpressionError."""
+        """Return the program of an expression as compile_expression() does. Raises ExpressionError."""
         found = None if functions or len(text) > MAX_CHARS else self._by_shape(text, phase)
         return self._by_text(text, phase, functions) if found is None else found
 
@@ -126,7 +130,7 @@ class Expressions:
         if known is None:
             if len(self._programs) >= MAX_PROGRAMS:
                 self._programs.clear()
-            # The functions are kept as long as their id stands for them.
+            # The reference keeps the functions alive, so that their id stays unique while it is part of a key.
             known = self._programs[key] = (functions, compile_expression(text, phase, functions))
         return known[1]
 
@@ -152,12 +156,15 @@ class Expressions:
             shape = self._shapes[key]
             return None if shape is None else (shape, texts)
         except ValueError:
-            # Of a text that cannot be read, or of an expression that cannot be used: who compiles it says why.
+            # A text or the expression is malformed; compile_expression() will raise the error for the expression.
             return None
 
 
 def marked_text(text: str) -> tuple[str, list[str]]:
-    """Return an expression with marks for its texts, and those as they are written; none where it has no shape."""
+    """Return an expression with marks in place of its string literals, and the literals as written.
+
+    The list is empty if the expression has no shape.
+    """
     if MARK_OPEN in text:
         return text, []
     tokens: list[str] = []
@@ -177,7 +184,10 @@ def marked_text(text: str) -> tuple[str, list[str]]:
 
 
 def _proven(marked: str, phase: str, text: str, texts: list[str]) -> Shape | None:
-    """Return the shape if its copy for `text` is what that compiles to by itself."""
+    """Return the shape if its copy for `text` equals the program compiled from `text`, None otherwise.
+
+    Raises ExpressionError if `text` is not a valid expression.
+    """
     alone = compile_expression(text, phase)
     try:
         shape = Shape(marked, phase)
@@ -188,5 +198,5 @@ def _proven(marked: str, phase: str, text: str, texts: list[str]) -> Shape | Non
     return shape if same else None
 
 
-# One for the process: a reload meets the shapes of the load before.
+# One instance per process, so that a reload reuses the shapes of the previous load.
 EXPRESSIONS: Final = Expressions()

@@ -1,7 +1,7 @@
-"""How compiled expressions are pickled: functions and readers by the names that expressions have for them.
+"""Pickling of compiled expressions: functions and readers are pickled by the names that they have in expressions.
 
-Many of them are made by other functions, so pickle does not find them by a name of their own. Importing this module is
-enough; it loads no parser.
+Many of them are closures, which pickle cannot find by their qualified names. Importing this module registers the
+reducer; it does not load the parser.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _NAMES: Final[dict[Any, tuple[str, bool | None]]] = {
 
 
 def named(name: str, method: bool | None) -> Any:
-    """Return the function or method that an expression calls by a name; `method` None: the reader of a variable."""
+    """Return the function or method with this name in expressions. With `method` None, return a variable's reader."""
     return READERS[name] if method is None else FUNCTIONS[name, method][0]
 
 
 def _reduced(function: Any) -> Any:
-    """Return what pickle writes for a compiled function: its name in the tables, else its own."""
+    """Return the pickled form of a compiled function: a call of `named()`, or else its qualified name."""
     found = _NAMES.get(function)
     return function.__qualname__ if found is None else (named, found)
 

@@ -1,7 +1,7 @@
 """The variables of expressions, with their types and the phases in which they have a value.
 
-A name that is not here is refused when the configuration is loaded. A variable outside its phases is null, or
-a missing key, as it is before anything has set it.
+Unknown names are refused when a configuration is loaded. Outside its phases a variable is null, or a missing key,
+as it is in its phases before it is set.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DYN: Final = "dyn"
 
 
 class Variable(NamedTuple):
-    """`fields`: its known fields with their types; None: any field may be there (claims, metadata)."""
+    """One variable. `fields` are its fields with their types; None allows any field (claims, metadata)."""
 
     phases: frozenset[str]
     fields: dict[str, str] | None = None
