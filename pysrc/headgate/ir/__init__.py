@@ -1,1 +1,4 @@
-"""What a configuration means, frozen: no parsing, no I/O. The same from a file or from a cluster."""
+"""The intermediate representation (IR) of a configuration: frozen values, without parsing and I/O.
+
+A configuration file and a cluster give the same IR.
+"""

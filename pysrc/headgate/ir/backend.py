@@ -1,4 +1,4 @@
-"""What a route forwards to."""
+"""Backends: the destinations of routes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostBackend:
-    """A fixed host. `name` is `<namespace>/<name>` for named backends, the address for inline ones."""
+    """A fixed host. `name` is `<namespace>/<name>` of a named backend, or the address of an inline one."""
 
     key: str
     name: str
@@ -23,7 +23,7 @@ class HostBackend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceEndpoint:
-    """One workload that serves a port of a service. `key`: its uid."""
+    """One workload that serves a port of a service. `key` is the uid of the workload, `capacity` its weight."""
 
     key: str
     endpoint: Endpoint
@@ -32,8 +32,9 @@ class ServiceEndpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceBackend:
-    """A port of a service. `name` is `service/<namespace>/<hostname>:<port>`; `owner` is the identity of what is known
-    of its endpoints, which all of its ports share.
+    """A port of a service. `name` is `service/<namespace>/<hostname>:<port>`.
+
+    `owner` identifies the shared state of the endpoints (health, load), which is common to all ports of the service.
     """
 
     key: str
@@ -46,9 +47,7 @@ class ServiceBackend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingBackend:
-    """A reference that leads nowhere: requests that pick it get 500 with `reason` (`backend does not
-    exist`).
-    """
+    """A reference to a backend that does not exist. Requests for it get status 500 with `reason` as the text."""
 
     key: str
     name: str
@@ -60,8 +59,11 @@ UiAccess = Literal["login", "named", "open"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UiBackend:
-    """The supervisor's admin page. `access`: who gets there: those who logged in; all, under a name that the listener
-    or its certificate fixes (`named`); all, under any name, so that names must be looked at (`open`).
+    """The supervisor's admin page, served through a listener.
+
+    `access` tells how the route is protected. `login`: only users who have logged in reach the page. `named`: everybody
+    does, but the listener or its certificate fixes the host name. `open`: everybody does, under any host name, so the
+    page must check host names itself.
     """
 
     key: str = "internal/ui"
@@ -69,7 +71,7 @@ class UiBackend:
     access: UiAccess = "open"
 
     def socket_path(self, folder: str) -> str:
-        """Return where the supervisor answers; `folder`: what only the gateway's own user may enter."""
+        """Return the path of the supervisor's Unix socket in `folder`, which only the gateway's user may enter."""
         return os.path.join(folder, f"ui-{self.access}.sock")
 
 
@@ -78,10 +80,10 @@ Backend = HostBackend | ServiceBackend | McpBackend | LlmRouter | AiBackend | Mi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteBackend:
-    """One weighted choice. Weight 0 is never picked; `named` tells a reference from an inline backend.
+    """One weighted backend of a route. Weight 0 is never picked. `named` is True for a reference to a named backend.
 
-    `policies` are merged: route, then named backend, then this reference, the last that sets a field wins.
-    They are empty for MCP and AI backends and LLM routers, whose targets and models hold all of theirs themselves.
+    `policies` are merged from the route, the named backend and this reference; the last one that sets a field wins.
+    They are empty for MCP and AI backends and for LLM routers, whose targets and models hold their own policies.
     """
 
     backend: Backend
@@ -92,7 +94,7 @@ class RouteBackend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedBackend:
-    """A `backends[]` entry with its own policies, for the dump."""
+    """A `backends[]` entry with its own policies, for the configuration dump."""
 
     name: str
     namespace: str

@@ -1,4 +1,4 @@
-"""Ports."""
+"""Listening ports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headgate.ir.listener import Listener
 class Bind:
     """One port with its listeners, all HTTP or all HTTPS. `host` is `::` (dual stack) or `0.0.0.0`.
 
-    `key` is `bind/<port>`: a reload keeps the socket of a key that stays.
+    `key` is `bind/<port>`. A reload keeps the sockets of a port whose key does not change.
     """
 
     key: str
@@ -20,10 +20,10 @@ class Bind:
 
     @property
     def tls(self) -> bool:
-        """Whether connections start with a TLS handshake."""
+        """True if connections start with a TLS handshake."""
         return any(listener.tls is not None for listener in self.listeners)
 
     @property
     def address(self) -> str:
-        """`[::]:8080` or `0.0.0.0:8080`."""
+        """The address and port, such as `[::]:8080` or `0.0.0.0:8080`."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

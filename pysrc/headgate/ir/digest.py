@@ -1,4 +1,4 @@
-"""Digests of IR values: equal for equal content, whoever built it."""
+"""Digests of IR values. Equal values have equal digests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PLAIN: Final = frozenset((str, int, float, bytes, bool, type(None)))
 
 @cache
 def _values(kind: type) -> Callable[[object], tuple[object, ...]]:
-    """Return what gets the values of all fields of an IR class at once; raises TypeError for any other class."""
+    """Return a function that gives the values of all fields of an IR class. Raises TypeError for any other class."""
     if not is_dataclass(kind):
         raise TypeError(f"{kind.__name__} has no place in the IR")
     names = [field.name for field in fields(kind)]
@@ -40,7 +40,7 @@ def _write(value: object, out: list[str]) -> None:
             out.append(value.digest)  # type: ignore[attr-defined]
             return
         for one in values(value):
-            # Most fields are not set.
+            # Most fields are None, so this avoids a call for each.
             if one is None:
                 out.append("None")
             else:
@@ -51,7 +51,7 @@ def _write(value: object, out: list[str]) -> None:
 def _write_tuple(values: tuple[object, ...], out: list[str]) -> None:
     out.append("(")
     if values and getattr(type(values[0]), "DIGESTED", False) and len({*map(type, values)}) == 1:
-        # There may be very many of them.
+        # A tuple may hold thousands of values (routes), so its class name is written once.
         out.append(type(values[0]).__name__)
         out += [value.digest for value in values]  # type: ignore[attr-defined]
     else:
@@ -61,10 +61,11 @@ def _write_tuple(values: tuple[object, ...], out: list[str]) -> None:
 
 
 def digest(*values: object) -> str:
-    """Return 32 hexadecimal digits over `values` (dataclasses, tuples, texts, numbers, None, secrets).
+    """Return 32 hexadecimal digits of SHA-256 over `values`.
 
-    A value whose class is DIGESTED counts by its own `digest`. Secrets count by their fingerprint, so digests of values
-    that hold any compare within one process only.
+    Values are dataclasses, tuples, texts, bytes, numbers, None and secrets. A value whose class is DIGESTED is
+    represented by its own `digest`, a secret by its fingerprint. Digests of values with secrets are therefore
+    comparable only within one process. Raises TypeError for other types.
     """
     out: list[str] = []
     for value in values:

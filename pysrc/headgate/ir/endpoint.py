@@ -1,4 +1,4 @@
-"""One place that connections are made to: the identity of a pool."""
+"""Endpoints: the destinations of connections, each with its own connection pool."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HTTPS_PORT = 443
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keepalives:
-    """TCP keepalive of a connection. `retries` 1..64."""
+    """TCP keepalive of a connection (tcp(7)). `retries` is 1..64."""
 
     enabled: bool = True
     time_ms: int = 180_000
@@ -23,7 +23,7 @@ class Keepalives:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proxy:
-    """One place of a proxy. `key`: of the workload that is there; `capacity`: its share, 0 for a last resort."""
+    """One endpoint of a proxy. `key` is the uid of its workload, `capacity` its weight, 0 for a last resort."""
 
     endpoint: Endpoint
     key: str = ""
@@ -32,9 +32,10 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tunnel:
-    """A proxy that is asked to connect (RFC 9110 section 9.3.6), and the key that it wants in a field.
+    """A tunnel through a proxy by CONNECT (RFC 9110 section 9.3.6), with an optional credential for the proxy.
 
-    `service` and `port`: of a proxy that is a port of a service, `<namespace>/<hostname>`; its `proxies` may be none.
+    If the proxy is a port of a service, `service` is `<namespace>/<hostname>` and `port` the port; `proxies` may then
+    be empty.
     """
 
     proxies: tuple[Proxy, ...]
@@ -44,7 +45,7 @@ class Tunnel:
 
     @property
     def key(self) -> str:
-        """Changes with anything that a connection through it depends on."""
+        """The identity of the tunnel. It changes with everything that a connection through it depends on."""
         secret = digest(self.credential)
         if not self.service:
             return f"{self.proxies[0].endpoint.key}#{secret}"
@@ -54,11 +55,11 @@ class Tunnel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """`host` and `port`, or `unix_path` alone (then `host` is empty and `port` 0).
+    """`host` and `port`, or a Unix socket: then `host` is empty and `port` 0.
 
-    `host` is a name or an address without brackets. `key` changes with anything that a pooled connection
-    depends on (address, TLS, connection settings), and with nothing else. None for a time or keepalive
-    means the process setting. `tunnel`: the proxy on the way.
+    `host` is a name, or an address without brackets. `key` changes with anything that a pooled connection
+    depends on (address, TLS, connection settings), and with nothing else. None for the connect time-out or the
+    keepalives means the setting of the process. `tunnel` is the proxy to connect through, if any.
     """
 
     key: str
@@ -80,7 +81,7 @@ class Endpoint:
 
     @property
     def authority(self) -> str | None:
-        """What goes out as `host`: the default port of the scheme is left out. None for a Unix socket."""
+        """The value of the `host` header, without the default port of the scheme. None for a Unix socket."""
         if self.unix_path is not None:
             return None
         default = HTTPS_PORT if self.tls is not None else HTTP_PORT

@@ -1,4 +1,4 @@
-"""How client connections are treated, and what the access log holds."""
+"""Settings of client connections and of the access log."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from headgate.document.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessLog:
-    """`remove` are the keys left out of every record (at most 32), `add` pairs of key and expression. `filter`: an
-    expression that says which requests have a record. `database_add`: what the request log has beside that;
-    `database_full`: also prompts and answers of models.
+    """Settings of the access log and of the request log.
+
+    `remove` are keys that are left out of every record (at most 32), `add` are additional (key, expression) pairs.
+    `filter` is an expression that selects the requests to log. `database_add` are additional pairs for the request log
+    only; with `database_full` it also stores the prompts and completions of models.
     """
 
     remove: tuple[str, ...] = ()
@@ -21,11 +23,11 @@ class AccessLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frontend:
-    """`max_buffer_bytes` bounds every body that must be held whole.
+    """Settings of client connections. `max_buffer_bytes` bounds every body that is buffered as a whole.
 
-    `http1_idle_timeout_ms` covers the idle time between requests and the time a head may take.
-    `http1_max_headers` None means the codec's default. After `max_connection_duration_ms` a connection is
-    closed when the running request ends; None means never.
+    `http1_idle_timeout_ms` bounds the idle time between requests, and the time to receive a request head.
+    `http1_max_headers` None means the codec's default. A connection older than `max_connection_duration_ms` is
+    closed at the end of its running request; None means no limit.
     """
 
     max_buffer_bytes: int = 2_097_152

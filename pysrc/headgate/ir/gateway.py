@@ -1,4 +1,4 @@
-"""The root: everything one configuration says."""
+"""The root of the IR: one complete configuration."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from headgate.ir.service import Service, Workload
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gateway:
-    """`digest` is equal for equal configurations read by one process, whatever their generation. `expressions`: all of
-    them, each with the phase that it is evaluated in.
+    """One complete configuration.
+
+    Equal configurations that are read by one process have equal `digest`s. `expressions` has all expressions as
+    (text, phase) pairs; the phases are listed in headgate.expr.variables.
     """
 
     binds: tuple[Bind, ...]

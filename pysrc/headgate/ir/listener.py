@@ -1,4 +1,4 @@
-"""Listeners of a bind."""
+"""Listeners of a port."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Protocol = Literal["HTTP", "HTTPS"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
-    """`hostname` is lower case, exact or `*.suffix`; None takes every host (and is shown as `*`).
+    """A listener. `hostname` is in lower case, exact or `*.suffix`; None accepts every host (and is shown as `*`).
 
-    `tls` is set exactly for HTTPS. Routes are in file order. `policies` are those of the gateway phase,
-    merged.
+    `tls` is set if and only if the protocol is HTTPS. Routes are in file order. `policies` are the merged policies of
+    the gateway phase.
     """
 
     key: str

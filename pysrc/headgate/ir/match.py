@@ -1,4 +1,4 @@
-"""What a request must look like to take a route."""
+"""Conditions on requests that select a route."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ValueKind = Literal["exact", "regex"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathMatch:
-    """`prefix` matches on segment borders; `regex` must match the whole path."""
+    """A condition on the path. `prefix` matches whole path segments; `regex` must match the whole path."""
 
     kind: PathKind
     value: str
@@ -20,10 +20,10 @@ class PathMatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueMatch:
-    """A header (name in lower case, pseudo-headers `:method :path :authority :scheme` allowed) or a query
-    parameter.
+    """A condition on a header or a query parameter.
 
-    `regex` must match the whole value; patterns were checked to compile in the linear-time engine.
+    Header names are in lower case and may be `:method`, `:path`, `:authority` or `:scheme`. `regex` must match the
+    whole value; the pattern is known to compile in RE2.
     """
 
     name: str
@@ -36,7 +36,7 @@ ANY_PATH = PathMatch(kind="prefix", value="/")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """All of it must hold. `method` None means any; it is compared byte by byte."""
+    """A combination of conditions that must all hold. `method` is case-sensitive; None matches any method."""
 
     path: PathMatch = ANY_PATH
     method: str | None = None

@@ -1,4 +1,7 @@
-"""MCP backends: targets by stdio, StreamableHTTP or SSE, and HTTP services as tools."""
+"""MCP backends with targets over stdio, Streamable HTTP or SSE, and HTTP services that are exposed as tools.
+
+Source: https://modelcontextprotocol.io/specification/2025-06-18/basic/transports.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,10 @@ from headgate.ir.policy.document_source import DocumentSource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StdioTarget:
-    """A process that speaks JSON-RPC lines. Values of `env` are secrets; `clear_env` starts from an empty
-    environment.
+    """An MCP server as a child process that exchanges JSON-RPC messages in lines over stdin and stdout.
 
-    `key` identifies the command across reloads: sessions of an unchanged key live on.
+    Values of `env` are secrets. With `clear_env` the process does not inherit the gateway's environment. `key`
+    identifies the command across reloads: sessions of an unchanged key are kept.
     """
 
     key: str
@@ -31,7 +34,7 @@ class StdioTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamableHttpTarget:
-    """A remote server. `path` starts with a slash and may hold a query."""
+    """A remote server with the Streamable HTTP transport. `path` starts with a slash and may contain a query."""
 
     key: str
     name: str
@@ -42,7 +45,10 @@ class StreamableHttpTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SseTarget:
-    """A remote server of the transport of 2024-11-05: `path` gives the event stream, which tells where to post."""
+    """A remote server with the HTTP+SSE transport of protocol version 2024-11-05.
+
+    `path` serves the event stream, whose first event names the URL for POST requests.
+    """
 
     key: str
     name: str
@@ -53,7 +59,7 @@ class SseTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenApiTarget:
-    """An HTTP service whose operations are tools. `schema`: the document (OpenAPI 3), JSON or YAML."""
+    """An HTTP service whose operations are exposed as tools. `schema` is its OpenAPI 3 document in JSON or YAML."""
 
     key: str
     name: str
@@ -70,13 +76,14 @@ FailureMode = Literal["failClosed", "failOpen"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpBackend:
-    """`key` names the backend in logs and ties sessions to it across reloads; it changes with the targets
-    and the names of what they have.
+    """An MCP backend with one or more targets.
 
-    `prefix_mode`: whether names carry their target: `conditional` only where there are several. `failure_mode`: whether
-    a session goes on without a target that fails. `rules`: which tools, prompts, resources
-    and tasks there are for whom. `guardrails`: policy servers, in their order. `stateless`: no client has a session.
-    `local_only`: requests are taken from programs and pages of this machine alone (DNS rebinding).
+    `key` names the backend in logs and ties sessions to it across reloads; it changes with the targets and with the
+    way their names are exposed. `prefix_mode` tells whether names are prefixed with their target; `conditional` does so
+    only if there are several targets. `failure_mode` tells whether a session continues without a failed target.
+    `rules` decide which client may use which tools, prompts, resources and tasks. `guardrails` are policy servers, in
+    the order of their calls. With `stateless`, clients have no sessions. With `local_only`, only programs and web pages
+    of this machine may send requests, as a defence against DNS rebinding.
     """
 
     key: str
@@ -91,21 +98,21 @@ class McpBackend:
 
     @property
     def bare(self) -> bool:
-        """Whether there is one target, whose names and URIs are the client's."""
+        """True if there is only one target, whose names and URIs are passed to clients unchanged."""
         return len(self.targets) == 1 and self.prefix_mode != "always"
 
     @property
     def plain(self) -> bool:
-        """Whether the messages of the one target pass unread."""
+        """True if the messages of the only target are passed on without inspection."""
         kind = isinstance(self.targets[0], StdioTarget | StreamableHttpTarget)
         return self.bare and self.rules is None and not self.guardrails and kind
 
     @property
     def local(self) -> bool:
-        """Whether a session lives in the worker that began it: with a process, or a stream of answers."""
+        """True if a session is bound to the worker that began it, because it has a process or an SSE stream."""
         return any(isinstance(target, StdioTarget | SseTarget) for target in self.targets)
 
     @property
     def prefixed(self) -> bool:
-        """Whether names of tools and prompts carry their target."""
+        """True if names of tools and prompts are prefixed with the name of their target."""
         return self.prefix_mode == "always" or (len(self.targets) > 1 and self.prefix_mode == "conditional")

@@ -1,4 +1,4 @@
-"""Policy servers that see MCP requests and results."""
+"""Policy servers that check MCP requests and results."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ DEFAULT_TIMEOUT_MS: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardrailProcessor:
-    """One policy server. `methods`: pattern (`tools/call`, `tools/*`, `*/list`, `*`) and phase, as written.
+    """One policy server.
 
-    `fail_open`: a server that fails counts as one that passes. `metadata`: name and expression. `allowed`: request
-    fields that are told (empty: all, and the pseudo-fields), `disallowed`: those that never are; in lower case.
-    `check_request`, `check_response`: full method paths.
+    `methods` are (pattern, phase) pairs as configured, with patterns such as `tools/call`, `tools/*`, `*/list` or `*`.
+    With `fail_open`, a message passes if the server fails. `metadata` are (name, expression) pairs. `allowed` names the
+    request headers that are sent to the server (empty: all of them and the pseudo-headers), `disallowed` those that are
+    never sent; both in lower case. `check_request` and `check_response` are full gRPC method paths.
     """
 
     service: RemoteService

@@ -1,4 +1,4 @@
-"""LLM traffic: providers, models and the order they are tried in."""
+"""LLM providers, models, and the order in which they are tried."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ Family = Literal["openai", "anthropic", "gemini", "azure", "bedrock", "vertex", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderFormat:
-    """A format the provider takes, by its name in the file (`completions`, `anthropicTokenCount`, ...). `path` None
-    means prefix + suffix.
+    """A format that the provider accepts. `type` is its name in the file (`completions`, `anthropicTokenCount`, ...).
+
+    `path` None means the provider's path prefix with the usual suffix of the format.
     """
 
     type: str
@@ -26,7 +27,7 @@ class ProviderFormat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AzureResource:
-    """`kind` is `openAI` or `foundry`; `project` is only of foundry."""
+    """A resource of Azure. `kind` is `openAI` or `foundry`; only `foundry` has a `project`."""
 
     name: str
     kind: str
@@ -36,7 +37,7 @@ class AzureResource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BedrockPlace:
-    """`guardrail`: (identifier, version) that Bedrock applies itself."""
+    """A region of Amazon Bedrock. `guardrail` is the (identifier, version) of a guardrail that Bedrock applies."""
 
     region: str
     guardrail: tuple[str, str] | None = None
@@ -44,7 +45,7 @@ class BedrockPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VertexPlace:
-    """A project of Google Cloud, and a region or `global`."""
+    """A project of Google Cloud in a region or `global`."""
 
     project: str
     region: str = "global"
@@ -52,7 +53,11 @@ class VertexPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptCaching:
-    """Cache points that Bedrock gets. `offset`: turns between the message point and the last but one."""
+    """Cache points in requests to Bedrock (https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html).
+
+    `system`, `messages` and `tools` tell where a cache point is set; `least_tokens` is the minimum estimated size of
+    system prompts that get one. `offset` is the number of messages between the last but one and the cache point.
+    """
 
     system: bool = True
     messages: bool = True
@@ -63,11 +68,12 @@ class PromptCaching:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodyEdits:
-    """Changes of JSON bodies, in the order overrides, transformations, defaults, aliases.
+    """Changes of JSON request bodies, applied in the order overrides, transformations, defaults, aliases.
 
-    overrides, defaults: the text of a JSON object. transformations, final: (field, expression). aliases: (name or
-    pattern with one `*`, model). routes: (path suffix, format) over the usual ones, of an `ai` backend only.
-    enrichment: messages that are added, before `guard` looks at the prompt.
+    `overrides` and `defaults` are texts of JSON objects, `transformations` and `final` (field, expression) pairs,
+    `aliases` pairs of a name (or a pattern with one `*`) and a model. `routes` are (path suffix, format) pairs that
+    take precedence over the usual ones; only an `ai` backend has them. `enrichment` adds messages before `guard`
+    inspects the prompt.
     """
 
     overrides: str = "{}"
@@ -88,7 +94,7 @@ NO_CACHING = PromptCaching(system=False, messages=False, tools=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamTimeouts:
-    """Limits of one answer: from the attempt to the first event of a stream, and of silence within an answer."""
+    """Time limits of one response: until the first event of a stream, and between two reads of a response."""
 
     first_event_ms: int = 600_000
     stall_ms: int = 300_000
@@ -96,14 +102,14 @@ class StreamTimeouts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlmProvider:
-    """Where requests of a model go.
+    """The provider of a model.
 
-    `kind` is the name in logs and metrics (`openai`, a preset, or that of a custom provider), `family` decides on
-    formats, paths and where credentials go. The upstream path is `path_override`, else the path of the format, else
-    `path_prefix` + the usual suffix. `addressed`: host or URL are not the provider's own; the client's path below
-    `/v1` is then kept. `path_prefix` is empty or starts with a slash and does not end with one. The credential is in
-    the model's policies; `moderation` is JSON that OpenAI gets as the member of that name. An override drops the
-    client's query; the others keep it. `rerank`: where reranking goes, if elsewhere.
+    `kind` is the name in logs and metrics (`openai`, a preset, or the name of a custom provider). `family` decides on
+    formats, paths and the place of credentials. The upstream path is `path_override`, else the path of the format, else
+    `path_prefix` with the usual suffix. `path_override` drops the client's query; the others keep it. `path_prefix` is
+    empty, or starts with a slash and does not end with one. `addressed` means that host or URL are not the provider's
+    defaults; the client's path below `/v1` is then kept. `moderation` is JSON that is sent to OpenAI as the member of
+    the same name. `rerank` is the endpoint for reranking if it differs. The credential is in the model's policies.
     """
 
     kind: str
@@ -122,12 +128,12 @@ class LlmProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlmModel:
-    """A model at one provider. `pattern` is a name, or has one `*` at its start or end, or is `*`. `pinned_model`
-    replaces the client's.
+    """A model of one provider. `pattern` is a name, a name with one `*` at its start or end, or `*`.
 
-    `key` is the backend name (`llm:model:<id>` or `llm:model:<name>:<index>`); `index` the place in the file. One of
-    `matches` must hold, all of its conditions, and the `rules`. `rest`: what becomes of paths that no suffix names.
-    `tokenize`: its prompts are estimated, and taken from token limits, before it is asked.
+    `pinned_model` replaces the model that the client has named. `key` is the backend name (`llm:model:<id>` or
+    `llm:model:<name>:<index>`), `index` the position in the file. A request must fulfil all conditions of at least one
+    of `matches`, and the `rules`. `rest` tells how requests are treated whose path has no known suffix. With
+    `tokenize`, the tokens of a prompt are estimated and charged to token limits before the request is sent.
     """
 
     key: str
@@ -146,10 +152,10 @@ class LlmModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VirtualTarget:
-    """One way of a virtual model; of `model` and then `others`, the first whose matches and rules hold.
+    """One target of a virtual model: the first of `model` and `others` whose matches and rules hold.
 
-    `weight` is of `weighted`, `priority` (lower is first) of `failover`, `when` (an
-    expression; None always holds) of `conditional` ones. The model is pinned.
+    `weight` applies to `weighted` virtual models, `priority` (lower is tried first) to `failover`, and the expression
+    `when` (None always holds) to `conditional` ones. The model is pinned.
     """
 
     model: LlmModel
@@ -161,7 +167,7 @@ class VirtualTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VirtualModel:
-    """A name that stands for others."""
+    """A model name that is mapped to one of several models."""
 
     name: str
     kind: Literal["weighted", "failover", "conditional"]
@@ -170,11 +176,11 @@ class VirtualModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlmRouter:
-    """`models` are the public ones, most specific first, then in file order: the first whose pattern fits
-    is used.
+    """Routes LLM requests by model name.
 
-    `internal_models` can be reached only through a virtual model. `max_body_bytes` bounds what is buffered to find the
-    model.
+    `models` are the public models, ordered by specificity and then by file order; the first one whose pattern matches
+    is used. `internal_models` can be reached only through a virtual model. `max_body_bytes` bounds the body that is
+    buffered to find the model name. `routes` are (path suffix, format) pairs.
     """
 
     key: str
@@ -188,7 +194,7 @@ class LlmRouter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AiBackend:
-    """The `ai` backend of a route: providers in groups, the first group first. Each is a model with the pattern `*`."""
+    """The `ai` backend of a route: groups of providers, tried in order. Each provider is a model with pattern `*`."""
 
     key: str
     name: str

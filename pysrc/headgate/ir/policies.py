@@ -1,4 +1,4 @@
-"""Policies of routes and backends, merged: None means "not configured at any level"."""
+"""Merged policies of gateways, routes and backends. None means "not configured at any level"."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from headgate.ir.policy.transformation import Transformation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderModifier:
-    """Applied in the order add (append), set (replace), remove. Names are lower case, values are legal.
+    """Changes of headers, applied in the order add (append), set (replace), remove.
+
+    Names are in lower case; values are valid (RFC 9110 section 5.5).
 
     `host` or `:authority` in a request modifier changes the authority.
     """
@@ -44,9 +46,10 @@ class Timeout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectResponse:
-    """Answers without a backend. `status` 200..599; header names are lower case, their values expressions.
+    """A response that the gateway sends without a backend. `status` is 200..599.
 
-    `body_expression` takes the place of `body`; `condition`: of this entry in the form with conditions.
+    Header names are in lower case, header values are expressions. `body_expression` takes precedence over `body`.
+    `condition` is the expression under which this entry applies, if the policy has conditional entries.
     """
 
     status: int
@@ -58,13 +61,11 @@ class DirectResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalRateLimit:
-    """One bucket of requests, or of LLM `tokens`: `tokens_per_fill` are added at every whole `fill_interval_ns`, up to
-    `max_tokens`.
+    """A token bucket for requests, or for LLM tokens if `tokens` is True.
 
-    `conditional` entries belong to the form with conditions, of which the first that holds is the only limit.
-
-    `key` is the bucket's identity across reloads and across routes: equal keys mean one shared bucket. It
-    changes when the numbers change.
+    `tokens_per_fill` tokens are added at every whole `fill_interval_ns`, up to `max_tokens`. Among `conditional`
+    entries only the first one whose `condition` holds applies. `key` is the identity of the bucket across reloads and
+    routes: limits with equal keys share one bucket. It changes when the numbers change.
     """
 
     key: str
@@ -78,7 +79,7 @@ class LocalRateLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayPolicies:
-    """What may run in the gateway phase, before a route is chosen. `authorization` of all levels adds up."""
+    """Policies of the gateway phase, which run before a route is chosen. `authorization` of all levels is combined."""
 
     cors: Cors | None = None
     oidc: Oidc | None = None
@@ -91,7 +92,7 @@ class GatewayPolicies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutePolicies(GatewayPolicies):
-    """`local_rate_limits` is checked in order; a request must pass all."""
+    """Policies of a route. A request must pass all `local_rate_limits`, which are checked in order."""
 
     mcp_auth: McpAuthentication | None = None
     retry: Retry | None = None
@@ -112,8 +113,8 @@ class RoutePolicies(GatewayPolicies):
 class BackendPolicies:
     """Policies of one attempt. `request_timeout_ms` overrides the route's `backend_request_timeout_ms`.
 
-    TLS, connect time-out and keepalives are on the `Endpoint`. `affinity`: expression whose
-    value sticks to an endpoint.
+    TLS, connect time-out and keepalives are in the `Endpoint`. `affinity` is an expression; requests with an equal
+    value are sent to the same endpoint.
     """
 
     request_headers: HeaderModifier | None = None
@@ -134,9 +135,9 @@ NO_BACKEND_POLICIES = BackendPolicies()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetedPolicy:
-    """A `policies[]` entry as written, for the dump; its effect is already merged into the routes.
+    """A `policies[]` entry for the configuration dump. Its effect is already merged into the routes.
 
-    `target` is the dumped form of the target, `kind` the policy's field name.
+    `target` is the dumped form of the target, `kind` the field name of the policy.
     """
 
     key: str

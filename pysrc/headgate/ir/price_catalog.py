@@ -1,4 +1,4 @@
-"""What models cost."""
+"""Prices of models."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from headgate.document.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceCatalog:
-    """The merged catalogs of `config.modelCatalog`.
+    """The merged price catalogs of `config.modelCatalog`.
 
-    `document` is the text of headgate.dialect.llm.catalog.compact(), None when no source could be read. `version`
-    identifies its prices. `files`: absolute paths of those that were read.
-    `base`: the first that is named, whether it is there or not; None: none is.
+    `document` is the result of headgate.dialect.llm.catalog.compact(), None if no source could be read. `version`
+    identifies the prices. `files` are the absolute paths of the files that were read. `base` is the path of the first
+    configured file, whether or not it exists, None if no file is configured.
     """
 
     document: str | None

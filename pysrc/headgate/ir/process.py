@@ -1,4 +1,4 @@
-"""Settings of the process, read once at start."""
+"""Settings of the process, which are read once at the start."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ DEFAULT_KEEPALIVES = Keepalives()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenAddress:
-    """Where a server of the process listens: `hosts` with one `port`, or `unix_path`; neither means off.
+    """The address of an internal server: `hosts` with one `port`, or `unix_path`. If both are unset, it is off.
 
-    `localhost` becomes the loopback of both families (of IPv4 alone when IPv6 is off). `text` is as
-    configured.
+    `localhost` is resolved to the loopback addresses of both families (of IPv4 only if IPv6 is off). `text` is the
+    configured text.
     """
 
     text: str
@@ -35,13 +35,13 @@ class ListenAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerCount:
-    """`count` workers, or `percent` of the CPUs, or one per CPU when both are None."""
+    """The number of workers: `count`, or `percent` of the CPUs, or one per CPU if both are None."""
 
     count: int | None = None
     percent: int | None = None
 
     def resolve(self, cpus: int) -> int:
-        """Return the number of workers on a machine with `cpus` CPUs, at least 1."""
+        """Return the number of workers for a machine with `cpus` CPUs, at least 1."""
         if self.count is not None:
             return max(1, self.count)
         if self.percent is not None:
@@ -51,10 +51,11 @@ class WorkerCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardingHeaders:
-    """`x_forwarded` adds `x-forwarded-for`, `-proto` and `-host`; `forwarded` adds RFC 7239.
+    """Forwarding headers of requests to backends.
 
-    `trusted_hops` is how many proxies in front are believed: that many entries of what the client sent are
-    kept (0 drops what came and starts anew).
+    `x_forwarded` adds `x-forwarded-for`, `x-forwarded-proto` and `x-forwarded-host`; `forwarded` adds `forwarded` (RFC
+    7239). `trusted_hops` is the number of trusted proxies in front of the gateway: that many received entries are kept.
+    With 0, all received entries are dropped.
     """
 
     x_forwarded: bool = False
@@ -64,8 +65,10 @@ class ForwardingHeaders:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamSettings:
-    """Defaults of connections to backends. `pool_max_idle` is the number of idle ones kept per endpoint,
-    None no limit. `pool_max_waiting` calls may wait for a connection to one endpoint, in each worker.
+    """Defaults of connections to backends.
+
+    `pool_max_idle` bounds the idle connections per endpoint; None means no limit. `pool_max_waiting` bounds the
+    requests that wait for a connection to one endpoint, in each worker.
     """
 
     connect_timeout_ms: int = 10_000
@@ -77,14 +80,14 @@ class UpstreamSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessSettings:
-    """`session_key` is 32 bytes in hexadecimal; None means a random one per start.
+    """Settings of the process.
 
-    A drain keeps accepting for `min_termination_ms` and closes what is left after `max_termination_ms`.
-    `custom_functions` is the text with functions that expressions may call.
-    `sensitive_headers`: names of fields whose values are credentials. `metric_labels`: label and expression.
-    `storage_mode`: whether the admin server may write the file. `request_log`: absolute path of the database with
-    a record of each request; None: there is none.
-    `metrics_remove` are metric family names without prefix `gw_` and without suffix `_total`.
+    `session_key` is 32 bytes in hexadecimal; None means a random key per start. A draining process accepts connections
+    for `min_termination_ms`, and closes all remaining ones after `max_termination_ms`. `custom_functions` is the source
+    of the functions that expressions may call. `sensitive_headers` names headers whose values are credentials.
+    `metric_labels` are (label, expression) pairs. `metrics_remove` are names of metric families without the prefix
+    `gw_` and the suffix `_total`. `storage_mode` tells whether the admin server may write the configuration file.
+    `request_log` is the absolute path of the request log's database, None if there is no request log.
     """
 
     admin: ListenAddress

@@ -1,4 +1,4 @@
-"""A service that policies ask."""
+"""Services that policies call."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteService:
-    """A host, a port of a service, or a named backend: places with their shares.
+    """A service that a policy calls: a host, a port of a service, or a named backend.
 
-    Of `policies` header changes of requests, a fixed credential and the time-out hold for its calls.
+    `places` are (endpoint, weight) pairs. Of `policies`, only request header changes, a fixed credential and the
+    time-out apply to the calls.
     """
 
     kind: Literal["host", "service", "backend"]

@@ -14,11 +14,12 @@ from headgate.ir.policies import NO_ROUTE_POLICIES, RoutePolicies
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """`hostnames` are lower case, exact or `*.suffix`; empty means any host. One of `matches` must hold.
+    """A route of a listener.
 
-    `key` is unique in the listener, whose order of routes is the last rank of routing. `policies` are merged for the
-    listener that holds this object. No backends, or only weights of 0, means 500 unless a policy answers. `digest` is
-    equal for equal routes of one process.
+    `hostnames` are in lower case, exact or `*.suffix`; empty means any host. At least one of `matches` must hold. `key`
+    is unique in the listener. If two routes match a request equally well, the first one in the listener is used.
+    `policies` are merged for the listener that holds this object. Without a backend of positive weight, requests get
+    status 500 unless a policy responds. Equal routes that are read by one process have equal `digest`s.
     """
 
     key: str

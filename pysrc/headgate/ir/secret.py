@@ -1,4 +1,4 @@
-"""A secret with the place it came from."""
+"""A secret with its source."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from headgate.document.secret import Secret
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretRef:
-    """`secret` as read when the configuration was loaded; `file` names its file, None when it was inline."""
+    """A secret as it was when the configuration was loaded. `file` is its file, None for an inline secret."""
 
     secret: Secret
     file: str | None = None

@@ -1,4 +1,4 @@
-"""Services and the workloads behind them."""
+"""Services and their workloads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from headgate.document.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """`ports`: pairs of the service's port and the workloads' (where they do not say otherwise)."""
+    """A service. `ports` are pairs of a service port and the default port of its workloads."""
 
     name: str
     namespace: str
@@ -18,13 +18,17 @@ class Service:
 
     @property
     def key(self) -> str:
-        """`<namespace>/<hostname>`: how routes name it."""
+        """The name by which routes refer to the service: `<namespace>/<hostname>`."""
         return f"{self.namespace}/{self.hostname}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """`services`: for each service key the ports it serves there, as pairs. `labels`: the rest, for the dump only."""
+    """A workload that serves ports of services.
+
+    `services` has for each service key pairs of a service port and the workload's port. `labels` are all other fields,
+    which only the configuration dump shows.
+    """
 
     uid: str
     name: str

@@ -1,4 +1,4 @@
-"""TLS towards clients and towards backends."""
+"""TLS settings of listeners and of connections to backends."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ TlsVersion = Literal["TLS_V1_2", "TLS_V1_3"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTls:
-    """The certificate chain and key a listener shows; both were checked to parse and to fit each other.
+    """The certificate chain and private key of a listener. Both are known to be well-formed and to match.
 
-    `cert_pem` holds the leaf first. `versions` are the least and the most that clients may have, the same for all
-    listeners of a port. `key` is stable while the settings and both files keep their content.
+    `cert_pem` begins with the leaf certificate. `versions` are the minimum and the maximum TLS version, which are the
+    same for all listeners of a port. `key` is stable while the settings and the contents of both files do not change.
     """
 
     cert_file: str
@@ -29,7 +29,7 @@ class ServerTls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientCertificate:
-    """What the gateway shows a backend that asks for a certificate."""
+    """The client certificate that the gateway presents to a backend."""
 
     cert_file: str
     key: SecretRef
@@ -42,7 +42,7 @@ class BackendTls:
 
     `root_pem` None means the trust store of the system. `hostname` None means the backend's host; it is
     sent as SNI and verified. `insecure` switches verification off, `insecure_host` only that of the name.
-    `alpn` None means whatever the protocol of the call wants (`http/1.1` today).
+    `alpn` None means `http/1.1`.
     """
 
     root_file: str | None = None

@@ -1,1 +1,1 @@
-"""What each policy says once it is read: one noun per file, frozen, picklable."""
+"""Settings of the policies, one policy per file. All values are frozen and picklable."""

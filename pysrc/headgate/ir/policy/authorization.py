@@ -1,4 +1,4 @@
-"""Who may pass."""
+"""Authorization of requests by expressions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from headgate.document.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authorization:
-    """Expressions. A `deny` that is not false refuses, every `require` must hold, and one `allow` if there are any."""
+    """Rules as expressions. A request is refused if a `deny` is not false, or if a `require` does not hold, or if there
+    are `allow` rules and none of them holds.
+    """
 
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     require: tuple[str, ...] = ()
 
     def __add__(self, other: Authorization) -> Authorization:
-        """Return the rules of two levels together."""
+        """Return the combined rules of two levels."""
         return Authorization(
             allow=self.allow + other.allow, deny=self.deny + other.deny, require=self.require + other.require
         )

@@ -12,14 +12,17 @@ from headgate.ir.secret import SecretRef
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passthrough:
-    """The client's own token, once it was verified."""
+    """Forwarding of the client's own token after its verification."""
 
     location: Location = BEARER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JwtSign:
-    """A token signed here with `key` (PEM) by `algorithm`; `claims` as JSON text; it lives for `ttl_s`."""
+    """A JSON Web Token that the gateway signs with `key` (PEM).
+
+    `algorithm` is one of RFC 7518 section 3.1, `claims` are JSON text, `ttl_s` is the lifetime in seconds.
+    """
 
     key: SecretRef
     algorithm: str = "RS256"
@@ -34,13 +37,13 @@ MainAuth = KeyAuth | Passthrough | JwtSign | CloudAuth | TokenExchange | CrossAp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendAuth:
-    """One main kind at most, and fixed `extra` credentials beside it."""
+    """The credentials of requests to a backend: at most one `main` kind, and additional fixed credentials."""
 
     main: MainAuth | None = None
     extra: tuple[KeyAuth, ...] = ()
 
     @property
     def fixed_header(self) -> KeyAuth | None:
-        """The credential when it is one fixed header and nothing else, None otherwise."""
+        """The credential if it is a single fixed header, None otherwise."""
         plain = isinstance(self.main, KeyAuth) and self.main.location.kind == "header" and not self.extra
         return self.main if plain and isinstance(self.main, KeyAuth) else None

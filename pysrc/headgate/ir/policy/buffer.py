@@ -1,4 +1,4 @@
-"""Bodies that are read whole before they are sent on."""
+"""Buffering of whole bodies before they are forwarded."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from headgate.document.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BufferBody:
-    """`max_bytes` None means the gateway's buffer size. `fail_open`: a larger body is passed on as it comes,
-    otherwise it is refused (413 for a request, 502 for a response)."""
+    """The limit of one direction. `max_bytes` None means the gateway's buffer size.
+
+    With `fail_open` a larger body is streamed; otherwise it is refused, with 413 for a request and 502 for a response.
+    """
 
     max_bytes: int | None = None
     fail_open: bool = False
@@ -16,7 +18,7 @@ class BufferBody:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Buffer:
-    """Either half may be missing."""
+    """Limits of requests and responses. None means that the direction is not buffered."""
 
     request: BufferBody | None = None
     response: BufferBody | None = None

@@ -1,4 +1,4 @@
-"""Credentials of the clouds."""
+"""Credentials for services of cloud providers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headgate.ir.secret import SecretRef
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwsKeyPair:
-    """Keys written into the file."""
+    """AWS access keys that are given in the configuration. `token` is the session token, if any."""
 
     access: Secret
     secret: Secret
@@ -21,7 +21,10 @@ class AwsKeyPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwsTag:
-    """A session tag: `value` as it is, or the text of an `expression`."""
+    """A session tag, with a fixed `value` or an `expression` for each request.
+
+    Source: https://docs.aws.amazon.com/IAM/latest/UserGuide/id_session-tags.html.
+    """
 
     key: str
     value: str = ""
@@ -30,7 +33,10 @@ class AwsTag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwsRole:
-    """A role that is assumed. `session`: its name; `expression`: what gives it for each request."""
+    """A role that is assumed with AWS STS. `session` is the session name; `expression` gives it for each request.
+
+    Source: https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html.
+    """
 
     arn: str
     session: str = "headgate"
@@ -39,13 +45,16 @@ class AwsRole:
 
     @property
     def varies(self) -> bool:
-        """Whether the session depends on the request."""
+        """True if the session depends on the request."""
         return self.expression is not None or any(tag.expression is not None for tag in self.tags)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwsAuth:
-    """Signature Version 4. Without `keys` those of the environment sign. `region`, `service`: None as the host says."""
+    """AWS Signature Version 4 (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html).
+
+    `keys` None means the credentials of the environment. `region` and `service` None are derived from the host name.
+    """
 
     region: str | None = None
     service: str | None = None
@@ -55,8 +64,10 @@ class AwsAuth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GcpAuth:
-    """A token of Google. `audience` is of ID tokens, None means `https://<host>`. `credential`: a JSON key document;
-    None: the application default credentials.
+    """An access token or ID token of Google.
+
+    `audience` is that of ID tokens; None means `https://<host>`. `credential` is a JSON key document; None means the
+    application default credentials (https://cloud.google.com/docs/authentication/application-default-credentials).
     """
 
     kind: Literal["accessToken", "idToken"] = "accessToken"
@@ -66,7 +77,7 @@ class GcpAuth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AzureClient:
-    """An application with a secret."""
+    """An application in Microsoft Entra ID with a client secret."""
 
     tenant: str
     client: str
@@ -75,8 +86,10 @@ class AzureClient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AzureAuth:
-    """A token of Microsoft Entra. `identity`: (name of the parameter, value) of a managed identity that is not the only
-    one. `scope`: None for the one of Azure OpenAI, or of Azure AI Foundry where the provider is that.
+    """A token of Microsoft Entra ID.
+
+    `identity` is the query parameter (name, value) that selects one of several managed identities. `scope` None means
+    the scope of Azure OpenAI, or of Azure AI Foundry if that is the provider.
     """
 
     kind: Literal["clientSecret", "managedIdentity", "workloadIdentity", "developerImplicit", "implicit"] = "implicit"
@@ -87,9 +100,9 @@ class AzureAuth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopilotAuth:
-    """A token that GitHub gives for that of the developer whom the environment names."""
+    """A Copilot token, which GitHub issues in exchange for a developer's token from the environment."""
 
 
 CloudAuth = AwsAuth | GcpAuth | AzureAuth | CopilotAuth
-# Where tokens of clouds go.
+# The location of cloud tokens in a request.
 BEARER = Location()

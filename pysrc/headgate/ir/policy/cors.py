@@ -1,4 +1,4 @@
-"""Cross-origin requests."""
+"""Cross-origin resource sharing (https://fetch.spec.whatwg.org/#http-cors-protocol)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from headgate.document.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cors:
-    """Origins are `*` or `scheme://host[:port]` with stars in the host; `max_age_s` None sends none."""
+    """Allowed cross-origin requests. Origins are `*` or `scheme://host[:port]`, with wildcards (`*`) in the host.
+
+    With `max_age_s` None no `access-control-max-age` is sent.
+    """
 
     origins: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()

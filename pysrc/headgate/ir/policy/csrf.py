@@ -1,4 +1,4 @@
-"""Requests that other sites may send."""
+"""Protection against cross-site request forgery."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from headgate.document.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Csrf:
-    """`origins`: scheme://host[:port] beside the request's own."""
+    """Origins (`scheme://host[:port]`) whose requests are accepted besides those of the request's own origin."""
 
     origins: tuple[str, ...] = ()

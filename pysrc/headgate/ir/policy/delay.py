@@ -1,4 +1,4 @@
-"""Requests that are held back."""
+"""Artificial delay of requests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from headgate.document.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delay:
-    """`fixed_ms`, or an `expression` that gives a duration or a number of milliseconds."""
+    """The delay: `fixed_ms`, or an `expression` that gives a duration or a number of milliseconds."""
 
     fixed_ms: int = 0
     expression: str | None = None

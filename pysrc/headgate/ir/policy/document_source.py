@@ -1,4 +1,4 @@
-"""A document that the configuration holds, names as a file, or leaves to be fetched."""
+"""Sources of documents: inline text, a file, or a URL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from headgate.ir.tls import BackendTls
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentSource:
-    """`document` as it is (`file` tells where it was read), or fetched: `path` at `endpoint` (`url` for logs)."""
+    """A document, or the place to fetch it from.
+
+    `document` is the text itself, which was read from `file` if that is set. Otherwise the document is fetched from
+    `path` at `endpoint`; `url` is shown in logs.
+    """
 
     document: str | None = None
     file: str | None = None
@@ -20,12 +24,13 @@ class DocumentSource:
 
     @staticmethod
     def remote(url: str) -> DocumentSource:
-        """Return the source of a URL, which may have a query; ValueError when it is none."""
+        """Return the source for a URL, which may have a query. Raises ValueError if it is not a valid URL."""
         base, mark, query = url.partition("?")
         target = fields.url(base)
         if any(char <= " " or char >= "\x7f" or char == "#" for char in query):
             raise ValueError("not a URL")
-        # Not the pool of a backend at the same address: how these calls wait must not depend on its traffic.
+        # The key differs from that of a backend at the same address, so that a busy pool of the backend does not delay
+        # these requests.
         endpoint = Endpoint(
             key=f"documents+{target.scheme}://{target.host}:{target.port}",
             host=target.host,

@@ -1,4 +1,4 @@
-"""When an endpoint counts as sick, and what happens to it then."""
+"""Passive health checks: when an endpoint is unhealthy, and its ejection."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from headgate.document.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eviction:
-    """`threshold` and `restore` are healths, 0..1. None: not given."""
+    """The ejection of an unhealthy endpoint. `threshold` and `restore` are health scores, 0..1. None means unset."""
 
     duration_ms: int | None = None
     consecutive: int | None = None
@@ -17,7 +17,11 @@ class Eviction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """`unhealthy`: expression over a response; without one 5xx and gRPC failures are. No `eviction`: scores only."""
+    """The health policy of a backend.
+
+    `unhealthy` is an expression over a response; None means that statuses 5xx and gRPC failures are unhealthy. Without
+    `eviction` the health score only affects load balancing.
+    """
 
     unhealthy: str | None = None
     eviction: Eviction | None = None

@@ -16,7 +16,7 @@ BASIC = Location(prefix="Basic ")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JwtProvider:
-    """Whose tokens count. `audiences` empty: any. `required`: claims that must be there."""
+    """A trusted issuer of tokens. An empty `audiences` accepts any audience. `required` names mandatory claims."""
 
     issuer: str
     keys: DocumentSource
@@ -26,7 +26,10 @@ class JwtProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JwtAuth:
-    """JSON web tokens. `optional` lets requests without one pass, `permissive` also those with a bad one."""
+    """Authentication by JSON Web Tokens (RFC 7519).
+
+    The mode `optional` accepts requests without a token, `permissive` also those with an invalid token.
+    """
 
     providers: tuple[JwtProvider, ...]
     mode: Mode = "strict"
@@ -35,7 +38,7 @@ class JwtAuth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """SHA-256 of a key, its metadata as JSON text, and the patterns of LLM models that it may use (None: all)."""
+    """An API key: its SHA-256 digest, metadata as JSON text, and patterns of the LLM models it may use (None: all)."""
 
     digest: bytes
     metadata: str = "{}"
@@ -44,7 +47,7 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKeyAuth:
-    """API keys."""
+    """Authentication by API keys."""
 
     keys: tuple[ApiKey, ...]
     mode: Mode = "strict"
@@ -53,7 +56,7 @@ class ApiKeyAuth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BasicAuth:
-    """User names with password hashes; `users` is a secret of its own: htpasswd lines."""
+    """HTTP Basic authentication (RFC 7617). `users` are lines of an htpasswd file, with user names and hashes."""
 
     users: Secret
     file: str | None = None

@@ -1,4 +1,4 @@
-"""A fixed credential: for backends, services of policies, and proxies on the way."""
+"""A fixed credential for backends, services that policies call, and proxies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BEARER = Location()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyAuth:
-    """A fixed credential, which replaces what the client sent in the same place."""
+    """A fixed credential. It replaces a credential that the client has sent in the same location."""
 
     key: SecretRef
     location: Location = BEARER

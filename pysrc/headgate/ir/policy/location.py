@@ -1,4 +1,4 @@
-"""Where a credential is."""
+"""The location of a credential in a request."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ LocationKind = Literal["header", "query", "cookie", "expression"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """`name` of a header (lower case), query parameter or cookie; `prefix` of a header's value (with its blank); the
-    text of an `expression`, which can only be read.
+    """The location of a credential.
+
+    `name` is that of a header (in lower case), query parameter or cookie. `prefix` precedes the credential in a
+    header's value and includes the blank. `expression` computes the credential, so it cannot be used to set one.
     """
 
     kind: LocationKind = "header"

@@ -1,4 +1,7 @@
-"""An MCP server as an OAuth 2.0 protected resource."""
+"""Authentication for an MCP server as an OAuth 2.0 protected resource.
+
+Source: https://modelcontextprotocol.io/specification/2025-06-18/basic/authorization.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,14 @@ from headgate.ir.policy.identity import JwtAuth
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpAuthentication:
-    """`jwt` has one provider. `kind`: of the identity provider, None for one that clients talk to themselves.
-    `resource_metadata`: JSON text, in the order of the configuration. `metadata`: the provider's own document.
-    `clients`: where registrations go. `client_id`: what they are answered with instead. `authorize`, `token`: the
-    provider's endpoints, where requests to them go through the gateway; `client_secret` is put into the latter.
-    `redirect_uris`: where those who use `client_id` may have their answers.
+    """The authentication of one MCP server.
+
+    `jwt` has exactly one provider. `kind` is the kind of identity provider; None means that clients contact the
+    provider directly. `resource_metadata` is JSON text, in the order of the configuration. `metadata` is the provider's
+    own metadata document. `clients` is the endpoint that receives registrations. If `client_id` is set, registrations
+    are answered with it instead. `authorize` and `token` are the provider's endpoints if requests to them pass through
+    the gateway; `client_secret` is added to token requests. `redirect_uris` are allowed for clients that use
+    `client_id`.
     """
 
     jwt: JwtAuth

@@ -1,4 +1,4 @@
-"""Copies of requests for another place."""
+"""Mirroring: copies of requests for another backend."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from headgate.ir.policy.key_auth import KeyAuth
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyTarget:
-    """A host, a port of a service, or a named backend: places with their shares. `credential`: of a named backend."""
+    """The backend that receives copies: a host, a port of a service, or a named backend.
+
+    `places` are (endpoint, weight) pairs. `credential` is that of a named backend.
+    """
 
     kind: Literal["host", "service", "backend"]
     name: str
@@ -22,7 +25,7 @@ class CopyTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mirror:
-    """`fraction` 0..1 of the requests, without their bodies; what comes back is thrown away."""
+    """Sends copies of a `fraction` (0..1) of the requests without their bodies. The responses are discarded."""
 
     target: CopyTarget
     fraction: float = 1.0

@@ -1,4 +1,4 @@
-"""Browser login with OpenID Connect."""
+"""Browser login with OpenID Connect (https://openid.net/specs/openid-connect-core-1_0.html)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TokenAuth = Literal["clientSecretBasic", "clientSecretPost"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderEndpoints:
-    """What a provider's metadata would say."""
+    """The endpoints of a provider whose metadata is not fetched."""
 
     authorization: str
     token: DocumentSource
@@ -23,8 +23,10 @@ class ProviderEndpoints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Oidc:
-    """`key`: 16 hexadecimal digits, the same in every process with this policy. One of `discovery` and `endpoints` is
-    set. `cookie_key`: 32 bytes in hexadecimal.
+    """The login policy. Exactly one of `discovery` and `endpoints` is set.
+
+    `key` is 16 hexadecimal digits that are equal in every process with this policy. `cookie_key` is 32 bytes in
+    hexadecimal.
     """
 
     key: str

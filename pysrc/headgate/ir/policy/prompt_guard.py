@@ -1,4 +1,4 @@
-"""Guards of prompts and of what models answer."""
+"""Guards that inspect prompts and the responses of models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejection:
-    """What the client gets instead. Without headers of its own there is no content-type."""
+    """The response for rejected content. It has no `content-type` unless `headers` contains one."""
 
     status: int = 403
     body: bytes = REJECTED.encode()
@@ -26,7 +26,7 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardRule:
-    """A built-in pattern or an RE2 pattern; `name` is what logs say."""
+    """A built-in pattern or an RE2 pattern. `name` is shown in logs."""
 
     kind: Literal["builtin", "pattern"]
     text: str
@@ -35,7 +35,7 @@ class GuardRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegexGuard:
-    """Patterns, in the order in which they count."""
+    """A guard with patterns, in the order of their evaluation."""
 
     rules: tuple[GuardRule, ...]
     action: Literal["mask", "reject"] = "mask"
@@ -43,8 +43,10 @@ class RegexGuard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardService:
-    """Where a guard asks: places with their shares, headers and credentials that go with each call. `cloud`: tokens, or
-    keys that sign.
+    """The service that a guard calls.
+
+    `places` are (endpoint, weight) pairs. `add`, `set` and `remove` change the headers of each call, `keys` and `cloud`
+    are its credentials.
     """
 
     name: str
@@ -60,7 +62,11 @@ class GuardService:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookGuard:
-    """`headers`: name (or `:path`, `:method`, `:authority`) and expression. `forwarded`: headers that go along."""
+    """A guard that calls a webhook.
+
+    `headers` are (name, expression) pairs; names may be `:path`, `:method` or `:authority`. `forwarded` selects the
+    client's headers that are sent along.
+    """
 
     service: GuardService
     headers: Pairs = ()
@@ -69,7 +75,7 @@ class WebhookGuard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModerationGuard:
-    """OpenAI moderation."""
+    """OpenAI moderation (https://platform.openai.com/docs/guides/moderation)."""
 
     service: GuardService
     model: str = "omni-moderation-latest"
@@ -77,7 +83,7 @@ class ModerationGuard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BedrockGuard:
-    """Bedrock guardrails."""
+    """Guardrails of Amazon Bedrock (https://docs.aws.amazon.com/bedrock/latest/userguide/guardrails.html)."""
 
     service: GuardService
     identifier: str
@@ -87,7 +93,7 @@ class BedrockGuard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelArmorGuard:
-    """Google Model Armor."""
+    """Google Model Armor (https://cloud.google.com/security-command-center/docs/model-armor-overview)."""
 
     service: GuardService
     template: str
@@ -97,7 +103,11 @@ class ModelArmorGuard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentSafetyGuard:
-    """Azure AI Content Safety. `analyze`: texts are rated; `jailbreak_version`: prompts are looked at for attacks."""
+    """Azure AI Content Safety (https://learn.microsoft.com/azure/ai-services/content-safety/overview).
+
+    With `analyze`, texts are rated by category; `threshold` is the severity that fails. `jailbreak_version` is the API
+    version for the detection of prompt attacks, None if prompts are not checked for attacks.
+    """
 
     service: GuardService
     analyze: bool = True
@@ -113,7 +123,7 @@ GuardKind = RegexGuard | WebhookGuard | ModerationGuard | BedrockGuard | ModelAr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardEntry:
-    """One guard. `scopes`: parts of requests that it sees. `fail_open`: pass when it cannot tell."""
+    """One guard. `scopes` are the parts of requests that it inspects. With `fail_open`, content passes if it fails."""
 
     guard: GuardKind
     rejection: Rejection = Rejection()
@@ -123,9 +133,11 @@ class GuardEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptGuard:
-    """Up to 8 guards of requests and of responses. `streaming`: streams are guarded too; `stream_masks`: masks count
-    there, instead of letting pass what they match. `window`: bytes of a stream's text that are judged at once,
-    `overlap`: those before that are judged with them, and that a mask holds back.
+    """Up to 8 guards each for requests and for responses.
+
+    With `streaming`, streamed responses are inspected too. With `stream_masks`, masks are applied to streams; otherwise
+    a stream passes unmasked. `window` is the number of bytes of a stream's text that are inspected at once. `overlap`
+    is the number of preceding bytes that are inspected again with each window, and that are held back for a mask.
     """
 
     request: tuple[GuardEntry, ...] = ()
@@ -138,14 +150,17 @@ class PromptGuard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptEnrichment:
-    """Messages (role, text) in front of those of each request, and behind them."""
+    """Messages (role, text) that are added before and after the messages of each request."""
 
     prepend: Pairs = ()
     append: Pairs = ()
 
 
 def combined(first: PromptGuard | None, second: PromptGuard | None) -> PromptGuard | None:
-    """Return the guards of a section, followed by those of a model; the model's say how streams are treated."""
+    """Return the guards of both arguments, those of `first` first.
+
+    The streaming settings are those of `second` if it inspects streams, otherwise those of `first`.
+    """
     if first is None or second is None:
         return second if first is None else first
     lead = second if second.streaming else first

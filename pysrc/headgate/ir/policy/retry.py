@@ -7,8 +7,10 @@ from headgate.document.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryBudget:
-    """Retries of one route or model router, in one worker and over ten seconds, may be `percent` of its requests, and
-    always `least_per_s` each second.
+    """The limit of retries of one route or model router in one worker.
+
+    Over ten seconds, retries may be up to `percent` of the requests. `least_per_s` retries per second are always
+    allowed.
     """
 
     percent: int = 20
@@ -20,11 +22,11 @@ DEFAULT_BUDGET = RetryBudget()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """`attempts` 1..255 tries after the first one, `backoff_ms` apart.
+    """The retry policy: up to `attempts` (1..255) retries after the first attempt, `backoff_ms` apart.
 
-    A response is tried again when its status is in `codes` or `condition` (an expression over the response)
-    holds; failed connections and late answers always are. `precondition` (over the request) decides whether
-    there are retries at all.
+    A request is retried if the response status is in `codes`, if `condition` (an expression over the response) holds,
+    or if the connection fails or times out. `precondition` (an expression over the request) decides whether the request
+    may be retried at all.
     """
 
     attempts: int = 1

@@ -1,4 +1,4 @@
-"""Changes of where a request goes."""
+"""Rewrites of a request's authority and path, and redirects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from headgate.document.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorityRewrite:
-    """One of `full`, `host`, `port`, `keep` for the client's own (no rewrite at all), `auto` for the backend's."""
+    """The new authority. Exactly one field is set: `keep` keeps the client's authority, `auto` uses the backend's."""
 
     full: str | None = None
     host: str | None = None
@@ -18,7 +18,7 @@ class AuthorityRewrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathRewrite:
-    """`full` path, or `prefix` in the place of the one that the route matched."""
+    """The new path: a `full` path, or a `prefix` that replaces the prefix that the route has matched."""
 
     full: str | None = None
     prefix: str | None = None
@@ -26,7 +26,7 @@ class PathRewrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewrite:
-    """Of authority and path; None leaves as it is (an authority then follows the backend's own rule)."""
+    """Rewrites of authority and path. A path of None is kept; an authority of None follows the backend's own rule."""
 
     authority: AuthorityRewrite | None = None
     path: PathRewrite | None = None
@@ -34,7 +34,7 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirect:
-    """An answer that sends the client elsewhere."""
+    """A redirect response (RFC 9110 section 15.4). None takes the part of the URL from the request."""
 
     scheme: str | None = None
     authority: AuthorityRewrite | None = None

@@ -1,4 +1,4 @@
-"""Tokens that an authorization server gives for the client's: RFC 8693, RFC 7523."""
+"""Exchange of the client's token for another one at an authorization server (RFC 8693, RFC 7523)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ BEARER = Location()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientAuth:
-    """How the gateway proves who it is (RFC 6749 section 2.3, RFC 7523 section 2.2). `key`: the secret, or the PEM key
-    that signs assertions for `audience`. `thumbprint`, `chain`: of its certificate (RFC 7515 sections 4.1.6, 4.1.8).
+    """The client authentication of the gateway (RFC 6749 section 2.3, RFC 7523 section 2.2).
+
+    `key` is the client secret, or the PEM key that signs assertions for `audience`. `chain` and `thumbprint` belong to
+    its certificate (`x5c` and `x5t#S256`, RFC 7515 sections 4.1.6 and 4.1.8).
     """
 
     method: Literal["clientSecretBasic", "clientSecretPost", "privateKeyJwt"]
@@ -32,7 +34,10 @@ class ClientAuth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenEndpoint:
-    """Places with their shares, and `headers` that go with each call (a credential of a proxy in front of it)."""
+    """A token endpoint. `places` are (endpoint, weight) pairs.
+
+    `headers` are sent with each call, for example the credential for a proxy in front of the endpoint.
+    """
 
     name: str
     places: tuple[tuple[Endpoint, int], ...]
@@ -43,7 +48,7 @@ class TokenEndpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenCache:
-    """`entries` 0: nothing is kept. `ttl_s`: of tokens that do not say how long they last."""
+    """The cache of exchanged tokens. `entries` 0 switches it off. `ttl_s` applies to tokens without a lifetime."""
 
     entries: int = 8192
     ttl_s: int = 300
@@ -51,9 +56,10 @@ class TokenCache:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenExchange:
-    """`grant`: RFC 8693, or RFC 7523 with the subject token as assertion. `params`: (name, expression).
+    """A token exchange. `grant` is RFC 8693, or RFC 7523 with the subject token as the assertion.
 
-    `enforce_may_act`: the subject token has to name the actor (`may_act`, RFC 8693 section 4.4).
+    `params` are (name, expression) pairs of additional parameters. With `enforce_may_act`, the subject token must name
+    the actor in its claim `may_act` (RFC 8693 section 4.4).
     """
 
     endpoint: TokenEndpoint
@@ -74,8 +80,11 @@ class TokenExchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossAppAccess:
-    """An ID-JAG of the `identity` provider, then an access token of the `resource` authorization server for it.
-    `access_scopes`: of the second request; None: those of the first.
+    """Cross-app access with an identity assertion (ID-JAG).
+
+    The `identity` provider issues an ID-JAG, which the authorization server of the `resource` exchanges for an access
+    token. `access_scopes` are the scopes of the second request; None means those of the first one. Source:
+    https://datatracker.ietf.org/doc/draft-ietf-oauth-identity-assertion-authz-grant/.
     """
 
     identity: TokenEndpoint

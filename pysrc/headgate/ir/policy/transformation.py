@@ -1,4 +1,4 @@
-"""Changes by expressions."""
+"""Transformations of requests and responses by expressions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transform:
-    """One half: names with expressions, in the order metadata, replace, add, set, remove, body."""
+    """The changes of a request or of a response: (name, expression) pairs.
+
+    They are applied in the order metadata, replace, add, set, remove, body.
+    """
 
     metadata: Pairs = ()
     replace: str | None = None
@@ -21,7 +24,10 @@ class Transform:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transformation:
-    """Both halves; `condition`: of this entry in the form with conditions."""
+    """The changes of requests and responses.
+
+    `condition` is the expression under which this entry applies, if the policy has conditional entries.
+    """
 
     request: Transform | None = None
     response: Transform | None = None
