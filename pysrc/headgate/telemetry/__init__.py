@@ -1,1 +1,1 @@
-"""What the process says about itself: log lines and metrics."""
+"""Log output, metrics and the request log of the process."""

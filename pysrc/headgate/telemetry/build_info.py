@@ -1,4 +1,4 @@
-"""What this build is."""
+"""Version and source revision of this build."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ BUILT: Final = PACKAGE / "build.json"
 
 
 def build_info() -> dict[str, str]:
-    """Return the keys of `--version`. `rust_version` keeps its name for tools that parse it and tells Python's."""
+    """Return the fields of `--version`.
+
+    `rust_version` has the version of Python; the name is kept for tools that parse the output.
+    """
     return {
         "version": __version__,
         "git_revision": _built().get("commit") or UNKNOWN,
@@ -29,7 +32,7 @@ def build_info() -> dict[str, str]:
 
 
 def build_date() -> str:
-    """Return when the sources were as they were built: the date of the commit (RFC 3339), not of the build."""
+    """Return the date of the built commit (RFC 3339), not of the build itself; `unknown` if there is none."""
     return _built().get("date") or UNKNOWN
 
 
@@ -43,7 +46,10 @@ def _built() -> dict[str, str]:
 
 
 def checked_out(tree: Path) -> str | None:
-    """Return the commit that a working tree has checked out; None where there is none. Starts no program."""
+    """Return the commit that is checked out in a working tree, None if there is none. This reads `.git` without `git`.
+
+    Source: https://git-scm.com/docs/gitrepository-layout.
+    """
     try:
         folder = tree / ".git"
         if folder.is_file():        # a linked worktree: `gitdir: <path>`

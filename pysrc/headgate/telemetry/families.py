@@ -1,10 +1,10 @@
-"""Metric families: names, types, help texts and buckets (`gw_` is the prefix of all)."""
+"""Metric families: names (all with the prefix `gw_`), types, help texts and buckets."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-# Upper bounds in seconds (tokens for T), by the letters that the rows below use.
+# Upper bounds in seconds (for T: in tokens), by the letters that the rows below use.
 BUCKETS: dict[str, tuple[float, ...]] = {
     "H": (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80),
     "C": (0.0005, 0.0015, 0.0043, 0.0126, 0.0368, 0.108, 0.316, 0.924, 2.71, 8),
@@ -31,7 +31,7 @@ BUCKETS: dict[str, tuple[float, ...]] = {
 
 
 class Family(NamedTuple):
-    """One family. `kind`: counter, gauge or histogram; `buckets`: a key of BUCKETS for histograms."""
+    """One family. `kind` is counter, gauge or histogram. `buckets` is a key of BUCKETS if it is a histogram."""
 
     name: str
     kind: str
@@ -73,7 +73,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("gw_process_resident_memory_bytes", "gauge", "Resident memory by process."),
 )
 
-# Labels of everything that is counted per request.
+# Labels of metrics that are counted per request.
 REQUEST_LABELS = (
     "backend", "protocol", "method", "status", "reason", "bind", "gateway", "listener", "route", "route_rule",
 )  # fmt: skip

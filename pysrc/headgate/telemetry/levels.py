@@ -1,4 +1,4 @@
-"""Log level directives: `info`, `headgate.upstream=debug,warn`."""
+"""Log level directives, such as `info` or `headgate.upstream=debug,warn`."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ usage:
 
 
 class BadDirective(ValueError):
-    """The text is no directive; its argument is the text."""
+    """The text is not a valid directive. The argument is the text."""
 
 
 class Directives:
-    """A default level and levels of module subtrees. Later clauses win over earlier ones of the same module."""
+    """A default level, and levels of modules with their submodules. A later clause for the same module wins."""
 
     def __init__(self, text: str = DEFAULT) -> None:
         self.default = DEFAULT
@@ -39,7 +39,7 @@ class Directives:
         self.add(text)
 
     def add(self, text: str) -> None:
-        """Add comma-separated clauses; raises BadDirective and changes nothing when one is malformed."""
+        """Add comma-separated clauses. Raises BadDirective and changes nothing if a clause is malformed."""
         default = self.default
         modules = dict(self.modules)
         for raw in text.split(","):
@@ -58,7 +58,7 @@ class Directives:
         return ",".join([f"{module}={level}" for module, level in ordered] + [self.default])
 
     def apply(self) -> None:
-        """Set the levels of the process's loggers; what was set before and is named no more is taken back."""
+        """Set the levels of all loggers of the process. Loggers without a directive inherit their level again."""
         root = logging.getLogger()
         root.setLevel(LEVELS[self.default])
         for name, logger in logging.root.manager.loggerDict.items():

@@ -1,7 +1,8 @@
-"""Log lines as text or JSON, one write each.
+"""Log lines as text or JSON. Each line is one write.
 
-Text: `<RFC 3339 time, microseconds, Z>` TAB level TAB scope, then the message and `key=value` fields. JSON: an object
-with `level`, `time`, `scope`, `message` and the fields. Fields come from `extra=`; see rules on what may stand there.
+A text line has the time (RFC 3339, UTC with microseconds), the level and the scope, separated by tabs, then the message
+and `key=value` fields. A JSON line is an object with `level`, `time`, `scope`, `message` and the fields. Fields come
+from `extra=` of the logging call.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from datetime import UTC, datetime
 
 from headgate.telemetry.levels import TRACE, Directives
 
-# Attributes every record has: what else it has came from `extra`.
+# The attributes of every record. All other attributes come from `extra`.
 STANDARD = frozenset(vars(logging.LogRecord("", 0, "", 0, "", (), None))) | {"message", "asctime", "taskName"}
 NEEDS_QUOTES = frozenset(' "\\')
 PATIENCE_MS = 100
@@ -45,7 +46,7 @@ def _fields(record: logging.LogRecord) -> dict[str, object]:
 
 
 def quoted(value: object) -> str:
-    """Return a value for a text line: quoted when it needs it, never with a control character in it."""
+    """Return a value for a text line, quoted if necessary. Control characters are escaped."""
     text = str(value)
     if text and not NEEDS_QUOTES.intersection(text) and text.isprintable():
         return text
@@ -53,10 +54,10 @@ def quoted(value: object) -> str:
 
 
 class TextFormatter(logging.Formatter):
-    """The text form."""
+    """Formats records as text lines."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line; a traceback follows on lines of its own."""
+        """Return the line of a record. A traceback follows in lines of its own."""
         message = record.getMessage().replace("\n", "\\n")
         parts = [f"{_time(record)}\t{LEVEL_NAMES.get(record.levelno, 'info')}\t{record.name}\t{message}"]
         parts += [f"{key}={quoted(value)}" for key, value in _fields(record).items()]
@@ -67,10 +68,10 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """The JSON form."""
+    """Formats records as JSON lines."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line; a traceback is a field."""
+        """Return the line of a record. A traceback is the field `traceback`."""
         document: dict[str, object] = {
             "level": LEVEL_NAMES.get(record.levelno, "info"),
             "time": _time(record),
@@ -85,10 +86,11 @@ class JsonFormatter(logging.Formatter):
 
 @functools.cache
 def output() -> int:
-    """Return where this process writes its log: standard output, but never so that a write waits for the reader.
+    """Return the descriptor for the log: standard output, non-blocking where possible.
 
-    A pipe or terminal is opened anew for that: the flag of the one that we were given is shared with whoever gave it.
-    What cannot be opened (a socket, the pipe of another user) is written to as it is.
+    A pipe or terminal is opened anew with O_NONBLOCK, because setting the flag on the inherited descriptor would also
+    affect the processes that share it. If that fails (a socket, the pipe of another user), standard output is used as
+    it is.
     """
     descriptor = sys.stdout.fileno()
     mode = os.fstat(descriptor).st_mode
@@ -99,7 +101,7 @@ def output() -> int:
 
 
 class DescriptorHandler(logging.Handler):
-    """Writes whole lines to a file descriptor, so that lines of several processes do not mix."""
+    """Writes each line with one write to a file descriptor, so that lines of several processes do not mix."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
@@ -108,7 +110,7 @@ class DescriptorHandler(logging.Handler):
         self._stalled = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record; a reader that is gone, or does not read, loses it, and the process goes on."""
+        """Write one record. The record is dropped if the reader is gone or does not keep up."""
         try:
             data = (self.format(record) + "\n").encode("utf-8", "replace")
             with self._write_lock:
@@ -124,7 +126,7 @@ class DescriptorHandler(logging.Handler):
         try:
             return os.write(self._descriptor, data)
         except BlockingIOError:
-            # A reader that is behind gets a moment, once: lines beside the access log are few and matter.
+            # A slow reader gets PATIENCE_MS, but only once while it is stalled: these lines are few and important.
             ready = select.poll()
             ready.register(self._descriptor, select.POLLOUT)
             if self._stalled or not ready.poll(PATIENCE_MS):
@@ -133,7 +135,7 @@ class DescriptorHandler(logging.Handler):
 
 
 def set_up(directives: Directives, form: str, descriptor: int | None = None) -> None:
-    """Send the process's log to `descriptor` (standard output) as `text` or `json`."""
+    """Write the log of the process to `descriptor` in the form `text` or `json`. None means standard output."""
     handler = DescriptorHandler(output() if descriptor is None else descriptor)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     root = logging.getLogger()

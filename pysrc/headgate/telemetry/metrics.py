@@ -1,4 +1,7 @@
-"""Prometheus text exposition of the shared counters (text format 0.0.4)."""
+"""Exposition of the shared counters in the Prometheus text format 0.0.4.
+
+Source: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ CONTENT_TYPE = "text/plain;charset=utf-8"
 
 
 def label_text(labels: dict[str, str]) -> str:
-    """Return `a="1",b="2"` with values escaped; the form series keys have."""
+    """Return labels as `a="1",b="2"` with escaped values, the form used in the keys of series."""
     return ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
 
 
@@ -21,19 +24,19 @@ def _escaped(value: str) -> str:
 
 
 def series_key(family: str, labels: dict[str, str]) -> bytes:
-    """Return the key of a series in the shared segment."""
+    """Return the key of a series in the shared memory segment."""
     return f"{family}\0{label_text(labels)}".encode()
 
 
 def removed(name: str, remove: Iterable[str]) -> bool:
-    """Tell whether `metrics.remove` names a family: with or without prefix, `_total` and unit."""
+    """Return whether `remove` names a family. Entries may omit the prefix `gw_`, `_total` and the unit."""
     short = name.removeprefix("gw_").removesuffix("_total")
     bare = short.removesuffix("_seconds").removesuffix("_bytes")
     return any(entry.removeprefix("gw_").removesuffix("_total") in (short, bare) for entry in remove)
 
 
 def render(samples: Iterable[Sample], remove: Iterable[str] = ()) -> str:
-    """Return the page: families in table order, each with HELP and TYPE, series sorted by labels."""
+    """Return the text of all metrics: families in table order with HELP and TYPE, series sorted by labels."""
     remove = tuple(remove)
     by_family: dict[str, list[Sample]] = {}
     for sample in samples:
@@ -57,7 +60,7 @@ def _family_lines(family: Family, samples: list[Sample]) -> list[str]:
 
 
 def _number(value: object) -> str:
-    """Return a value as text; sums of money exactly, without an exponent."""
+    """Return a value as text. A Decimal (an amount of money) is exact and has no exponent."""
     if not isinstance(value, Decimal):
         return str(value)
     text = f"{value:f}"

@@ -1,4 +1,4 @@
-"""How many series of metrics a configuration may have."""
+"""The limit of metric series of a configuration."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final
 from headgate.ir.gateway import Gateway
 from headgate_engine.shared.segment import SERIES_LIMIT
 
-# Statuses, methods and backends of one route that happen together.
+# Combinations of status, method and backend that a route typically has.
 SERIES_PER_ROUTE: Final = 12
 
 
 def series_limit(gateway: Gateway) -> int:
-    """Return the most series of a configuration: what any may have, and some for each of its routes."""
+    """Return the maximum number of series: SERIES_LIMIT, and SERIES_PER_ROUTE for each route."""
     routes = sum(len(listener.routes) for bind in gateway.binds for listener in bind.listeners)
     return SERIES_LIMIT + SERIES_PER_ROUTE * routes

@@ -1,1 +1,1 @@
-"""The request log: a record of each finished request in a SQLite database."""
+"""The request log: one record per finished request in a SQLite database."""

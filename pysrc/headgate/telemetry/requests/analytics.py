@@ -1,4 +1,4 @@
-"""Requests, tokens and cost over time, by what the question groups them by."""
+"""Sums of requests, tokens and cost over time, in groups that the query selects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DEFAULT_BUCKETS: Final = 96
 MAX_BUCKETS: Final = 500
 MAX_SECONDS: Final = 366 * 86_400
 MAX_DIMENSIONS: Final = 3
-# Groups beyond these, by requests, are counted in the buckets' sums only.
+# Only the groups with the most requests are listed. All others count in the sums of the buckets only.
 MAX_GROUPS: Final = 50
 MAX_OPTIONS: Final = 2_000
 ATTRIBUTE: Final = "attributes."
@@ -38,7 +38,10 @@ _SUMS: Final = (
 
 
 def summary(path: str, question: Json) -> Json:
-    """Return `{timeRange, bucketSeconds, buckets, groups, filterOptions}`."""
+    """Return `{timeRange, bucketSeconds, buckets, groups, filterOptions}` for a query with KEYS.
+
+    Raises BadQuestion for an invalid query, sqlite3.Error if the database at `path` cannot be read.
+    """
     span, seconds, count = _buckets(question)
     names, texts, values = _dimensions(question.get("groupBy"))
     wanted = conditions(span, question.get("filters"))
@@ -97,7 +100,7 @@ def _grouped(texts: list[str], wanted: Conditions, bucket: str) -> str:
 
 
 def _buckets(question: Json) -> tuple[Span, int, int]:
-    """Return the time, the length of a bucket and their number."""
+    """Return the time span, the length of a bucket in seconds, and the number of buckets."""
     asked = time_range(question.get("timeRange"))
     end = asked.end if asked.end is not None else max(time.time_ns() // 1000 + 1, (asked.start or 0) + SECOND_US)
     start = asked.start if asked.start is not None else max(end - DAY_US, 0)
@@ -118,7 +121,7 @@ def _buckets(question: Json) -> tuple[Span, int, int]:
 
 
 def _dimensions(found: Any) -> tuple[list[str], list[str], list[Any]]:
-    """Return names, SQL and its parameters of what is grouped by."""
+    """Return the names in `groupBy`, their SQL expressions, and the parameters of these."""
     names = [] if found is None else found
     if not isinstance(names, list) or len(names) > MAX_DIMENSIONS or len(set(map(str, names))) != len(names):
         raise BadQuestion(f"groupBy: expected a list of at most {MAX_DIMENSIONS} different names")

@@ -1,4 +1,4 @@
-"""The database of the request log: its tables, what is written into it, and how large it may become."""
+"""The database of the request log: its tables, writing, and the limits of its size."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from urllib.parse import quote
 from headgate.telemetry.requests.records import COLUMNS, Row
 
 VERSION: Final = 1
-# Whichever comes first: the oldest records go.
+# The oldest records are deleted when either limit is exceeded.
 MAX_RECORDS: Final = 1_000_000
 MAX_BYTES: Final = 1 << 30
-# Deleted at once, and how often in a row: whoever reads must not wait long.
+# Records per deletion, and deletions in a row. Both are bounded, so that readers do not wait long.
 TRIM_RECORDS: Final = 2_000
 TRIM_TIMES: Final = 8
 BUSY_SECONDS: Final = 2.0
@@ -36,11 +36,14 @@ _TRIM: Final = "DELETE FROM requests WHERE id IN (SELECT id FROM requests ORDER 
 
 
 class Unusable(Exception):
-    """The file is no database of ours; the argument says why."""
+    """The file cannot be used as the database of the request log. The argument is the reason."""
 
 
 class Database:
-    """The writing end. Belongs to one thread; every method raises sqlite3.Error, Unusable or OSError."""
+    """The database, opened for writing. Only one thread may use it.
+
+    All methods raise sqlite3.Error, Unusable or OSError.
+    """
 
     def __init__(self, path: str, max_records: int = MAX_RECORDS, max_bytes: int = MAX_BYTES) -> None:
         self.path = path
@@ -48,7 +51,7 @@ class Database:
         self._max_bytes = max_bytes
         folder = os.path.dirname(path)
         os.makedirs(folder, exist_ok=True)
-        # Requests may name users: nobody else on the machine reads them.
+        # Records may contain personal data, so other users of the machine cannot read the file.
         os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, OWNER_ONLY))
         self._connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
         try:
@@ -89,7 +92,7 @@ class Database:
             raise
 
     def trim(self) -> int:
-        """Delete the oldest records where there are too many; return how many went."""
+        """Delete the oldest records if there are too many. Return the number of deleted records."""
         gone = 0
         for _ in range(TRIM_TIMES):
             most = self._number("SELECT max(id) - min(id) + 1 FROM requests") - self._max_records
@@ -108,7 +111,7 @@ class Database:
         return pages * self._number("PRAGMA page_size")
 
     def close(self) -> None:
-        """Close the file; what was added stays."""
+        """Close the database."""
         self._connection.close()
 
 
@@ -118,7 +121,7 @@ def _identity(path: str) -> tuple[int, int]:
 
 
 def open_to_read(path: str) -> sqlite3.Connection:
-    """Return a connection that cannot write; sqlite3.Error also when there is no file."""
+    """Return a read-only connection. Raises sqlite3.Error, also if the file does not exist."""
     if not Path(path).exists():
         raise sqlite3.OperationalError("there is no such file")
     connection = sqlite3.connect(f"file:{quote(path)}?mode=rw", uri=True, timeout=BUSY_SECONDS, isolation_level=None)

@@ -1,4 +1,4 @@
-"""What is asked of the request log: JSON documents to conditions, closed at every level."""
+"""Queries of the request log: JSON documents are converted to SQL conditions. Unknown keys are refused everywhere."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any, Final
 
 MAX_CHOICES: Final = 100
 MAX_TEXT: Final = 1024
-# SQLite's integers.
+# The largest integer of SQLite.
 MAX_ID: Final = 2**63 - 1
-# The year 2100: times before 1970 and behind it are as good as open ends.
+# The year 2100. Earlier times than 1970 and later ones than this are clipped, because no record has them.
 LATEST_US: Final = 4_102_444_800_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
-# Filters that are lists: their columns.
+# The columns of the filters that are lists.
 LISTS: Final = {
     "httpStatus": "status", "provider": "provider", "requestModel": "request_model", "responseModel": "response_model",
 }  # fmt: skip
@@ -27,34 +27,37 @@ _TRACE: Final = re.compile(r"[0-9A-Fa-f]{1,64}")
 
 
 class BadQuestion(ValueError):
-    """The document is not one of the API; the argument says why."""
+    """The query is not valid. The argument is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The text behind WHERE, and its parameters."""
+    """A condition in SQL for WHERE, with its parameters."""
 
     text: str
     values: tuple[Any, ...]
 
     def also(self, text: str, *values: Any) -> Conditions:
-        """Return these conditions and one more."""
+        """Return the conjunction of these conditions and another one."""
         return Conditions(f"{self.text} AND {text}", (*self.values, *values))
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Times of completion in microseconds since 1970: from `start` up to but without `end`; None is open."""
+    """A span of completion times in microseconds since 1970: `start` inclusive, `end` exclusive, None is open."""
 
     start: int | None = None
     end: int | None = None
 
 
 def document(body: bytes, known: tuple[str, ...]) -> dict[str, Any]:
-    """Return the object of a body (nothing is an empty one); BadQuestion for a key that is not known."""
+    """Return the JSON object of a request body; an empty body is an empty object.
+
+    Raises BadQuestion if the body is not a JSON object, or has a key that is not in `known`.
+    """
     try:
         found = json.loads(body) if body.strip() else {}
-        # Halves of surrogate pairs are JSON, and no text.
+        # JSON allows unpaired surrogates, which cannot be encoded in UTF-8.
         json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise BadQuestion("the body is no JSON") from None
@@ -62,7 +65,7 @@ def document(body: bytes, known: tuple[str, ...]) -> dict[str, Any]:
 
 
 def closed(found: Any, known: tuple[str, ...], path: str) -> dict[str, Any]:
-    """Return a map whose keys are all known; None is an empty one."""
+    """Return a map after checking that all keys are known; None gives an empty map. Raises BadQuestion."""
     if found is None:
         return {}
     if not isinstance(found, dict):
@@ -74,7 +77,7 @@ def closed(found: Any, known: tuple[str, ...], path: str) -> dict[str, Any]:
 
 
 def number(found: Any, path: str, least: int, most: int, default: int) -> int:
-    """Return a whole number in a range."""
+    """Return an integer in `least`..`most`; None gives the default. Raises BadQuestion."""
     if found is None:
         return default
     if type(found) is not int or not least <= found <= most:
@@ -83,21 +86,21 @@ def number(found: Any, path: str, least: int, most: int, default: int) -> int:
 
 
 def flag(found: Any, path: str) -> bool:
-    """Return a bool; nothing is false."""
+    """Return a bool; None gives False. Raises BadQuestion."""
     if found is not None and not isinstance(found, bool):
         raise BadQuestion(f"{path}: expected true or false")
     return bool(found)
 
 
 def text(found: Any, path: str) -> str:
-    """Return a text of a bearable length."""
+    """Return a non-empty text of at most MAX_TEXT characters. Raises BadQuestion."""
     if not isinstance(found, str) or not found or len(found) > MAX_TEXT:
         raise BadQuestion(f"{path}: expected a text of 1..{MAX_TEXT} characters")
     return found
 
 
 def moment(found: Any, path: str) -> int:
-    """Return an RFC 3339 time in microseconds since 1970."""
+    """Return an RFC 3339 time in microseconds since 1970, clipped to 1970..2100. Raises BadQuestion."""
     try:
         value = datetime.fromisoformat(text(found, path))
     except ValueError:
@@ -108,12 +111,12 @@ def moment(found: Any, path: str) -> int:
 
 
 def shown_time(micros: int) -> str:
-    """Return the RFC 3339 form of a time."""
+    """Return the RFC 3339 form of a time in microseconds since 1970."""
     return (_EPOCH + timedelta(microseconds=micros)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def time_range(found: Any) -> Span:
-    """Return what `timeRange` says."""
+    """Return the span of a `timeRange` object, None is an open span. Raises BadQuestion."""
     fields = closed(found, ("from", "to"), "timeRange")
     start, end = (
         None if fields.get(key) is None else moment(fields[key], f"timeRange.{key}") for key in ("from", "to")
@@ -124,20 +127,20 @@ def time_range(found: Any) -> Span:
 
 
 def cursor(found: Any) -> tuple[int, int]:
-    """Return time and id of a cursor, `<rfc3339>|<id>`."""
+    """Return the time (microseconds since 1970) and the id of a cursor `<rfc3339>|<id>`. Raises BadQuestion."""
     when, _, number_ = text(found, "cursor").partition("|")
     return moment(when, "cursor"), identifier(number_, "cursor")
 
 
 def identifier(found: Any, path: str) -> int:
-    """Return the id of a record; BadQuestion for what cannot be one."""
+    """Return the id of a record. Raises BadQuestion if the text cannot be an id."""
     if not isinstance(found, str) or not found.isascii() or not found.isdigit() or len(found) > 19:
         raise BadQuestion(f"{path}: not the id of a record")
     return min(int(found), MAX_ID)
 
 
 def conditions(span: Span, filters: Any) -> Conditions:
-    """Return what records must fulfil."""
+    """Return the condition for records in a time span that match `filters`. Raises BadQuestion."""
     found = Conditions("1", ())
     if span.start is not None:
         found = found.also("completed_us >= ?", span.start)

@@ -1,4 +1,4 @@
-"""Records as workers write them (headgate_engine.log.records) to rows of the database."""
+"""Converts the records that workers write (headgate_engine.log.records) to rows of the database."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-# Columns of `requests` behind its id, in the order of a row.
+# Columns of the table `requests` without its id, in the order of a row.
 COLUMNS: Final = (
     "completed_us", "started_us", "status", "provider", "request_model", "response_model", "input_tokens",
     "output_tokens", "cost_picos", "error", "trace_id", "span_id", "attributes", "prompt",
@@ -16,13 +16,13 @@ COLUMNS: Final = (
 Row = tuple[Any, ...]
 
 _FIELDS: Final = 14
-# What every line begins with, and columns say.
+# Fields of every log line that are not stored as attributes.
 _HEAD: Final = ("level", "time", "scope")
 _PARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}.*")
 
 
 def row(line: bytes) -> Row | None:
-    """Return the row of a record; None for a text that is none."""
+    """Return the row of a record, or None if the line is not a valid record."""
     try:
         found = orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -33,7 +33,7 @@ def row(line: bytes) -> Row | None:
     prompt, answer, attributes = found[11:]
     for key in _HEAD:
         attributes.pop(key, None)
-    # Lower case is what senders must write; others are read as well.
+    # `traceparent` must be in lower case (https://www.w3.org/TR/trace-context/), but capitals are accepted.
     trace = _PARENT.fullmatch(parent.lower()) if parent else None
     return (
         completed, completed - took, status, provider, asked, answered, _told(sent), _told(got), _told(cost), error,

@@ -1,7 +1,7 @@
-"""Answers from the request log.
+"""Searching the request log.
 
-Functions belong into a thread: they read a file. They raise sqlite3.Error; a question that takes too long is
-`interrupted`.
+The functions read a file, so they must be called in a thread. They raise sqlite3.Error; a query that takes too long
+fails with the message `interrupted`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from headgate.telemetry.requests.question import (
 Json = dict[str, Any]
 DEFAULT_LIMIT: Final = 100
 MAX_LIMIT: Final = 500
-# A question that looks at more than this much time lets is given up.
+# A query that takes longer is interrupted.
 SECONDS: Final = 15.0
 _STEPS: Final = 10_000
 PICOS: Final = 1e12
@@ -45,7 +45,7 @@ TAIL_KEYS: Final = ("cursor", "filters", "includeAttributes")
 
 @contextlib.contextmanager
 def reading(path: str, seconds: float = SECONDS) -> Iterator[sqlite3.Connection]:
-    """Open the database for one question."""
+    """Open the database for one query, which is interrupted after `seconds`. Raises sqlite3.Error."""
     connection = open_to_read(path)
     try:
         deadline = time.monotonic() + seconds
@@ -56,7 +56,7 @@ def reading(path: str, seconds: float = SECONDS) -> Iterator[sqlite3.Connection]
 
 
 def entry(row: tuple[Any, ...], attributes: str | None = None) -> Json:
-    """Return a record as the API shows it; what is not known is left out or null."""
+    """Return a record in the form of the API. Unknown values are null; `attributes` is JSON text."""
     identity, started, completed, trace, span, status, error, provider, asked, answered, sent, got, cost, payload = row
     usage = {"inputTokens": sent, "outputTokens": got, "totalTokens": (sent or 0) + (got or 0)}
     counted = sent is not None or got is not None
@@ -81,12 +81,15 @@ def entry(row: tuple[Any, ...], attributes: str | None = None) -> Json:
 
 
 def place(row: tuple[Any, ...]) -> str:
-    """Return the cursor that a record is."""
+    """Return the cursor that points to a record."""
     return f"{shown_time(row[2])}|{row[0]}"
 
 
 def search(path: str, question: Json) -> Json:
-    """Return `{logs, nextCursor}`, the newest first; `nextCursor` null: there are no more."""
+    """Return `{logs, nextCursor}` for a query with SEARCH_KEYS, newest record first.
+
+    `nextCursor` is null if there are no more records. Raises BadQuestion for an invalid query, sqlite3.Error.
+    """
     limit = number(question.get("limit"), "limit", 1, MAX_LIMIT, DEFAULT_LIMIT)
     wanted = conditions(time_range(question.get("timeRange")), question.get("filters"))
     if question.get("cursor") is not None:
@@ -98,7 +101,7 @@ def search(path: str, question: Json) -> Json:
 
 
 def _rows(path: str, wanted: Conditions, order: str, limit: int, attributes: bool) -> list[tuple[str, Json]]:
-    """Return cursors and entries."""
+    """Return pairs of a cursor and an entry."""
     more = ", attributes" if attributes else ", NULL"
     text = f"SELECT {_SELECT}{more} FROM requests WHERE {wanted.text} ORDER BY {order} LIMIT ?"  # noqa: S608 - our own words
     with reading(path) as connection:
@@ -107,7 +110,10 @@ def _rows(path: str, wanted: Conditions, order: str, limit: int, attributes: boo
 
 
 def get(path: str, question: Json) -> Json | None:
-    """Return one record with everything that is known of it; None: there is none with that id."""
+    """Return the record with the id in the query, with attributes and payload, or None if there is none.
+
+    Raises BadQuestion for an invalid id, sqlite3.Error.
+    """
     identity = identifier(question.get("id"), "id")
     with reading(path) as connection:
         text = f"SELECT {_SELECT}, attributes, prompt, completion FROM requests WHERE id = ?"  # noqa: S608 - our own words
@@ -121,7 +127,7 @@ def get(path: str, question: Json) -> Json | None:
 
 
 class Tail:
-    """What comes behind a cursor, or from now on."""
+    """Follows the records after a cursor, or from now on if the query has none. Raises BadQuestion."""
 
     def __init__(self, path: str, question: Json) -> None:
         self._path = path
@@ -131,13 +137,13 @@ class Tail:
         self._after: int | None = None if given is None else cursor(given)[1]
 
     def begin(self) -> None:
-        """Take the newest record for the place to begin at, where no cursor was given."""
+        """Start after the newest record if the query has no cursor. Raises sqlite3.Error."""
         if self._after is None:
             with reading(self._path) as connection:
                 self._after = connection.execute("SELECT max(id) FROM requests").fetchone()[0] or 0
 
     def more(self) -> list[tuple[str, Json]]:
-        """Return cursors and entries of what came since, in the order in which it was written."""
+        """Return pairs of cursor and entry for the next new records, oldest first. Raises sqlite3.Error."""
         wanted = self._wanted.also("id > ?", self._after)
         found = _rows(self._path, wanted, "id", MAX_LIMIT, self._attributes)
         if found:

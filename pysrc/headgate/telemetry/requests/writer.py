@@ -1,7 +1,8 @@
-"""The thread that gathers records from the workers' pipes and writes them to the database.
+"""The thread that reads records from the workers' pipes and writes them to the database.
 
-A worker never waits for it: what its pipe does not take waits in the worker, and is dropped there when that is too
-much. While the database cannot be written, up to MAX_HELD records wait here and the pipes are left alone.
+A worker never waits for this thread: records that do not fit into its pipe are queued in the worker, and dropped when
+the queue is full. While the database cannot be written, up to MAX_HELD records are queued here, and then the pipes are
+not read.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ logger = logging.getLogger("headgate.requests")
 BATCH: Final = 500
 MAX_HELD: Final = 5_000
 READ_SIZE: Final = 262_144
-# Longest line: a head, fields and attributes of 8 KiB each.
+# The maximum length of a line in bytes.
 MAX_LINE: Final = 4 * 1024 * 1024
-# Longest time a record waits for others.
+# The maximum time that a record waits until its batch is written.
 DELAY_SECONDS: Final = 0.1
 FIRST_RETRY, LAST_RETRY = 0.5, 30.0
 TRIM_EVERY: Final = 1_000
@@ -36,7 +37,10 @@ Count = Callable[[int], None]
 
 
 class Gatherer:
-    """One database and the pipes of all workers. `written` and `dropped` count records."""
+    """Writes the records from the pipes of all workers to one database.
+
+    `written` and `dropped` are called with numbers of records, for the metrics.
+    """
 
     def __init__(
         self, path: str, written: Count, dropped: Count, max_records: int = MAX_RECORDS, max_bytes: int = MAX_BYTES
@@ -62,18 +66,18 @@ class Gatherer:
         self._thread = threading.Thread(target=self._run, name="request log", daemon=True)
 
     def start(self) -> None:
-        """Begin; the database is opened in the thread, and a failure is logged there."""
+        """Start the thread, which opens the database. A failure to open it is logged."""
         self._thread.start()
 
     def add_pipe(self, descriptor: int) -> None:
-        """Read records from a pipe, which is closed at its end."""
+        """Read records from a pipe until its end. This takes ownership of the descriptor."""
         os.set_blocking(descriptor, False)
         with self._lock:
             self._new.append(descriptor)
         self._wake()
 
     def stop(self, seconds: float = END_SECONDS) -> None:
-        """Write what the pipes hold now, for so long at most, and end."""
+        """Write the records that are in the pipes and stop the thread. Waits at most `seconds`."""
         self._stopping = True
         self._wake()
         self._thread.join(seconds)
@@ -90,7 +94,7 @@ class Gatherer:
                 self._turn()
             self._read_all()
             self._flush()
-        except Exception:  # task boundary: without the request log the gateway goes on
+        except Exception:  # task boundary: the gateway continues without the request log
             logger.exception("the request log ended")
         finally:
             self._end()
@@ -119,7 +123,7 @@ class Gatherer:
         return 0.0 if len(self._held) >= BATCH else self._since + DELAY_SECONDS
 
     def _pause(self, seconds: float) -> None:
-        """Wait without reading: the workers keep their records."""
+        """Wait without reading the pipes, so that the workers queue their records."""
         with selectors.DefaultSelector() as only:
             only.register(self._wake_read, selectors.EVENT_READ)
             if only.select(seconds):
@@ -135,13 +139,13 @@ class Gatherer:
             self._selector.register(descriptor, selectors.EVENT_READ)
 
     def _read(self, descriptor: int) -> bool:
-        """Take what a pipe holds; False when there is nothing now."""
+        """Read available records from a pipe. Return False if there is nothing to read."""
         try:
             data = os.read(descriptor, READ_SIZE)
         except BlockingIOError:
             return False
         if not data:
-            # Its worker has ended; half a record is none.
+            # The worker has ended. An incomplete record is dropped.
             self._partial.pop(descriptor, None)
             self._selector.unregister(descriptor)
             os.close(descriptor)
@@ -174,7 +178,7 @@ class Gatherer:
         except (sqlite3.Error, Unusable, OSError) as error:
             self._failed(error)
             return
-        # A file that opens may still be one that cannot be written: what waits shows that.
+        # A file that can be opened may still not be writable. If records are queued, writing them will show it.
         if not self._held:
             self._succeeded()
 
