@@ -1,7 +1,7 @@
-"""Environment variables in texts: `${VAR}`, `$VAR`, `${VAR:-default}`, and `$$` for one dollar.
+"""Expansion of environment variables: `${VAR}`, `$VAR`, `${VAR:-default}`, and `$$` for one dollar sign.
 
-Runs on scalars (keys as well as values) after the document was parsed, so that a value never changes its
-structure and comments are not looked at. Any other `$` stays as it is, so `^/v1$` needs no escape.
+Variables are expanded in scalars (keys as well as values) after the document was parsed, so that a value never changes
+the structure of the document, and comments are ignored. Any other `$` stays as it is, so `^/v1$` needs no escape.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ _REFERENCE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """`missing` are names without a value and default; `whole` says that the text was exactly one reference;
-    `used` that any variable came in."""
+    """The result of an expansion.
+
+    `missing` are names of unset variables without a default. `whole` is True if the text was exactly one reference,
+    `used` if it had at least one reference.
+    """
 
     text: str
     missing: tuple[str, ...]
@@ -31,7 +34,7 @@ class Expanded:
 
 
 def expand(text: str, environ: Mapping[str, str]) -> Expanded:
-    """Replace every reference in `text`; a default also stands in for an empty variable, as in a shell."""
+    """Replace every reference in `text`. A default also replaces an empty variable, as in a POSIX shell."""
     missing: list[str] = []
     used = False
 

@@ -1,7 +1,6 @@
-"""Scalar fields: a text of the document to a value, or ValueError with a message that fits after the
-field's path.
+"""Parsers of scalar fields. All functions raise ValueError, with a message that is shown after the field's path.
 
-Messages describe the form and do not quote the text; whoever reports decides whether it may be shown.
+Messages describe the expected form and never quote the text, because it may be a secret.
 """
 
 from __future__ import annotations
@@ -47,12 +46,15 @@ _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}")
 
 
 def show_milliseconds(value: int) -> str:
-    """Return a time in ms as a duration text: whole seconds as such."""
+    """Return a time in milliseconds as a duration text, such as `5s` or `1500ms`."""
     return f"{value // 1000}s" if value % 1000 == 0 else f"{value}ms"
 
 
 def duration_ns(text: str) -> int:
-    """Parse a Go duration (`300ms`, `1h2m3s`, `1.5s`, `0`) into nanoseconds; fractions of one are cut off."""
+    """Parse a Go duration (`300ms`, `1h2m3s`, `1.5s`, `0`) into nanoseconds, rounded down.
+
+    Source: https://pkg.go.dev/time#ParseDuration. Negative durations are refused.
+    """
     if text.startswith("-"):
         raise ValueError("a duration cannot be negative")
     if len(text) > 64 or not _DURATION.fullmatch(text):
@@ -82,7 +84,7 @@ def byte_size(text: str) -> int:
 
 
 def bytes_of(value: int | str) -> int:
-    """Return a size that is a number of bytes or a text as in byte_size()."""
+    """Return a size in bytes from a number of bytes, or from a text as in byte_size()."""
     found = byte_size(value) if isinstance(value, str) else value
     if not 0 <= found <= MAX_BYTE_SIZE:
         raise ValueError(f"out of range 0..{MAX_BYTE_SIZE}")
@@ -109,9 +111,7 @@ def header_or_pseudo(text: str) -> str:
 
 
 def header_value(text: str) -> str:
-    """Return a header value: no control characters but tab, no blanks around it, Latin-1 (RFC 9110 section
-    5.5).
-    """
+    """Return a header value (RFC 9110 section 5.5): Latin-1, no control character but tab, no blank at either end."""
     if not _HEADER_VALUE.fullmatch(text):
         raise ValueError("not a header value: control or non-Latin-1 characters")
     if text != text.strip(" \t"):
@@ -120,7 +120,7 @@ def header_value(text: str) -> str:
 
 
 def hostname(text: str) -> str:
-    """Return a host name to match, in lower case: exact, or `*.suffix`."""
+    """Return a host name pattern in lower case: an exact name, `*.suffix` or `*`."""
     name = text.lower()
     if name == "*":
         return name
@@ -131,7 +131,7 @@ def hostname(text: str) -> str:
 
 
 def pattern(text: str) -> str:
-    """Check a regular expression in the linear-time engine; it has no look-around and no back-references."""
+    """Check a regular expression of RE2 (https://github.com/google/re2/wiki/Syntax) and return it."""
     if len(text) > MAX_PATTERN_CHARS:
         raise ValueError(f"a pattern has at most {MAX_PATTERN_CHARS} characters")
     options = re2.Options()
@@ -141,20 +141,20 @@ def pattern(text: str) -> str:
     except re2.error as error:
         detail = error.args[0] if error.args else ""
         shown = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
-        # What follows the colon is a piece of the pattern.
+        # The text after the colon quotes the pattern.
         raise ValueError(f"not a regular expression: {shown.partition(':')[0]}") from None
     return text
 
 
 def cel(text: str) -> str:
-    """Check the length of a CEL expression, 1..16384 characters."""
+    """Check the length of a CEL expression, 1..16384 characters, and return it."""
     if not 1 <= len(text) <= MAX_CEL_CHARS:
         raise ValueError(f"an expression has 1..{MAX_CEL_CHARS} characters")
     return text
 
 
 def secret(text: str) -> Secret:
-    """Wrap a secret; blanks around it are dropped, and it must be a legal header value."""
+    """Return a secret without surrounding blanks. It must be a valid header value."""
     stripped = text.strip()
     if not stripped:
         raise ValueError("a secret cannot be empty")
@@ -165,7 +165,7 @@ def secret(text: str) -> Secret:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to connect: `scheme` None when none was written; `path` None without one."""
+    """The destination of a connection. `scheme` and `path` are None if the text has none."""
 
     host: str
     port: int
@@ -200,9 +200,7 @@ def host_port(text: str) -> tuple[str, int]:
 
 
 def target(text: str) -> Target:
-    """Parse a backend's address: `host:port`, `unix:/path`, or `http(s)://host[:port]` without path and
-    query.
-    """
+    """Parse a backend's address: `host:port`, `unix:/path`, or `http(s)://host[:port]` without path and query."""
     if text.startswith("unix:"):
         path = text.removeprefix("unix:")
         if not path.startswith("/") or "\0" in path or len(path.encode()) > 107:
@@ -258,5 +256,5 @@ def grpc_method(text: str) -> str:
 
 
 def server_name(text: str) -> str:
-    """Return a name or address to verify a certificate against, in lower case and without brackets."""
+    """Return the name or IP address to verify a certificate against, in lower case and without brackets."""
     return _host(f"[{text}]" if ":" in text and not text.startswith("[") else text)

@@ -1,8 +1,8 @@
 """Dataclasses whose methods are generated when they are first called.
 
-The standard decorator compiles six methods for every class when its module is imported. That was a quarter of the time
-that a start took, and a start creates objects of few of these classes. What is left to do at import is to collect the
-fields and to make the slots. `dataclasses.fields`, `replace` and `is_dataclass`, pickle and `match` work as usual.
+The standard decorator compiles six methods for every class when its module is imported. This takes a quarter of the
+start time, although a start creates objects of few of these classes. This decorator only collects the fields and
+creates the slots at import. `dataclasses.fields`, `replace` and `is_dataclass`, pickle and `match` work as usual.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ else:
     def dataclass(
         cls: type | None = None, /, *, frozen: bool = False, slots: bool = False, kw_only: bool = False
     ) -> Any:
-        """As `dataclasses.dataclass`, which these parameters are those of."""
+        """Decorate a class as `dataclasses.dataclass` does, with the same meaning of the parameters."""
 
         def made(plain: type) -> type:
             return _lazy(plain, frozen, slots, kw_only)
@@ -50,7 +50,7 @@ def _lazy(plain: type, frozen: bool, slots: bool, kw_only: bool) -> type:
 
 
 def _later(cls: type, name: str, names: list[str], frozen: bool) -> Callable[..., Any]:
-    """Return a method that has all of them generated, and then does what its successor does."""
+    """Return a placeholder for a method. When called, it generates all methods and calls the one that replaces it."""
 
     def method(self: object, *args: Any, **kwargs: Any) -> Any:
         _generate(cls, names, frozen)
@@ -61,7 +61,7 @@ def _later(cls: type, name: str, names: list[str], frozen: bool) -> Callable[...
 
 
 def _generate(cls: type, names: list[str], frozen: bool) -> None:
-    """Have the standard library generate the methods for the same fields, and give them to the class."""
+    """Generate the methods with the standard decorator on a twin with the same fields, and copy them to the class."""
     specification = [
         (
             one.name,

@@ -1,4 +1,4 @@
-"""The node tree of a document: every value knows its line and column."""
+"""The node tree of a document. Each node has the line and column of its value."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ KINDS: Final = {
 class Node:
     """One value. `line` and `column` count from 1.
 
-    `loose` marks a text that is one whole `${VAR}`: it may become a number or a bool where the field wants
-    one. `expanded` marks a text in which a variable was replaced: it may be a secret and is never quoted in
-    an error. Nodes reached through an alias are the same object in several places, so a node does not know
-    its path.
+    `loose` is True for a text that was exactly one `${VAR}`: it is converted to a number or a bool if the field
+    requires one. `expanded` is True for a text in which a variable was replaced: it may be a secret, so errors never
+    quote it. An aliased node appears in several places of the tree, so a node has no path.
     """
 
     __slots__ = ("column", "expanded", "line", "loose", "value")
@@ -42,13 +41,13 @@ class Node:
 
     @property
     def kind(self) -> str:
-        """What the value is, in words for an error message."""
+        """The type of the value in words, for error messages."""
         return KINDS[type(self.value)]
 
 
 @dataclass(slots=True)
 class Entry:
-    """One entry of a map: the place of its key, and its value."""
+    """One entry of a map: the position of its key, and the node of its value."""
 
     line: int
     column: int
@@ -56,7 +55,7 @@ class Entry:
 
 
 def plain(node: Node) -> Any:
-    """Return the JSON form of a node."""
+    """Return the value of a node as plain JSON types."""
     value = node.value
     if isinstance(value, list):
         return [plain(item) for item in value]
@@ -66,7 +65,7 @@ def plain(node: Node) -> Any:
 
 
 def child(path: str, key: str) -> str:
-    """Return the path of entry `key`: `routes.a`, or `routes["a.b"]` where the key is no plain word."""
+    """Return the path of the entry `key`: `routes.a`, or `routes['a.b']` if the key is not a plain word."""
     if not key.isidentifier() and (not key or not all(char.isalnum() or char in "_-" for char in key)):
         return f"{path}[{key!r}]"
     return f"{path}.{key}" if path else key
@@ -74,24 +73,24 @@ def child(path: str, key: str) -> str:
 
 @dataclass(slots=True)
 class Report:
-    """Collects the faults of one document, so that all are told at once; `limit` bounds them."""
+    """Collects the faults of one document, up to `limit`, so that all of them are reported together."""
 
     file: str
     errors: list[ConfigError] = field(default_factory=list)
     limit: int = 200
 
     def add(self, problem: Problem, path: str, message: str, at: Node | Entry | None = None) -> None:
-        """Note a fault at the place of `at`; faults beyond `limit` are dropped."""
+        """Add a fault at the position of `at`. Faults beyond `limit` are dropped."""
         if len(self.errors) < self.limit:
             line, column = (at.line, at.column) if at is not None else (0, 0)
             self.errors.append(ConfigError(problem, path, message, self.file, line, column))
 
     @property
     def broken(self) -> bool:
-        """Whether there is a fault other than "not supported yet"."""
+        """True if there is a fault other than "not supported yet"."""
         return any(error.problem is not Problem.UNSUPPORTED for error in self.errors)
 
     def in_order(self) -> tuple[ConfigError, ...]:
-        """Return the faults in the order of the document, each once."""
+        """Return the faults without duplicates, in the order of the document."""
         unique = dict.fromkeys(self.errors)
         return tuple(sorted(unique, key=lambda error: (error.line, error.column)))

@@ -1,4 +1,4 @@
-"""Replacing a file at once: whoever reads or watches it sees the old text or the new one, never half of it."""
+"""Atomic replacement of a file: readers see the old content or the new one, never a part of it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ NEW_FILE_MODE: Final = 0o644
 
 
 def replace_file(path: str, data: bytes, ready: Callable[[], None] | None = None, like: str | None = None) -> None:
-    """Write `data` to `path`; a link stays one, and mode and owner of a file that is there are kept. Raises OSError.
+    """Replace the content of `path` atomically. Raises OSError.
 
-    `like`: the file whose mode and owner it gets instead. `ready` is called when all is written but the old file is
-    still in its place; what it raises leaves that there.
+    A symbolic link is followed. Mode and owner are kept, or copied from the file `like`. `ready` is called when the new
+    content is written to disk, just before the old file is replaced; if it raises, the old file stays.
     """
     real = os.path.realpath(path)
     descriptor, name = tempfile.mkstemp(dir=os.path.dirname(real), prefix=f".{os.path.basename(real)}.")
@@ -40,7 +40,7 @@ def _keep_mode(descriptor: int, old: str) -> None:
     except FileNotFoundError:
         os.fchmod(descriptor, NEW_FILE_MODE)
         return
-    # Only root may give files away; a file of another user that we may replace becomes ours.
+    # Only root may change the owner, so otherwise a replaced file of another user belongs to the current user.
     with contextlib.suppress(PermissionError):
         os.fchown(descriptor, status.st_uid, status.st_gid)
     os.fchmod(descriptor, status.st_mode & 0o7777)

@@ -1,4 +1,4 @@
-"""Secrets as a type of their own: what holds one cannot print it by accident."""
+"""A type for secrets that keeps them from being printed or logged by accident."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Final, NoReturn
 
 REDACTED: Final = "<redacted>"
 
-# One key per process: a fingerprint tells "same or not" here and is worthless for guessing elsewhere.
+# A random key per process, so that fingerprints can be compared within the process, but do not help to guess a secret.
 _FINGERPRINT_KEY: Final = secrets.token_bytes(32)
 _MAY_TRAVEL: Final[ContextVar[bool]] = ContextVar("headgate_secrets_may_travel", default=False)
 
 
 @contextmanager
 def private_channel() -> Iterator[None]:
-    """Allow secrets to be pickled inside the block: only for the pipe between supervisor and worker.
+    """Allow secrets to be pickled inside the block. Use it only for the transfer between supervisor and worker.
 
-    Loading a pickle needs no permission; only writing one does.
+    Only pickling needs this permission; unpickling is always allowed.
     """
     token = _MAY_TRAVEL.set(True)
     try:
@@ -33,8 +33,8 @@ def private_channel() -> Iterator[None]:
 class Secret:
     """A text that shows as `<redacted>` wherever it is printed, formatted, logged or dumped.
 
-    The text comes out through `reveal()` and `reveal_bytes()` alone. Equality takes constant time for texts
-    of one length. Pickling raises TypeError outside `private_channel()`; copies are the object itself.
+    Only `reveal()` and `reveal_bytes()` return the text. The time of a comparison does not depend on the content of
+    texts of equal length. Pickling raises TypeError outside `private_channel()`. Copying returns the object itself.
     """
 
     __slots__ = ("_text",)
@@ -43,7 +43,7 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """Return the text; the caller must not keep, log or format it."""
+        """Return the text. The caller must not store, log or format it."""
         return self._text
 
     def reveal_bytes(self) -> bytes:
@@ -51,9 +51,7 @@ class Secret:
         return self._text.encode()
 
     def fingerprint(self) -> str:
-        """Return 16 hexadecimal digits that are equal for equal secrets of this process, and say nothing
-        else.
-        """
+        """Return 16 hexadecimal digits that are equal for equal secrets of this process and reveal nothing else."""
         return hmac.new(_FINGERPRINT_KEY, self.reveal_bytes(), hashlib.sha256).hexdigest()[:16]
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
-"""Where values and comments stand in a text, for edits that leave everything else alone.
+"""Positions of values and comments in a text, for edits that change nothing else.
 
-The text must be one that `document.read.read` accepts. Offsets count characters.
+The text must be valid for `document.read.read`. Offsets count characters.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ _COMMENT: Final = "#"
 
 
 class Spans:
-    """The places of one text."""
+    """The positions of values and comments in one text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._root = yaml.compose(text, Loader=yaml.CSafeLoader)
 
     def scalar(self, path: Path) -> Span:
-        """Return where the value at a path stands, quotes and all, without the line end behind it."""
+        """Return the span of the scalar at a path, including quotes, without a trailing line end.
+
+        Raises StopIteration or IndexError if the path does not exist.
+        """
         node: Any = self._root
         for step in path:
             if isinstance(step, int):
@@ -32,7 +35,7 @@ class Spans:
             else:
                 node = next(value for key, value in node.value if key.value == step)
         start, end = node.start_mark.index, node.end_mark.index
-        # An anchor and a tag stay in front of another value, too.
+        # The span excludes anchor and tag, so that they stay in front of a new value.
         while self._text[start : start + 1] in ("&", "!"):
             start += _PROPERTY.match(self._text, start).end() - start  # type: ignore[union-attr]
         while end > start and self._text[end - 1] in " \t\r\n":
@@ -40,7 +43,7 @@ class Spans:
         return start, end
 
     def comments(self) -> list[Span]:
-        """Return where the comments stand, from `#` to the end of the line."""
+        """Return the spans of the comments, from `#` to the end of the line."""
         found: list[Span] = []
         before = 0
         for token in yaml.scan(self._text, Loader=yaml.CSafeLoader):
@@ -59,7 +62,7 @@ class Spans:
 
 
 def edited(text: str, changes: dict[Span, str]) -> str:
-    """Return the text with the parts at these places replaced."""
+    """Return the text with the given spans replaced. The spans must not overlap."""
     pieces, at = [], 0
     for (start, end), new in sorted(changes.items()):
         pieces += [text[at:start], new]

@@ -1,4 +1,4 @@
-"""Plain values to YAML that `document.read` reads as the same values."""
+"""Writes plain values as YAML that `document.read` reads as the same values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Dumper(yaml.SafeDumper):
 def _string(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
     if "\n" in value.rstrip("\n") and value.isprintable() is False and "\t" not in value and "\r" not in value:
         return dumper.represent_scalar(_TEXT, value, style="|")
-    # The emitter knows YAML 1.1: what only the 1.2 core schema takes for a number is quoted here.
+    # The emitter implements YAML 1.1, so texts that are numbers only in the core schema of YAML 1.2 are quoted here.
     quoted = not isinstance(resolve(value), str)
     return dumper.represent_scalar(_TEXT, value, style="'" if quoted else None)
 
@@ -32,7 +32,7 @@ _Dumper.add_representer(str, _string)
 
 
 def write(value: Any) -> str:
-    """Return the YAML of a value made of JSON types; keys keep their order."""
+    """Return the YAML text of a value that consists of JSON types. Keys keep their order."""
     return yaml.dump(
         value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH, default_flow_style=False
     )
