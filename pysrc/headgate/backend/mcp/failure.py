@@ -1,4 +1,4 @@
-"""Failures of MCP requests and the answers they get."""
+"""Failures of MCP requests and the responses to them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, Final
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, error_message
 
 Headers = list[tuple[str, str]]
-# Why a server of revision 2026-07-28 is not listened to any more.
+# Reason for the failure of a request whose server, of revision 2026-07-28, sends a request itself.
 DIRECT_REQUEST: Final = (
     "the server sent a request of its own; in this revision it returns a result of type input_required"
 )
-# What a target's refusal tells besides its body.
+# Header fields of a target's refusal that the client gets.
 REFUSAL_FIELDS: Final = ("content-type", "retry-after", "www-authenticate")
 
 
 class McpFailure(Exception):
-    """A request cannot be served. `code` None: a plain-text body, else a JSON-RPC error."""
+    """A request fails. With `code` the response is a JSON-RPC error, without it plain text."""
 
     def __init__(self, status: int, message: str, code: int | None = None, data: object = None) -> None:
         super().__init__(message)
@@ -29,24 +29,24 @@ class McpFailure(Exception):
         self.raw_id: bytes | None = None
 
     def about(self, raw_id: bytes | None) -> McpFailure:
-        """Return itself, with the id of the request that could not be read to its end."""
+        """Set the id of the request, for a request that could not be parsed completely; return this failure."""
         self.raw_id = raw_id
         return self
 
     def answer(self, raw_id: bytes | None) -> tuple[int, Headers, bytes]:
-        """Return status, headers and body."""
+        """Return status, headers and body of the response."""
         if self.code is None:
             return self.status, [("content-type", "text/plain")], f"mcp: {self.message}".encode()
         body = error_message(raw_id, self.code, self.message, self.data)
         return self.status, [("content-type", "application/json")], body
 
     def in_stream(self, raw_id: bytes | None) -> bytes:
-        """Return the message for a client whose answer has begun."""
+        """Return the error message for a response that has already started."""
         return error_message(raw_id, INTERNAL_ERROR if self.code is None else self.code, self.message, self.data)
 
 
 class PassedRefusal(McpFailure):
-    """A target's own refusal, which the client gets as it is. `in_answer`: its body is a response to the request."""
+    """A target's refusal, sent to the client unchanged. `in_answer`: its body is a JSON-RPC response."""
 
     def __init__(self, status: int, headers: Headers, body: bytes, in_answer: bool = False) -> None:
         super().__init__(status, f"the target answered with status {status}")
@@ -55,21 +55,22 @@ class PassedRefusal(McpFailure):
         self._in_answer = in_answer
 
     def answer(self, raw_id: bytes | None) -> tuple[int, Headers, bytes]:
-        """Return what the target said."""
+        """Return status, headers and body of the target's refusal."""
         return self.status, self._headers, self._body
 
     def in_stream(self, raw_id: bytes | None) -> bytes:
-        """Return the target's own response, where it gave one."""
+        """Return the target's own response if it sent one, else an error message."""
         return self._body if self._in_answer else super().in_stream(raw_id)
 
 
 class TargetFailure(Exception):
-    """The target cannot take or finish a request: it is gone, cannot be started, or broke its protocol."""
+    """The target cannot take or complete a request: it has ended, cannot be started, or violated the protocol."""
 
 
 class Refused(TargetFailure):
-    """A remote target, or a policy in front of it, answered with a status that is no success. `forgotten`: the server
-    knows the session no more, and nobody here knows how it was begun.
+    """A remote target, or a policy in front of it, responded with a status other than 2xx.
+
+    `forgotten`: the server no longer knows the session, and the gateway cannot open it again.
     """
 
     forgotten = False
@@ -82,7 +83,7 @@ class Refused(TargetFailure):
 
     @property
     def error(self) -> Mapping[str, Any] | None:
-        """The JSON-RPC error in its body, whatever its id: servers that do not like a request often do not tell."""
+        """Return the JSON-RPC error in the body, None without one. Its id is ignored: refusals often have none."""
         try:
             found = json.loads(self.body).get("error")
         except (ValueError, AttributeError, RecursionError):
@@ -91,7 +92,7 @@ class Refused(TargetFailure):
 
 
 def error_of(target: str, error: Mapping[str, Any]) -> McpFailure:
-    """Return a target's own error as the client gets it. Targets also send what JSON-RPC does not allow."""
+    """Return a target's error for the client; invalid members are replaced, since targets may violate JSON-RPC."""
     code, said = error.get("code"), error.get("message")
     code = code if isinstance(code, int) and not isinstance(code, bool) else INTERNAL_ERROR
     said = said if isinstance(said, str) and said else "the target gave an error without a message"
@@ -99,5 +100,5 @@ def error_of(target: str, error: Mapping[str, Any]) -> McpFailure:
 
 
 def session_not_found() -> McpFailure:
-    """Return the 404 after which clients initialize anew."""
+    """Return the 404 that makes clients initialize a new session."""
     return McpFailure(404, "session not found")

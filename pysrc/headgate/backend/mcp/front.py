@@ -1,4 +1,7 @@
-"""The server side of StreamableHTTP: checks a request and hands its message to the target's service."""
+"""The server side of StreamableHTTP: validates a request and passes its message to the target's service.
+
+Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports
+"""
 
 from __future__ import annotations
 
@@ -29,15 +32,15 @@ STREAM_HEADERS = [
     ("x-accel-buffering", "no"),
 ]
 
-# Fields that tell of a trace (W3C Trace Context and Baggage).
+# Header fields of a trace (W3C Trace Context and Baggage).
 TRACE = ("traceparent", "tracestate", "baggage")
-# An id may hold the sessions of 128 targets.
+# A session id may contain the sessions at 128 targets.
 MAX_SESSION_ID = 16 * 1024
 VISIBLE = re.compile(r"[!-~]+")
 
 
 class Service(Protocol):
-    """What stands behind the front: one per transport of targets."""
+    """The service behind the front; there is one for each transport of targets."""
 
     async def post(self, call: Call, message: Message, session_id: str | None) -> None: ...
     async def get(self, call: Call, session_id: str | None) -> None: ...
@@ -45,7 +48,7 @@ class Service(Protocol):
 
 
 class Sessionless(Protocol):
-    """What serves messages without a session. `unread`: it passes on methods that nobody here knows."""
+    """The service for messages without a session. `unread`: it also forwards unknown methods."""
 
     @property
     def unread(self) -> bool: ...
@@ -55,8 +58,8 @@ class Sessionless(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontOptions:
-    """`stateless`: no client has a session. `local_only`: requests come from this machine's own pages and programs
-    (DNS rebinding).
+    """`stateless`: clients have no sessions. `local_only`: only programs and pages of this machine are admitted, which
+    prevents DNS rebinding.
     """
 
     stateless: bool = False
@@ -64,9 +67,10 @@ class FrontOptions:
 
 
 class Front:
-    """Handles the requests of one backend. `target` is the log's name for what is behind it, None for several.
+    """Handles the requests of one backend. `target` is the name of its only target in the log, None if there are
+    several.
 
-    `count` is called with the telemetry of every message that has a method, once it is answered. Clients of revision
+    `count` is called with the telemetry of every message with a method once it was answered. Clients of revision
     2026-07-28 have no sessions.
     """
 
@@ -83,7 +87,7 @@ class Front:
         """Answer one request."""
         raw_id = None
         try:
-            # Where another worker sent it here, that one has looked.
+            # A relayed request was checked by the worker that received it.
             if self._options.local_only and telemetry_of(call) is None:
                 check_local(call)
             session_id = call.headers.get(versions.SESSION_HEADER)
@@ -92,7 +96,7 @@ class Front:
                 message = with_trace(call, read_post(call))
                 raw_id = message.raw_id
                 await self._check(call, message)
-                # One that another worker sent here has its telemetry there.
+                # A relayed request has its telemetry in the worker that received it.
                 if message.method is not None and telemetry_of(call) is None:
                     call.telemetry = RequestTelemetry(call, message, session_id, self._target, self._count)
                 await self._post(call, message, session_id)
@@ -115,7 +119,7 @@ class Front:
             call.reply(status, headers, body, reason="MCP")
 
     async def _check(self, call: Call, message: Message) -> None:
-        """Raise for fields that do not fit the message or one another."""
+        """Raise McpFailure for header fields that contradict the message or each other."""
         try:
             check_version(call, message)
         except McpFailure as failure:
@@ -135,25 +139,25 @@ class Front:
 
 
 def check_local(call: Call) -> None:
-    """Raise 403 for a request that a foreign page could have sent with a name that it made to mean this machine."""
+    """Raise 403 for a host or origin that is not local: a foreign page may have sent the request by DNS rebinding."""
     if not rebinding.is_local(call.authority, call.headers.items()):
         raise McpFailure(403, "host or origin is not local")
 
 
 def check_sessions(call: Call) -> None:
-    """Raise 400 for a request about sessions in a revision that has none."""
+    """Raise 400 for a session request in a revision without sessions."""
     if versions.is_modern(call.headers.get(versions.HEADER)):
         raise McpFailure(400, "this protocol revision has neither sessions nor event streams of them")
 
 
 def check_session_id(session_id: str | None) -> None:
-    """Raise 400 for an id that can be none (visible ASCII only)."""
+    """Raise 400 for a malformed session id: it must consist of visible ASCII characters."""
     if session_id is not None and (len(session_id) > MAX_SESSION_ID or not VISIBLE.fullmatch(session_id)):
         raise McpFailure(400, "malformed session id")
 
 
 def accepts(call: Call, *kinds: str) -> bool:
-    """Tell whether a client takes all of these kinds of body, which it may say in several fields and any case."""
+    """Return True if the client accepts all of these media types, in one or several fields and in any case."""
     accept = call.headers.get("accept") or ""
     if all(kind in accept for kind in kinds):
         return True
@@ -162,7 +166,7 @@ def accepts(call: Call, *kinds: str) -> bool:
 
 
 def check_get(call: Call) -> None:
-    """Raise for a GET that cannot be an event stream."""
+    """Raise McpFailure for a GET that does not request an event stream."""
     if not accepts(call, "text/event-stream"):
         raise McpFailure(406, "accept must include text/event-stream")
     check_version(call, None)
@@ -182,7 +186,7 @@ def read_post(call: Call) -> Message:
 
 
 def unread(call: Call, error: NotAMessage) -> McpFailure:
-    """Return the refusal of what is no message; under its id, if it has a good one."""
+    """Return the error for an invalid message, with the id of the message if it has a valid one."""
     version = call.headers.get(versions.HEADER)
     if error.raw_id is not None and error.method is not None and versions.is_modern(version):
         fault = modern.unknown_method(error.method)
@@ -192,8 +196,9 @@ def unread(call: Call, error: NotAMessage) -> McpFailure:
 
 
 def with_trace(call: Call, message: Message) -> Message:
-    """Return a message that tells its target of the client's trace in `_meta`, where the fields do (SEP-414); what the
-    client says there itself stays.
+    """Return the message with the trace context of the header fields in `_meta` (SEP-414); existing members remain.
+
+    Source: https://github.com/modelcontextprotocol/modelcontextprotocol/issues/414
     """
     trace = {name: value for name in TRACE if (value := call.headers.get(name)) is not None}
     if not trace or message.method is None:
@@ -209,7 +214,7 @@ def with_trace(call: Call, message: Message) -> Message:
 
 
 def check_post(call: Call, message: Message, known: bool) -> None:
-    """Raise for fields that contradict the message, or that its revision wants. `known`: unknown ones are refused."""
+    """Raise McpFailure for contradictory or missing header fields. `known`: also for unknown methods."""
     version, fields = call.headers.get(versions.HEADER), call.headers.items()
     fault = modern.fault(message, version, fields, known)
     if fault is not None:
@@ -222,7 +227,7 @@ def check_post(call: Call, message: Message, known: bool) -> None:
 
 
 def check_version(call: Call, message: Message | None) -> None:
-    """Raise 400 for a protocol version header that names none we know."""
+    """Raise 400 for an unknown version in the protocol version header."""
     version = call.headers.get(versions.HEADER)
     if version is None or version in versions.KNOWN:
         return
@@ -235,5 +240,5 @@ def check_version(call: Call, message: Message | None) -> None:
 
 
 def needs_session(message: Message) -> bool:
-    """Tell whether a message only makes sense within a session."""
+    """Return True if a message is only valid within a session."""
     return not (message.kind is Kind.REQUEST and message.method == INITIALIZE)

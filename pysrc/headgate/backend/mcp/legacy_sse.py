@@ -1,7 +1,7 @@
-"""HTTP+SSE (2024-11-05) in front of any targets: a GET opens the event stream, POSTs beside it bring messages.
+"""HTTP+SSE (revision 2024-11-05) in front of any targets: GET opens the event stream, POST requests carry messages.
 
-The stream is the session: it begins and ends with it, in the worker that has the client's connection. POSTs that reach
-another worker go there.
+The stream is the session: both live in the worker that has the client's connection. POST requests that reach another
+worker are relayed to it. Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/transports
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from headgate_engine.sse.encode import encode_comment, encode_event
 PATH: Final = "/sse"
 SESSION_PARAMETER: Final = "sessionId"
 KEEPALIVE_SECONDS: Final = 15.0
-# Messages that wait for a client that does not read; further ones wait where they come from.
+# Maximum number of messages that wait for the client; senders of further messages wait.
 QUEUE: Final = 64
-# Requests of one session that are under way.
+# Maximum number of requests in progress per session.
 MAX_PENDING: Final = 256
 
 
 class Posted:
-    """What is left of a POST that is answered already: its fields and who asked, for targets and rules."""
+    """The data of a POST that was answered already: its fields and its client, for targets and rules."""
 
     gone = True
 
@@ -63,27 +63,27 @@ class Posted:
 
     @property
     def place(self) -> object:
-        """Nothing: what there is to count was counted."""
+        """None: the request was counted already."""
         return None
 
     def route_labels(self) -> str:
-        """Return none: what there is to count was counted."""
+        """Return no labels: the request was counted already."""
         return ""
 
     def add_log_field(self, key: str, value: object) -> None:
-        """Let it go: the line of the log is written."""
+        """Drop the field: the log line was written already."""
 
     def reply(self, *_: Any, **__: Any) -> None:
-        """Nothing can be answered any more."""
+        """Raise ConnectionResetError: the request was answered already."""
         raise ConnectionResetError("the request is answered")
 
     def stream(self, status: int, headers: Any = ()) -> Stream:
-        """Nothing can be answered any more."""
+        """Raise ConnectionResetError: the request was answered already."""
         raise ConnectionResetError("the request is answered")
 
 
 class Outbox:
-    """The stream of a session, as those write to it who have something to say. Who writes waits for a slow client."""
+    """The event stream of a session, shared by several senders. Senders wait for a slow client."""
 
     def __init__(self) -> None:
         self._waiting: asyncio.Queue[bytes] = asyncio.Queue(QUEUE)
@@ -97,10 +97,10 @@ class Outbox:
         await self.send(encode_event(text, "message"))
 
     async def end(self) -> None:
-        """Nothing: the stream goes on when one of its sources has ended."""
+        """Do nothing: the stream continues when one of its sources has ended."""
 
     async def pump(self, stream: Stream) -> None:
-        """Send what there is to the client, and comments in long silences, until the client goes."""
+        """Send events to the client until it disconnects, with comments as keep-alive."""
         while True:
             try:
                 async with asyncio.timeout(KEEPALIVE_SECONDS):
@@ -111,7 +111,7 @@ class Outbox:
 
 
 class ToOutbox(Answering):
-    """Answers of a request as messages of the session's stream."""
+    """Responses to a request that are sent as messages on the session's stream."""
 
     def __init__(self, call: Call, outbox: Outbox) -> None:
         super().__init__(call, [])
@@ -122,16 +122,16 @@ class ToOutbox(Answering):
         await self._outbox.emit(text)
 
     async def close_stream(self, retry_s: float) -> None:
-        """Do nothing: the session's stream is not the request's."""
+        """Do nothing: the session's stream outlives the request."""
 
     @property
     def begun(self) -> bool:
-        """Whether failures are messages: always."""
+        """True: failures are always sent as messages."""
         return True
 
 
 class SseSession:
-    """One client: the targets behind it, and what is under way."""
+    """One client: its targets, and its requests in progress."""
 
     dead = False
 
@@ -144,7 +144,7 @@ class SseSession:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def take(self, message: Message, call: Call) -> None:
-        """Take a message in: a request is answered on the stream, later. Raises McpFailure."""
+        """Take a message; a request is answered later, on the stream. Raises McpFailure."""
         if message.kind is not Kind.REQUEST:
             if self._opened:
                 await self._federation.pass_on(call, self.group, message)
@@ -174,7 +174,7 @@ class SseSession:
         return await self._federation.requests.respond(call, self.group, message, answering)
 
     async def _open(self, message: Message, call: Call) -> bytes:
-        """Open the targets, and then the streams of what they say unasked."""
+        """Initialize the targets, and then open their event streams."""
         fields = fields_of(call)
         check = self._federation.requests.check(call, message, fields)
         if check is not None:
@@ -205,7 +205,7 @@ class SseSession:
             await merged(self.outbox, self.group, streams)
 
     async def stop(self) -> None:
-        """End what is under way, and the targets' sessions."""
+        """Cancel requests in progress and end the sessions at the targets."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -214,8 +214,8 @@ class SseSession:
 
 
 class LegacySse:
-    """The sessions of one backend. `federation` knows its targets; `count` is called with the telemetry of every
-    message that has a method, once it is taken: its answer comes on the stream.
+    """The sessions of one backend. `federation` provides the targets; `count` is called with the telemetry of every
+    message with a method when it is accepted, since its response comes on the stream.
     """
 
     def __init__(self, federation: FederationService, sessions: Sessions, relay: Relay, count: Count) -> None:
@@ -223,12 +223,12 @@ class LegacySse:
         self.sessions = sessions
         self._relay = relay
         self._count = count
-        # The name of the one target there is, None for several.
+        # The name of the only target, None if there are several.
         self._target = next(iter(federation.links)) if federation.options.bare else None
         hide_parameter(SESSION_PARAMETER)
 
     async def handle(self, call: Call, local_only: bool) -> None:
-        """Answer one request. `local_only`: none but of this machine's own pages and programs (front.FrontOptions)."""
+        """Answer one request. `local_only`: admit only programs and pages of this machine (front.FrontOptions)."""
         try:
             if local_only and telemetry_of(call) is None:
                 check_local(call)
@@ -269,7 +269,7 @@ class LegacySse:
             message = parse(call.body)
         except NotAMessage as error:
             raise McpFailure(400, str(error), error.code) from None
-        # One that another worker sent here has its telemetry there.
+        # A relayed request has its telemetry in the worker that received it.
         if message.method is not None and telemetry_of(call) is None:
             call.telemetry = RequestTelemetry(call, message, session_id, self._target, self._count)
         if session is None:
@@ -278,18 +278,18 @@ class LegacySse:
             return
         posted = Posted(call)
         if message.method is not None:
-            # For expressions, which read it when this request is over.
+            # Expressions read it after this request.
             posted.telemetry = RequestTelemetry(posted, message, session_id, self._target, uncounted)
         await session.server.take(message, posted)
         call.reply(202)
 
 
 def uncounted(_call: Call, _telemetry: RequestTelemetry) -> None:
-    """Do nothing: the request is counted where it came in."""
+    """Do nothing: the request was counted where it was received."""
 
 
 def endpoint(call: Call, session_id: str) -> str:
-    """Return where the client posts to: the path and query of its own request, with the session's id."""
+    """Return the path and query for the client's POST requests: those of its GET, with the session id added."""
     context: RequestContext | None = call.context
     target = call.target if context is None else context.client_target
     if not target.startswith("/") or any(char <= " " for char in target):

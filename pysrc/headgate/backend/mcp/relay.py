@@ -1,4 +1,4 @@
-"""Requests for sessions that another worker owns go to it over a Unix socket, as HTTP."""
+"""Relays requests to the worker that owns their session, as HTTP over a Unix socket."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SOCKET = re.compile(r"worker-(\d+)\.sock")
 
 
 class RelayedTelemetry:
-    """The telemetry of a request that is told by the worker it came to."""
+    """The telemetry of a relayed request: it does nothing, because the receiving worker counts and logs the request."""
 
     def addressed(self, target: str, name: str | None, kind: str | None) -> None:
         """Do nothing."""
@@ -37,13 +37,13 @@ RELAYED = RelayedTelemetry()
 
 
 def relayed(call: Call) -> bool:
-    """Tell whether another worker sent a request."""
+    """Return True if another worker relayed the request."""
     return getattr(call, "telemetry", None) is RELAYED
 
 
 def identity_of(call: Call) -> list[object]:
-    """Return what policies found out of who asks, for expressions, `passthrough` and the session's owner at the other
-    worker, and what was asked for.
+    """Return the client's identity and the requested URL for the other worker: it needs them for expressions, for
+    `passthrough` and for the owner of the session.
     """
     context: Identity | None = call.context
     if context is None:
@@ -53,8 +53,9 @@ def identity_of(call: Call) -> list[object]:
 
 
 def broken_off(body: bytes, lasting: bool = False) -> bytes | None:
-    """Return the error that ends the answer to a request whose worker is gone; None for what is no request. `lasting`:
-    the session goes on.
+    """Return the error that ends a response whose worker has ended, None if the body is not a request.
+
+    `lasting`: the session continues.
     """
     try:
         message = parse(body)
@@ -68,20 +69,22 @@ def broken_off(body: bytes, lasting: bool = False) -> bytes | None:
 
 
 def socket_path(folder: str, index: int) -> str:
-    """Return where a worker takes relayed requests."""
+    """Return the path of the socket on which a worker receives relayed requests."""
     return os.path.join(folder, f"worker-{index}.sock")
 
 
 def workers_in(folder: str) -> list[int]:
-    """Return the indexes of the workers that have such a socket."""
+    """Return the indexes of the workers with such a socket."""
     found = (SOCKET.fullmatch(name) for name in os.listdir(folder))
     return [int(one[1]) for one in found if one is not None]
 
 
 class Relay:
-    """`index` is this worker, `ids` tells whose a session is, `client_of` gives a client for another worker: one that
-    waits for it to be started again, or one that does not. `others` tells which workers there are, `folder` holds the
-    sockets of all processes.
+    """Sends requests to other workers.
+
+    `index`: this worker. `ids`: finds the owner of a session. `client_of(index, lasting)`: returns a client for another
+    worker, which waits for its restart if `lasting`. `others`: returns the indexes of the workers. `folder`: the folder
+    of the sockets.
     """
 
     def __init__(
@@ -100,11 +103,11 @@ class Relay:
         self._sealer = ids.sealer("relayed identity")
 
     def knows(self, index: int) -> bool:
-        """Tell whether there is another worker of this index."""
+        """Return True if there is another worker with this index."""
         return index != self.index and index in self._others()
 
     def restore(self, call: Call) -> None:
-        """Give a relayed request the identity that it had where it came in."""
+        """Give a relayed request the identity that its client had at the receiving worker."""
         content = self._sealer.open(call.headers.get(IDENTITY_HEADER) or "")
         context: Identity | None = call.context
         if content is not None and context is not None:
@@ -114,7 +117,7 @@ class Relay:
             context.request.set_request(call.method, call.target, authority)
 
     async def tell_ended(self, session_id: str, backend_key: str) -> None:
-        """Have the other workers forget a session that its id could bring back; one that does not answer holds none."""
+        """Tell the other workers that a resumable session has ended. A worker that does not respond has none."""
 
         async def tell(index: int) -> None:
             fields = [(SESSION_HEADER, session_id), (BACKEND_HEADER, backend_key.encode().hex())]
@@ -126,7 +129,10 @@ class Relay:
         await asyncio.gather(*(tell(index) for index in self._others() if index != self.index))
 
     async def forward(self, call: Call, owner: int, backend_key: str, lasting: bool = False) -> None:
-        """Have the owner answer; without one the session is gone. One that is `lasting` goes on with a successor."""
+        """Relay a request to the owner of its session; without an owner, the session is gone.
+
+        A `lasting` session continues in a successor of the owner. Raises McpFailure.
+        """
         headers = [item for item in call.headers.items() if not item[0].lower().startswith("x-gw-relay-")]
         headers.append((BACKEND_HEADER, backend_key.encode().hex()))
         headers.append((IDENTITY_HEADER, self._sealer.seal(json.dumps(identity_of(call)).encode())))
@@ -146,7 +152,7 @@ class Relay:
                     tail = (tail + chunk)[-len(EVENT_END) :]
                     await stream.send(chunk)
             except ConnectionResetError:
-                raise  # of the client
+                raise  # the client has disconnected
             except OSError as error:
                 text = broken_off(call.body, lasting)
                 if text is None or tail != EVENT_END:
@@ -160,7 +166,7 @@ class Relay:
 
 
 class RelayEnd:
-    """The receiving side: finds the backend and lets it answer."""
+    """The receiving side: passes relayed requests to their backend."""
 
     def __init__(self, find: Callable[[str], Callable[[Call], Awaitable[None]] | None], relay: Relay) -> None:
         self._find = find

@@ -1,4 +1,4 @@
-"""What a session's event stream brought last, for a client that lost its connection and asks on with Last-Event-ID."""
+"""The last messages of a session's event stream, for clients that reconnect with Last-Event-ID."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections import deque
 from typing import Final
 
 HEADER: Final = "last-event-id"
-# What is kept of one session; a client that missed more has missed it.
+# Maximum number of messages per session; older ones are lost.
 KEPT_MESSAGES: Final = 64
 KEPT_BYTES: Final = 256 * 1024
 
 
 class Replay:
-    """The last messages with their event ids, which are of this stream in this process and of no other. `id_prefix`
-    stands before them.
+    """The last messages of one stream with their event ids. The ids start with `id_prefix` and are unique to the stream
+    in this process.
     """
 
     def __init__(self, id_prefix: str = "") -> None:
@@ -24,7 +24,7 @@ class Replay:
         self._bytes = 0
 
     def add(self, text: bytes) -> str:
-        """Keep a message and return its event id."""
+        """Store a message and return its event id."""
         self._count += 1
         self._kept.append((self._count, text))
         self._bytes += len(text)
@@ -34,11 +34,11 @@ class Replay:
 
     @property
     def last_id(self) -> str:
-        """The id of the last message; before the first one that of the stream's beginning."""
+        """Return the id of the last message; before the first message, the id of the beginning of the stream."""
         return f"{self.name}-{self._count}"
 
     def after(self, event_id: str | None) -> list[tuple[str, bytes]]:
-        """Return what is kept of what came after an event, with ids; nothing for an id that is not known."""
+        """Return the stored messages after an event, with their ids; empty for an unknown id."""
         name, _, number = (event_id or "").rpartition("-")
         if name != self.name or not (number.isascii() and number.isdigit() and len(number) < 16):
             return []

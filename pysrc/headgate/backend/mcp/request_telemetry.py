@@ -1,5 +1,5 @@
-"""What one MCP request tells: log fields, the series it counts in, and `mcp.*` of expressions. The class is of the
-engine, which answers plain requests by itself; here is what calls have to do with it.
+"""Telemetry of MCP requests: log fields, metrics, and the variables `mcp.*` of expressions. The class belongs to the
+engine, which answers plain requests itself; this module connects it to calls.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Count = Callable[[Call, RequestTelemetry], None]
 
 
 def log_without_message(call: Call, session_id: str | None, server: str | None) -> None:
-    """Tell of a request that brings no message."""
+    """Log a request without a message."""
     if server is not None:
         call.add_log_field("mcp.target", server)
     if session_id is not None:
@@ -30,12 +30,12 @@ def log_without_message(call: Call, session_id: str | None, server: str | None) 
 
 
 def telemetry_of(call: Call) -> RequestTelemetry | None:
-    """Return the telemetry of a request that has one."""
+    """Return the telemetry of a request, None without any."""
     return getattr(call, "telemetry", None)
 
 
 def addressed(call: Call, target: str, name: str | None, kind: str) -> None:
-    """Tell of a request whose it is."""
+    """Record the target of a request, and the kind and name of the addressed item."""
     telemetry = telemetry_of(call)
     if telemetry is None:
         call.add_log_field("mcp.target", target)

@@ -1,5 +1,6 @@
-"""Answers that a client can come back for: what one brings is kept while nobody reads it (transport of 2025-11-25,
-"Resumability and Redelivery").
+"""Resumable responses: messages are stored while their client is disconnected.
+
+Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#resumability-and-redelivery
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from headgate.backend.contract import Stream
 from headgate.backend.mcp.replay import Replay
 from headgate_engine.sse.encode import encode_comment, encode_event
 
-# How long an answer waits for its client, and how long it is there once it is whole.
+# Time that an incomplete response waits for its client, and that a complete one is stored.
 AWAY_SECONDS: Final = 60.0
-# Answers of one session at a time; of more the oldest is forgotten.
+# Maximum number of responses per session; the oldest one is forgotten.
 MOST_ANSWERS: Final = 16
 KEEPALIVE_SECONDS: Final = 15.0
-# The worker that has the stream, a random number, and which event of it.
+# The worker with the stream, a random number, and the number of the event.
 EVENT_ID: Final = re.compile(r"([0-9a-f]{1,4})w([0-9a-f]{8})-([0-9]{1,9})", re.ASCII)
 
 
 class KeptAnswer:
-    """One answer. `give_up` is called when nobody has read it for AWAY_SECONDS and it is not whole."""
+    """One response. `give_up` is called if the response is incomplete and has had no reader for AWAY_SECONDS."""
 
     def __init__(self, replay: Replay, give_up: Callable[[], object]) -> None:
         self.replay = replay
@@ -35,18 +36,18 @@ class KeptAnswer:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, text: bytes) -> str:
-        """Keep a message; its event id."""
+        """Store a message and return its event id."""
         self._changed.set()
         return self.replay.add(text)
 
     def finish(self) -> None:
-        """Nothing more will come."""
+        """Mark the response as complete."""
         self.done = True
         self._changed.set()
         self._stop_timer()
 
     def cancel(self) -> None:
-        """A reader has gone; the last one may come back."""
+        """Remove a reader; after the last one, the response waits for a reconnection."""
         self._readers -= 1
         if not self._readers and not self.done:
             self._timer = asyncio.get_running_loop().call_later(AWAY_SECONDS, self._give_up)
@@ -57,7 +58,7 @@ class KeptAnswer:
             self._timer = None
 
     async def follow(self, stream: Stream, event_id: str) -> None:
-        """Send what came after an event and what comes, up to the end."""
+        """Send the messages after an event, and new ones until the response is complete."""
         self._readers += 1
         self._stop_timer()
         try:
@@ -80,14 +81,14 @@ class KeptAnswer:
 
 
 class KeptAnswers:
-    """Those of one session, by the names of their streams. `worker`: who has them."""
+    """The resumable responses of one session, by the names of their streams. `worker` is the index of this worker."""
 
     def __init__(self, worker: int) -> None:
         self._worker = worker
         self._kept: dict[str, KeptAnswer] = {}
 
     def open(self, give_up: Callable[[], object]) -> KeptAnswer:
-        """Begin to keep an answer."""
+        """Return a new response that is stored."""
         replay = Replay(f"{self._worker:x}w")
         kept = self._kept[replay.name] = KeptAnswer(replay, give_up)
         while len(self._kept) > MOST_ANSWERS:
@@ -95,15 +96,15 @@ class KeptAnswers:
         return kept
 
     def forget_later(self, kept: KeptAnswer) -> None:
-        """Have a whole answer forgotten after a while."""
+        """Remove a complete response after AWAY_SECONDS."""
         asyncio.get_running_loop().call_later(AWAY_SECONDS, self._kept.pop, kept.replay.name, None)
 
     def find(self, event_id: str | None) -> KeptAnswer | None:
-        """Return the answer of an event, None where there is none."""
+        """Return the response with an event, None if there is none."""
         return self._kept.get((event_id or "").rpartition("-")[0])
 
 
 def worker_of(event_id: str | None) -> int | None:
-    """Return the worker that has the answer of an event; None for the id of another stream."""
+    """Return the worker with the response of an event id, None if the id is that of another stream."""
     found = EVENT_ID.fullmatch(event_id or "")
     return None if found is None else int(found[1], 16)

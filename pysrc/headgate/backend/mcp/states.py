@@ -1,4 +1,4 @@
-"""Ids of sessions at remote servers: what they are called there and whose they are, sealed into the client's id."""
+"""Ids of sessions at remote servers: the servers' session ids and the owner, sealed into the client's id."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, Final
 
 from headgate.crypto.sealed import Sealer
 
-# Longer ones are packed: clients and proxies take fields of 8 KiB at least, and there may be 128 targets.
+# Longer contents are compressed: header fields may be limited to 8 KiB, and there may be 128 targets.
 PLAIN_BYTES: Final = 400
 
 
 class SessionStates:
-    """Makes and reads such ids with a key that all workers and replicas have. Nobody else can."""
+    """Seals and opens session ids with a key that all workers and replicas share."""
 
     def __init__(self, sealer: Sealer) -> None:
         self._sealer = sealer
 
     def seal(self, states: Iterable[tuple[str, str | None]], owner: str) -> str:
-        """Return the id of a session: each target with the session id that its server gave, in their order."""
+        """Return the id of a session with its targets, in order, and the session id of each server."""
         found: dict[str, Any] = {"t": "mcp", "s": [{"t": t} if s is None else {"t": t, "s": s} for t, s in states]}
         if owner:
             found["u"] = owner
@@ -28,7 +28,7 @@ class SessionStates:
         return self._sealer.seal(content if len(content) <= PLAIN_BYTES else zlib.compress(content))
 
     def open(self, session_id: str, owner: str) -> dict[str, str | None] | None:
-        """Return the server's session id for each target; None when the id was not made here for this owner."""
+        """Return the server's session id for each target; None if the id is not the gateway's or has another owner."""
         content = self._sealer.open(session_id)
         if content is None:
             return None

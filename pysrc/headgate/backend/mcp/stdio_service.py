@@ -1,4 +1,4 @@
-"""StreamableHTTP in front of a stdio server: one process for each session."""
+"""StreamableHTTP in front of a stdio server: one process per session."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from headgate.dialect.mcp.versions import SESSION_HEADER
 from headgate.ir.mcp import StdioTarget
 from headgate_engine.sse.encode import encode_comment, encode_event
 
-# Long silences kill connections on the way; a comment means nothing to the client.
+# Intermediaries close idle connections; clients ignore comments.
 KEEPALIVE_SECONDS = 15.0
 
 
 class StdioService:
-    """`sessions` of this worker; `relay` reaches the workers that own the others, where the backend is called `key`."""
+    """The service of one target. `relay` reaches the workers that own other sessions; `key` names the backend there."""
 
     def __init__(self, target: StdioTarget, sessions: Sessions, relay: Relay, key: str) -> None:
         self._target = target
@@ -37,7 +37,7 @@ class StdioService:
         self._key = key
 
     async def post(self, call: Call, message: Message, session_id: str | None) -> None:
-        """Pass a message on; a request is answered with a stream that ends with its response."""
+        """Forward a message; the response to a request is a stream that ends with the JSON-RPC response."""
         if session_id is None:
             if needs_session(message):
                 raise McpFailure(400, "a session id is required; initialize first")
@@ -50,7 +50,7 @@ class StdioService:
             await answer(call, session, await send(session, message), [])
 
     async def _session(self, call: Call, session_id: str) -> Session | None:
-        """Return the session, or None when another worker has answered."""
+        """Return the session; None if another worker has responded."""
         owner = self.sessions.ids.owner(session_id)
         if owner is not None and owner != self._relay.index:
             await self._relay.forward(call, owner, self._key)
@@ -61,8 +61,9 @@ class StdioService:
         return session
 
     async def open(self, call: Call, message: Message, refused: Callable[[int, bytes], bool] | None) -> bool:
-        """Start a process and a session, which stays only when the process agrees to it. False, and no answer, when
-        `refused(200, answer)` says that the server has no sessions.
+        """Start a process with a session, which remains only if the process accepts it.
+
+        Returns False, without responding, if `refused(200, answer)` is True: the server has no sessions.
         """
         with self.sessions.room():
             server = StdioServer(self._target, lambda: self.sessions.forget(server))
@@ -85,12 +86,12 @@ class StdioService:
                 await answer(call, session, exchange, [(SESSION_HEADER, session.id)], first)
                 return True
         finally:
-            # Also when the client has gone: one that has its answer may come back.
+            # The session remains if the client has disconnected: a client with a response may return.
             if exchange is None or not exchange.answered or exchange.failed:
                 await self.sessions.remove(session.id)
 
     async def get(self, call: Call, session_id: str | None) -> None:
-        """Stream what the server says unasked; a later GET takes over from an earlier one."""
+        """Stream the server's unsolicited messages; a later GET takes over from an earlier one."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
         session = await self._session(call, session_id)
@@ -103,14 +104,14 @@ class StdioService:
             if kept is not None and last_id is not None:
                 await kept.follow(stream, last_id)
                 return
-            # At one moment: what an earlier GET still notes is here, what it has not taken yet is there.
+            # No await between the two calls: each message must be in exactly one of them.
             inbox, missed = session.server.events(), session.replay.after(last_id)
             for event_id, text in missed:
                 await stream.send(encode_event(text, "message", event_id))
             await pump(stream, inbox, session.replay.add)
 
     async def delete(self, call: Call, session_id: str | None) -> None:
-        """End the session; one that is unknown is as good as ended."""
+        """End the session; an unknown session counts as ended."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
         owner = self.sessions.ids.owner(session_id)
@@ -119,12 +120,12 @@ class StdioService:
             return
         if self.sessions.find(session_id, owner_of(call.context)) is not None:
             await self.sessions.remove(session_id)
-        # 200, not 202: the official clients take 202 for a refusal.
+        # Official clients treat 202 as a refusal.
         call.reply(200)
 
 
 async def send(session: Session, message: Message) -> Exchange | None:
-    """Pass a message on; raises McpFailure."""
+    """Forward a message to the process; raises McpFailure."""
     try:
         exchange: Exchange | None = await session.server.send(message)
         return exchange
@@ -133,7 +134,7 @@ async def send(session: Session, message: Message) -> Exchange | None:
 
 
 async def soon(inbox: Inbox) -> bytes | None:
-    """Return the first message, None when it takes long."""
+    """Return the first message, None if it takes longer than KEEPALIVE_SECONDS."""
     try:
         async with asyncio.timeout(KEEPALIVE_SECONDS):
             return await inbox.get()
@@ -148,8 +149,8 @@ async def answer(
     headers: list[tuple[str, str]],
     first: bytes | None = None,
 ) -> None:
-    """Answer a message that has been passed on: a request with a stream that ends with its response. `first` is what
-    has been read of it.
+    """Respond to a message that was forwarded: a request gets a stream that ends with its response. `first` is the part
+    of the response that was read already.
     """
     if exchange is None:
         call.reply(202)
@@ -163,7 +164,7 @@ async def answer(
 
 
 async def response(exchange: Exchange, answering: Answering, first: bytes | None) -> bytes:
-    """Return the response to a request, b"" when none will come; what belongs to it before is sent at once."""
+    """Return the response to a request, b"" if there will be none; earlier messages are sent at once."""
     text = first if first is not None else await exchange.inbox.get()
     while text is not None:
         if is_response(text, exchange.message):
@@ -174,7 +175,7 @@ async def response(exchange: Exchange, answering: Answering, first: bytes | None
 
 
 async def pump(stream: Stream, inbox: Inbox, note: Callable[[bytes], str] | None = None) -> None:
-    """Send messages as events until the inbox ends, with the ids that `note` gives; comments in long silences."""
+    """Send messages as events until the inbox ends, with ids from `note`, and with comments as keep-alive."""
     while True:
         try:
             async with asyncio.timeout(KEEPALIVE_SECONDS):

@@ -1,6 +1,7 @@
-"""The OAuth documents of the one server behind a backend that does not protect it itself: they pass as they are.
+"""The OAuth documents of a backend's only server, forwarded unchanged if the gateway does not protect the backend
+itself.
 
-A server that is an OAuth resource of its own answers 401 with the place of its metadata; clients look for it at the
+A server that is an OAuth resource responds 401 with the URL of its metadata, and clients look for the metadata at the
 gateway's address (RFC 9728 section 3).
 """
 
@@ -22,7 +23,7 @@ METHODS: Final = frozenset(("GET", "OPTIONS"))
 
 
 class WellKnown:
-    """`remote`: how the server is reached. `local_only`: for requests from this machine alone."""
+    """`remote`: the connection to the server. `local_only`: admit requests from this machine only."""
 
     def __init__(self, remote: Remote, local_only: bool) -> None:
         self._remote = remote
@@ -30,11 +31,11 @@ class WellKnown:
 
     @staticmethod
     def takes(call: Call) -> bool:
-        """Tell whether a request is for such a document."""
+        """Return True if a request is for such a document."""
         return call.method in METHODS and oauth.is_document(call.path)
 
     async def handle(self, call: Call) -> None:
-        """Answer with what the server answers."""
+        """Return the server's response."""
         try:
             if self._local_only:
                 check_local(call)

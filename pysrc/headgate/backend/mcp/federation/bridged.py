@@ -1,4 +1,4 @@
-"""One target whose messages pass as they are, unless it turns out that it has no sessions and the client wants one."""
+"""A single target whose messages are forwarded unchanged, unless it has no sessions and the client needs one."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from headgate.dialect.mcp.jsonrpc import Message
 
 
 class Plain(Service, Protocol):
-    """A service that passes messages on as they are."""
+    """A service that forwards messages unchanged."""
 
     async def open(self, call: Call, message: Message, refused: Callable[[int, bytes], bool]) -> bool: ...
 
 
 class BridgedService:
-    """`plain` serves a target with sessions, `bridge` one of revision 2026-07-28 (ModernLink)."""
+    """Chooses `plain` for a target with sessions, and `bridge` for one of revision 2026-07-28 (ModernLink)."""
 
     def __init__(self, plain: Plain, bridge: FederationService) -> None:
         self._plain = plain
@@ -30,14 +30,14 @@ class BridgedService:
         return self._bridge if ours else self._plain
 
     async def post(self, call: Call, message: Message, session_id: str | None) -> None:
-        """Pass a message on; `initialize` shows which revision the target speaks."""
+        """Forward a message; the response to `initialize` reveals the revision of the target."""
         if session_id is not None or needs_session(message):
             await self._of(session_id).post(call, message, session_id)
         elif not await self._plain.open(call, message, bridging.has_no_sessions):
             await self._bridge.post(call, message, None)
 
     async def get(self, call: Call, session_id: str | None) -> None:
-        """Stream what the target says unasked."""
+        """Stream the target's unsolicited messages."""
         await self._of(session_id).get(call, session_id)
 
     async def delete(self, call: Call, session_id: str | None) -> None:

@@ -1,4 +1,4 @@
-"""`server/discover` over the targets of a backend: the revisions that all of them speak, what each of them can do."""
+"""`server/discover` for several targets: the revisions that all of them support, and their merged capabilities."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from headgate.dialect.mcp.methods import DISCOVER
 
 
 async def nobody(_text: bytes) -> None:
-    """Let a message go that the client did not ask for."""
+    """Drop a message that the client did not request."""
 
 
 async def discover(
     group: LinkGroup, message: Message, fields: Fields, tolerant: bool, info: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the result for several targets; raises McpFailure.
+    """Return the merged result of several targets; raises McpFailure.
 
-    A client that gets "method not found" begins a session, as it would with the server itself. That is the answer
-    where one of the targets wants a session: the others get one that is the gateway's (ModernLink), and nothing is
-    lost.
+    If a target needs a session, the error is "method not found": the client then initializes a session, as it would
+    with the server itself. Targets without sessions are bridged in that session (ModernLink).
     """
     outcomes = await group.ask_all(list(group.links), message, fields, nobody)
     results = {name: outcome.result for name, outcome in outcomes.items() if outcome.result is not None}
@@ -60,12 +59,12 @@ def _wants_session(outcome: Outcome) -> bool:
 
 
 def not_found(method: str) -> McpFailure:
-    """Return the refusal of a method that is none of revision 2026-07-28."""
+    """Return the error for a method that revision 2026-07-28 does not have."""
     return McpFailure(404, f"method not found: {method[:80]}", METHOD_NOT_FOUND)
 
 
 def failure_of(target: str, outcome: Outcome) -> McpFailure:
-    """Return what the client gets when a target does not answer a request of revision 2026-07-28."""
+    """Return the client's error for a target that fails a request of revision 2026-07-28."""
     if outcome.error is not None:
         found = error_of(target, outcome.error)
         found.status = modern.STATUSES.get(found.code or 0, 200)
@@ -77,7 +76,7 @@ def failure_of(target: str, outcome: Outcome) -> McpFailure:
 
 
 def relayed(failure: Refused) -> PassedRefusal:
-    """Return a target's refusal as the client gets it."""
+    """Return a target's refusal for the client."""
     try:
         in_answer = "jsonrpc" in json.loads(failure.body)
     except (ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""The links of one session, and how their answers become one."""
+"""The links of one session, and the combination of their responses."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from headgate_engine.peek.items import Item, list_of
 logger = logging.getLogger("headgate.mcp")
 
 UPDATED: Final = "notifications/resources/updated"
-# How long one target may keep the others waiting where its policies do not say.
+# Time for one of several targets to respond, unless its policies set a time-out.
 TOGETHER_SECONDS: Final = 60.0
 GRACE_SECONDS: Final = 0.5
-# Pages of one list that are asked for in one request of the client.
+# Maximum number of pages that are fetched from a target for one request of the client.
 MAX_PAGES: Final = 64
 Emit = Callable[[bytes], Awaitable[None]]
 
 
 class List(NamedTuple):
-    """Where a list stands: member of the result, and member that names an item. `capability`: of servers that have one;
-    `kind`: what rules call an item.
+    """A kind of list: `member` of the result, and member `key` of an item with its name.
+
+    `capability`: the capability of servers that have such a list; `kind`: the name of an item in rules.
     """
 
     member: bytes
@@ -41,9 +42,7 @@ class List(NamedTuple):
 
 
 class Outcome:
-    """How one target ended a request: its response, or why there is none. What a response says is decoded when
-    somebody asks.
-    """
+    """The outcome of a request to one target: its response or a failure. The response is decoded on first access."""
 
     __slots__ = ("_response", "failure", "text")
 
@@ -56,49 +55,49 @@ class Outcome:
 
     @property
     def response(self) -> Message | None:
-        """The target's response."""
+        """The target's response, None after a failure."""
         return self._response
 
     @property
     def good(self) -> bool:
-        """Whether there is a result."""
+        """True if the response has a result."""
         return self._response is not None and self._response.has_result_object
 
     @property
     def result(self) -> dict[str, Any] | None:
-        """What the response holds as its result."""
+        """Return the result of the response, None without one."""
         return self._member("result") if self.good else None
 
     @property
     def error(self) -> dict[str, Any] | None:
-        """What the response holds as its error."""
+        """Return the error of the response, None without one."""
         return None if self._response is None or self.good else self._member("error")
 
     def _member(self, name: str) -> dict[str, Any] | None:
         try:
             found = json.loads(self.text)[name]
         except (ValueError, RecursionError):
-            # An integer of thousands of digits is JSON, and more than int() takes.
+            # Python's int() refuses integers with thousands of digits, which JSON permits.
             return {}
         return found if isinstance(found, dict) else None
 
     @property
     def unknown_method(self) -> bool:
-        """Whether the target does not know what it was asked."""
+        """True if the target does not know the method."""
         error = self.error
         return error is not None and error.get("code") == METHOD_NOT_FOUND
 
 
 @dataclass(slots=True)
 class Listed:
-    """The items of all pages of one target's list, or how the target failed."""
+    """The items on all pages of a target's list, or the outcome that failed."""
 
     items: list[Item]
     failed: Outcome | None = None
 
 
 def outcome_of(text: bytes) -> Outcome:
-    """Return the outcome that a response tells."""
+    """Return the outcome in the text of a response."""
     try:
         message = parse(text)
     except NotAMessage:
@@ -110,17 +109,19 @@ def outcome_of(text: bytes) -> Outcome:
 
 @dataclass(slots=True)
 class LinkGroup:
-    """`links` by target, in the order of the configuration. `bare`: one target, whose URIs are the client's."""
+    """The links of a session by target, in configured order. `bare`: one target, whose names clients see unchanged."""
 
     links: dict[str, Link]
     bare: bool
     dead: bool = False
     owners: dict[tuple[str, str], str] = field(default_factory=dict)
 
-    # -- messages on their way to the client ---------------------------------------------------------------------------
+    # -- messages to the client ----------------------------------------------------------------------------------------
     def outward(self, target: str, text: bytes) -> bytes | None:
-        """Return a message of a target as the client gets it: requests can be answered, URIs lead back. None for what
-        is no message, and for a response to something else: the client may have asked that of another target.
+        """Return a target's message for the client: ids of requests and URIs identify the target.
+
+        None for invalid messages and for responses to unknown requests, because their id may be that of a request to
+        another target.
         """
         try:
             message = parse(text)
@@ -146,8 +147,9 @@ class LinkGroup:
         emit: Emit,
         close_stream: Callable[[float], Awaitable[None]] | None = None,
     ) -> Outcome:
-        """Have one target answer; what it says on the way is emitted. `close_stream` is called with the seconds after
-        which the target wants to be polled.
+        """Return the outcome of a request to one target; its other messages go to `emit`.
+
+        `close_stream` is called with the seconds after which the target wants to be polled.
         """
 
         async def on_message(text: bytes) -> None:
@@ -166,18 +168,18 @@ class LinkGroup:
     async def ask_all(
         self, targets: list[str], message: Message, fields: Fields, emit: Emit
     ) -> dict[str, Outcome]:
-        """Have several targets answer at once."""
+        """Return the outcomes of a request that is sent to several targets concurrently."""
         found = await asyncio.gather(*(self.ask_in_time(target, message, fields, emit) for target in targets))
         return dict(zip(targets, found, strict=True))
 
     async def ask_in_time(self, target: str, message: Message, fields: Fields, emit: Emit) -> Outcome:
-        """Have one of several targets answer, the others wait for it: its whole answer must come in time."""
+        """Return the outcome of a request to one of several targets, with a time-out for the complete response."""
         timeout_s = self.links[target].timeout_s
         if timeout_s is not None:
-            # The link itself has a word for what did not begin in time.
+            # The link has a time-out for the start of the response; its error is more precise, so it goes first.
             timeout_s += GRACE_SECONDS
         elif message.method != INITIALIZE:
-            # Who begins may have to be installed before.
+            # `initialize` has no default time-out: a server may have to be installed first.
             timeout_s = TOGETHER_SECONDS
         try:
             async with asyncio.timeout(timeout_s):
@@ -186,7 +188,7 @@ class LinkGroup:
             return Outcome(failure=TargetFailure("upstream call timeout"))
 
     async def listed(self, target: str, message: Message, kind: List, fields: Fields, emit: Emit) -> Listed:
-        """Have one target list something, page by page."""
+        """Return one target's list with all pages."""
         items: list[Item] = []
         cursors: set[str] = set()
         asked = message
@@ -196,27 +198,27 @@ class LinkGroup:
                 return Listed([], outcome)
             items += list_of(outcome.response, kind.member, kind.key)[1]
             cursor = outcome.response.next_cursor
-            # Servers also write "" for none; one that leads to itself would lead nowhere else the next time.
+            # An empty cursor also means the end for some servers. A repeated cursor would loop for ever.
             if not cursor or cursor in cursors:
                 break
             cursors.add(cursor)
             asked = with_cursor(message, cursor)
         return Listed(items)
 
-    # -- life ----------------------------------------------------------------------------------------------------------
+    # -- life cycle ----------------------------------------------------------------------------------------------------
     async def stop(self) -> None:
-        """End all links."""
+        """Close all links."""
         self.dead = True
         await asyncio.gather(*(link.close() for link in self.links.values()), return_exceptions=True)
 
     async def release(self) -> None:
-        """Let go of what is held here; sessions at servers that have a state of their own stay."""
+        """Close the links whose session lives in this worker; sessions at remote servers continue."""
         self.dead = True
         held = [link for link in self.links.values() if link.state is None]
         await asyncio.gather(*(link.close() for link in held), return_exceptions=True)
 
     async def streams(self, fields: Fields) -> dict[str, AsyncGenerator[bytes, None]]:
-        """Return the event streams of those targets that have one."""
+        """Return the event streams of the targets that have one."""
         found = await asyncio.gather(
             *(link.events(fields) for link in self.links.values()), return_exceptions=True
         )
@@ -228,7 +230,7 @@ class LinkGroup:
 
 
 def cancelled(target: str, message: Message) -> bytes:
-    """Return the news that a server takes its request back, under the id that the client knows."""
+    """Return a server's cancellation of its own request, with the id that the client knows."""
     try:
         raw_id = json.dumps(message.decoded_params()["requestId"]).encode()
         own = json.loads(naming.request_id(target, raw_id))
@@ -238,7 +240,7 @@ def cancelled(target: str, message: Message) -> bytes:
 
 
 def with_cursor(message: Message, cursor: str) -> Message:
-    """Return the request for the page behind a cursor."""
+    """Return the list request for the page at a cursor."""
     params = {**message.decoded_params(), "cursor": cursor}
     raw = json.dumps({"jsonrpc": "2.0", "id": 0, "method": message.method, "params": params})
     return parse(parse(raw.encode()).with_id(message.raw_id or b"0"))

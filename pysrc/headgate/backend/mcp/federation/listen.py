@@ -1,7 +1,7 @@
-"""`subscriptions/listen` over the targets of a backend: one acknowledgement, then what each of them has to say.
+"""`subscriptions/listen` for several targets: one acknowledgement, and then the notifications of all targets.
 
-A target with sessions gets one that lasts as long as the subscription: its resources are subscribed to, and its event
-stream is what the client hears.
+A target with sessions gets a session for the duration of the subscription: its resources are subscribed to, and its
+event stream provides the notifications.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from headgate_engine.sse.encode import encode_comment, encode_event
 
 URIS: Final = "resourceSubscriptions"
 TASKS: Final = "taskIds"
-# What each member of the filter lets through.
+# Notification method to the member of the filter that admits it.
 KINDS: Final = {
     "notifications/tools/list_changed": "toolsListChanged",
     "notifications/prompts/list_changed": "promptsListChanged",
@@ -40,7 +40,7 @@ KINDS: Final = {
     UPDATED: URIS,
     "notifications/tasks": TASKS,
 }
-# What a server with sessions says in its capabilities about what it tells.
+# Member of the filter to the capability that a server with sessions must declare.
 FLAGS: Final = {"toolsListChanged": "tools", "promptsListChanged": "prompts", "resourcesListChanged": "resources"}
 MAX_URIS: Final = 1000
 QUEUE: Final = 64
@@ -50,7 +50,7 @@ Allowed = Callable[[str, str, str], bool]
 
 @dataclass(slots=True)
 class Source:
-    """One target's part: what it is asked for, what it has agreed to, and its messages."""
+    """One target of a subscription: requested filter, accepted filter, and messages."""
 
     target: str
     wanted: Filter
@@ -59,10 +59,11 @@ class Source:
 
 
 def split(group: LinkGroup, wanted: Filter, allowed: Allowed) -> dict[str, Filter]:
-    """Return the filter of each target that is to be asked; raises McpFailure for what nobody has or may hear of.
+    """Return the filter for each target that takes part; raises McpFailure for an unknown or forbidden resource or
+    task.
 
-    A target is asked for its own resources and tasks, and for all of the rest; where there is no rest, only those that
-    own something are asked.
+    Each target gets its own resources and tasks, and all other members of the filter. Without other members, targets
+    without own resources or tasks are omitted.
     """
     rest = {key: value for key, value in wanted.items() if key not in (URIS, TASKS)}
     owned: dict[str, Filter] = {}
@@ -89,7 +90,7 @@ def _texts(wanted: Filter, key: str) -> list[str]:
 
 
 class Subscription:
-    """One `subscriptions/listen` of a client. `allowed(kind, target, name)` tells what there is for it."""
+    """One `subscriptions/listen` of a client. `allowed(kind, target, name)` is True if the client may access it."""
 
     def __init__(self, group: LinkGroup, message: Message, tolerant: bool, allowed: Allowed) -> None:
         self._group = group
@@ -101,11 +102,14 @@ class Subscription:
         self._closing = asyncio.Event()
 
     def end(self) -> None:
-        """Have the client told that the subscription is over."""
+        """End the subscription; the client gets a final response."""
         self._closing.set()
 
     async def run(self, call: Call, fields: Fields) -> None:
-        """Answer the client until it goes, a target ends, or end() is called; raises McpFailure before that."""
+        """Serve the client until it disconnects, a target ends, or end() is called.
+
+        Raises McpFailure if the subscription fails before its stream starts.
+        """
         wanted = self._message.decoded_params().get("notifications")
         if not isinstance(wanted, dict):
             raise McpFailure(400, "invalid request parameters: there is no notifications", INVALID_PARAMS)
@@ -126,7 +130,7 @@ class Subscription:
                     await source.texts.aclose()
 
     async def _begin(self, source: Source, fields: Fields) -> McpFailure | None:
-        """Wait for a target's acknowledgement; return why there is none."""
+        """Wait for a target's acknowledgement; return the failure if there is none."""
         link = self._group.links[source.target]
         request = parse(replaced(self._message.text, ("params", "notifications"), source.wanted))
         texts = told(link, request, source.wanted, fields)
@@ -205,7 +209,7 @@ class Subscription:
             await asyncio.gather(*tasks, closing, return_exceptions=True)
 
     async def _read(self, source: Source) -> None:
-        """Put a target's messages into the queue, then None for a regular end or the failure."""
+        """Put a target's messages into the queue, and finally None for a regular end or the failure."""
         assert source.texts is not None
         end: TargetFailure | None = TargetFailure("its stream broke off")
         try:
@@ -220,7 +224,7 @@ class Subscription:
         await self._queue.put((source, end))
 
     def _outward(self, source: Source, text: bytes) -> bytes | None:
-        """Return a notification as the client gets it, None for what it did not ask for."""
+        """Return a notification for the client, None if the filter or a rule excludes it."""
         try:
             found = json.loads(text)
         except ValueError:
@@ -242,7 +246,7 @@ class Subscription:
 
 
 def _common(wanted: Filter, agreed: Filter) -> Filter:
-    """Return what was asked for and agreed to."""
+    """Return the members of the filter that were both requested and accepted."""
     found: Filter = {}
     for key, value in wanted.items():
         other = agreed.get(key)
@@ -256,14 +260,14 @@ def _common(wanted: Filter, agreed: Filter) -> Filter:
 
 
 async def told(link: Link, message: Message, wanted: Filter, fields: Fields) -> AsyncGenerator[bytes, None]:
-    """Yield what a target says to a subscription, its acknowledgement first."""
+    """Yield a target's messages for a subscription; the first one is its acknowledgement."""
     assert isinstance(link, RequestLink)
     if await link.native() is not None:
         async with contextlib.aclosing(link.request(message, fields)) as texts:
             refused = b""
             async for text in texts:
                 if link.opened:
-                    # It turned out in the meantime that the server has sessions.
+                    # The request revealed that the server has sessions.
                     refused = text
                     break
                 yield text
@@ -277,7 +281,7 @@ async def told(link: Link, message: Message, wanted: Filter, fields: Fields) -> 
             agreed[URIS].remove(uri)
     yield _note(ACKNOWLEDGED, {"notifications": agreed})
     if events is None:
-        # Nothing will come, and nothing is wrong.
+        # The server has no event stream: the subscription stays open without notifications.
         await asyncio.Event().wait()
         return
     try:
@@ -288,7 +292,7 @@ async def told(link: Link, message: Message, wanted: Filter, fields: Fields) -> 
 
 
 def _offered(wanted: Filter, capabilities: dict[str, Any]) -> Filter:
-    """Return what a server with sessions can tell of a filter."""
+    """Return the part of a filter that a server with sessions supports."""
     found: Filter = {}
     for key, name in FLAGS.items():
         said = capabilities.get(name)
@@ -301,7 +305,7 @@ def _offered(wanted: Filter, capabilities: dict[str, Any]) -> Filter:
 
 
 async def _subscribed(link: RequestLink, uri: str, fields: Fields) -> bool:
-    """Subscribe to a resource of a server with sessions; tell whether it agreed."""
+    """Subscribe to a resource of a server with sessions; return True if the server accepted."""
     asked = {"jsonrpc": "2.0", "id": "gw_subscribe", "method": "resources/subscribe", "params": {"uri": uri}}
     last = b""
     async with contextlib.aclosing(link.request(parse(json.dumps(asked).encode()), fields)) as texts:

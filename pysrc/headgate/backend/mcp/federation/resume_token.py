@@ -1,6 +1,7 @@
-"""What the id of a session that lives in a worker says of it, so that the worker's successor can go on: who the client
-is, and where the sessions of remote servers stand, or how to open them again. A process ends with its worker, and its
-sessions with it.
+"""The resume token in the id of a session that lives in a worker. It lets the worker's successor continue the session.
+
+It contains the client's owner, and the sessions at remote servers or the data to open them again. A child process ends
+with its worker, and so do its sessions.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from headgate.backend.mcp.federation.group import LinkGroup
 from headgate.backend.mcp.federation.link import Link, LinkFactory
 from headgate.backend.mcp.federation.modern_link import EitherLink
 
-# Longer ones are left out: clients and proxies take fields of 8 KiB at least.
+# Longer tokens are omitted: clients and proxies may limit header fields to 8 KiB.
 MAX_BYTES: Final = 3000
 
 
 def resume_token_of(group: LinkGroup, key: str, owner: str) -> bytes:
-    """Return what brings a session of the backend `key` back for its owner, b"" where nothing does."""
+    """Return the token for a session of the backend `key` and its owner, b"" if the session cannot be resumed."""
     links: list[dict[str, Any]] = []
     for name, link in group.links.items():
         found: dict[str, Any] = {"t": name}
@@ -35,8 +36,9 @@ def resume_token_of(group: LinkGroup, key: str, owner: str) -> bytes:
 
 
 def links_of(resume_token: bytes, key: str, owner: str, factories: dict[str, LinkFactory]) -> dict[str, Link] | None:
-    """Return the links of a session; None where it is another backend's, somebody else's, or of targets that are gone.
-    `resume_token` was sealed here.
+    """Return the links of a session; None if it belongs to another backend or owner, or if a target no longer exists.
+
+    `resume_token` must come from a sealed id.
     """
     if not resume_token:
         return None

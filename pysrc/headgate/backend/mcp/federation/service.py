@@ -1,4 +1,4 @@
-"""StreamableHTTP in front of several servers: one session of the client, one of each target behind it."""
+"""StreamableHTTP in front of several servers: one session with the client, and one with each target."""
 
 from __future__ import annotations
 
@@ -40,8 +40,10 @@ INFO: Final = {"name": "headgate", "title": "Headgate", "version": __version__}
 
 
 class FederationService:
-    """`links`: how to reach each target, in order. `states`: makes ids of sessions that live at remote targets alone;
-    None when one target is a child process.
+    """The service of a backend with several targets.
+
+    `links`: a factory for each target, in configured order. `states`: makes the ids of sessions that live at remote
+    targets only; None if a target is a child process.
     """
 
     def __init__(
@@ -65,8 +67,9 @@ class FederationService:
     def renew(
         self, remotes: dict[str, Remote], options: FederationOptions, guard: Guard | None, guardrails: Guardrails | None
     ) -> None:
-        """Let sessions go on with the policies, rules and policy servers of a newer configuration. `options`: its names
-        are those of before, what becomes of targets that fail may differ.
+        """Apply the policies, rules and policy servers of a newer configuration to existing sessions.
+
+        `options` may change only `tolerant`: names stay valid.
         """
         self.options = options
         self.requests.tolerant = options.tolerant
@@ -75,9 +78,9 @@ class FederationService:
         for name, remote in remotes.items():
             self.remotes[name].renew(remote)
 
-    # -- the three methods ---------------------------------------------------------------------------------------------
+    # -- POST, GET and DELETE ------------------------------------------------------------------------------------------
     async def post(self, call: Call, message: Message, session_id: str | None) -> None:
-        """Pass a message on to whom it is for."""
+        """Serve a message of the client."""
         if session_id is None:
             if needs_session(message):
                 raise McpFailure(400, "a session id is required; initialize first")
@@ -96,7 +99,7 @@ class FederationService:
                 call.reply(202)
 
     async def get(self, call: Call, session_id: str | None) -> None:
-        """Stream what the targets say unasked."""
+        """Stream the targets' unsolicited messages."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
         last_id = call.headers.get(LAST_EVENT_ID)
@@ -114,7 +117,7 @@ class FederationService:
                 await kept.follow(call.stream(200, STREAM_HEADERS), last_id)
                 return
             if session.listener is not None:
-                # Its client has come back on another connection; targets give their stream to one only.
+                # The client has reconnected, and targets serve their event stream only once.
                 session.listener.cancel()
                 await asyncio.wait([session.listener])
             streams = await group.streams(fields_of(call))
@@ -130,7 +133,7 @@ class FederationService:
 
     @staticmethod
     async def _listen(session: Session, work: Coroutine[Any, Any, None]) -> None:
-        """Do the work of the session's event stream until it ends, or another client connection takes it over."""
+        """Run the session's event stream until it ends or another connection of the client takes it over."""
 
         async def guarded() -> None:
             with contextlib.suppress(ConnectionResetError):
@@ -146,7 +149,7 @@ class FederationService:
                 session.listener = None
 
     async def delete(self, call: Call, session_id: str | None) -> None:
-        """End the session here and at the targets."""
+        """End the session at the gateway and at the targets."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
         if relayed(call) and self._is_sealed(session_id):
@@ -165,11 +168,11 @@ class FederationService:
 
     # -- sessions ------------------------------------------------------------------------------------------------------
     def _is_sealed(self, session_id: str) -> bool:
-        """Tell whether any worker can go on with a session: its id says where its targets stand."""
+        """Return True if any worker can resume the session, because its id contains the sessions at the targets."""
         return self._states is not None and self.sessions.owner(session_id) is None
 
     async def _session(self, call: Call, session_id: str) -> Session | None:
-        """Return the session; None when another worker has answered."""
+        """Return the session; None if another worker has responded."""
         owner = owner_of(call.context)
         session = self.sessions.find(session_id, owner)
         if session is not None:
@@ -190,7 +193,7 @@ class FederationService:
         return session
 
     def _resumed(self, session_id: str, owner: str) -> Session | None:
-        """Return a session that another worker or process began; its id says where its targets stand."""
+        """Return a session that another worker or process started, from the data in its id."""
         assert self._states is not None
         states = self._states.open(session_id, owner)
         if states is None or self.sessions.has_tombstone(session_id):
@@ -199,7 +202,7 @@ class FederationService:
             logger.info("session is of other targets", extra={"missing": ",".join(missing)})
             return None
         if not self.options.tolerant and (new := sorted(set(self.links) - set(states))):
-            # It would lack what the configuration promises: no target may be missing.
+            # The session lacks a target, which the configuration does not tolerate.
             logger.info("session is of other targets", extra={"new": ",".join(new)})
             return None
         group = LinkGroup({name: self.links[name](state) for name, state in states.items()}, self.options.bare)
@@ -247,11 +250,11 @@ class FederationService:
 
     # -- notifications and responses -----------------------------------------------------------------------------------
     async def pass_on(self, call: Call, group: LinkGroup, message: Message) -> None:
-        """Pass a notification or a response on to whom it concerns; raises McpFailure."""
+        """Forward a notification or a response to the targets concerned; raises McpFailure."""
         fields = fields_of(call)
         if message.kind is Kind.RESPONSE:
             if message.is_error and message.raw_id in (None, b"null"):
-                # About nothing that anybody asked: of several targets none could be told.
+                # An error without an id cannot be assigned to a target.
                 return
             place = naming.split_request_id(message.raw_id)
             if place is None or place[0] not in group.links:

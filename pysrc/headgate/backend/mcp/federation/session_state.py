@@ -1,6 +1,6 @@
-"""What a client told a server that lasts as long as their session: the log level, and the resources it subscribed to.
+"""The state that a client sets at a server for the whole session: log level and resource subscriptions.
 
-A server that is started again, or has forgotten its session, is told it anew: nobody else knows that there was another.
+It is sent again to a server that was restarted or has lost its session, because the client does not notice that.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ SET_LEVEL: Final = "logging/setLevel"
 SUBSCRIBE: Final = "resources/subscribe"
 UNSUBSCRIBE: Final = "resources/unsubscribe"
 METHODS: Final = frozenset((SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE))
-# Subscriptions of one session at one server that are remembered; of more the oldest is not.
+# Maximum number of subscriptions per session and server; the oldest one is forgotten.
 MOST_URIS: Final = 1000
 
 
 class SessionStateReplay:
-    """Those of one session at one server."""
+    """The state of one session at one server."""
 
     def __init__(self) -> None:
         self._level: bytes | None = None
         self._subscribed: dict[str, bytes] = {}
 
     def note(self, message: Message, answer: Message) -> None:
-        """Remember a request that the server has agreed to, if it lasts."""
+        """Store a request that the server accepted if it changes the state."""
         method, uri = message.method, message.uri
         if method not in METHODS or answer.is_error:
             return
@@ -40,6 +40,6 @@ class SessionStateReplay:
                 del self._subscribed[next(iter(self._subscribed))]
 
     def again(self) -> list[Message]:
-        """Return the requests that tell it anew, under ids of the gateway's own."""
+        """Return the requests that restore the state, with ids of the gateway."""
         texts = [*([] if self._level is None else [self._level]), *self._subscribed.values()]
         return [parse(parse(text).with_id(json.dumps(f"gw_again_{n}").encode())) for n, text in enumerate(texts)]

@@ -1,4 +1,4 @@
-"""A process of revision 2026-07-28: one for all clients of a worker; their requests say all there is to know."""
+"""A process of revision 2026-07-28, shared by all clients of a worker: requests of this revision are self-contained."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from headgate.dialect.mcp.jsonrpc import Kind, Message, NotAMessage, parse, prog
 from headgate.dialect.mcp.methods import ACKNOWLEDGED, LISTEN, PROGRESS, TASK_REQUESTS
 from headgate.net.tasks import spawn
 
-# A server that does not answer a request it does not know.
+# Time-out for servers that do not respond to unknown requests.
 PROBE_SECONDS: Final = 20.0
-# Part of the members that name tasks.
+# Common part of the member names for tasks.
 TASK: Final = b'"taskId'
 TASK_IDS: Final = ("notifications", "taskIds")
 
 
 class SharedProcess(RequestTarget):
-    """One process for all clients without a session. Closed after an idle time; a new one takes its place then.
-    `task_id_prefix` stands before the ids of its tasks: they lead back to this worker.
+    """One process for all clients without a session. It is closed when idle, and replaced on the next request.
+
+    `task_id_prefix` is added to its task ids, so that later requests for a task find this worker.
     """
 
     pinned = True
@@ -43,11 +44,11 @@ class SharedProcess(RequestTarget):
 
     @property
     def state(self) -> str | None:
-        """Nothing outlives the process."""
+        """None: the session ends with the process."""
         return None
 
     async def speaks_modern(self) -> bool:
-        """Start the process and tell whether it knows revision 2026-07-28; raises TargetFailure."""
+        """Start the process and return True if it supports revision 2026-07-28; raises TargetFailure."""
         last = b""
         try:
             async with asyncio.timeout(PROBE_SECONDS):
@@ -59,7 +60,7 @@ class SharedProcess(RequestTarget):
         return versions.MODERN in modern.revisions_of(last)
 
     async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
-        """Yield what comes of a request. Its progress has a token of ours: clients choose the same ones."""
+        """Yield the messages of a request. Its progress token is replaced, because clients may choose equal ones."""
         if self._task_id_prefix:
             message = without_task_prefix(message, self._task_id_prefix)
         token = progress_token(message)
@@ -80,10 +81,10 @@ class SharedProcess(RequestTarget):
                 self._timer = asyncio.get_running_loop().call_later(self._idle_s, self._on_idle)
 
     async def notify(self, message: Message, fields: Fields) -> None:
-        """Drop it: it would concern other clients."""
+        """Drop the notification: it would affect other clients."""
 
     async def events(self, fields: Fields) -> AsyncGenerator[bytes, None] | None:
-        """Return nothing: revision 2026-07-28 has subscriptions."""
+        """Return None: revision 2026-07-28 uses subscriptions."""
         return None
 
     def _stop_timer(self) -> None:
@@ -103,7 +104,7 @@ class SharedProcess(RequestTarget):
 
 
 def with_token(text: bytes, token: object) -> bytes:
-    """Return a message of a server; progress is told under the token that the client gave."""
+    """Return a server's message; a progress notification gets the client's token."""
     try:
         message = parse(text)
     except NotAMessage:
@@ -112,7 +113,7 @@ def with_token(text: bytes, token: object) -> bytes:
 
 
 def without_task_prefix(message: Message, prefix: str) -> Message:
-    """Return a request with its tasks as the process knows them; others than those with the prefix it does not know."""
+    """Return a request with the process's own task ids. Ids without the prefix remain, and the process rejects them."""
     if message.method in TASK_REQUESTS and (message.name or "").startswith(prefix):
         return parse(message.with_name((message.name or "")[len(prefix) :]))
     if message.method == LISTEN and TASK in message.params:
@@ -123,7 +124,7 @@ def without_task_prefix(message: Message, prefix: str) -> Message:
 
 
 def with_task_prefix(text: bytes, prefix: str) -> bytes:
-    """Return a message of a process with the prefix before the ids of its tasks."""
+    """Return a message of the process with the prefix added to its task ids."""
     try:
         message = parse(text)
     except NotAMessage:

@@ -1,6 +1,6 @@
-"""POST without a session: clients of revision 2026-07-28, and all clients of a backend that is configured so.
+"""POST without a session: for clients of revision 2026-07-28, and for all clients of a stateless backend.
 
-Links to the targets are made for the request and end with it; only those that are asked are opened.
+The links to the targets live as long as the request, and only those in use are opened.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from headgate.dialect.mcp.naming import UnknownName
 from headgate.net.tasks import spawn
 from headgate_engine.sse.encode import encode_event
 
-# Notifications that mean something within a session only.
+# Notifications that have a meaning only within a session.
 SESSION_ONLY: Final = frozenset((INITIALIZED, CANCELLED, "notifications/roots/list_changed"))
 
 
 @dataclass(frozen=True, slots=True)
 class SuspendedCallRouting:
-    """`suspended` are the calls of this worker that wait for their clients, `relay` reaches those of the others, where
-    the backend is called `key`.
+    """Finds suspended calls. `suspended` are those of this worker, `relay` reaches other workers, and `key` names the
+    backend.
     """
 
     suspended: SuspendedCalls
@@ -59,8 +59,10 @@ class SuspendedCallRouting:
     key: str
 
     async def reached(self, call: Call, message: Message) -> tuple[bool, bool]:
-        """Tell whether a client goes on with a call that was asked something here, and whether another worker, which
-        has that call, has answered; raises McpFailure.
+        """Return two flags for a request: it continues a suspended call, and another worker, which has that call,
+        responded.
+
+        Raises McpFailure.
         """
         state = state_of(message)
         worker = None if state is None else self.suspended.worker_of(state)
@@ -71,14 +73,16 @@ class SuspendedCallRouting:
         try:
             await self.relay.forward(call, worker, self.key)
         except McpFailure:
-            # The worker is gone, and the call with it.
+            # The call ended with its worker.
             raise ended() from None
         return True, True
 
 
 class StatelessService:
-    """`targets` by target, in order. `info`: what the gateway says of itself where it speaks for several targets.
-    `waiting`: calls whose servers have asked something, and how to reach those of other workers.
+    """The service for requests without a session.
+
+    `targets` in configured order. `info`: the gateway's server info, for several targets. `waiting`: calls whose
+    servers wait for the client, also in other workers.
     """
 
     def __init__(
@@ -105,10 +109,10 @@ class StatelessService:
         requests: Requests,
         straight: HttpService | None,
     ) -> None:
-        """Go on with the newest configuration: how targets are opened, and the rules, which `requests` has.
+        """Apply a newer configuration: factories for the targets, options, and the rules in `requests`.
 
-        `straight`: the one target's own service, to which messages of revision 2026-07-28 pass as they are; None where
-        they must be looked at.
+        `straight`: the service of the only target, to which messages of revision 2026-07-28 are forwarded unchanged;
+        None if messages must be inspected.
         """
         for name, make in makes.items():
             self._targets[name].make = make
@@ -118,7 +122,7 @@ class StatelessService:
 
     @property
     def unread(self) -> bool:
-        """Whether messages pass to the one target without a look at what they are about."""
+        """True if messages are forwarded to the only target without checking what they address."""
         return self._options.bare and self.requests.guard is None
 
     async def post(self, call: Call, message: Message) -> None:
@@ -155,11 +159,11 @@ class StatelessService:
                 work = self._respond(call, group, message, answering, is_modern)
                 await answered(call, answering, message, work)
         finally:
-            # The client does not wait for it, and its leaving does not stop it.
+            # The client need not wait for it, and its disconnection must not cancel it.
             spawn("mcp teardown", group.stop())
 
     async def _task_elsewhere(self, call: Call, message: Message) -> bool:
-        """Tell whether another worker, whose process has a task, has answered."""
+        """Return True if another worker, whose process has the task, has responded."""
         assert self._waiting is not None
         name, task = next(iter(self._targets)), message.name or ""
         if not self._options.bare:
@@ -172,7 +176,7 @@ class StatelessService:
         try:
             await self._waiting.relay.forward(call, worker, self._waiting.key)
         except McpFailure:
-            # The worker is gone, and its process with all tasks.
+            # The process and its tasks ended with the worker.
             raise McpFailure(400, f"Unknown task: {message.name}", INVALID_PARAMS) from None
         return True
 
@@ -196,7 +200,7 @@ class StatelessService:
             if isinstance(failure.__cause__, Refused):
                 raise relayed(failure.__cause__) from None
             if is_modern and failure.status == 500:
-                # 500 is what a session's client gets; here nothing has happened, and the client may try again.
+                # Clients with sessions get 500. Here the request was not processed, and the client may repeat it.
                 raise McpFailure(503, failure.message, failure.code, failure.data) from failure
             raise
         if not is_modern:
@@ -230,7 +234,7 @@ class StatelessService:
 
     @staticmethod
     async def _asked(group: LinkGroup, message: Message, fields: Fields, answering: Answering) -> bytes:
-        """Return what the one target answers."""
+        """Return the response of the only target."""
         [target] = group.links
         outcome = await group.ask(target, message, fields, answering.emit)
         if outcome.failure is not None:
@@ -238,7 +242,7 @@ class StatelessService:
         return outcome.text
 
     async def _initialize(self, call: Call, group: LinkGroup, message: Message) -> None:
-        """Answer with what the targets say of themselves; what they began for it ends with the answer."""
+        """Respond with the targets' merged capabilities; the sessions opened for it end with the response."""
         params = modern.stripped_capabilities(message.decoded_params())
         asked = parse(replaced(message.text, ("params", "capabilities"), params.get("capabilities")))
         fields = fields_of(call)
@@ -254,7 +258,7 @@ class StatelessService:
         result = next(iter(good.values()))
         if not self._options.bare:
             result = merge.initialize(good, message.protocol_version, self._info)
-            # There is no stream on which a change could be told.
+            # Without an event stream, subscriptions cannot work.
             result["capabilities"].get("resources", {}).pop("subscribe", None)
         text = response_to(message, result)
         if check is not None:
@@ -287,7 +291,7 @@ class StatelessService:
         return await target.revisions()
 
     def end_subscriptions(self) -> None:
-        """End subscriptions, each with a word to its client."""
+        """End all subscriptions; their clients get a final response."""
         for subscription in self._subscriptions:
             subscription.end()
 
@@ -300,7 +304,7 @@ class StatelessService:
 
 
 def _status(text: bytes) -> int:
-    """Return the HTTP status of a response, which is no success for some errors."""
+    """Return the HTTP status for a JSON-RPC response; some errors have a status of their own."""
     if b'"error"' not in text:
         return 200
     found = json.loads(text).get("error")

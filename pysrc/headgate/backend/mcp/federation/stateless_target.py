@@ -1,7 +1,7 @@
-"""A target for clients without a session: which revision it speaks, and how it is asked in the one or the other.
+"""A target for clients without a session, in either kind of revision.
 
-A server of revision 2026-07-28 gets the client's request as it is: a remote one by a request, a local one by a process
-that all such clients share. A server with sessions gets one for each request: opened before it, ended after it.
+A server of revision 2026-07-28 gets the client's request unchanged: remote servers by HTTP, local ones through a
+process that all such clients share. A server with sessions gets a session for each request.
 """
 
 from __future__ import annotations
@@ -43,17 +43,19 @@ from headgate.dialect.mcp.methods import DISCOVER, INITIALIZE, TASK_REQUESTS
 
 logger = logging.getLogger("headgate.mcp")
 
-# How long a server is taken for one with sessions before it is asked again; servers are updated.
+# After this time, a server with sessions is probed again, because it may have been updated.
 LEGACY_SECONDS: Final = 300.0
 REVISIONS_SECONDS: Final = 5.0
-# Processes that live for one request each.
+# Maximum number of processes that serve a single request each.
 MAX_PROCESSES: Final = 64
 
 
 class StatelessTarget:
-    """`make` opens the target; `local`: it is a process of ours. `idle_s`: how long a shared process may be idle.
-    `suspended`: where calls wait whose servers have asked something; None where clients cannot be asked.
-    `task_id_prefix`: before the ids of tasks, where each worker has a process of its own.
+    """A target. `make` returns a new link to it; `local`: it is a child process; `idle_s`: idle time of a shared
+    process.
+
+    `suspended`: the store of calls whose servers wait for the client, None if clients cannot be asked.
+    `task_id_prefix`: added to task ids if each worker has a process of its own.
     """
 
     def __init__(self, name: str, make: Callable[[], Link], local: bool, idle_s: float) -> None:
@@ -72,29 +74,29 @@ class StatelessTarget:
         self.task_id_prefix = ""
 
     def link(self, is_modern: bool, version: str | None) -> RequestLink:
-        """Return the target for one request, of a client of revision 2026-07-28 or of an earlier one."""
+        """Return the link for one request; `is_modern`: the client has revision 2026-07-28."""
         return RequestLink(self, is_modern, version)
 
     @property
     def legacy(self) -> bool:
-        """Whether the target was found to have sessions, not long ago."""
+        """True if the target was recently found to need sessions."""
         return self._has_sessions or time.monotonic() < self._legacy_until
 
     def note_legacy(self) -> None:
-        """Remember that the target does not know revision 2026-07-28."""
+        """Record that the target does not support revision 2026-07-28."""
         logger.info("server has sessions", extra={"target": self.name})
         self._legacy_until = time.monotonic() + LEGACY_SECONDS
 
     def note_transport(self) -> None:
-        """Remember that the target's transport has sessions by itself, whatever revision the server knows."""
+        """Record that the target's transport needs sessions in any revision."""
         self._has_sessions = True
 
     def forget_legacy(self) -> None:
-        """Ask again which revision the target knows: it may have been something in between that refused it."""
+        """Probe the revision again: an intermediary may have sent the refusal."""
         self._legacy_until = 0.0
 
     async def native(self) -> Link | None:
-        """Return what takes requests of revision 2026-07-28, None when nothing does; raises TargetFailure."""
+        """Return a link for requests of revision 2026-07-28, None if the target lacks it; raises TargetFailure."""
         if self.legacy:
             return None
         if not self.local:
@@ -115,7 +117,7 @@ class StatelessTarget:
             return self._shared_process
 
     async def revisions(self) -> list[str]:
-        """Return the revisions that the target speaks, asked for once in a while."""
+        """Return the revisions that the target supports; the result is cached."""
         if self._revisions and time.monotonic() < self._revisions_until:
             return self._revisions
         found = list(versions.KNOWN)
@@ -136,18 +138,18 @@ class StatelessTarget:
         return found
 
     async def end(self, session: Link) -> None:
-        """End a session that was opened for one request."""
+        """Close a session that was opened for one request."""
         self.processes -= 1
         await session.close()
 
     async def aclose(self) -> None:
-        """End the shared process."""
+        """Close the shared process."""
         if self._shared_process is not None:
             await self._shared_process.close()
 
 
 class RequestLink(RequestTarget):
-    """A target while one request is served."""
+    """The link to a target for one request."""
 
     pinned = True
 
@@ -163,26 +165,27 @@ class RequestLink(RequestTarget):
 
     @property
     def state(self) -> str | None:
-        """Nothing outlives the request."""
+        """None: the session ends with the request."""
         return None
 
     @property
     def timeout_s(self) -> float | None:
-        """That of the target's policies."""
+        """Return the time-out in the target's policies, in seconds."""
         return (self._session or self._target.make()).timeout_s
 
     @property
     def opened(self) -> bool:
-        """Whether the target has a session for this request."""
+        """True if the target has a session for this request."""
         return self._session is not None
 
     async def native(self) -> Link | None:
-        """Return what takes the request as it is, None when the target wants a session."""
+        """Return the link that takes the request unchanged, None if the target needs a session."""
         return await self._target.native() if self._modern else None
 
     async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
-        """Yield what comes of a request, the response last. What a server with sessions asks in between goes to the
-        client, where that can be elicitation.
+        """Yield the messages of a request; the last one is the response.
+
+        Requests of a server with sessions go to the client if they can be expressed as elicitation.
         """
         held = self._held(message, fields)
         native = None if held is not None else await self.native()
@@ -202,10 +205,10 @@ class RequestLink(RequestTarget):
             yield error_message(message.raw_id, METHOD_NOT_FOUND, f"method not found: {DISCOVER}")
             return
         if held is None:
-            # That the server has sessions may have turned out just now.
+            # Only now is it known that the server may have sessions.
             held = self._held(message, fields)
         if self._modern and message.method in TASK_REQUESTS:
-            # Those of such servers end with the session of the request, and are told of in other words.
+            # Tasks of such a server end with the session of the request, and have other methods.
             failure = McpFailure(400, f"Unknown task: {message.name}", INVALID_PARAMS)
             raise Refused(*failure.answer(message.raw_id))
         if self._modern and self._session is None and self._target.suspended is not None:
@@ -217,13 +220,13 @@ class RequestLink(RequestTarget):
                 yield text
 
     def _asks(self, message: Message) -> bool:
-        """Tell whether what a server wants to know can be asked of the client."""
+        """Return True if the client can answer requests of the server."""
         if message.method not in elicitation.METHODS or self._target.suspended is None:
             return False
         return elicitation.askable(self._able)
 
     def _held(self, message: Message, fields: Fields) -> SuspendedCall | None:
-        """Return the call that the client goes on with; Refused where it cannot."""
+        """Return the suspended call that the request continues, None without one; raises Refused if it is invalid."""
         state = elicitation.state_of(message) if self._modern else None
         if state is None or self._target.suspended is None:
             return None
@@ -240,7 +243,7 @@ class RequestLink(RequestTarget):
         return SuspendedCallKey(owner_of(origin_of(fields)), self.name, elicitation.digest_of(message))
 
     async def _straight(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
-        """Yield what comes of a request of a client that cannot be asked."""
+        """Yield the messages of a request whose client cannot answer requests of the server."""
         session = await self.session(fields) if message.method != INITIALIZE else self._open()
         own = self._fields(fields)
         message = modern.legacy_words(message) if self._modern else message
@@ -250,14 +253,14 @@ class RequestLink(RequestTarget):
                 if question is None:
                     yield text
                 else:
-                    # Nobody could bring an answer back: the server must not wait for it.
+                    # The client cannot answer, so the gateway does: the server must not wait.
                     answer = elicitation.own_answer(question, {}) or b""
                     await session.notify(parse(answer), own)
 
     async def _conversed(
         self, call: SuspendedCall | None, message: Message, fields: Fields
     ) -> AsyncGenerator[bytes, None]:
-        """Yield what comes of a call, last its response or what the server wants to know first."""
+        """Yield the messages of a call; the last one is its response, or the server's requests for the client."""
         held = self._target.suspended
         assert held is not None
         begun = call is not None
@@ -291,7 +294,7 @@ class RequestLink(RequestTarget):
                 await call.stop()
 
     async def _take(self, call: SuspendedCall, question: Message, fields: Fields) -> None:
-        """Have the client asked, or answer for it."""
+        """Add a request of the server to those for the client, or answer it."""
         answer = elicitation.own_answer(question, self._able)
         if answer is None and not call.add(question):
             answer = elicitation.refused(question.raw_id or b"null")
@@ -299,20 +302,20 @@ class RequestLink(RequestTarget):
             await call.session.notify(parse(answer), fields)
 
     async def notify(self, message: Message, fields: Fields) -> None:
-        """Pass a notification on to a server that may have a use for it."""
+        """Forward a notification, unless the server is a shared process."""
         native = await self.native()
         if native is None:
             await (await self.session(fields)).notify(message, self._fields(fields))
         elif not self._target.local:
-            # A process is shared: what one client says must not reach requests of another.
+            # Other clients use the same process, so the notification could affect their requests.
             await native.notify(message, fields)
 
     async def events(self, fields: Fields) -> AsyncGenerator[bytes, None] | None:
-        """Return what a server with sessions says unasked."""
+        """Return the event stream of a server with sessions."""
         return await (await self.session(fields)).events(self._fields(fields))
 
     async def close(self) -> None:
-        """End the server's session, if one was needed."""
+        """Close the server's session, if there is one."""
         session, self._session = self._session, None
         if session is not None:
             await self._target.end(session)
@@ -323,18 +326,18 @@ class RequestLink(RequestTarget):
             if self._target.local and self._target.processes >= MAX_PROCESSES:
                 raise TargetFailure("too many processes are running")
             self._target.processes += 1
-            # For a client of an earlier revision a server of 2026-07-28 alone is bridged.
+            # For a client of an earlier revision, a server that only supports 2026-07-28 is bridged.
             make = self._target.make
             self._session = make() if self._modern else EitherLink(lambda _state: make(), None)
         return self._session
 
     def _fields(self, fields: Fields) -> Fields:
-        """Return the client's fields in the words of the session's revision."""
+        """Return the client's fields with the revision of the session."""
         kept = [(name, value) for name, value in fields if name.lower() != versions.HEADER]
         return ClientFields([*kept, (versions.HEADER, self._version)], origin_of(fields))
 
     async def session(self, fields: Fields) -> Link:
-        """Return the target's session of this request, opened; raises TargetFailure."""
+        """Return the target's session for this request, opened if necessary; raises TargetFailure."""
         async with self._opening:
             if self._session is not None:
                 return self._session
@@ -363,7 +366,7 @@ class RequestLink(RequestTarget):
 
 
 def _request_of(text: bytes) -> Message | None:
-    """Return a request that a server sends, None for any other message."""
+    """Return a server's message if it is a request, else None."""
     if isinstance(text, StreamClosed):
         return None
     try:
@@ -374,7 +377,7 @@ def _request_of(text: bytes) -> Message | None:
 
 
 def _agreed(text: bytes) -> str:
-    """Return the revision of an answer to `initialize`; TargetFailure for a refusal."""
+    """Return the revision in a response to `initialize`; raises TargetFailure if it is an error."""
     try:
         found = json.loads(text or b"{}")
     except ValueError:

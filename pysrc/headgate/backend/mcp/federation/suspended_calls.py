@@ -1,5 +1,7 @@
-"""Calls at servers with sessions that wait for clients without one: the server has asked something, the client has the
-question as a result, and its next request brings the answer.
+"""Suspended calls: calls at servers with sessions that wait for a client without one.
+
+The server has sent a request for the client; the client receives it as a result, and its next request contains the
+answer.
 """
 
 from __future__ import annotations
@@ -25,26 +27,26 @@ from headgate.net.tasks import spawn
 
 logger = logging.getLogger("headgate.mcp")
 
-# How long a client may take for its answers, and how many calls of a backend may wait in one worker.
+# Time for a client to answer, and maximum number of suspended calls per backend and worker.
 HOLD_SECONDS: Final = 300.0
 MAX_SUSPENDED: Final = 256
 MAX_QUESTIONS: Final = 64
-# Messages of a server that are read ahead of its client.
+# Maximum number of the server's messages that are read in advance.
 QUEUE: Final = 2
-# More questions that come as fast as this go to the client together.
+# Requests of the server that follow each other within this time go to the client together.
 TOGETHER_SECONDS: Final = 0.02
-# How long a server may take to give its event stream before it is asked without.
+# Time for a server to open its event stream; after it the call starts without.
 STREAM_SECONDS: Final = 1.0
-# Before the states made here: servers of revision 2026-07-28 have their own.
+# Prefix of the gateway's states, to distinguish them from those of servers of revision 2026-07-28.
 STATE_PREFIX: Final = "gwr."
 KEY_BYTES: Final = 16
-# What a server may say on its event stream that belongs to a call.
+# Notifications on the server's event stream that belong to a call.
 OURS: Final = frozenset((PROGRESS, "notifications/message"))
 
 
 @dataclass(frozen=True, slots=True)
 class SuspendedCallKey:
-    """Whose call waits (`owner_of`), at which target, and what it asks for (`elicitation.digest_of`)."""
+    """The identity of a suspended call: owner (`owner_of`), target, digest of the request (`elicitation.digest_of`)."""
 
     owner: str
     target: str
@@ -52,7 +54,7 @@ class SuspendedCallKey:
 
 
 class SuspendedCall:
-    """A call under way at `session`, which is its own. `release` ends the session once the call is over."""
+    """A call in progress with a session of its own. `release` ends the session after the call."""
 
     def __init__(
         self, session: Link, message: Message, version: str, release: Callable[[Link], Awaitable[None]]
@@ -69,7 +71,7 @@ class SuspendedCall:
         self._streaming = asyncio.Event()
 
     async def begin(self, message: Message, fields: Fields) -> None:
-        """Send the request. Some servers ask on their event stream, so that is opened before."""
+        """Send the request. The event stream is opened first, because some servers send their requests there."""
         self._readers.append(spawn("mcp stream", self._unasked(fields)))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STREAM_SECONDS):
@@ -103,7 +105,7 @@ class SuspendedCall:
         await self._texts.put(end)
 
     async def next(self) -> bytes | None:
-        """Return what the server says next; None when it waits for answers. TargetFailure when nothing will come."""
+        """Return the server's next message, None if it waits for answers; raises TargetFailure after the end."""
         try:
             async with asyncio.timeout(TOGETHER_SECONDS if self.questions else None):
                 found = await self._texts.get()
@@ -116,7 +118,7 @@ class SuspendedCall:
         return found
 
     def add(self, question: Message) -> bool:
-        """RequestTelemetry a request of the server; False when there are too many."""
+        """Store a request of the server for the client; return False if there are too many."""
         if len(self.questions) >= MAX_QUESTIONS or question.raw_id is None:
             return False
         key = f"input-{next(self._numbers)}"
@@ -125,33 +127,33 @@ class SuspendedCall:
         return True
 
     async def answer(self, answers: dict[str, bytes], fields: Fields) -> None:
-        """Give the server what the client answers; questions that it leaves out stay."""
+        """Send the client's answers to the server; requests without an answer remain."""
         for key in [key for key in self.questions if key in answers]:
             del self.questions[key]
             await self.session.notify(parse(elicitation.answer(self._ids.pop(key), answers[key])), fields)
 
     async def refuse(self, fields: Fields) -> None:
-        """Have the server go on without answers."""
+        """Decline all requests of the server, so that it continues."""
         self.questions.clear()
         for raw_id in [self._ids.pop(key) for key in list(self._ids)]:
             await self.session.notify(parse(elicitation.refused(raw_id)), fields)
 
     async def stop(self) -> None:
-        """End the call at the server, if it has not ended."""
+        """Cancel the call at the server if it is still in progress."""
         for reader in self._readers:
             reader.cancel()
         await asyncio.gather(*self._readers, return_exceptions=True)
         self._readers.clear()
 
     async def end(self) -> None:
-        """End the call and the session."""
+        """Cancel the call and end the session."""
         await self.stop()
         await self._release(self.session)
 
 
 @dataclass(slots=True)
 class SuspendedEntry:
-    """A call that waits for its client, at most until `timer` comes up."""
+    """A suspended call with the timer that ends it."""
 
     call: SuspendedCall
     place: SuspendedCallKey
@@ -159,8 +161,9 @@ class SuspendedEntry:
 
 
 class SuspendedCalls:
-    """Those of one backend in worker `worker`. `sealer` makes states that only this backend can read, in all workers;
-    `hold_s`: how long they are good.
+    """The suspended calls of one backend in one worker.
+
+    `sealer` seals states with a key that all workers have; `hold_s` is their lifetime in seconds.
     """
 
     def __init__(
@@ -182,8 +185,9 @@ class SuspendedCalls:
         return len(self._waiting)
 
     def worker_of(self, state: str) -> int | None:
-        """Return the worker that has the call of a state, None for a state that is not one of ours; McpFailure for one
-        that is too old, or was changed.
+        """Return the worker with the call of a state, None if the state is not the gateway's.
+
+        Raises McpFailure if the state has expired or was modified.
         """
         return None if not state.startswith(STATE_PREFIX) else self._opened(state)[0]
 
@@ -197,7 +201,7 @@ class SuspendedCalls:
         return int.from_bytes(content[:2]), content[10:]
 
     def keep(self, call: SuspendedCall, place: SuspendedCallKey) -> str | None:
-        """Have a call wait for its client; return what brings it back, None where there is no room."""
+        """Store a call until its client continues it; return its state, None if there are too many calls."""
         if len(self._waiting) >= MAX_SUSPENDED:
             if not self._full:
                 logger.warning("too many calls wait for their clients", extra={"target": place.target})
@@ -217,7 +221,7 @@ class SuspendedCalls:
             spawn("mcp held", waiting.call.end())
 
     def take(self, state: str, place: SuspendedCallKey) -> SuspendedCall:
-        """Return the call of a state, which has its client back; McpFailure where there is none for this request."""
+        """Remove and return the call of a state; raises McpFailure if there is none that matches the request."""
         if not state.startswith(STATE_PREFIX):
             raise McpFailure(400, "requestState is none of this backend", INVALID_PARAMS)
         _, key = self._opened(state)
@@ -231,7 +235,7 @@ class SuspendedCalls:
         return waiting.call
 
     async def aclose(self) -> None:
-        """End all calls that wait."""
+        """End all suspended calls."""
         waiting, self._waiting = list(self._waiting.values()), {}
         for one in waiting:
             one.timer.cancel()
@@ -239,13 +243,13 @@ class SuspendedCalls:
 
 
 def ended() -> McpFailure:
-    """Return the refusal of a state whose call is over: it was taken up, or its worker has ended."""
+    """Return the error for a state whose call is over: it was continued already, or its worker has ended."""
     reason = "requestState belongs to a call that has ended; call again without it"
     return McpFailure(400, reason, INVALID_PARAMS)
 
 
 def _is_ours(text: bytes) -> bool:
-    """Tell whether a message on the event stream of a call's own session belongs to the call."""
+    """Return True if a message on the event stream of the call's session belongs to the call."""
     try:
         message = parse(text)
     except NotAMessage:

@@ -1,1 +1,1 @@
-"""Policy servers that see MCP requests before they are served, and results before they are told."""
+"""Policy servers that inspect MCP requests before they are served, and results before the client gets them."""

@@ -1,4 +1,4 @@
-"""The policy servers of a backend, asked one after the other about a request and its result."""
+"""The policy servers of a backend, called one after the other for a request and its result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Message, NotAMessage, p
 logger = logging.getLogger("headgate.mcp")
 
 VARIABLE: Final = "mcpGuardrails"
-# What a changed text must have: member and type, by method.
+# Required members of changed params, with their types, by method.
 PARAMS: Final[dict[str, tuple[tuple[str, type], ...]]] = {
     "tools/call": (("name", str),),
     "prompts/get": (("name", str),),
@@ -35,18 +35,18 @@ RESULTS: Final[dict[str, tuple[str, type]]] = {
     "tools/call": ("content", list),
     "tools/list": ("tools", list),
 }
-# Results that stand for what is not known yet.
+# Members of results that are not final.
 UNFINISHED: Final = ("task", "inputRequests")
 
 
 class Meter(Protocol):
-    """Counts what policy servers do."""
+    """Counts the decisions of policy servers."""
 
     def observe(self, phase: str, action: str, seconds: float) -> None: ...
 
 
 class Guardrails:
-    """`processors` in their order; `clock`: seconds, for the meter."""
+    """The policy servers of a backend in their order. `clock` returns seconds, for the meter."""
 
     def __init__(self, processors: Sequence[Processor], meter: Meter, clock: Callable[[], float]) -> None:
         self.processors = tuple(processors)
@@ -54,12 +54,12 @@ class Guardrails:
         self.clock = clock
 
     def check(self, call: Call, message: Message, fields: Fields) -> Check:
-        """Return what goes along with one request: it keeps to these processors, whatever a reload brings."""
+        """Return the check of one request. It keeps its policy servers across a reload."""
         return Check(self, call, message.method or "", fields)
 
 
 class Check:
-    """One request. Header changes are made to `fields`, which go to the targets."""
+    """The check of one request and its result. Header changes are applied to `fields`, which the targets receive."""
 
     def __init__(self, chain: Guardrails, call: Call, method: str, fields: Fields) -> None:
         self._chain = chain
@@ -68,15 +68,15 @@ class Check:
         self._fields = fields
 
     def about(self, kind: str, target: str, name: str) -> None:
-        """Say what the request is about, for expressions: a tool, prompt, resource or task."""
+        """Set the variables of expressions for the addressed tool, prompt, resource or task."""
         context = self._call.context
         if context is not None and kind:
             context.dynamic = {**(context.dynamic or {}), "mcp": {kind: {"target": target, "name": name}}}
 
     async def request(self, targets: Sequence[str], params: bytes | None) -> bytes | None:
-        """Return other params for the target, None when they stay; raises McpFailure when one refuses.
+        """Return changed params, None if they are unchanged; raises McpFailure if a policy server refuses the request.
 
-        `params`: JSON, None where the request is for all targets: then nothing of it can be changed.
+        `params` is JSON. None means that the request goes to all targets; it cannot be changed then.
         """
         changed = None
         for processor in self._chain.processors:
@@ -98,7 +98,7 @@ class Check:
         return changed
 
     async def response(self, targets: Sequence[str], text: bytes) -> bytes:
-        """Return a response as the client may have it; errors are as they were. Raises McpFailure when one refuses."""
+        """Return the response for the client; errors are unchanged. Raises McpFailure if a policy server refuses it."""
         result = raw_member(text, "result")
         if result is None:
             return text
@@ -125,7 +125,7 @@ class Check:
         question: Awaitable[Decision],
         readable: Callable[[Decision], None],
     ) -> Decision | None:
-        """Return what a server decided, None when it failed and that does not matter; raises McpFailure."""
+        """Return a policy server's decision, None if it failed and `fail_open` is set; raises McpFailure."""
         chain, name = self._chain, f"check{phase}"
         begun = chain.clock()
         try:
@@ -153,7 +153,7 @@ class Check:
         return McpFailure(200, message, code, data)
 
     def _note(self, metadata: dict[str, Any]) -> None:
-        """Keep what a server told, for expressions."""
+        """Store a policy server's metadata for expressions."""
         context = self._call.context
         if metadata and context is not None:
             known = context.dynamic or {}
@@ -161,7 +161,7 @@ class Check:
 
 
 def check_params(method: str, text: bytes) -> None:
-    """Raise Violation for what cannot be the params of a method."""
+    """Raise Violation if a text is not valid as the params of a method."""
     params = _object(text, "params", b'"method":"%s","params":' % method.encode())
     for name, kind in PARAMS.get(method, ()):
         if not isinstance(params.get(name), kind):
@@ -172,7 +172,7 @@ def check_params(method: str, text: bytes) -> None:
 
 
 def check_result(method: str, text: bytes) -> None:
-    """Raise Violation for what cannot be the result of a method."""
+    """Raise Violation if a text is not valid as the result of a method."""
     result = _object(text, "result", b'"result":')
     wanted = RESULTS.get(method)
     if wanted is None or any(name in result for name in UNFINISHED):
@@ -183,7 +183,7 @@ def check_result(method: str, text: bytes) -> None:
 
 
 def _object(text: bytes, what: str, head: bytes) -> dict[str, Any]:
-    """Return an object that can stand behind `head` in a message; Violation for all else."""
+    """Return the object that follows `head` in a message; raises Violation if the text is not a valid one."""
     try:
         parse(b'{"jsonrpc":"2.0","id":0,' + head + text + b"}")
         found = json.loads(text)

@@ -1,4 +1,4 @@
-"""Header fields of the client's request that a policy server is told, and those that it changes for the target."""
+"""Header fields of the client's request that a policy server receives, and its changes to them for the target."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ logger = logging.getLogger("headgate.mcp")
 
 Fields = list[tuple[str, str]]
 OWN: Final = "x-gw-relay-"
-# What describes the request to the target itself.
+# Fields that describe the request to the target; policy servers cannot change them.
 DESCRIBING: Final = REQUEST_FRAMING | {
     "accept", "accept-encoding", "content-encoding", "content-type", "expect", "mcp-method", "mcp-name",
     "mcp-protocol-version", "mcp-session-id",
 }  # fmt: skip
 TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-# RFC 9110 section 5.5: visible characters, blanks and tabs inside, and what is beyond ASCII.
+# RFC 9110 section 5.5: visible characters and bytes above 0x7f, with blanks and tabs in between.
 VALUE: Final = re.compile(rb"(?:[\x21-\x7e\x80-\xff](?:[\x20-\x7e\x80-\xff\t]*[\x21-\x7e\x80-\xff])?)?")
 
 
 class FieldFilter:
-    """`allowed`: names that are told, () for all and the pseudo-fields; `disallowed`: those that never are."""
+    """Selects fields for a policy server: `allowed` names (empty: all, and pseudo-fields) without `disallowed` ones."""
 
     def __init__(self, allowed: Iterable[str], disallowed: Iterable[str]) -> None:
         self._allowed = frozenset(name.lower() for name in allowed)
         self._disallowed = frozenset(name.lower() for name in disallowed)
 
     def passes(self, name: str) -> bool:
-        """Tell whether a field, its name in lower case, may be told."""
+        """Return True if a field is selected; `name` is in lower case."""
         if name in self._disallowed or name.startswith(OWN):
             return False
         return not self._allowed or name in self._allowed
 
     def told(self, call: Call) -> list[tuple[str, bytes]]:
-        """Return names in lower case and values as they came, one for each field line."""
-        asked = call.context or call  # of a relayed request the context alone has the client's words
+        """Return the selected fields: names in lower case with unchanged values, one entry per field line."""
+        asked = call.context or call  # for a relayed request, only the context has the client's values
         pseudo = (
             (":authority", asked.authority),
             (":method", call.method),
@@ -56,8 +56,9 @@ class FieldFilter:
 
 
 def change(fields: Fields, sets: Sequence[Any], removes: Sequence[str]) -> None:
-    """Apply a HeaderMutation in place: of `sets` the first of a name replaces all there is, further ones are added;
-    then `removes`. What cannot stand in a request, or describes its body, is passed over with a warning.
+    """Apply a HeaderMutation in place. In `sets`, the first field of a name replaces existing ones, and further ones
+    are added; then fields in `removes` are removed. Invalid fields, and fields that describe the body, are skipped with
+    a warning.
     """
     seen: set[str] = set()
     for one in sets:
@@ -78,7 +79,7 @@ def change(fields: Fields, sets: Sequence[Any], removes: Sequence[str]) -> None:
 
 
 def is_changeable(name: str) -> bool:
-    """Tell whether a policy server may set or remove a field, its name in lower case."""
+    """Return True if a policy server may set or remove a field; `name` is in lower case."""
     return TOKEN.fullmatch(name) is not None and name not in DESCRIBING and not name.startswith(OWN)
 
 

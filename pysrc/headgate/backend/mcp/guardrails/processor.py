@@ -1,4 +1,4 @@
-"""One policy server: which methods it is asked about, what it is told, and what it decided."""
+"""One policy server: the methods it is called for, the calls, and its decisions."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from headgate_engine.expr.values import EvaluationError
 
 logger = logging.getLogger("headgate.mcp")
 
-# Results of targets have 16 MiB at most; a changed one may have some more.
+# Results of targets are limited to 16 MiB; changed ones may be slightly larger.
 MAX_REPLY: Final = 20 * 1024 * 1024
-# JSON-RPC codes by the number of AuthorizationError.Code; all others are internal errors.
+# AuthorizationError.Code to JSON-RPC error code; other codes are internal errors.
 CODES: Final = {1: -32001, 2: -32003, 3: -32600}
 INTERNAL: Final = -32603
 
 
 class Violation(Exception):
-    """What a policy server says does not follow the protocol."""
+    """A policy server violates its protocol."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A refusal. `data`: more about it, decoded; None when there is none."""
+    """A refusal. `data`: details as a JSON value, None without any."""
 
     code: int
     reason: str
@@ -47,7 +47,7 @@ class Rejection:
 
 @dataclass(slots=True)
 class Decision:
-    """What a policy server says. `mutated`: JSON in place of params or result; None: those are as they were."""
+    """A policy server's decision. `mutated`: JSON that replaces params or result, None to keep them."""
 
     mutated: bytes | None = None
     rejection: Rejection | None = None
@@ -58,7 +58,7 @@ class Decision:
 
 @dataclass(slots=True)
 class Asked:
-    """What a question is about. `body`: JSON of params or result, None where there is no such part."""
+    """The subject of a check. `body`: JSON of params or result, None if there is none."""
 
     call: Call
     targets: Sequence[str]
@@ -67,7 +67,7 @@ class Asked:
 
 
 class Processor:
-    """`client` calls the server; `metadata` are the compiled expressions by name."""
+    """One policy server. `client` calls it; `metadata` are compiled expressions by name."""
 
     def __init__(self, spec: GuardrailProcessor, client: GrpcClient, metadata: Sequence[tuple[str, Program]]) -> None:
         self.name = spec.service.name
@@ -89,15 +89,15 @@ class Processor:
         return self._phases.get(method) or self._phase(method)
 
     def checks_request(self, method: str) -> bool:
-        """Tell whether it is asked before a request is served."""
+        """Return True if the policy server checks requests of a method."""
         return method not in NO_REQUEST_PHASE and self.phase(method) in ("request", "full")
 
     def checks_response(self, method: str) -> bool:
-        """Tell whether it is asked before a result is told."""
+        """Return True if the policy server checks results of a method."""
         return self.phase(method) in ("response", "full")
 
     async def check_request(self, asked: Asked) -> Decision:
-        """Ask about a request; raises GrpcError and Violation."""
+        """Check a request; raises GrpcError and Violation."""
         question = McpRequest(service_names=asked.targets, method=asked.method)
         if asked.body is not None:
             question.mcp_request = asked.body
@@ -112,13 +112,13 @@ class Processor:
         return decision
 
     async def check_response(self, asked: Asked) -> Decision:
-        """Ask about a result; raises GrpcError and Violation."""
+        """Check a result; raises GrpcError and Violation."""
         question = McpResponse(service_names=asked.targets, method=asked.method, mcp_response=asked.body or b"")
         self._add_context(question, asked.call)
         return _decision(await self._ask(self._spec.check_response, question, McpResponseResult))
 
     def _add_context(self, question: Any, call: Call) -> None:
-        """Tell what the expressions give; one that fails has no entry."""
+        """Add the values of the expressions; a failing expression adds none."""
         if not self._metadata or call.context is None:
             return
         values = {}
@@ -138,12 +138,12 @@ class Processor:
         )
         try:
             return kind.FromString(text)
-        except (DecodeError, ValueError) as error:  # also text that is no UTF-8
+        except (DecodeError, ValueError) as error:  # ValueError: text that is not UTF-8
             raise Violation(f"the answer is no {kind.DESCRIPTOR.name}: {error}") from None
 
 
 def call_fields(spec: GuardrailProcessor) -> list[tuple[str, str]]:
-    """Return the header fields of each call: the service's credential, then what its policies add and set."""
+    """Return the header fields of each call: the service's credential, and the fields that its policies add and set."""
     policies, found = spec.service.policies, []
     auth = None if policies.auth is None else policies.auth.fixed_header
     if auth is not None:

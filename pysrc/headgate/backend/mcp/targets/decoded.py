@@ -1,5 +1,5 @@
-"""Answers whose content coding is undone. No target is asked for one (no accept-encoding is sent), but there are caches
-and servers that pack all the same.
+"""Responses without their content coding. The gateway sends no Accept-Encoding, but some caches and servers compress
+nevertheless.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from typing import Final
 from headgate.backend.contract import Response
 from headgate_engine.wire.coding import CodingError, Decoder, name_of
 
-# A few bytes can stand for gigabytes: what is unpacked at once is bounded by what goes in.
+# Input is decompressed in steps of this size, because a few bytes may expand to gigabytes.
 STEP: Final = 4096
 PIECE: Final = 1024 * 1024
-# What a packed body is described with, which the plain one is not.
+# Fields that describe the compressed body.
 OF_THE_CODING: Final = frozenset(("content-encoding", "content-length"))
 
 
 class Decoded:
-    """An answer in `coding`, plain."""
+    """A response with the content coding `coding`, decompressed."""
 
     def __init__(self, response: Response, coding: str) -> None:
         self._response = response
@@ -26,16 +26,16 @@ class Decoded:
 
     @property
     def status(self) -> int:
-        """Its status."""
+        """Return the status."""
         return self._response.status
 
     @property
     def headers(self) -> list[tuple[str, str]]:
-        """Its fields, as far as they are true of the plain body."""
+        """Return the fields that are valid for the decompressed body."""
         return [field for field in self._response.headers if field[0].lower() not in OF_THE_CODING]
 
     def header(self, name: str) -> str | None:
-        """Return the first field of a name."""
+        """Return the first field with this name, None without one."""
         return None if name.lower() in OF_THE_CODING else self._response.header(name)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -53,7 +53,7 @@ class Decoded:
             raise OSError("the packed answer ends too early")
 
     async def read(self, limit: int) -> bytes:
-        """Return the whole body; ValueError past `limit` bytes, OSError when it breaks off."""
+        """Return the complete body; raises ValueError if it exceeds `limit` bytes, OSError if it is truncated."""
         pieces: list[bytes] = []
         length = 0
         async for piece in self:
@@ -64,11 +64,11 @@ class Decoded:
         return b"".join(pieces)
 
     async def aclose(self) -> None:
-        """Let go of it."""
+        """Close the response."""
         await self._response.aclose()
 
 
 def plain(response: Response) -> Response:
-    """Return an answer without its coding; one in a coding that nobody knows as it is."""
+    """Return a response without its content coding; one with an unknown coding is unchanged."""
     coding = name_of(response.header("content-encoding"))
     return Decoded(response, coding) if coding else response

@@ -1,7 +1,6 @@
-"""Requests under way with one server whose answers come on one stream, matched by their ids.
+"""Requests in progress at a server that sends all responses on one stream, matched by id.
 
-Ids of requests are replaced by numbers of our own on the way in and put back on the way out, so that two clients, or
-one that repeats itself, cannot meet under one id.
+The ids of requests are replaced by numbers of the gateway, and restored in responses: clients may use equal ids.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ from headgate.net.tasks import spawn
 logger = logging.getLogger("headgate.mcp.targets")
 
 MAX_PENDING = 256
-# How long a server may leave the news unread that nobody waits for an answer any more.
+# Time for a server to read a cancellation; then it is dropped.
 CANCEL_SECONDS = 5.0
 Write = Callable[[bytes], Awaitable[None]]
 
 
 class Exchange:
-    """A request under way: its answer and what belongs to it arrive in `inbox`, then the end.
+    """A request in progress: its messages and finally its response arrive in `inbox`.
 
-    `answered`: the server has answered or is gone. `failed`: with an error.
+    `answered`: the server has responded or has ended. `failed`: the response is an error.
     """
 
     def __init__(self, message: Message) -> None:
@@ -50,14 +49,14 @@ class Exchange:
         self.failed = False
 
     def finish(self, answer: bytes | None, failed: bool) -> None:
-        """Deliver the answer, if there will be one, and the end."""
+        """Deliver the response, if there is one, and end the inbox."""
         self.answered = True
         self.failed = failed
         self.inbox.finish(answer)
 
 
 class Exchanges:
-    """All of one server, whose name in logs is `target`. `write` passes a message to it; raises TargetFailure."""
+    """The exchanges of one server, named `target` in logs. `write` sends a message to it and raises TargetFailure."""
 
     def __init__(self, target: str, write: Write) -> None:
         self._target = target
@@ -68,9 +67,9 @@ class Exchanges:
         self._lost = 0
         self._over = False
 
-    # -- towards the server --------------------------------------------------------------------------------------------
+    # -- to the server -------------------------------------------------------------------------------------------------
     async def send(self, message: Message, write: Write | None = None) -> Exchange | None:
-        """Pass a message on, by `write` when that is given; a request gives the exchange to read its answer from."""
+        """Send a message with `write`, if given; return the exchange of a request, None for other messages."""
         write = write or self._write
         if message.kind is not Kind.REQUEST:
             if message.method == CANCELLED:
@@ -94,7 +93,7 @@ class Exchanges:
         return exchange
 
     def give_up(self, exchange: Exchange) -> None:
-        """The client no longer waits: tell the server, at its leisure."""
+        """Cancel a request whose client has disconnected; the notification is sent in the background."""
         number = next((number for number, known in self.pending.items() if known is exchange), None)
         if number is not None:
             del self.pending[number]
@@ -107,19 +106,19 @@ class Exchanges:
                 await self._write(note)
 
     async def _cancel(self, message: Message, write: Write) -> None:
-        """Pass on that a client cancels a request, whose id is another one here. One that is over is over."""
+        """Forward a client's cancellation with the gateway's id of the request. Completed requests are ignored."""
         params = message.decoded_params()
         for number, exchange in reversed(self.pending.items()):
             if same_id(exchange.message.raw_id, params.get("requestId")):
                 del self.pending[number]
-                # No answer is to be expected now; one that comes nevertheless is dropped.
+                # The server need not respond any more; a late response is dropped.
                 exchange.finish(None, failed=True)
                 await write(notification(CANCELLED, {**params, "requestId": number}))
                 return
 
     # -- from the server -----------------------------------------------------------------------------------------------
     def receive(self, text: bytes) -> None:
-        """Take a message of the server to whom it is for; what is no message is skipped with a warning."""
+        """Pass a server's message to its reader; an invalid message is dropped with a warning."""
         try:
             message = parse(text)
         except NotAMessage as error:
@@ -135,37 +134,37 @@ class Exchanges:
 
     def _on_response(self, message: Message) -> None:
         raw_id = message.raw_id or b""
-        # Our numbers have at most as many digits as the last one given out.
+        # Longer numbers cannot be ids of the gateway; int() would be slow for them.
         number = int(raw_id) if raw_id.isdigit() and len(raw_id) <= len(str(self._next_id)) else 0
         exchange = self.pending.pop(number, None)
         if exchange is not None and exchange.message.raw_id is not None:
             exchange.finish(message.with_id(exchange.message.raw_id), message.is_error)
 
     def _on_lost(self, message: Message) -> None:
-        """A message found no room: the reader is too slow, or there is none."""
+        """Handle a message for which the inbox has no room: its reader is too slow, or there is none."""
         self._lost += 1
         if self._lost == 1:
             logger.warning("messages are lost, the client does not read", extra={"target": self._target})
         if message.kind is Kind.REQUEST:
-            # The server must not wait for an answer that nobody will give.
+            # The client will not answer, so the gateway does: the server must not wait.
             answer = error_message(message.raw_id, INTERNAL_ERROR, "the client does not read")
             spawn(f"mcp refuse {self._target}", self._tell(answer))
 
     def _owner(self, message: Message) -> Exchange | None:
-        """Return the request a notification or server request belongs to: by its token, or the only one there is."""
+        """Return the exchange of a notification or server request: that of its token, or the only one in progress."""
         listening = subscription_id(message)
         if listening is not None:
             return self.pending.get(listening) if isinstance(listening, int) else None
         token = progress_token(message) if message.method == PROGRESS else None
         if token is not None:
             return next((exchange for exchange in self.pending.values() if exchange.token == token), None)
-        # Subscriptions last; what is for them says so.
+        # Messages of subscriptions name their subscription.
         waiting = (exchange for exchange in self.pending.values() if exchange.message.method != LISTEN)
         first = next(waiting, None)
         return first if next(waiting, None) is None else None
 
     def events(self) -> Inbox:
-        """Return where arrives what the server says unasked, with what it said before; an earlier one ends."""
+        """Return a new inbox for unsolicited messages, with those not read yet; the previous inbox ends."""
         earlier, self._events = self._events, Inbox()
         self._events.take_over(earlier)
         if self._over:
@@ -173,7 +172,7 @@ class Exchanges:
         return self._events
 
     def end(self) -> None:
-        """The server is gone: whoever waits gets an error, streams end."""
+        """Handle the end of the server: requests in progress get an error, and the inbox for events ends."""
         self._over = True
         for exchange in self.pending.values():
             reason = f"MCP server {self._target} ended before it answered"

@@ -1,8 +1,8 @@
-"""Nothing that a stdio server started outlives the worker, even when the worker is killed.
+"""Ensures that no process started by a stdio server outlives the worker, even if the worker is killed.
 
-The kernel ends the server itself (PR_SET_PDEATHSIG), not the processes that it started in turn: `npx` and `uvx` leave
-the real server behind. One small process per worker therefore knows the process groups and kills them when the pipe to
-the worker closes.
+The kernel ends the server itself (PR_SET_PDEATHSIG), but not its child processes: `npx` and `uvx` start the real server
+as a child. Therefore one small process per worker knows the process groups, and kills them when its pipe to the worker
+closes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ START_SECONDS = 10.0
 
 
 class GroupGuard:
-    """The pipe to the guarding process, which is started with the first group."""
+    """The pipe to the guard process, which is started with the first group."""
 
     def __init__(self) -> None:
         self._pipe: int | None = None
@@ -30,18 +30,18 @@ class GroupGuard:
         self._starting = threading.Lock()
 
     async def watch(self, group: int) -> None:
-        """Have a process group killed when this process ends."""
+        """Register a process group, which is killed when this process ends."""
         self._groups.add(group)
         if not self._tell(b"+%d\n" % group):
             await asyncio.to_thread(self._start)
 
     def release(self, group: int) -> None:
-        """Take an ended group off the list: its number may come to mean another one."""
+        """Unregister a group that has ended: its number may be reused."""
         self._groups.discard(group)
         self._tell(b"-%d\n" % group)
 
     def close(self) -> None:
-        """End the guarding process; groups still on its list are killed."""
+        """End the guard process; groups that are still registered are killed."""
         pipe, self._pipe = self._pipe, None
         if pipe is not None:
             os.close(pipe)
@@ -57,10 +57,10 @@ class GroupGuard:
         return True
 
     def _start(self) -> None:
-        """Start the guarding process and tell it all groups; runs in a thread, as it waits for the fork."""
+        """Start the guard process and send it all groups. Runs in a thread, because it blocks."""
         with self._starting:
             if self._pipe is None:
-                # Not inheritable: a server that held the pipe open would keep the guard waiting.
+                # os.pipe() is not inheritable: a server with a copy of the write end would keep the guard alive.
                 reading, writing = os.pipe()
                 try:
                     subprocess.run(
@@ -86,5 +86,5 @@ class GroupGuard:
                     self._tell(b"-%d\n" % group)
 
 
-# One for the process, as its children are the process's.
+# One guard for the process, which is the parent of all servers.
 GUARD = GroupGuard()

@@ -1,7 +1,7 @@
-"""Program of its own, run by path: kills process groups when the worker that started them is gone.
+"""A program that is run by its path: it kills process groups when the worker that started them has ended.
 
-Reads `+<group>` and `-<group>` lines; at the end of input, which comes when the worker ends in whatever way, the groups
-still on its list are killed. It forks once and leaves, so that the part that stays is nobody's child and ends alone.
+It reads lines `+<group>` and `-<group>`. At the end of input, however the worker ended, it kills the groups that
+remain. It forks once and its parent exits, so that the remaining process is no child of the worker.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 
 
 def note(groups: set[int], line: bytes) -> None:
-    """Put a group on the list or take it off; what is neither line is nothing."""
+    """Add a group to the set or remove it; other lines are ignored."""
     sign, number = line[:1], line[1:].strip()
     if not number.isdigit() or int(number) <= 1:
         return
@@ -23,7 +23,7 @@ def note(groups: set[int], line: bytes) -> None:
 
 
 def main() -> None:
-    """Leave a process behind that waits for the end of standard input."""
+    """Start a background process that waits for the end of standard input."""
     if os.fork():
         os._exit(0)
     os.setsid()

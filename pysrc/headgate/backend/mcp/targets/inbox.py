@@ -1,4 +1,4 @@
-"""Messages on their way from a server to one reader."""
+"""A bounded queue of messages from a server to one reader."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ QUEUE_BYTES = 1024 * 1024
 
 
 class Inbox:
-    """Messages for one reader, in order. At most QUEUE messages or QUEUE_BYTES bytes wait (one message of any length
-    always may); `put` tells when there is no room.
+    """Messages for one reader, in order. At most QUEUE messages or QUEUE_BYTES bytes wait, but one message of any
+    length fits into an empty inbox.
     """
 
     def __init__(self) -> None:
@@ -23,20 +23,20 @@ class Inbox:
         return len(self._messages)
 
     def put(self, message: bytes) -> bool:
-        """Add a message; False when the reader is too slow for it."""
+        """Add a message; return False if there is no room."""
         if len(self._messages) >= QUEUE or (self._messages and self._bytes + len(message) > QUEUE_BYTES):
             return False
         self._add(message)
         return True
 
     def finish(self, message: bytes | None = None) -> None:
-        """Add the last message, if any, and the end, for which there is always room."""
+        """Add the last message, if any, and the end; both always fit."""
         if message is not None:
             self._add(message)
         self._add(None)
 
     def take_over(self, earlier: Inbox) -> None:
-        """Take the messages that another one still has, and end that one."""
+        """Take over the unread messages of another inbox, and end that inbox."""
         for message in earlier._messages:
             if message is not None:
                 self._add(message)

@@ -1,4 +1,4 @@
-"""An HTTP service as an MCP server: the operations of its OpenAPI document are its tools."""
+"""An HTTP service as an MCP server: the operations of its OpenAPI document are tools."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ logger = logging.getLogger("headgate.mcp.openapi")
 
 FETCH_SECONDS: Final = 30.0
 MAX_DOCUMENT: Final = 16 * 1024 * 1024
-# How long a fetched document is used where its answer does not say; at least, whatever it says; after a failure.
+# Lifetime of a fetched document without `max-age`, minimum lifetime, and pause after a failure.
 KEEP_SECONDS, LEAST_SECONDS, RETRY_SECONDS = 24 * 3600.0, 60.0, 15.0
 MAX_AGE: Final = re.compile(r"(?:^|[,\s])max-age=(\d{1,9})(?:$|[,\s])", re.IGNORECASE)
-# Lists of what such a server has none of, and the member of the result that holds them.
+# List methods that such a server answers with an empty list, and the member of the result.
 NOTHING: Final = {
     "prompts/list": "prompts",
     "resources/list": "resources",
@@ -50,9 +50,9 @@ NOTHING: Final = {
 
 
 class ApiDocument:
-    """The document of a target, read with its first use; a remote one is fetched then, and again when it is old.
+    """The OpenAPI document of a target, loaded on first use. A remote document is fetched again when it is stale.
 
-    `client` reaches a remote one.
+    `client`: the HTTP client for a remote document.
     """
 
     def __init__(
@@ -68,13 +68,13 @@ class ApiDocument:
         self._loading: asyncio.Task[None] | None = None
 
     async def api(self) -> Api:
-        """Return what the document says; raises TargetFailure while it never could be read."""
+        """Return the parsed document; raises TargetFailure if it could never be loaded."""
         now = self._clock()
         if (self._api is None or now >= self._until) and (self._loading is not None or now >= self._retry):
             if self._loading is None:
                 self._loading = spawn(f"openapi {self._shown}", self._load())
             if self._api is None:
-                # Others may wait for it as well: who goes away leaves it running.
+                # Other requests may wait for it too, so it is not cancelled with this one.
                 await asyncio.wait([self._loading])
         if self._api is None:
             raise TargetFailure(f"the OpenAPI document cannot be used: {self._reason}")
@@ -85,14 +85,14 @@ class ApiDocument:
         return self.source.url or self.source.file or "inline"
 
     async def _load(self) -> None:
-        """Read the document; a failure keeps the one there is."""
+        """Load the document; after a failure the old one remains."""
         try:
             if self._client is None:
                 text, keep = self.source.document or "", float("inf")
             else:
                 async with asyncio.timeout(FETCH_SECONDS):
                     text, keep = await self._fetched(self._client)
-            # A large one takes a second; requests of others go on meanwhile.
+            # Parsing a large document takes a second, so it runs in a thread.
             self._api = await asyncio.to_thread(read_tools, text)
             self._until = self._clock() + keep
             for warning in self._api.warnings:
@@ -105,7 +105,7 @@ class ApiDocument:
             self._loading = None
 
     async def _fetched(self, client: HttpClient) -> tuple[str, float]:
-        """Return the document and for how many seconds it is good."""
+        """Return the document and its lifetime in seconds."""
         fields = [("accept", "application/json, application/yaml;q=0.9, */*;q=0.5")]
         response = await client.request("GET", self.source.path, fields)
         try:
@@ -120,23 +120,21 @@ class ApiDocument:
 
 
 class OpenApiRemote(Remote):
-    """The service, and the document that tells of it."""
+    """The service and its OpenAPI document."""
 
     def __init__(self, remote: Remote, document: ApiDocument) -> None:
         super().__init__(remote._client, remote.authority, remote.policies, remote._steps)
         self.document = document
 
     def renew(self, newer: Remote) -> None:
-        """Go on as `newer`, with the document that is read already when it is the same."""
+        """Use the settings of `newer`; the loaded document remains if its source is the same."""
         super().renew(newer)
         if isinstance(newer, OpenApiRemote) and newer.document.source != self.document.source:
             self.document = newer.document
 
 
 class OpenApiLink(RequestTarget):
-    """The service as one target of a session, or of a request without one (2026-07-28). There is nothing to open, and
-    nothing to keep.
-    """
+    """The service as the target of a session, or of a request without one (2026-07-28). It has no state."""
 
     pinned = False
 
@@ -147,11 +145,11 @@ class OpenApiLink(RequestTarget):
 
     @property
     def state(self) -> str | None:
-        """Nothing: a session is the gateway's own."""
+        """None: the session exists only at the gateway."""
         return None
 
     async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
-        """Yield the response; a subscription is acknowledged, and nothing comes of it."""
+        """Yield the response. A subscription is acknowledged, but never has notifications."""
         if message.method == LISTEN:
             yield _acknowledged(message)
             await asyncio.Event().wait()
@@ -218,7 +216,7 @@ class OpenApiLink(RequestTarget):
         return found
 
     def _headers(self, fields: Fields, arguments: Sequence[tuple[str, str]]) -> Fields:
-        """Return what the service is sent: what is for it of the client's fields, then those of arguments."""
+        """Return the fields for the service: those of the client that it may see, then those of arguments."""
         passed = ClientFields([one for one in fields if not _of_mcp(one[0].lower())], origin_of(fields))
         headers = target_headers(self._remote.policies, passed, "application/json", None)
         known = {name.lower() for name, _ in headers}
@@ -227,7 +225,7 @@ class OpenApiLink(RequestTarget):
     async def _answer(
         self, tool: Tool, request: tuple[str, Fields, bytes | None], fields: Fields
     ) -> tuple[int, bytes]:
-        """Return status and body of the service's answer."""
+        """Return status and body of the service's response; raises TargetFailure."""
         target, headers, body = request
         response: Response | None = None
         try:
@@ -242,12 +240,12 @@ class OpenApiLink(RequestTarget):
             if response is not None:
                 await closed(response)
 
-    # -- what there is nothing of --------------------------------------------------------------------------------------
+    # -- unsupported ---------------------------------------------------------------------------------------------------
     async def notify(self, message: Message, fields: Fields) -> None:
-        """Let a notification go: nobody is there whom it could concern."""
+        """Drop a notification: the service has no use for it."""
 
     async def events(self, fields: Fields) -> None:
-        """Return that there is no event stream."""
+        """Return None: there is no event stream."""
         del fields
 
     async def close(self) -> None:
@@ -255,12 +253,12 @@ class OpenApiLink(RequestTarget):
 
 
 def _of_mcp(name: str) -> bool:
-    """Tell whether a field is about MCP, of which the service knows nothing; session ids are secrets."""
+    """Return True for fields of MCP, which the service must not see: session ids are secrets."""
     return name.startswith("mcp-") or name == "last-event-id"
 
 
 def _acknowledged(message: Message) -> bytes:
-    """Return the first word of a subscription, which has nothing to tell of."""
+    """Return the acknowledgement of a subscription without notifications."""
     params = {"notifications": {}, "_meta": {SUBSCRIPTION: json.loads(message.raw_id or b"null")}}
     note = {"jsonrpc": "2.0", "method": ACKNOWLEDGED, "params": params}
     return json.dumps(note, ensure_ascii=False, separators=(",", ":")).encode()
@@ -272,14 +270,14 @@ def _response(message: Message, result: dict[str, Any]) -> bytes:
 
 
 async def body_of(response: Response, limit: int) -> bytes:
-    """Return the body of an answer with its coding undone; ValueError past `limit` bytes or for another coding."""
+    """Return the decompressed body; raises ValueError if it exceeds `limit` bytes or has an unknown content coding."""
     body = await response.read(limit)
     coding = (response.header("content-encoding") or "identity").strip().lower()
     if coding in ("", "identity"):
         return body
     if coding not in ("gzip", "x-gzip", "deflate"):
         raise ValueError(f"the answer has content encoding {coding[:40]!r}")
-    # 32: a gzip or a zlib head, whichever there is.
+    # 32: accept both gzip and zlib headers (https://zlib.net/manual.html, inflateInit2).
     inflating = zlib.decompressobj(32 + zlib.MAX_WBITS)
     try:
         found = inflating.decompress(body, limit + 1)
@@ -293,7 +291,7 @@ async def body_of(response: Response, limit: int) -> bytes:
 
 
 async def closed(response: Response) -> None:
-    """Let go of an answer."""
+    """Close a response."""
     with contextlib.suppress(OSError):
         await response.aclose()
 

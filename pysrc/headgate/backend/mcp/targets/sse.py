@@ -1,7 +1,9 @@
-"""A server over HTTP+SSE (2024-11-05): one event stream brings everything, messages are posted beside it.
+"""A server with HTTP+SSE (revision 2024-11-05): one event stream carries all its messages, and messages to it are
+posted.
 
-The stream's first event names the place to post to; it must be of the stream's own origin, or a server could have
-credentials of its callers sent anywhere.
+The first event of the stream names the URL for posts. It must have the origin of the stream, since otherwise a server
+could redirect its clients' credentials to another host.
+Source: https://modelcontextprotocol.io/specification/2024-11-05/basic/transports
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from headgate_engine.sse.decode import SseDecoder, SseError
 
 logger = logging.getLogger("headgate.mcp.sse")
 
-# From the request for the stream to the event that names the endpoint, unless the target's time-out is shorter.
+# Time until the event that names the endpoint, unless the target's time-out is shorter.
 OPEN_SECONDS: Final = 30.0
 Fields = list[tuple[str, str]]
 
@@ -35,7 +37,7 @@ Fields = list[tuple[str, str]]
 def endpoint_path(base: str, announced: str) -> str:
     """Return path and query of the announced endpoint, a URL reference relative to `base` (RFC 3986 section 5).
 
-    ValueError for one of another origin, and for what is no http URL.
+    Raises ValueError if it has another origin or is not an http URL.
     """
     if any(char <= " " or char >= "\x7f" or char == "\\" for char in announced):
         raise ValueError("not a URL")
@@ -67,12 +69,12 @@ class SseServer:
 
     @property
     def dead(self) -> bool:
-        """Whether it takes no more messages."""
+        """True if the server accepts no more messages."""
         return self._dead
 
     # -- opening -------------------------------------------------------------------------------------------------------
     async def start(self, fields: Fields) -> None:
-        """Open the stream on behalf of a client and learn where to post; raises TargetFailure."""
+        """Open the stream on behalf of a client and wait for the endpoint; raises TargetFailure."""
         self._asker = ClientFields((), origin_of(fields)).kept()
         opened = asyncio.get_running_loop().create_future()
         try:
@@ -109,7 +111,7 @@ class SseServer:
         return response
 
     async def _read(self, response: Response, opened: asyncio.Future[str]) -> None:
-        """Take the stream's events to their requests until it ends."""
+        """Pass the stream's messages to their requests until it ends."""
         decoder = SseDecoder(MAX_BODY)
         try:
             async for chunk in response:
@@ -134,7 +136,7 @@ class SseServer:
 
     # -- messages ------------------------------------------------------------------------------------------------------
     async def send(self, message: Message, fields: Fields) -> Exchange | None:
-        """Pass a message on; a request gives the exchange to read its answer from. Raises TargetFailure."""
+        """Send a message; return the exchange of a request, None for other messages. Raises TargetFailure."""
 
         async def write(text: bytes) -> None:
             await self._post(parse(text), fields)
@@ -144,7 +146,7 @@ class SseServer:
         return await self._exchanges.send(message, write)
 
     async def _write(self, text: bytes) -> None:
-        """Post a message of the gateway's own, on behalf of the client that the connection is for."""
+        """Post a message of the gateway on behalf of the connection's client."""
         await self._post(parse(text), self._asker)
 
     async def _post(self, message: Message, fields: Fields) -> None:
@@ -155,14 +157,14 @@ class SseServer:
             raise TargetFailure("upstream call timeout") from None
 
     def give_up(self, exchange: Exchange) -> None:
-        """The client no longer waits: tell the server, at its leisure."""
+        """Cancel a request whose client has disconnected; the notification is sent in the background."""
         self._exchanges.give_up(exchange)
 
     def events(self) -> Inbox:
-        """Return where arrives what the server says unasked, with what it said before; an earlier one ends."""
+        """Return a new inbox for unsolicited messages, with those not read yet; the previous inbox ends."""
         return self._exchanges.events()
 
-    # -- the end -------------------------------------------------------------------------------------------------------
+    # -- closing -------------------------------------------------------------------------------------------------------
     def _end(self) -> None:
         if not self._dead:
             self._dead = True

@@ -1,4 +1,7 @@
-"""A server as a child process: JSON-RPC messages, one a line, on its standard input and output."""
+"""A server as a child process: JSON-RPC messages, one per line, on standard input and output.
+
+Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#stdio
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ MAX_LOG_LINE = 4096
 STOP_SECONDS = 3.0
 PR_SET_PDEATHSIG = 1
 STDERR = 2
-# The gateway's own secrets, which a server has no use for.
+# The gateway's own secrets, which servers must not see.
 NOT_INHERITED = ("SESSION_KEY", "OIDC_COOKIE_SECRET")
 
 
@@ -44,11 +47,11 @@ class StdioServer:
 
     @property
     def dead(self) -> bool:
-        """Whether it takes no more messages."""
+        """True if the server accepts no more messages."""
         return self._dead
 
     async def start(self, fields: object = None) -> None:
-        """Start the process; raises TargetFailure. The client's fields mean nothing to it."""
+        """Start the process; raises TargetFailure. `fields` is ignored."""
         del fields
         target = self._target
         environment = {} if target.clear_env else {k: v for k, v in os.environ.items() if k not in NOT_INHERITED}
@@ -75,21 +78,21 @@ class StdioServer:
         await GUARD.watch(self._process.pid)
 
     async def send(self, message: Message, fields: object = None) -> Exchange | None:
-        """Pass a message on; a request gives the exchange to read its answer from. Raises TargetFailure."""
+        """Send a message; return the exchange of a request, None for other messages. Raises TargetFailure."""
         del fields
         return await self._exchanges.send(message)
 
     def give_up(self, exchange: Exchange) -> None:
-        """The client no longer waits: tell the server, at its leisure."""
+        """Cancel a request whose client has disconnected; the notification is sent in the background."""
         self._exchanges.give_up(exchange)
 
     async def _write(self, text: bytes) -> None:
-        # One at a time: what waits here is held by its request, not by the transport's unbounded buffer.
+        # Writers wait for the lock, so the transport's buffer, which has no limit, holds one message at most.
         async with self._writing:
             pipe = None if self._process is None else self._process.stdin
             if self._dead or self._stopping is not None or pipe is None or pipe.is_closing():
                 raise TargetFailure("the server is not running")
-            # A line break inside the message would end it; outside strings it means nothing in JSON.
+            # A line break would end the message. In JSON it stands between tokens only, where a blank is equal.
             pipe.write(text.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n")
             try:
                 await pipe.drain()
@@ -97,7 +100,7 @@ class StdioServer:
                 raise TargetFailure("the server closed its input") from error
 
     async def _watch(self, process: asyncio.subprocess.Process, reading: asyncio.Task[None]) -> None:
-        """Notice the exit also when a child that the server left behind still holds its output open."""
+        """End the exchanges when the process has exited, even if one of its children keeps its output open."""
         await _exit_of(process)
         _signal_group(process.pid, signal.SIGKILL)
         done, _ = await asyncio.wait([reading], timeout=STOP_SECONDS)
@@ -121,7 +124,7 @@ class StdioServer:
             await self.stop()
 
     def events(self) -> Inbox:
-        """Return where arrives what the server says unasked, with what it said before; an earlier one ends."""
+        """Return a new inbox for unsolicited messages, with those not read yet; the previous inbox ends."""
         return self._exchanges.events()
 
     async def _read_errors(self) -> None:
@@ -156,9 +159,9 @@ class StdioServer:
         self._on_exit()
 
     async def stop(self) -> None:
-        """End the process and all it started: input closed, then SIGTERM, then SIGKILL to its group.
+        """End the process and its children: close its input, then send SIGTERM, then SIGKILL to its process group.
 
-        Goes on to the end even when the caller is cancelled.
+        Continues to the end even if the caller is cancelled.
         """
         if self._process is None:
             return
@@ -177,7 +180,7 @@ class StdioServer:
                 break
             except TimeoutError:
                 continue
-        # Children it left behind die with the group.
+        # Children that the process left behind are in its group.
         _signal_group(process.pid, signal.SIGKILL)
         GUARD.release(process.pid)
         self._end()
@@ -187,11 +190,11 @@ _LIBC = ctypes.CDLL(None)
 
 
 def _prepared(worker: int) -> None:
-    """Run in the child before its program: the kernel ends it when the worker ends; it has no other descriptors."""
+    """Prepare the child before exec: the kernel kills it when the worker ends, and it inherits no other descriptors."""
     _LIBC.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != worker:
         os._exit(1)
-    # The loop leaves the program a second descriptor of each pipe: that it closes its output would not be seen.
+    # asyncio leaves the child a second descriptor of each pipe, which would hide that the program closes its output.
     for name in os.listdir("/proc/self/fd"):
         if int(name) > STDERR:
             with contextlib.suppress(OSError):
@@ -199,7 +202,7 @@ def _prepared(worker: int) -> None:
 
 
 async def _exit_of(process: asyncio.subprocess.Process) -> None:
-    """Return when a process has ended. Its wait() may return only when nobody holds its pipes any more."""
+    """Return when a process has exited. Its wait() may not return while other processes hold its pipes."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except ProcessLookupError:
