@@ -1,7 +1,8 @@
 """The modules that workers load for a configuration, told from the configuration alone.
 
 Compiling imports them where it needs them. A template that has them already saves each worker the time, and the memory
-of a copy: the table need not be complete for anything to work.
+of a copy; a worker that is running imports them in a thread before it compiles. A module that the table lacks holds the
+loop of the worker when it is imported (tests/headgate/pipeline/test_modules.py looks for some).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from operator import is_
 from typing import Final
 
 from headgate.document.hunks import hunks
-from headgate.ir.backend import Backend
+from headgate.ir.backend import Backend, HostBackend, ServiceBackend
 from headgate.ir.gateway import Gateway
 from headgate.ir.mcp import McpBackend
 from headgate.ir.model import AiBackend, LlmRouter
@@ -26,8 +27,8 @@ OF_POLICY: Final[dict[str, tuple[str, ...]]] = {
     "mcp_auth": ("headgate.policy.mcp_authentication", SEALS),
     "basic": ("headgate.policy.identity",),
     "api_key": ("headgate.policy.identity",),
-    "authorization": ("headgate.policy.authorization", "headgate.expr.compile"),
-    "transformations": ("headgate.policy.transformation", "headgate.expr.compile"),
+    "authorization": ("headgate.policy.authorization",),
+    "transformations": ("headgate.policy.transformation",),
     "buffer": ("headgate.policy.buffer",),
     "csrf": ("headgate.policy.csrf",),
     "rewrite": ("headgate.policy.rewrite",),
@@ -37,11 +38,23 @@ OF_POLICY: Final[dict[str, tuple[str, ...]]] = {
     "mirror": ("headgate.policy.mirror",),
     "auth": ("headgate.policy.backend_auth",),
 }
+# How host names are written in a request.
+NAMES: Final = "encodings.idna"
+# Targets and models have credentials of their own.
+CREDENTIALS: Final = "headgate.policy.backend_auth"
+OF_LLM: Final = (
+    "headgate.pipeline.llm", "headgate.backend.llm.guards.compile", "headgate.backend.llm.guards.step",
+    "headgate.backend.llm.off_loop", "headgate.dialect.llm.enrichment", CREDENTIALS, NAMES,
+)  # fmt: skip
 OF_BACKEND: Final[dict[type, tuple[str, ...]]] = {
-    McpBackend: ("headgate.pipeline.mcp", SEALS),
-    AiBackend: ("headgate.pipeline.llm",),
-    LlmRouter: ("headgate.pipeline.llm",),
+    HostBackend: (NAMES,),
+    ServiceBackend: (NAMES,),
+    McpBackend: ("headgate.pipeline.mcp", SEALS, CREDENTIALS, NAMES),
+    AiBackend: OF_LLM,
+    LlmRouter: OF_LLM,
 }
+# What a compiled expression is unpickled with.
+OF_EXPRESSIONS: Final = ("headgate.expr.transport",)
 
 
 def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str, ...]:
@@ -63,4 +76,6 @@ def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str
     fields = {name for one in policies.values() for name in OF_POLICY if getattr(one, name, None)}
     found = {module for name in fields for module in OF_POLICY[name]}
     found.update(module for kind in backends for module in OF_BACKEND.get(kind, ()))
+    if gateway.expressions:
+        found.update(OF_EXPRESSIONS)
     return tuple(sorted(found))

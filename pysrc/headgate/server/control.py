@@ -22,12 +22,14 @@ MAX_DESCRIPTORS = 200
 class Prepare:
     """Compile a configuration. `listen` names the ports whose sockets come with the packet, after its pickle.
 
-    `session_key`: 32 bytes that seal session ids, the same for all workers for the life of the process.
+    `session_key`: 32 bytes that seal session ids, the same for all workers for the life of the process. `modules`: what
+    compiling it imports.
     """
 
     generation: int
     listen: tuple[str, ...]
     session_key: bytes = field(repr=False)
+    modules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,6 +149,9 @@ class Supervisor:
         opened = self._open_sockets(gateway)
         config_fd = await asyncio.to_thread(store, gateway, self.gateway if self.generation else None)
         self.segment.limit_series(series_limit(gateway))
+        # A worker that begins from now on has them from the template.
+        before = self.gateway if self.generation else None
+        self._template.modules = tuple(sorted({*self._template.modules, *needed_modules(gateway, before)}))
         errors: list[str] = []
         failure = ReloadFailed
         try:
@@ -170,7 +173,6 @@ class Supervisor:
             # What goes on running keeps the request log that it had.
             await self._records.prepare(self.gateway, [worker for worker in self._workers if worker.ready])
             raise failure("; ".join(errors))
-        self._template.modules = tuple(sorted({*self._template.modules, *needed_modules(gateway, self.gateway)}))
         self.generation = generation
         self.gateway = gateway
         self.segment.begin_generation()
@@ -189,14 +191,15 @@ class Supervisor:
 
     async def _prepare(self, generation: int, config_fd: int, workers: list[WorkerHandle]) -> list[str]:
         """Have workers compile a configuration; return their errors. ConnectionError, TimeoutError."""
+        modules = self._template.modules
         if not self.generation:
             answers = await asyncio.gather(
-                *(worker.prepare(generation, config_fd, self._session_key) for worker in workers)
+                *(worker.prepare(generation, config_fd, self._session_key, modules) for worker in workers)
             )
             return sorted({error for answer in answers for error in answer})
         # One after the other, so that the others have the cores for their traffic.
         for worker in workers:
-            errors = await worker.prepare(generation, config_fd, self._session_key)
+            errors = await worker.prepare(generation, config_fd, self._session_key, modules)
             if errors:
                 return sorted(errors)
         return []
@@ -301,7 +304,7 @@ class Supervisor:
                 if self._heap_rate:
                     await worker.sample_heap(self._heap_rate)
                 await self._records.prepare(self.gateway, [worker])
-                errors = await worker.prepare(self.generation, config_fd, self._session_key)
+                errors = await worker.prepare(self.generation, config_fd, self._session_key, self._template.modules)
                 if errors:
                     raise ConnectionError("; ".join(errors))
                 await worker.commit(self.generation)

@@ -9,9 +9,10 @@ import logging
 import os
 import resource
 import socket
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import uvloop
 
@@ -42,7 +43,7 @@ from headgate.server.control import (
 from headgate.server.drain import drain
 from headgate.server.listen import Acceptor
 from headgate.server.reports import long_report, memory
-from headgate.server.template import WorkerStart
+from headgate.server.template import WorkerStart, import_all
 from headgate.server.transfer import KnownParts, Received, load
 from headgate.server.watching import Watching
 from headgate.server.worker_relay import WorkerRelay
@@ -53,6 +54,9 @@ from headgate_engine.link.worker import Worker
 from headgate_engine.shared.segment import Segment
 
 logger = logging.getLogger("headgate.worker")
+
+# How long a thread that imports modules may keep the loop from going on.
+IMPORT_SECONDS: Final = 0.0005
 
 
 @dataclass(slots=True)
@@ -171,7 +175,7 @@ class WorkerProcess:
             self._sockets[key] = socket.socket(fileno=descriptor)
         errors: list[str] = []
         try:
-            self._prepared = await self._compile(descriptors[0], message.generation, self._worker_relay.relay)
+            self._prepared = await self._compile(descriptors[0], message, self._worker_relay.relay)
         except CompileError as error:
             errors = error.errors
         except Exception as error:  # task boundary: a fault in compiling must not end the worker
@@ -179,18 +183,19 @@ class WorkerProcess:
             errors = [f"internal error: {type(error).__name__}: {error}"]
         self._say(Done("prepare", message.generation, tuple(errors)))
 
-    async def _compile(self, descriptor: int, generation: int, relay: Relay) -> Prepared:
+    async def _compile(self, descriptor: int, message: Prepare, relay: Relay) -> Prepared:
         """Read a configuration and compile it, beside the traffic. Raises CompileError."""
         # Nothing that is compiled is garbage, and a collection that looks at all of it takes far longer than a slice.
         gc.collect(0)
         gc.disable()
         try:
+            await import_beside(message.modules)
             received = await in_slices(load(descriptor, self._known))
             work = compile_steps(
                 received.gateway,
                 self._running,
                 worker=self._worker,
-                generation=generation,
+                generation=message.generation,
                 relay=relay,
                 programs=received.programs,
             )
@@ -301,6 +306,21 @@ class WorkerProcess:
             self._running.begin_drain()
         await drain(self._worker, list(self._acceptors.values()), message.min_ms / 1000, message.max_ms / 1000)
         self._end()
+
+
+async def import_beside(modules: tuple[str, ...]) -> None:
+    """Import modules in a thread, which gives way to the loop every half a millisecond. One that fails is imported
+    again by who needs it, who says why.
+    """
+    missing = tuple(name for name in modules if name not in sys.modules)
+    if not missing:
+        return
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(IMPORT_SECONDS)
+    try:
+        await asyncio.to_thread(import_all, missing)
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def request_lines_wanted() -> bool:

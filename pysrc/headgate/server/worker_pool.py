@@ -145,11 +145,13 @@ class WorkerHandle:
         if not self.ready:
             await self._answer(("hello", 0), PREPARE_SECONDS)
 
-    async def prepare(self, generation: int, config_fd: int, session_key: bytes) -> tuple[str, ...]:
+    async def prepare(
+        self, generation: int, config_fd: int, session_key: bytes, modules: tuple[str, ...]
+    ) -> tuple[str, ...]:
         """Have the worker compile a configuration; return its errors."""
         new = [key for key in self.sockets if key not in self.given]
         descriptors = [config_fd, *(self.sockets[key].fileno() for key in new)]
-        self.send(Prepare(generation, tuple(new), session_key), descriptors)
+        self.send(Prepare(generation, tuple(new), session_key, modules), descriptors)
         answer = await self._answer(("prepare", generation), PREPARE_SECONDS)
         assert isinstance(answer, Done)
         if not answer.errors:

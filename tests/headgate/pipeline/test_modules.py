@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
+import compile_modules
 import pytest
+
+from headgate.config.load import FileSource, TextSource, load
+from headgate.ir.gateway import Gateway
+from headgate.pipeline.modules import CREDENTIALS, needed_modules
+from headgate.server.transfer import store
+
+ROOT = Path(__file__).parents[3]
+ENVIRON = dict.fromkeys(("KEY", "OPENAI_API_KEY", "GROQ_API_KEY", "MCP_TOKEN", "ANTHROPIC_API_KEY"), "k")
+# It names a certificate that is not there.
+FILES = [path for path in (*ROOT.glob("examples/*.yaml"), *ROOT.glob("tests/golden/config/*.yaml")) if path.name != "tls.yaml"]
 
 CODE = """
 import asyncio, json, sys
 from headgate.config.load import TextSource, load
-from headgate.pipeline.modules import needed_modules
+from headgate.pipeline.modules import CREDENTIALS, needed_modules
 from headgate.server import dry_run, worker
 gateway = load(TextSource(sys.argv[1]), environ={}).gateway
 names = needed_modules(gateway)
@@ -43,4 +56,42 @@ def test_each_module_is_told_and_loaded_for_the_configuration_alone(name: str) -
     # Expressions are loaded by who checks them.
     assert [one for one in before if "expr" not in one] == [], "nothing of it is loaded with the worker itself"
     assert set(expected) <= set(later)
-    assert {one for one in names if one.startswith("headgate.p")} <= set(later)
+    # Targets and models may have credentials.
+    assert {one for one in names if one.startswith("headgate.p")} - {CREDENTIALS} <= set(later)
+
+
+def sent(gateway: Gateway, path: Path) -> Path:
+    """Write a configuration as a worker gets it, with the modules that it is to load."""
+    descriptor = store(gateway)
+    try:
+        path.write_bytes(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
+    finally:
+        os.close(descriptor)
+    path.with_suffix(".json").write_text(json.dumps(needed_modules(gateway)))
+    return path
+
+
+def test_compiling_imports_nothing_in_the_loop_of_a_worker(tmp_path: Path) -> None:
+    """A worker that serves plain HTTP gets its first MCP backend, provider, policy or expression: the loop goes on."""
+    gateways = {f"{path.parent.name}-{path.stem}": load(FileSource(str(path)), environ=ENVIRON).gateway for path in FILES}
+    gateways |= {name: load(TextSource(text), environ={}).gateway for name, (text, _) in CASES.items()}
+    paths = [sent(gateway, tmp_path / f"{name}.bin") for name, gateway in gateways.items()]
+    words = [sys.executable, compile_modules.__file__, *map(str, paths)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=True)
+    found = dict(json.loads(line) for line in done.stdout.splitlines())
+    assert found == {str(path): [] for path in paths}
+
+
+def test_a_module_that_nobody_names_is_seen(tmp_path: Path) -> None:
+    path = sent(load(TextSource(CASES["mcp"][0]), environ={}).gateway, tmp_path / "mcp.bin")
+    path.with_suffix(".json").write_text("[]")
+    words = [sys.executable, compile_modules.__file__, str(path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=True)
+    assert "headgate.pipeline.mcp" in json.loads(done.stdout)[1]
+
+
+def test_routes_that_were_there_before_are_not_looked_at() -> None:
+    plain = load(TextSource(PLAIN), environ={}).gateway
+    cors = load(TextSource(CASES["cors"][0]), environ={}).gateway
+    assert needed_modules(cors, plain) == needed_modules(cors)
+    assert "headgate.policy.cors" not in needed_modules(cors, cors)
