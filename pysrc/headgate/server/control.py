@@ -118,9 +118,10 @@ class Gather:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """The worker's first word."""
+    """The worker's first word. `configuration`: the digest of the one that it was forked with, empty without one."""
 
     pid: int
+    configuration: str = ""
 
 
 @dataclass(frozen=True, slots=True)

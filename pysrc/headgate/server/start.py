@@ -58,7 +58,7 @@ def serve(source: Source) -> int | Life:
     import_all(template.modules)
     worker = template.fork()
     if worker is not None:
-        return begin(worker)
+        return begin(worker, loaded.gateway)
     try:
         return _supervise(reader, loaded, segment, folder, template)
     finally:

@@ -26,7 +26,7 @@ from headgate.server.profiling import CpuProfiler, Target, permit_here
 from headgate.server.request_log import RequestLog
 from headgate.server.template_handle import TemplateHandle
 from headgate.server.traces import TraceHub, TraceWatch
-from headgate.server.transfer import store
+from headgate.server.transfer import store, store_none
 from headgate.server.watch import Fingerprint, changes, fingerprint
 from headgate.server.worker_pool import WorkerHandle
 from headgate.telemetry.levels import Directives
@@ -147,25 +147,27 @@ class Supervisor:
         except OSError as error:
             raise ReloadFailed(f"admin page: {error}") from error
         opened = self._open_sockets(gateway)
-        config_fd = await asyncio.to_thread(store, gateway, self.gateway if self.generation else None)
         self.segment.limit_series(series_limit(gateway))
         # A worker that begins from now on has them from the template.
         before = self.gateway if self.generation else None
         self._template.modules = tuple(sorted({*self._template.modules, *needed_modules(gateway, before)}))
         errors: list[str] = []
         failure = ReloadFailed
+        config_fd = -1
         try:
             workers = [worker for worker in self._workers if worker.alive()]
             if not workers:
                 raise ConnectionError("no worker is running")
             for worker in workers:
                 await worker.wait_ready()
+            config_fd = await self._stored(gateway, workers, before)
             await self._records.prepare(gateway, workers)
             errors = await self._prepare(generation, config_fd, workers)
         except (ConnectionError, TimeoutError) as error:
             errors, failure = [str(error) or "a worker did not answer in time"], WorkerLost
         finally:
-            os.close(config_fd)
+            if config_fd >= 0:
+                os.close(config_fd)
         if errors:
             for worker in self._workers:
                 worker.discard(generation)
@@ -188,6 +190,13 @@ class Supervisor:
         self._close_sockets(
             {bind for worker in self._workers for bind in worker.sockets} - {b.key for b in gateway.binds}
         )
+
+    @staticmethod
+    async def _stored(gateway: Gateway, workers: list[WorkerHandle], before: Gateway | None = None) -> int:
+        """Return the descriptor of a configuration for workers that run `before`, or were all forked with this one."""
+        if all(worker.inherited == gateway.digest for worker in workers):
+            return store_none()
+        return await asyncio.to_thread(store, gateway, before)
 
     async def _prepare(self, generation: int, config_fd: int, workers: list[WorkerHandle]) -> list[str]:
         """Have workers compile a configuration; return their errors. ConnectionError, TimeoutError."""
@@ -299,8 +308,8 @@ class Supervisor:
             config_fd = -1
             try:
                 await worker.start(self.gateway.process.log_format, str(self.levels))
-                config_fd = await asyncio.to_thread(store, self.gateway)
                 await worker.wait_ready()
+                config_fd = await self._stored(self.gateway, [worker])
                 if self._heap_rate:
                     await worker.sample_heap(self._heap_rate)
                 await self._records.prepare(self.gateway, [worker])

@@ -117,6 +117,26 @@ def store(gateway: Gateway, before: Gateway | None = None) -> int:
     return descriptor
 
 
+def store_none() -> int:
+    """Return the descriptor of an empty memory file: it stands for the configuration that a worker was forked with."""
+    return os.memfd_create("headgate-config", os.MFD_CLOEXEC)
+
+
+def load_inherited(gateway: Gateway, known: KnownParts) -> Generator[None, None, Received]:
+    """Return, in steps, the configuration that this process was forked with, as load() does. Its expressions have been
+    checked before, by the process that it was forked from.
+    """
+    from headgate.expr.custom import parsed_functions  # see headgate.expr.faults
+    from headgate.expr.shapes import EXPRESSIONS
+
+    programs: dict[tuple[str, str], Program] = {}
+    functions = gateway.process.custom_functions
+    for text, phase in gateway.expressions:
+        programs[text, phase] = EXPRESSIONS.program(text, phase, parsed_functions(functions))
+        yield
+    return Received(gateway, known, programs, (), fresh=True)
+
+
 def _write(gateway: Gateway, before: Gateway | None, file: IO[bytes]) -> None:
     from headgate.expr.custom import parsed_functions  # see headgate.expr.faults
     from headgate.expr.shapes import EXPRESSIONS

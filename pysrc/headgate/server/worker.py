@@ -19,6 +19,7 @@ import uvloop
 from headgate.backend.contract import Call
 from headgate.backend.mcp.relay import Relay
 from headgate.backend.mcp.session import SessionIds
+from headgate.ir.gateway import Gateway
 from headgate.net.tasks import spawn, spawner
 from headgate.pipeline.compile import CompileError, compile_steps
 from headgate.pipeline.running import Running, Steps
@@ -44,7 +45,7 @@ from headgate.server.drain import drain
 from headgate.server.listen import Acceptor
 from headgate.server.reports import long_report, memory
 from headgate.server.template import WorkerStart, import_all
-from headgate.server.transfer import KnownParts, Received, load
+from headgate.server.transfer import KnownParts, Received, load, load_inherited
 from headgate.server.watching import Watching
 from headgate.server.worker_relay import WorkerRelay
 from headgate.telemetry import logs
@@ -68,10 +69,15 @@ class Prepared:
 
 
 class WorkerProcess:
-    """The life of one worker. `channel` leads to the supervisor, `index` counts from 0."""
+    """The life of one worker. `channel` leads to the supervisor, `index` counts from 0; `inherited` is the
+    configuration that the process was forked with.
+    """
 
-    def __init__(self, channel: socket.socket, segment: Segment, index: int, folder: str) -> None:
+    def __init__(
+        self, channel: socket.socket, segment: Segment, index: int, folder: str, inherited: Gateway | None = None
+    ) -> None:
         self._channel = channel
+        self._inherited = inherited
         self._segment = segment
         self._index = index
         self._folder = folder
@@ -94,7 +100,7 @@ class WorkerProcess:
         self._watching = Watching(self._worker, self._segment)
         loop.add_reader(self._channel.fileno(), self._on_packet)
         spawn("control", self._control_loop())
-        self._say(Hello(os.getpid()))
+        self._say(Hello(os.getpid(), "" if self._inherited is None else self._inherited.digest))
         gc.freeze()
         # Small steps: a collection of 50,000 objects is a pause of 20 ms.
         gc.set_threshold(5_000, 20, 50)
@@ -190,7 +196,13 @@ class WorkerProcess:
         gc.disable()
         try:
             await import_beside(message.modules)
-            received = await in_slices(load(descriptor, self._known))
+            inherited, self._inherited = self._inherited, None
+            if inherited is not None and not os.fstat(descriptor).st_size:
+                os.close(descriptor)
+                received = await in_slices(load_inherited(inherited, self._known))
+            else:
+                received = await in_slices(load(descriptor, self._known))
+            del inherited
             work = compile_steps(
                 received.gateway,
                 self._running,
@@ -335,8 +347,8 @@ class Life(NamedTuple):
     task: asyncio.Task[None]
 
 
-def begin(start: WorkerStart) -> Life:
-    """Make a worker of this process, which was forked from a template."""
+def begin(start: WorkerStart, inherited: Gateway | None = None) -> Life:
+    """Make a worker of this process, which was forked from a template that had a configuration already, or not."""
     gc.enable()
     logs.set_up(Directives(start.order.levels), start.order.form)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -346,7 +358,7 @@ def begin(start: WorkerStart) -> Life:
     index = start.order.worker
     # The template's own object holds nothing, and knows itself by another name.
     segment = Segment.attach(start.segment.fd, index + 1)
-    process = WorkerProcess(start.channel, segment, index, start.folder)
+    process = WorkerProcess(start.channel, segment, index, start.folder, inherited)
     runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     loop = runner.get_loop()
     task = spawner(loop)("worker", process.run())

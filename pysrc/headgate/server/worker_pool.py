@@ -43,7 +43,9 @@ END_SECONDS = 0.2
 
 
 class WorkerHandle:
-    """One worker slot: its process, its channel, its sockets. The sockets outlive the process."""
+    """One worker slot: its process, its channel, its sockets. The sockets outlive the process. `inherited`: the digest
+    of the configuration that the process was forked with, until it is told of another one.
+    """
 
     def __init__(self, index: int, template: TemplateHandle, on_death: Callable[[WorkerHandle], None]) -> None:
         self.index = index
@@ -51,6 +53,7 @@ class WorkerHandle:
         self.given: set[str] = set()
         self.process: ChildProcess | None = None
         self.ready = False
+        self.inherited = ""
         self.started = 0.0
         self.delay = FIRST_DELAY
         self._template = template
@@ -99,6 +102,7 @@ class WorkerHandle:
         match message:
             case Hello():
                 self.ready = True
+                self.inherited = message.configuration
                 self._resolve(("hello", 0), message)
             case Done():
                 self._resolve((message.what, message.generation), message)
@@ -149,6 +153,7 @@ class WorkerHandle:
         self, generation: int, config_fd: int, session_key: bytes, modules: tuple[str, ...]
     ) -> tuple[str, ...]:
         """Have the worker compile a configuration; return its errors."""
+        self.inherited = ""
         new = [key for key in self.sockets if key not in self.given]
         descriptors = [config_fd, *(self.sockets[key].fileno() for key in new)]
         self.send(Prepare(generation, tuple(new), session_key, modules), descriptors)
