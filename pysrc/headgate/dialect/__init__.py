@@ -1,1 +1,1 @@
-"""Application protocols as values: no sockets, no clocks."""
+"""Application protocols as pure functions on values. This package opens no sockets and reads no clocks."""

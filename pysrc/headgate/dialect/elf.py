@@ -1,4 +1,7 @@
-"""Names of functions in ELF files: the symbol tables of 64-bit little-endian programs and libraries (gABI 4)."""
+"""Function names from the symbol tables of 64-bit little-endian ELF files.
+
+Source: https://refspecs.linuxfoundation.org/elf/gabi4+/contents.html.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ MAGIC: Final = b"\x7fELF\x02\x01"
 
 
 class Symbols:
-    """The functions of one file. A file that is none, or broken, has no functions."""
+    """The functions of one ELF file. A malformed file, or a file of another format, has no functions."""
 
     def __init__(self, data: bytes | memoryview) -> None:
         self._segments: list[tuple[int, int, int]] = []
@@ -44,7 +47,7 @@ class Symbols:
                 _functions(bytes(data[table[4] : table[4] + table[5]]), text, functions)
 
     def name(self, offset: int) -> str | None:
-        """Return the function whose code lies at that offset of the file."""
+        """Return the name of the function whose code is at an offset of the file, or None."""
         address = next((a + offset - o for o, size, a in self._segments if o <= offset < o + size), None)
         if address is None:
             return None

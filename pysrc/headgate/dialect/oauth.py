@@ -1,6 +1,6 @@
-"""OAuth for MCP: where identity providers keep their documents, and what the gateway changes in them.
+"""OAuth for MCP: the locations of identity providers' documents, and the changes that the gateway makes in them.
 
-RFC 9728 (protected resource metadata), RFC 8414 (authorization server metadata), RFC 7591 (registration).
+Sources: RFC 9728 (protected resource metadata), RFC 8414 (authorization server metadata), RFC 7591 (registration).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ AGENTIC: Final = re.compile(r"/v1/apps/agentic/([^/]+)/([^/]+)/?")
 
 
 class ProviderError(ValueError):
-    """The provider's metadata cannot be used."""
+    """The provider's metadata is not usable. The text is the reason."""
 
 
 def _origin(url: str) -> str:
@@ -55,22 +55,24 @@ def _keycloak_clients(issuer: str) -> str | None:
 
 
 def _entra(issuer: str, path: str) -> str:
-    """Return a URL of the tenant, the first segment of the issuer's path; ValueError without one."""
+    """Return a URL of the tenant, which is the first segment of the issuer's path. Raises ValueError without one."""
     parts = urlsplit(issuer)
     tenant = parts.path.strip("/").partition("/")[0]
     if not tenant:
         raise ValueError("the issuer names no tenant")
-    # Tokens of version 1 have another issuer than the place that serves the documents.
+    # Tokens of version 1 have an issuer with a different host than the one that serves the documents.
     host = "login.microsoftonline.com" if parts.hostname == "sts.windows.net" else parts.netloc
     return f"{parts.scheme}://{host}/{tenant}{path}"
 
 
 class Kind(NamedTuple):
-    """One kind of identity provider. `clients`: where registrations go, None where they cannot go anywhere.
-    `registration`: what becomes of its registration endpoint: `keep`, `move` to the gateway if there is one, `need` one
-    to move, or `insert` the gateway's. `audience`: its authorization endpoint is told the audience. `authorize`,
-    `token`: endpoints that requests go through the gateway to, because the provider does not take `resource` (RFC
-    8707).
+    """One kind of identity provider. The functions return URLs for an issuer.
+
+    `document` is the metadata document, `keys` the key set, and `clients` the endpoint for registrations (None if the
+    provider has none). `registration` tells how the registration endpoint in the metadata is treated: `keep` it, `move`
+    it to the gateway if there is one, `need` one to move, or `insert` the gateway's. With `audience`, the audience is
+    added to the authorization endpoint. `authorize` and `token` are endpoints whose requests pass through the gateway,
+    because the provider does not accept the parameter `resource` (RFC 8707).
     """
 
     document: Callable[[str], str]
@@ -82,7 +84,7 @@ class Kind(NamedTuple):
     token: Callable[[str], str] | None = None
 
 
-# The key None: no provider is named, and clients talk to the issuer themselves.
+# The key None stands for a configuration without a provider: clients contact the issuer directly.
 KINDS: Final[Mapping[str | None, Kind]] = {
     None: Kind(_rfc8414, _plain_keys, _keycloak_clients),
     "auth0": Kind(_rfc8414, _plain_keys, _keycloak_clients, audience=True),
@@ -111,7 +113,7 @@ def snake(name: str) -> str:
 
 
 def protected_resource(resource: str, issuer: str, kind: str | None, more: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document of a resource (RFC 9728 section 2); `more` is what the configuration says of it."""
+    """Return the metadata document of a resource (RFC 9728 section 2). `more` are the fields of the configuration."""
     found: dict[str, Any] = {
         "resource": resource,
         "authorization_servers": [issuer if kind is None else resource],
@@ -128,7 +130,7 @@ def protected_resource(resource: str, issuer: str, kind: str | None, more: Mappi
 def authorization_server(
     document: Mapping[str, Any], kind: str | None, url: str, audience: str | None
 ) -> dict[str, Any]:
-    """Return a provider's metadata as clients get it at `url`; ProviderError."""
+    """Return the provider's metadata in the form in which the gateway serves it at `url`. Raises ProviderError."""
     found = dict(document)
     if kind is None:
         return found
@@ -152,13 +154,16 @@ def authorization_server(
 
 
 def without_resource(query: str) -> str:
-    """Return a query or form without the parameter `resource`."""
+    """Return a query or form without the parameter `resource` (RFC 8707)."""
     return urlencode([pair for pair in parse_qsl(query, keep_blank_values=True) if pair[0] != "resource"])
 
 
 def with_secret(form: str, client_id: str | None, secret: str | None, *, authenticated: bool) -> str:
-    """Return a token request's form with the secret of the gateway's own client, where it is that client's request and
-    brings no credentials of its own.
+    """Return the form of a token request, with the client secret added if the gateway's own client has sent the
+    request.
+
+    The form is unchanged if the request has other credentials (`authenticated`, `client_secret`), or a grant type other
+    than an authorization code or a refresh token.
     """
     given = dict(parse_qsl(form, keep_blank_values=True))
     ours = client_id is not None and given.get("client_id") == client_id
@@ -169,7 +174,7 @@ def with_secret(form: str, client_id: str | None, secret: str | None, *, authent
 
 
 def registered(client_id: str, request: Any) -> dict[str, Any]:
-    """Return the answer to a registration where everybody uses one client (RFC 7591 section 3.2.1)."""
+    """Return the response to a registration if all clients share one `client_id` (RFC 7591 section 3.2.1)."""
     uris = request.get("redirect_uris") if isinstance(request, dict) else None
     return {
         "client_id": client_id,
@@ -182,10 +187,10 @@ def registered(client_id: str, request: Any) -> dict[str, Any]:
 
 
 def is_document(path: str) -> bool:
-    """Tell whether a path is one of the metadata documents."""
+    """Return whether a path is that of a metadata document."""
     return beneath(path, PROTECTED_RESOURCE) or beneath(path, AUTHORIZATION_SERVER)
 
 
 def beneath(path: str, prefix: str) -> bool:
-    """Tell whether a path is a well-known one, or below it."""
+    """Return whether a path equals `prefix` or is below it."""
     return path == prefix or path.startswith(prefix + "/")

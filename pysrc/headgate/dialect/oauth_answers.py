@@ -1,8 +1,8 @@
-"""Authorization answers that come back through the gateway, so that they can name it as their issuer (RFC 9207).
+"""Authorization responses that pass through the gateway, so that `iss` names the gateway as the issuer (RFC 9207).
 
-A provider that names itself in its answers is not the issuer that the clients of a gateway know, and strict clients
-refuse such answers. So the gateway is the only redirect URI that a client has at the provider, one for each client, and
-it alone must know where a client wants its answers: that is sealed into the client's id.
+A provider names itself in `iss`, which is not the issuer that the gateway's clients know, and strict clients refuse
+such responses. So each client is registered at the provider with one redirect URI, which is a callback of the gateway.
+The client's own redirect URIs are sealed into the client id that the gateway gives to it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ CALLBACK: Final = "/callback"
 NAMES_ISSUER: Final = "authorization_response_iss_parameter_supported"
 MAX_URIS: Final = 16
 MAX_URI: Final = 2000
-# Endpoints that would be asked with a client id that the provider does not know, and ids that say nothing to us.
+# Metadata of endpoints that would receive client ids that the provider does not know, and of client ids by URL, which
+# the gateway does not support.
 UNSERVED: Final = (
     "backchannel_authentication_endpoint",
     "client_id_metadata_document_supported",
@@ -32,20 +33,20 @@ UNSERVED: Final = (
     "revocation_endpoint",
 )
 AUTH_METHODS: Final = ("none", "client_secret_basic", "client_secret_post")
-# A request object could say something else than the parameters that are looked at (RFC 9101).
+# A request object (RFC 9101) could contradict the parameters that the gateway checks, so both are refused.
 REFUSED: Final = ("request", "request_uri")
 LOOPBACK: Final = ("127.0.0.1", "[::1]", "localhost")
 
 
 class RequestError(ValueError):
-    """A request that cannot be passed on, and that must not be answered with a redirect."""
+    """The request is not valid. The response must be an error page instead of a redirect."""
 
 
 class Client(NamedTuple):
-    """A client of the provider: its id there, where it may want answers, and the one redirect URI it has there.
+    """A client of the provider: its id at the provider, its redirect URIs, and its callback at the gateway.
 
-    `tag` is the last segment of that URI; no two clients have the same one, so that an answer that was given to one
-    client cannot be taken to another.
+    `tag` is the last segment of the callback. It is unique, so that the response for one client cannot be delivered to
+    another client.
     """
 
     id: str
@@ -55,7 +56,7 @@ class Client(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What an answer needs on its way back: where to, with which state and issuer, and whose it is."""
+    """The data for returning an authorization response: redirect URI, state, issuer, and the tag of the client."""
 
     uri: str
     state: str | None
@@ -64,7 +65,9 @@ class Answer(NamedTuple):
 
 
 def is_redirect_uri(uri: object) -> bool:
-    """Tell whether answers can go to a URI: absolute, without a fragment (RFC 6749 section 3.1.2), of visible ASCII."""
+    """Return whether a value is a valid redirect URI: absolute, without a fragment (RFC 6749 section 3.1.2), visible
+    ASCII.
+    """
     if not isinstance(uri, str) or len(uri) > MAX_URI or not re.fullmatch(r"[!-~]+", uri) or "#" in uri:
         return False
     scheme, colon, rest = uri.partition(":")
@@ -74,7 +77,7 @@ def is_redirect_uri(uri: object) -> bool:
 
 
 def _portless(uri: str) -> str | None:
-    """Return a loopback URI without its port, None for another one."""
+    """Return a loopback URI without scheme and port, None for any other URI."""
     try:
         parts = urlsplit(uri)
         host, _, _ = parts.netloc.rpartition(":") if parts.port is not None else (parts.netloc, "", "")
@@ -86,7 +89,10 @@ def _portless(uri: str) -> str | None:
 
 
 def is_registered(uri: str, registered: tuple[str, ...]) -> bool:
-    """Tell whether a client may have its answers at a URI. A native client takes any port (RFC 8252 section 7.3)."""
+    """Return whether a URI is one of the registered redirect URIs.
+
+    A loopback URI of a native client may have any port (RFC 8252 section 7.3).
+    """
     if uri in registered:
         return is_redirect_uri(uri)
     plain = _portless(uri)
@@ -94,7 +100,7 @@ def is_registered(uri: str, registered: tuple[str, ...]) -> bool:
 
 
 def server_metadata(document: Mapping[str, Any], url: str) -> dict[str, Any]:
-    """Return metadata whose authorization and token endpoints are the gateway's."""
+    """Return metadata with the gateway's authorization, token and registration endpoints at `url`."""
     found = {name: value for name, value in document.items() if name not in UNSERVED}
     found |= {
         "authorization_endpoint": url + AUTHORIZE,
@@ -113,7 +119,10 @@ def server_metadata(document: Mapping[str, Any], url: str) -> dict[str, Any]:
 
 
 def parameters(text: str) -> dict[str, str]:
-    """Return the parameters of a query or form but `resource`; RequestError when one is repeated (RFC 6749 3.1)."""
+    """Return the parameters of a query or form without `resource`.
+
+    Raises RequestError if a parameter is repeated (RFC 6749 section 3.1), or if there are more than 100.
+    """
     try:
         pairs = [pair for pair in parse_qsl(text, keep_blank_values=True, max_num_fields=100) if pair[0] != "resource"]
     except ValueError:
@@ -125,7 +134,7 @@ def parameters(text: str) -> dict[str, str]:
 
 
 def exchanged(text: str, **values: str) -> str:
-    """Return a query or form with other values for some of its parameters."""
+    """Return a query or form with the given values for parameters that it has."""
     pairs = [(name, values.get(name, value)) for name, value in parse_qsl(text, keep_blank_values=True)]
     return urlencode(pairs)
 
@@ -137,7 +146,7 @@ def extended(uri: str, fields: Mapping[str, str]) -> str:
 
 
 def basic_client(authorization: str) -> tuple[str, str] | None:
-    """Return id and secret of a client that authenticates by HTTP Basic (RFC 6749 section 2.3.1)."""
+    """Return the id and secret of a client in HTTP Basic (RFC 6749 section 2.3.1), None if there are none."""
     scheme, _, value = authorization.partition(" ")
     if scheme.lower() != "basic":
         return None
@@ -150,13 +159,13 @@ def basic_client(authorization: str) -> tuple[str, str] | None:
 
 
 def basic(client_id: str, secret: str) -> str:
-    """Return the field that authenticates a client."""
+    """Return the value of `authorization` for a client (RFC 6749 section 2.3.1)."""
     text = f"{quote_plus(client_id)}:{quote_plus(secret)}"
     return "Basic " + base64.b64encode(text.encode()).decode()
 
 
 def registration(body: bytes, callback_url: str) -> tuple[bytes, tuple[str, ...]]:
-    """Return a registration as the provider gets it, and where the client wants answers; RequestError."""
+    """Return the registration request for the provider, and the client's redirect URIs. Raises RequestError."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
@@ -168,5 +177,5 @@ def registration(body: bytes, callback_url: str) -> tuple[bytes, tuple[str, ...]
 
 
 def issuer_of(url: str) -> str:
-    """Return the gateway's issuer at a metadata URL."""
+    """Return the gateway's issuer for the URL of its authorization server metadata."""
     return url.replace(AUTHORIZATION_SERVER, "", 1)

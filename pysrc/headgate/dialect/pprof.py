@@ -1,4 +1,7 @@
-"""Profiles in the format of pprof: profile.proto of github.com/google/pprof, written without a protobuf library."""
+"""Profiles in the format of pprof, written without a protobuf library.
+
+Source: https://github.com/google/pprof/blob/main/proto/profile.proto.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ HEAP: Final = (
 
 
 class Frame(NamedTuple):
-    """One call. `line` 0: not known."""
+    """One frame of a call stack. `line` 0 means unknown."""
 
     name: str
     file: str
@@ -25,7 +28,7 @@ class Frame(NamedTuple):
 
 @dataclass(slots=True)
 class Profile:
-    """A profile under construction. `sample_types` and `period_type`: pairs of type and unit."""
+    """A profile under construction. `sample_types` and `period_type` are (type, unit) pairs."""
 
     sample_types: tuple[tuple[str, str], ...]
     period_type: tuple[str, str]
@@ -37,7 +40,10 @@ class Profile:
     _strings: dict[str, int] = field(default_factory=lambda: {"": 0})
 
     def add(self, stack: Iterable[Frame], values: Sequence[int], labels: tuple[tuple[str, str], ...] = ()) -> None:
-        """Add a sample; `stack` begins with the leaf. Samples of one stack and labels are summed up."""
+        """Add a sample with one value per sample type. `stack` begins with the leaf.
+
+        Samples with equal stack and labels are added up.
+        """
         ids = tuple(self._frames.setdefault(frame, len(self._frames) + 1) for frame in stack)
         found = self._samples.setdefault((ids, labels), [0] * len(self.sample_types))
         for index, value in enumerate(values):
@@ -45,11 +51,11 @@ class Profile:
 
     @property
     def total(self) -> list[int]:
-        """The sum of all samples by type."""
+        """The sums of all samples, one per sample type."""
         return [sum(values[index] for values in self._samples.values()) for index in range(len(self.sample_types))]
 
     def encode(self) -> bytes:
-        """Return the message."""
+        """Return the encoded message, not compressed."""
         out = bytearray()
         for pair in self.sample_types:
             out += message(1, self._pair(pair))
@@ -67,7 +73,7 @@ class Profile:
                 5, number(1, place) + number(2, name) + number(3, name) + number(4, self._string(frame.file))
             )
         out += functions
-        # Every string must be known before the table is written; the table's order is that of their numbers.
+        # The string table must be written after everything that adds strings to it. Its order is that of the indexes.
         tail = message(11, self._pair(self.period_type)) + number(12, self.period)
         tail += number(14, self._string(self.sample_types[-1][0]))
         for text in self._strings:

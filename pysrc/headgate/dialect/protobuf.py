@@ -1,5 +1,7 @@
-"""Protocol Buffers messages declared in Python: no generated code, which would tie the gateway to one release of the
-library. Imported by those who speak such a protocol only: it takes 4 MB.
+"""Protocol Buffers messages that are declared in Python.
+
+Generated code would tie the gateway to one release of the protobuf library. This module takes 4 MB, so it is imported
+only by the modules of protocols that need it.
 """
 
 from __future__ import annotations
@@ -26,8 +28,10 @@ SCALARS: Final = {
 
 
 class Field(NamedTuple):
-    """One field. `kind`: a scalar, a message or enum of this package, or STRUCT. `of`: `repeated`, `optional`, or the
-    name of the oneof it belongs to.
+    """One field of a message.
+
+    `kind` is a scalar type, a message or enum of the same package, or STRUCT. `of` is `repeated`, `optional`, the name
+    of the oneof that the field belongs to, or "".
     """
 
     number: int
@@ -42,7 +46,7 @@ Enums = Mapping[str, Sequence[str]]
 def file_of(
     name: str, package: str, messages: Mapping[str, Sequence[Field]], enums: Enums
 ) -> FileDescriptorProto:
-    """Return the description of a proto3 file. `enums`: the values, from 0, by `Message.Enum`."""
+    """Return the descriptor of a proto3 file. `enums` maps `Message.Enum` to its values, numbered from 0."""
     found = FileDescriptorProto(name=name, package=package, syntax="proto3")
     for title, fields in messages.items():
         message = found.message_type.add(name=title)
@@ -56,7 +60,8 @@ def file_of(
             _add(message, field, package, enums)
             if field.kind in IMPORTS and IMPORTS[field.kind] not in found.dependency:
                 found.dependency.append(IMPORTS[field.kind])
-        # A field that is told apart from its default is alone in a oneof; those come after the declared ones.
+        # Each `optional` field gets a synthetic oneof of its own. These must come after the declared oneofs
+        # (https://github.com/protocolbuffers/protobuf/blob/main/docs/implementing_proto3_presence.md).
         for one in message.field:
             if one.proto3_optional:
                 one.oneof_index = len(message.oneof_decl)
@@ -84,7 +89,7 @@ def _add(message: DescriptorProto, field: Field, package: str, enums: Enums) -> 
 
 
 def classes_of(described: FileDescriptorProto) -> dict[str, Any]:
-    """Return the message classes of a file by name."""
+    """Return the message classes of a file by name, and register the file in the default descriptor pool."""
     pool = descriptor_pool.Default()
     pool.AddSerializedFile(described.SerializeToString())
     found = pool.FindFileByName(described.name)
@@ -92,13 +97,13 @@ def classes_of(described: FileDescriptorProto) -> dict[str, Any]:
 
 
 def fill_struct(struct: Any, values: Mapping[str, Any]) -> None:
-    """Put plain values (None, bool, numbers, text, lists, maps with text keys) into a Struct."""
+    """Add plain values (None, bool, numbers, text, lists, maps with text keys) to a google.protobuf.Struct."""
     for key, value in values.items():
         _fill(struct.fields[_text(key)], value)
 
 
 def _text(value: str) -> str:
-    # JSON can write half of a surrogate pair, which is no Unicode text.
+    # JSON allows unpaired surrogates, which cannot be encoded in UTF-8.
     return value.encode("utf-8", "replace").decode()
 
 
@@ -121,7 +126,7 @@ def _fill(slot: Any, value: Any) -> None:
 
 
 def struct_values(struct: Any) -> dict[str, Any]:
-    """Return what a Struct holds; numbers are doubles."""
+    """Return the fields of a google.protobuf.Struct as plain values. Numbers are floats."""
     return {key: _value(slot) for key, slot in struct.fields.items()}
 
 

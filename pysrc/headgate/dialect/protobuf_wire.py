@@ -1,4 +1,7 @@
-"""The few wire forms of Protocol Buffers that are written by hand: no library for messages that are only sent."""
+"""Encoders for the wire format of Protocol Buffers, for messages that are only sent.
+
+Source: https://protobuf.dev/programming-guides/encoding/.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Iterable
 
 
 def varint(value: int) -> bytes:
-    """Return a number in base 128; a negative one as 64 bits."""
+    """Return an integer as a base 128 varint. A negative integer is encoded as 64 bits in two's complement."""
     value &= (1 << 64) - 1
     out = bytearray()
     while value > 0x7F:
@@ -18,20 +21,20 @@ def varint(value: int) -> bytes:
 
 
 def number(tag: int, value: int) -> bytes:
-    """Return a field with a number; zero is the default and is left out."""
+    """Return a varint field, or b"" for zero, which is the default value."""
     return varint(tag << 3) + varint(value) if value else b""
 
 
 def double(tag: int, value: float) -> bytes:
-    """Return a field with a floating-point number; zero too, for messages that have nothing else."""
+    """Return a field of type double. Zero is encoded as well, so that a message is never empty."""
     return varint(tag << 3 | 1) + struct.pack("<d", value)
 
 
 def message(tag: int, body: bytes) -> bytes:
-    """Return a field with a message, a text or bytes."""
+    """Return a length-delimited field: a message, a string or bytes."""
     return varint(tag << 3 | 2) + varint(len(body)) + body
 
 
 def packed(tag: int, values: Iterable[int]) -> bytes:
-    """Return a field with many numbers."""
+    """Return a packed repeated field of integers."""
     return message(tag, b"".join(varint(value) for value in values))

@@ -1,1 +1,1 @@
-"""Formats of LLM traffic and the ways between them."""
+"""Formats of LLM requests and replies, and the translation between them."""

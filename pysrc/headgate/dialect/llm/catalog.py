@@ -1,7 +1,7 @@
-"""Cost catalogs: prices of models by provider, as documents say them and as the engine takes them.
+"""Cost catalogs: prices of models by provider.
 
-Rates in documents are decimal texts, US dollars per million tokens with up to six decimals; here they are whole
-picodollars per token, so that nothing is rounded.
+Documents have rates as decimal texts in US dollars per million tokens, with up to six decimals. Here they are integers
+in picodollars per token, so that nothing is rounded.
 """
 
 from __future__ import annotations
@@ -17,20 +17,22 @@ from headgate.document.lazy_dataclass import dataclass
 
 RATES: Final = ("input", "output", "cacheRead", "cacheWrite", "reasoning", "inputAudio", "outputAudio")
 DECIMALS: Final = 6
-# A million dollars per million tokens: more is a slip of the pen.
+# A million dollars per million tokens. A higher rate is certainly a mistake.
 MAX_RATE: Final = 10**12
 MAX_CONTEXT: Final = 2**53
 _DECIMAL: Final = re.compile(r"([0-9]{1,9})(?:\.([0-9]+))?")
 
 Json = dict[str, Any]
-# Takes the path of what is wrong, and what is.
+# A function that takes the path of a faulty member and an error message.
 Fault = Callable[[str, str], None]
 
 
 @dataclass(slots=True)
 class Model:
-    """Prices of one model. `rates`: picodollars per token by name. `tiers`: (context tokens above which its rates
-    count, rates), rising; None: this document says nothing about them.
+    """Prices of one model. `rates` are picodollars per token by name.
+
+    `tiers` are (context, rates) pairs in ascending order: the rates apply above this number of context tokens. None
+    means that the document has no tiers for the model.
     """
 
     rates: dict[str, int] = field(default_factory=dict)
@@ -42,7 +44,7 @@ Catalog = dict[str, dict[str, Model]]
 
 
 def rate(text: object) -> int:
-    """Return a decimal text as picodollars per token; ValueError."""
+    """Return a decimal text as picodollars per token. Raises ValueError."""
     found = _DECIMAL.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         raise ValueError('a rate is a decimal text of dollars per million tokens, such as "2.50"')
@@ -56,14 +58,14 @@ def rate(text: object) -> int:
 
 
 def rate_text(picos: int) -> str:
-    """Return picodollars per token as a document has them, without zeroes at the end."""
+    """Return picodollars per token as a decimal text for a document, without trailing zeroes."""
     whole, decimals = divmod(picos, 10**DECIMALS)
     digits = f"{decimals:0{DECIMALS}d}".rstrip("0")
     return f"{whole}.{digits}" if digits else str(whole)
 
 
 def _members(value: object, path: str, known: tuple[str, ...] | None, fault: Fault) -> Mapping[str, Any]:
-    """Return an object's members; what is none, and members that are not known, are faults."""
+    """Return the members of an object. Any other value, and unknown members, are reported as faults."""
     if not isinstance(value, Mapping):
         fault(path, f"expected an object, found {type(value).__name__}")
         return {}
@@ -74,7 +76,7 @@ def _members(value: object, path: str, known: tuple[str, ...] | None, fault: Fau
 
 
 def _given(members: Mapping[str, Any], name: str, default: Any) -> Any:
-    """Return a member; null is as good as none."""
+    """Return a member, or the default if it is missing or null."""
     value = members.get(name)
     return default if value is None else value
 
@@ -128,7 +130,7 @@ def _model(value: object, path: str, fault: Fault) -> Model:
 
 
 def read(value: object, fault: Fault) -> Catalog:
-    """Return the catalog of a document; everything that is wrong goes to `fault` with its path in the document."""
+    """Return the catalog of a document. All errors are reported to `fault` with their paths in the document."""
     found: Catalog = {}
     root = _members(value, "", ("providers",), lambda path, text: fault(path.lstrip("."), text))
     for provider, entry in _members(_given(root, "providers", {}), "providers", None, fault).items():
@@ -142,7 +144,9 @@ def read(value: object, fault: Fault) -> Catalog:
 
 
 def merge(under: Catalog, over: Catalog) -> Catalog:
-    """Return both as one: `over` wins rate by rate and by all tiers of a model; tags are united."""
+    """Return the merged catalog. For a model in both, each rate of `over` wins, its tiers win as a whole, and the tags
+    are united.
+    """
     merged: Catalog = {provider: dict(models) for provider, models in under.items()}
     for provider, models in over.items():
         into = merged.setdefault(provider, {})
@@ -160,7 +164,7 @@ def merge(under: Catalog, over: Catalog) -> Catalog:
 
 
 def compact(catalog: Catalog) -> str:
-    """Return the catalog as the engine's side takes it: JSON, the same text for the same prices."""
+    """Return the catalog as compact JSON. Equal prices give the same text."""
     shown = {
         provider: {
             name: {"rates": model.rates, "tiers": model.tiers or [], "tags": sorted(model.tags)}
@@ -172,5 +176,5 @@ def compact(catalog: Catalog) -> str:
 
 
 def version_of(text: str) -> str:
-    """Return what identifies the prices of compact()."""
+    """Return 12 hexadecimal digits that identify the prices in a result of compact()."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]

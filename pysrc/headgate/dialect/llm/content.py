@@ -1,4 +1,4 @@
-"""What several formats write in the same way: data URLs, arguments of tool calls, effort of reasoning."""
+"""Parts that several formats have in common: data URLs, arguments of tool calls, reasoning effort."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from headgate_engine.llm.translate.writers import dump_json
 
 DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,", re.IGNORECASE)
 
-# Reasoning effort as a budget of tokens (the vendors name no numbers).
+# Budgets in tokens for levels of reasoning effort. The vendors do not publish numbers.
 BUDGETS = {"minimal": 1024, "low": 1024, "medium": 2048, "high": 4096, "xhigh": 8192, "max": 16384}
-# Anthropic's smallest budget: below it there is no thinking.
+# Anthropic's minimum budget (https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking).
 LEAST_BUDGET = 1024
 
 
 class Data(NamedTuple):
-    """Base64 text of a data URL and its media type."""
+    """The media type and the Base64 text of a data URL (RFC 2397)."""
 
     media_type: str
     data: str
 
 
 def data_url(url: str) -> Data | None:
-    """Return the parts of a base64 data URL, None for any other URL."""
+    """Return the parts of a Base64 data URL, None for any other URL."""
     found = DATA_URL.match(url)
     if found is None:
         return None
@@ -37,7 +37,7 @@ def data_url(url: str) -> Data | None:
 
 
 def decoded_text(data: str, at: str) -> str:
-    """Return the text of base64 data; Untranslatable when it is none."""
+    """Return the text of Base64 data. Raises Untranslatable if it is not Base64 of UTF-8 text."""
     try:
         return base64.b64decode(data, validate=True).decode()
     except ValueError:
@@ -50,7 +50,7 @@ def dump_text(value: object) -> str:
 
 
 def arguments_object(arguments: str) -> Json | None:
-    """Return the arguments of a tool call; {} for an empty text, None when they are no JSON object."""
+    """Return the arguments of a tool call: {} for an empty text, None if the text is not a JSON object."""
     if not arguments.strip():
         return {}
     try:
@@ -61,7 +61,10 @@ def arguments_object(arguments: str) -> Json | None:
 
 
 def thinking_budget(effort: object, max_tokens: int) -> int | None:
-    """Return the budget for an effort below a limit of output tokens; None: no thinking. Untranslatable."""
+    """Return the token budget for a level of effort, below the limit of output tokens.
+
+    None means that thinking stays off. Raises Untranslatable for an unknown level.
+    """
     if effort is None or effort == "none":
         return None
     if not isinstance(effort, str) or effort not in BUDGETS:
@@ -70,7 +73,7 @@ def thinking_budget(effort: object, max_tokens: int) -> int | None:
 
 
 def merge_turn(messages: list[Json], role: str, blocks: list[Any]) -> None:
-    """Add blocks to the last message when it is of the same role, else as a new one; nothing for no blocks."""
+    """Append blocks to the last message if it has the same role, otherwise add a message. No blocks change nothing."""
     if not blocks:
         return
     if messages and messages[-1]["role"] == role:
@@ -80,7 +83,7 @@ def merge_turn(messages: list[Json], role: str, blocks: list[Any]) -> None:
 
 
 def model_of(body: Json, model: str | None) -> str:
-    """Return the name of the model for the provider; Untranslatable when there is none."""
+    """Return the model name for the provider. Raises Untranslatable if there is none."""
     found = model if model is not None else body.get("model")
     if not isinstance(found, str) or not found:
         raise Untranslatable("model", "not specified")
@@ -88,7 +91,10 @@ def model_of(body: Json, model: str | None) -> str:
 
 
 def asked_of_completions(body: Json, out: Json, model: str, dropped: list[str]) -> Asked:
-    """Return the request `out` for a provider of chat completions; it streams, with its usage, if the client's does."""
+    """Complete and return the request `out` in the chat completions format.
+
+    If the client's request streams, this one streams as well and asks for the usage.
+    """
     stream = bool(fields.flag(body, "stream"))
     if stream:
         out["stream"] = True
@@ -98,7 +104,7 @@ def asked_of_completions(body: Json, out: Json, model: str, dropped: list[str]) 
 
 
 def model_segment(model: str) -> str:
-    """Return the model's name as one segment of a path; Untranslatable for what would lead elsewhere."""
+    """Return the model name as one escaped path segment. Raises Untranslatable for a dot segment or invalid text."""
     try:
         found = quote(model, safe="")
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""What translation is given, what it gives back, and how it refuses."""
+"""Inputs, results and errors of translations between formats."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from headgate.errors import GatewayError, Source
 
 Json = dict[str, Any]
 
-# Anthropic and Bedrock want a limit; this one is sent when the client names none.
+# Anthropic and Bedrock require a limit of output tokens. This one is sent if the client's request has none.
 MAX_TOKENS_DEFAULT = 4096
 
 
 class Format(StrEnum):
-    """Formats of requests. The first block is what clients speak, the second what only providers speak."""
+    """Formats of requests. Clients may use those of the first block; the others are used by providers only."""
 
     COMPLETIONS = "completions"
     RESPONSES = "responses"
@@ -39,14 +39,17 @@ class Format(StrEnum):
 
 
 class Framing(StrEnum):
-    """How a provider cuts its stream into events."""
+    """The framing of events in a provider's stream."""
 
     SSE = "sse"
     EVENT_STREAM = "eventstream"
 
 
 class Untranslatable(GatewayError):
-    """The client's request cannot be said in the provider's format: 400. `field` is where, empty for the whole."""
+    """The client's request cannot be expressed in the provider's format, which gives status 400.
+
+    `field` is the path of the faulty field, empty for the whole request.
+    """
 
     source = Source.DOWNSTREAM
 
@@ -57,7 +60,7 @@ class Untranslatable(GatewayError):
 
 
 class UpstreamGarbage(GatewayError):
-    """The provider's 2xx reply is not what its format says: 502."""
+    """The provider's 2xx reply violates its format, which gives status 502."""
 
     source = Source.UPSTREAM
 
@@ -68,12 +71,13 @@ class UpstreamGarbage(GatewayError):
 
 @dataclass(slots=True, kw_only=True)
 class Options:
-    """What a translation needs to know of the provider and of the request's head.
+    """Properties of the provider and of the request headers that a translation needs.
 
-    model: the provider's name for the model; None: what the body says. vendor: the provider as telemetry names it
-    (`aws.bedrock`, `gcp.vertex_ai`, ...). betas: values of `anthropic-beta` request headers. allowed_betas: those that
-    Bedrock may see. metadata: the text of the `x-bedrock-metadata` request header. guardrail: (identifier, version).
-    region: for the ARN of a rerank model. anthropic_version: the request header.
+    `model` is the provider's name for the model; None means the name in the body. `vendor` is the provider's name in
+    telemetry (`aws.bedrock`, `gcp.vertex_ai`, ...). `betas` are the values of `anthropic-beta` request headers, and
+    `allowed_betas` those that may be sent to Bedrock (None: ALLOWED_BETAS of messages_to_converse). `metadata` is the
+    request header `x-bedrock-metadata`. `guardrail` is an (identifier, version) pair. `region` is used for the ARN of a
+    rerank model. `anthropic_version` is the request header of this name.
     """
 
     model: str | None = None
@@ -88,29 +92,30 @@ class Options:
 
 
 class Headers(Protocol):
-    """Header fields by name: a dict with names in lower case, or a head."""
+    """Response headers by name in lower case: a dict, or the head of a response."""
 
     def get(self, name: str, /) -> str | None: ...
 
 
 def new_ident() -> str:
-    """Return 24 hex digits. They name what a provider left without a name, and keep nothing secret: no call of the
-    system's generator (7 us) is due for them.
+    """Return 24 random hex digits for objects to which a provider has given no id.
+
+    The digits are not a secret, so they do not come from the system's random generator, which takes 7 us.
     """
     return f"{random.getrandbits(96):024x}"
 
 
 @dataclass(slots=True, kw_only=True)
 class Asked:
-    """A translated request, and what its reply must be told with.
+    """A translated request, with the state that the translation of its reply needs.
 
-    body: for the provider. model: the provider's name for the model, `requested` the client's. path_suffix: where the
-    provider takes the request when its path depends on model or streaming: begins with `:` for Google (goes behind the
-    model's path) and with `/` for Bedrock (the whole path); empty otherwise. dropped: fields of this request that were
-    left out. names: tool names as the provider knows them to those of the client. include_usage: the client of a
-    completions stream asked for the usage chunk. response_headers: set by the caller before reply() when the reply's
-    head has something to say (`x-amzn-bedrock-input-token-count`). echo: what a reply repeats of
-    the request. created: Unix time, ident: hex digits, for replies that the provider gives neither.
+    `body` is the request body for the provider. `model` is the provider's name for the model, `requested` the client's.
+    `path_suffix` is set if the path depends on model or streaming: for Google it begins with `:` and is appended to the
+    model's path, for Bedrock it begins with `/` and is the whole path. `dropped` are the fields that were left out.
+    `names` maps the provider's tool names to the client's. `include_usage` means that the client of a completions
+    stream wants the usage chunk. `echo` has the parts of the request that a reply repeats. `created` (Unix time) and
+    `ident` (hex digits) are used in replies for which the provider gives neither. The caller sets `response_headers`
+    before reply() if the format has headers to read (`x-amzn-bedrock-input-token-count`).
     """
 
     body: Json

@@ -1,4 +1,4 @@
-"""Messages that the gateway adds to prompts, put in place by offsets: what the client sent keeps its bytes."""
+"""Adds messages of the gateway to prompts. They are inserted by offsets, so that the client's bytes do not change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QUOTE, LIST, OBJECT = 34, 91, 123
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message: role as the client's format names it, text."""
+    """One message. `role` is a role of the client's format, `content` the text."""
 
     role: str
     content: str
@@ -26,7 +26,7 @@ def _json(value: object) -> bytes:
 
 
 class _Body:
-    """A body and the pieces that go into it, by offset."""
+    """A body, and the pieces to insert by offset."""
 
     def __init__(self, body: bytes) -> None:
         self.body = body
@@ -38,7 +38,7 @@ class _Body:
         return [(start, stop) for name, start, stop in rows if name in names]
 
     def around(self, span: tuple[int, int], first: Sequence[bytes], last: Sequence[bytes]) -> None:
-        """Put items at both ends of the array at `span`."""
+        """Insert items at both ends of the array at `span`."""
         start, stop = span
         empty = not items(self.body, start)
         if first:
@@ -47,7 +47,7 @@ class _Body:
             self.added.append((stop - 1, stop - 1, (b"" if empty else b",") + b",".join(last)))
 
     def add_member(self, name: str, value: bytes) -> None:
-        """Put a member in front of all others: no later one may take its place."""
+        """Insert a member in front of all others of the body."""
         comma = b"," if members(self.body, self.lead) else b""
         place = self.lead + 1
         self.added.append((place, place, _json(name) + b":" + value + comma))
@@ -76,7 +76,7 @@ def _completions(body: _Body, prepend: Messages, append: Messages) -> None:
 
 
 def _split(messages: Messages) -> tuple[Messages, Messages]:
-    """Return those of the system, and the others."""
+    """Return the system messages, and all other messages."""
     return [one for one in messages if one.role == SYSTEM], [one for one in messages if one.role != SYSTEM]
 
 
@@ -114,7 +114,7 @@ def _responses(body: _Body, prepend: Messages, append: Messages) -> None:
         own = [b'{"type":"message","role":"user","content":' + raw + b"}"] if raw[0] == QUOTE else []
         body.replace(span, b"[" + b",".join([*told(prepend), *own, *told(append)]) + b"]")
     if not spans:
-        # A prompt that the provider keeps needs no input of the client's.
+        # A request with a stored prompt (`prompt`) may have no `input`.
         body.add_member("input", b"[" + b",".join(told([*prepend, *append])) + b"]")
 
 
@@ -142,7 +142,7 @@ def _gemini(body: _Body, prepend: Messages, append: Messages) -> None:
 
 
 def _instruction(body: _Body, span: tuple[int, int], first: list[bytes], last: list[bytes]) -> None:
-    """Put parts into a system instruction, which may have a list of them, one, or none."""
+    """Insert parts into a system instruction, which may have a list of parts, one part, or none."""
     start = span[0]
     all_parts = b'"parts":[' + b",".join(first + last) + b"]"
     if body.body[start] != OBJECT:
@@ -160,7 +160,7 @@ def _instruction(body: _Body, span: tuple[int, int], first: list[bytes], last: l
         body.added.append((start + 1, start + 1, all_parts + (b"," if members(body.body, start) else b"")))
 
 
-# Formats whose requests have messages; all others are left alone.
+# Formats whose requests have messages. Requests of all other formats are not changed.
 FORMATS: Final[dict[str, Callable[[_Body, Messages, Messages], None]]] = {
     "completions": _completions,
     "messages": _messages,
@@ -171,9 +171,10 @@ FORMATS: Final[dict[str, Callable[[_Body, Messages, Messages], None]]] = {
 
 
 def enrich(body: bytes, form: str, prepend: Messages, append: Messages) -> bytes:
-    """Return a checked JSON body with messages before its first and behind its last one, each list in its order.
+    """Return a body with messages added before its first and after its last message, each list in its order.
 
-    Formats without a system role get system texts in the field that they have for that.
+    In formats without a system role, system messages are added to the format's field for system texts. `body` must be
+    valid JSON.
     """
     write = FORMATS.get(form)
     if write is None:

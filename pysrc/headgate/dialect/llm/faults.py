@@ -1,4 +1,4 @@
-"""Errors of providers and of the gateway, in every format's shape."""
+"""Errors of providers and of the gateway, in the shapes of all formats."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headgate_engine.llm.translate.blocks import ERROR_TYPES
 from headgate_engine.llm.translate.readers import Garbage, load_json
 from headgate_engine.llm.translate.writers import dump_json
 
-# Types by status, of all formats that have types.
+# Error types by status, for all formats that have error types.
 BY_STATUS = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -26,7 +26,7 @@ BY_STATUS = {
     504: "timeout_error",
     529: "overloaded_error",
 }
-# Google's words for its errors (https://cloud.google.com/apis/design/errors).
+# Error types for Google's status words (https://cloud.google.com/apis/design/errors).
 GOOGLE = {
     "INVALID_ARGUMENT": "invalid_request_error",
     "FAILED_PRECONDITION": "invalid_request_error",
@@ -36,7 +36,7 @@ GOOGLE = {
     "UNAUTHENTICATED": "authentication_error",
     "RESOURCE_EXHAUSTED": "rate_limit_error",
 }
-# And the other way, by status.
+# Google's status words by HTTP status.
 GOOGLE_BY_STATUS = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",
@@ -52,12 +52,12 @@ GOOGLE_BY_STATUS = {
     503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
 }
-# A body that is no JSON is told up to this length.
+# The maximum length in bytes of an error message from a body that is not JSON.
 MAX_TEXT = 2000
 
 
 class Fault(NamedTuple):
-    """One error. kind: a type as Messages and completions have it. code, param: as OpenAI gives them."""
+    """One error. `kind` is an error type of Messages and completions; `code` and `param` are those of OpenAI."""
 
     kind: str
     message: str
@@ -66,12 +66,12 @@ class Fault(NamedTuple):
 
 
 def kind_of(status: int) -> str:
-    """Return the type for a status."""
+    """Return the error type for an HTTP status."""
     return BY_STATUS.get(status, "invalid_request_error" if 400 <= status < 500 else "api_error")
 
 
 def read(status: int, body: bytes) -> Fault:
-    """Return what a provider's error says, whatever its format: they can be told apart. Never raises."""
+    """Return the error in the body of a provider's response. The format is detected. Never raises."""
     try:
         found = load_json(body)
     except Garbage:
@@ -139,7 +139,7 @@ def write(format: str, status: int, fault: Fault) -> bytes:
 
 
 def stream_event(format: str, fault: Fault) -> bytes:
-    """Return the event that tells a client of this format that its stream broke."""
+    """Return the error event for a broken stream in the client's format."""
     if format == "messages":
         return b"event: error\ndata: " + write(format, 500, fault) + b"\n\n"
     if format == "responses":

@@ -1,4 +1,7 @@
-"""Members of foreign JSON, read with their types checked: a wrong one is Untranslatable, null as good as missing."""
+"""Readers of JSON members that check the type. They raise Untranslatable for a wrong type; null counts as missing.
+
+`at` is the path of the holder, for error messages.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from headgate.dialect.llm.contract import Json, Untranslatable
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the words: names of fields."""
+    """Return the set of the words (field names) in a text."""
     return frozenset(text.split())
 
 
@@ -18,7 +21,7 @@ def _wrong(at: str, name: str, what: str) -> Untranslatable:
 
 
 def text(holder: Json, name: str, at: str = "") -> str | None:
-    """Return a string."""
+    """Return a string, None if it is missing."""
     found = holder.get(name)
     if found is None or isinstance(found, str):
         return found
@@ -26,7 +29,7 @@ def text(holder: Json, name: str, at: str = "") -> str | None:
 
 
 def needed_text(holder: Json, name: str, at: str = "") -> str:
-    """Return a string that must be there."""
+    """Return a mandatory string. Raises Untranslatable if it is missing."""
     found = text(holder, name, at)
     if found is None:
         raise Untranslatable(f"{at}.{name}" if at else name, "is missing")
@@ -34,7 +37,7 @@ def needed_text(holder: Json, name: str, at: str = "") -> str:
 
 
 def flag(holder: Json, name: str, at: str = "") -> bool | None:
-    """Return a boolean."""
+    """Return a boolean, None if it is missing."""
     found = holder.get(name)
     if found is None or isinstance(found, bool):
         return found
@@ -42,7 +45,7 @@ def flag(holder: Json, name: str, at: str = "") -> bool | None:
 
 
 def integer(holder: Json, name: str, at: str = "") -> int | None:
-    """Return an integer; 12.0 counts as one."""
+    """Return an integer, None if it is missing. A number such as 12.0 counts as an integer."""
     found = holder.get(name)
     if isinstance(found, float) and math.isfinite(found) and found == int(found):
         return int(found)
@@ -52,7 +55,7 @@ def integer(holder: Json, name: str, at: str = "") -> int | None:
 
 
 def number(holder: Json, name: str, at: str = "") -> int | float | None:
-    """Return a number."""
+    """Return a number, None if it is missing."""
     found = holder.get(name)
     if found is None or (isinstance(found, int | float) and not isinstance(found, bool)):
         return found
@@ -60,7 +63,7 @@ def number(holder: Json, name: str, at: str = "") -> int | float | None:
 
 
 def obj(holder: Json, name: str, at: str = "") -> Json | None:
-    """Return an object."""
+    """Return an object, None if it is missing."""
     found = holder.get(name)
     if found is None or isinstance(found, dict):
         return found
@@ -68,7 +71,7 @@ def obj(holder: Json, name: str, at: str = "") -> Json | None:
 
 
 def items(holder: Json, name: str, at: str = "") -> list[Any]:
-    """Return an array, [] when it is missing."""
+    """Return an array, [] if it is missing."""
     found = holder.get(name)
     if found is None:
         return []
@@ -78,7 +81,7 @@ def items(holder: Json, name: str, at: str = "") -> list[Any]:
 
 
 def objects(holder: Json, name: str, at: str = "") -> list[Json]:
-    """Return an array of objects, [] when it is missing."""
+    """Return an array of objects, [] if it is missing."""
     found = items(holder, name, at)
     for position, item in enumerate(found):
         if not isinstance(item, dict):
@@ -87,7 +90,7 @@ def objects(holder: Json, name: str, at: str = "") -> list[Json]:
 
 
 def texts(holder: Json, name: str, at: str = "") -> list[str]:
-    """Return an array of strings; one string alone is an array of one."""
+    """Return an array of strings, [] if it is missing. A single string gives an array of one."""
     found = holder.get(name)
     if isinstance(found, str):
         return [found]
@@ -98,7 +101,7 @@ def texts(holder: Json, name: str, at: str = "") -> list[str]:
 
 
 def copy(source: Json, target: Json, names: dict[str, str]) -> None:
-    """Copy what is there and not null, under the other name. Types are the provider's to check."""
+    """Copy members that are not null; `names` maps source names to target names. Their types are not checked."""
     for name, other in names.items():
         found = source.get(name)
         if found is not None:

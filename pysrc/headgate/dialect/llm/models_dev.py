@@ -1,6 +1,6 @@
-"""The models.dev data set (https://models.dev/api.json) to a cost catalog.
+"""Converts the models.dev data set (https://models.dev/api.json) to a cost catalog.
 
-Prices there are numbers, dollars per million tokens; they are read as decimals, so that nothing is lost on the way.
+Its prices are JSON numbers in US dollars per million tokens. They are read as decimals, so that no precision is lost.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 from headgate.dialect.llm.catalog import DECIMALS, MAX_RATE, Catalog, Model, rate_text
 from headgate.document.lazy_dataclass import dataclass
 
-# Providers that have another name in telemetry; all others keep theirs.
+# Names in telemetry of the providers whose names differ there.
 RENAMED: Final = {
     "google": "gcp.gemini",
     "google-vertex": "gcp.vertex_ai",
@@ -35,12 +35,14 @@ _TIER: Final = re.compile(r"context_over_([0-9]{1,6})k")
 
 
 class NotTheDataSet(ValueError):
-    """The text is something else; the argument says why."""
+    """The text is not the models.dev data set. The argument is the reason."""
 
 
 @dataclass(slots=True)
 class Imported:
-    """`skipped`: models without a price. `left_out`: models that are deprecated. `rounded`: rates with more than six
+    """The result of an import, with numbers of models and rates.
+
+    `skipped` counts models without a price, `left_out` deprecated models, and `rounded` rates with more than six
     decimals.
     """
 
@@ -51,7 +53,7 @@ class Imported:
 
     @property
     def models(self) -> int:
-        """How many models have a price."""
+        """The number of models with a price."""
         return sum(len(models) for models in self.catalog.values())
 
 
@@ -82,9 +84,10 @@ def _model(cost: Mapping[str, Any], where: str, found: Imported) -> Model:
 
 
 def read(text: bytes | str, providers: Collection[str] = (), *, legacy: bool = False) -> Imported:
-    """Return the catalog of the data set; NotTheDataSet.
+    """Return the catalog of the data set. Raises NotTheDataSet.
 
-    providers: only these, by their names in the data set or in telemetry. legacy: deprecated models too.
+    `providers` selects providers by their names in the data set or in telemetry; empty means all. With `legacy`,
+    deprecated models are included.
     """
     try:
         data: Any = json.loads(text, parse_float=Decimal, parse_int=Decimal)
@@ -127,7 +130,7 @@ def _add(found: Imported, name: str, key: str, models: dict[str, Any], legacy: b
 
 
 def document(catalog: Catalog, *, pretty: bool = False) -> str:
-    """Return the catalog as a file of `config.modelCatalog`: the same text for the same prices."""
+    """Return the catalog as the text of a file for `config.modelCatalog`. Equal prices give the same text."""
     shown: dict[str, Any] = {}
     for provider, models in sorted(catalog.items()):
         shown[provider] = {"models": {name: _shown(model) for name, model in sorted(models.items())}}

@@ -1,6 +1,6 @@
-"""The page about translation, made from the table of pairs.
+"""Generates the page about translation from the table of pairs.
 
-python -m headgate.dialect.llm.page > docs/llm-translation.md
+Usage: python -m headgate.dialect.llm.page > docs/llm-translation.md
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ What holds for all pairs:
 
 
 def _stops() -> str:
-    """Return the table of stop reasons."""
+    """Return the Markdown table of stop reasons."""
     formats = ("completions", "messages", "responses", "gemini", "converse")
     lines = ["| Why | " + " | ".join(NAMES[name] for name in formats) + " |", "|---|" + "---|" * len(formats)]
     for stop in STOPS:
@@ -65,7 +65,7 @@ def _stops() -> str:
 
 
 def page() -> str:
-    """Return the page."""
+    """Return the page in Markdown."""
     lines = [HEAD, "## Pairs", "", "| Client | Provider | Streams |", "|---|---|---|"]
     for pair in PAIRS.values():
         framing = {"sse": "server-sent events", "eventstream": "AWS event stream"}[pair.framing]

@@ -1,10 +1,10 @@
 """The pairs of formats between which requests, replies, streams and errors are translated.
 
     pair = pairs.converter("messages", "completions")
-    asked = pair.request(body, Options(model="gpt-5"))      # Untranslatable: 400
-    reply = pair.reply(upstream_body, asked)                # UpstreamGarbage: 502
+    asked = pair.request(body, Options(model="gpt-5"))      # raises Untranslatable (400)
+    reply = pair.reply(upstream_body, asked)                # raises UpstreamGarbage (502)
     stream = pair.stream(asked)
-    out = stream.event(name, data)                          # of each upstream event; or stream.feed(bytes)
+    out = stream.event(name, data)                          # for each upstream event; or stream.feed(bytes)
     out = stream.end(None)                                  # at the end of the body
 """
 
@@ -41,7 +41,11 @@ Reply = Callable[[Json, Asked], Json]
 
 @dataclass(frozen=True, slots=True)
 class Converter:
-    """One pair. drops: what it cannot carry. framing: of the provider's streams. carries: members of the body."""
+    """The translation of one pair of formats.
+
+    `drops` are texts for the documentation about parts that cannot be translated, `carries` are the members of the body
+    that are translated. `framing` is that of the provider's streams.
+    """
 
     client: str
     upstream: str
@@ -52,14 +56,14 @@ class Converter:
     carries: frozenset[str] = frozenset()
 
     def request(self, body: Json, options: Options) -> Asked:
-        """Return the provider's request; Untranslatable. `body` is not changed."""
+        """Return the request for the provider. `body` is not changed. Raises Untranslatable."""
         try:
             return self.make_request(body, options)
         except RecursionError:
             raise Untranslatable("", "the request is nested too deeply") from None
 
     def reply(self, body: Json, asked: Asked) -> Json:
-        """Return the client's reply for the provider's whole 2xx reply; UpstreamGarbage."""
+        """Return the reply for the client from the provider's complete 2xx reply. Raises UpstreamGarbage."""
         if not isinstance(body, dict):
             raise UpstreamGarbage("the provider's reply is not a JSON object")
         try:
@@ -68,16 +72,16 @@ class Converter:
             raise UpstreamGarbage("the provider's reply is nested too deeply") from None
 
     def error(self, status: int, body: bytes, asked: Asked | None) -> tuple[int, bytes]:
-        """Return status and body that tell the provider's error (not 2xx) to the client. Never raises."""
+        """Return the status and body for the client from the provider's error response (not 2xx). Never raises."""
         return status, faults.write(self.client, status, faults.read(status, body))
 
     @property
     def streams(self) -> bool:
-        """Whether replies of this pair can be streamed."""
+        """True if replies of this pair can be streamed."""
         return self.upstream in READERS and self.client in WRITERS
 
     def stream(self, asked: Asked) -> StreamConverter:
-        """Return what translates the reply's stream; ValueError when this pair has none."""
+        """Return the converter for a streamed reply. Raises ValueError if replies of this pair cannot be streamed."""
         if not self.streams:
             raise ValueError(f"replies of {self.upstream} are not streamed")
         return StreamConverter(self.client, self.upstream, asked)
@@ -129,16 +133,16 @@ PAIRS: dict[tuple[str, str], Converter] = {(pair.client, pair.upstream): pair fo
 
 
 def converter(client: str, upstream: str) -> Converter | None:
-    """Return the pair; None when there is none. Equal formats need none."""
+    """Return the translation of a pair of formats, None if there is none. Equal formats need no translation."""
     return PAIRS.get((client, upstream))
 
 
 def stream_error(format: str, message: str) -> bytes:
-    """Return the event that tells a client of this format that its stream broke."""
+    """Return the error event for a broken stream in the client's format."""
     return faults.stream_event(format, faults.Fault("api_error", message))
 
 
 def gateway_error(format: str, status: int, code: str, message: str) -> bytes:
-    """Return the body of an error that the gateway makes itself, in the client's format."""
+    """Return the body of an error response of the gateway in the client's format."""
     kind = "invalid_request_error" if code and 400 <= status < 500 and status != 429 else faults.kind_of(status)
     return faults.write(format, status, faults.Fault(kind, message, code or None))

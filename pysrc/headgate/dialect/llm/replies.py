@@ -1,4 +1,4 @@
-"""Whole replies of conversations, from one format to another."""
+"""Translation of complete (not streamed) replies from one format to another."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WRITERS: dict[str, Callable[[Said, Asked], Json]] = {
     "messages": messages.write,
     "responses": responses.write,
 }
-# Where a whole reply of each format counts its tokens.
+# The member with the token usage in a complete reply of each format, and its reader.
 USAGES: dict[str, tuple[str, Callable[[object], Usage | None]]] = {
     "completions": ("usage", completions_usage),
     "messages": ("usage", exclusive_usage),
@@ -42,12 +42,12 @@ USAGES: dict[str, tuple[str, Callable[[object], Usage | None]]] = {
 
 
 def convert(client: str, upstream: str) -> Callable[[Json, Asked], Json]:
-    """Return what turns a provider's reply into the client's."""
+    """Return a function that converts the provider's reply to the client's format."""
     read, write = READERS[upstream], WRITERS[client]
     return lambda body, asked: write(read(body, asked), asked)
 
 
 def usage_of(format: str, body: object) -> Usage | None:
-    """Return the tokens that a whole reply of this format counts, None when it counts none."""
+    """Return the token usage in a complete reply of this format, None if it has none."""
     place = USAGES.get(format)
     return place[1](body.get(place[0])) if place is not None and isinstance(body, dict) else None

@@ -1,4 +1,4 @@
-"""What a whole reply says, in no format: what readers of replies (formats/*) give and writers take."""
+"""The neutral form of a complete reply, which the readers in formats/ return and the writers take."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from headgate_engine.llm.translate.readers import Garbage, load_json
 
 
 class Text(NamedTuple):
-    """Text of the answer."""
+    """Text of the reply."""
 
     text: str
 
 
 class Refusal(NamedTuple):
-    """Why there is no answer."""
+    """The model's reason for refusing to reply."""
 
     text: str
 
 
 class Thinking(NamedTuple):
-    """Reasoning, and the provider's signature of it, empty when it gives none."""
+    """Reasoning, with the provider's signature, "" if there is none."""
 
     text: str
     signature: str = ""
 
 
 class Redacted(NamedTuple):
-    """Reasoning that only the provider can read."""
+    """Reasoning in a form that only the provider can read."""
 
     data: str
 
 
 class Call(NamedTuple):
-    """One tool call. arguments: JSON text of an object, or what the model wrote instead."""
+    """One tool call. `arguments` is JSON text of an object, or any other text that the model has written instead."""
 
     id: str
     name: str
@@ -48,8 +48,10 @@ Part = Text | Refusal | Thinking | Redacted | Call
 
 @dataclass(slots=True, kw_only=True)
 class Said:
-    """One reply. id, model: empty when the provider gives none. stop: see stops.STOPS. sequence: which one was hit.
-    others: further choices, of which only parts and stop are of use.
+    """One reply. `id` and `model` are "" if the provider gives none.
+
+    `stop` is one of headgate_engine.llm.translate.stops.STOPS, `sequence` the stop sequence that was hit. `others` are
+    further choices, of which only `parts` and `stop` are used.
     """
 
     id: str = ""
@@ -67,32 +69,32 @@ class Said:
         return [part for part in self.parts if isinstance(part, Call)]
 
     def text(self) -> str:
-        """Return the texts as one."""
+        """Return the concatenated texts."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     def thinking(self) -> str:
-        """Return the reasoning as one."""
+        """Return the concatenated reasoning."""
         return "".join(part.text for part in self.parts if isinstance(part, Thinking))
 
     def ended(self) -> str:
-        """Return the stop. A reply with tool calls wants them answered, whatever word its provider used."""
+        """Return the stop reason. It is `tools` for a reply with tool calls, even if the provider says `end`."""
         return "tools" if self.stop == "end" and self.calls() else self.stop
 
 
 def garbage(at: str, what: str) -> UpstreamGarbage:
-    """Return the error for a reply that is not what its format says."""
+    """Return the error for a reply that violates its format. `at` is the path, `what` the fault."""
     return UpstreamGarbage(f"the provider's reply is broken: {at} {what}")
 
 
 def a_dict(value: object, at: str) -> Json:
-    """Return the object; UpstreamGarbage for anything else."""
+    """Return the object. Raises UpstreamGarbage for anything else."""
     if isinstance(value, dict):
         return value
     raise garbage(at, "is not an object")
 
 
 def a_list(value: object, at: str) -> list[Any]:
-    """Return the array, [] for null; UpstreamGarbage for anything else."""
+    """Return the array, [] for null. Raises UpstreamGarbage for anything else."""
     if value is None:
         return []
     if isinstance(value, list):
@@ -101,7 +103,7 @@ def a_list(value: object, at: str) -> list[Any]:
 
 
 def a_text(value: object, at: str) -> str:
-    """Return the string, "" for null; UpstreamGarbage for anything else."""
+    """Return the string, "" for null. Raises UpstreamGarbage for anything else."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -110,12 +112,12 @@ def a_text(value: object, at: str) -> str:
 
 
 def told(value: object) -> str:
-    """Return the string, "" for anything else: for what is only passed on."""
+    """Return the string, "" for anything else. Use it for values that are only passed on."""
     return value if isinstance(value, str) else ""
 
 
 def input_of(call: Call) -> Json:
-    """Return the arguments as an object; what is none (a model can write anything) is kept below `input`."""
+    """Return the arguments as an object. If the model has written anything else, it is the member `input`."""
     if not call.arguments.strip():
         return {}
     try:

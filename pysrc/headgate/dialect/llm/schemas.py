@@ -1,4 +1,7 @@
-"""JSON schemas as Google takes them: a subset of OpenAPI 3.0 without references."""
+"""Conversion of JSON schemas to Google's subset of OpenAPI 3.0, which has no references.
+
+Source: https://ai.google.dev/api/caching#Schema.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,13 @@ KEPT = (
     "minimum", "maximum", "minProperties", "maxProperties", "required", "propertyOrdering", "example",
 )  # fmt: skip
 FORMATS = ("enum", "date-time")
-# Deeper than any schema that people write; references can make trees exponentially large.
+# Limits beyond any real schema. Without them, references could expand to exponentially large trees.
 MAX_DEPTH = 64
 MAX_NODES = 10_000
 
 
 def normalise(schema: Json, at: str = "schema") -> Json:
-    """Return the schema in Google's subset; Untranslatable when it is too large or refers to nothing."""
+    """Return the schema in Google's subset. Raises Untranslatable if it is too large or has a broken reference."""
     return _Normaliser(schema, at).node(schema, (), 0)
 
 
@@ -32,7 +35,7 @@ class _Normaliser:
         if depth > MAX_DEPTH or self.nodes > MAX_NODES:
             raise Untranslatable(self.at, "is too deep or too large")
         if not isinstance(schema, dict):
-            # `true` and `{}`: anything goes.
+            # `true` and `{}` accept any value.
             return {}
         if isinstance(schema.get("$ref"), str):
             ref = schema["$ref"]
@@ -51,7 +54,7 @@ class _Normaliser:
         return out
 
     def resolve(self, ref: str) -> Json:
-        """Return what a reference inside of the schema means."""
+        """Return the target of a reference within the schema. Raises Untranslatable."""
         found: Any = self.root
         if not ref.startswith("#"):
             raise Untranslatable(self.at, f"refers to {ref!r}, which is elsewhere")
@@ -63,7 +66,9 @@ class _Normaliser:
         return found
 
     def merged(self, schema: Json, seen: tuple[str, ...]) -> Json:
-        """Return the schema with its allOf merged into it: properties and required joined, of others the first."""
+        """Return the schema with `allOf` merged into it. `properties`, `required` and nested `allOf` are combined; of
+        any other keyword the first value is kept.
+        """
         out = {name: value for name, value in schema.items() if name != "allOf"}
         for given in schema["allOf"]:
             if not isinstance(given, dict):
@@ -73,7 +78,7 @@ class _Normaliser:
                 ref = part.get("$ref")
                 if not isinstance(ref, str):
                     break
-                # One that leads back here adds nothing.
+                # A reference to an enclosing schema adds nothing.
                 part = {} if ref in seen else {**self.resolve(ref), **{k: v for k, v in part.items() if k != "$ref"}}
             for name, value in part.items():
                 if name == "properties" and isinstance(value, dict):
@@ -87,7 +92,7 @@ class _Normaliser:
         return out
 
     def kind(self, schema: Json, out: Json, seen: tuple[str, ...], depth: int) -> None:
-        """Set type, nullable and anyOf."""
+        """Set `type`, `nullable` and `anyOf`."""
         given = schema.get("type")
         kinds = [kind for kind in given if isinstance(kind, str)] if isinstance(given, list) else [given]
         if "null" in kinds:
@@ -129,7 +134,7 @@ class _Normaliser:
             out["items"] = found or {"type": "string"}
 
     def values(self, schema: Json, out: Json) -> None:
-        """Set enum: only strings can be enumerated."""
+        """Set `enum`, which Google supports for strings only."""
         values = [schema["const"]] if "const" in schema else schema.get("enum")
         if not isinstance(values, list) or "anyOf" in out:
             return

@@ -1,4 +1,7 @@
-"""Streamed replies: events of the provider's framing through a reader into a writer (headgate_engine.llm.translate)."""
+"""Translation of streamed replies.
+
+The provider's events pass from a decoder through a reader into a writer (headgate_engine.llm.translate).
+"""
 
 from __future__ import annotations
 
@@ -27,12 +30,11 @@ FRAMINGS = {"converse": Framing.EVENT_STREAM}
 
 
 class StreamConverter:
-    """One streamed reply on its way from the provider's format to the client's.
+    """Translates one streamed reply from the provider's format to the client's.
 
-    Events come from the decoder of the pair's framing: event(name, data), or their bytes, cut anywhere: feed(chunk).
-    What they return is for the client. After a terminal event, or a fault, both return b"". `failed` says why the
-    stream cannot be complete, None as long as it can: when it is set, the client has been told and the upstream may
-    be closed. `finished`: the terminal event, or the fault, has been told. `usage`: as far as the provider told it.
+    The caller passes decoded events to event(), or chunks of bytes to feed(). Both return the bytes for the client, and
+    b"" after a terminal event or an error. Once `failed` is set, the client's stream has got its error event, and the
+    upstream connection may be closed.
     """
 
     __slots__ = ("_decoder", "_reader", "_writer")
@@ -43,7 +45,7 @@ class StreamConverter:
         if client == "completions":
             extra = {"include_usage": asked.include_usage}
         elif client == "responses":
-            # The caller may have told the model that was requested only after the request was made.
+            # The caller may have set `requested` after the translation of the request.
             extra = {**asked.echo, "model": model}
         self._writer = WRITERS[client](asked.ident, model, asked.created, asked.names, extra)
         self._reader = READERS[upstream](self._writer)
@@ -54,30 +56,30 @@ class StreamConverter:
 
     @property
     def usage(self) -> Usage | None:
-        """Tokens, as far as they are known."""
+        """The token usage that the provider has reported so far."""
         return self._writer.usage
 
     @property
     def model(self) -> str | None:
-        """The model that the provider named."""
+        """The model name in the provider's reply."""
         return self._writer.answered
 
     @property
     def failed(self) -> str | None:
-        """Why the stream is broken."""
+        """The reason why the stream is broken, None as long as it is not."""
         return (self._writer.fault_message or "the stream is broken") if self._reader.failed else None
 
     @property
     def finished(self) -> bool:
-        """Whether the client has been told the end."""
+        """True once the terminal event or the error event was returned."""
         return self._writer.finished
 
     def event(self, name: str | None, data: bytes) -> bytes:
-        """Return the client's bytes for one upstream event. name: of the SSE event, or the `:event-type`."""
+        """Return the client's bytes for one upstream event. `name` is that of the SSE event, or the `:event-type`."""
         return self._reader.event(name, data)
 
     def feed(self, chunk: bytes) -> bytes:
-        """Decode and translate what these bytes complete."""
+        """Return the client's bytes for all upstream events that this chunk completes."""
         try:
             events = self._decoder.decode(chunk)
         except (SseError, EventStreamError) as error:
@@ -88,14 +90,14 @@ class StreamConverter:
         return b"".join([event(found.event, found.data) for found in events])
 
     def end(self, fault: str | None) -> bytes:
-        """Return what ends the client's stream: nothing when it has ended, an error when the upstream's is not whole.
+        """Return the bytes that end the client's stream: b"" if it has ended, an error event if the upstream's is cut.
 
-        fault: why the upstream's body has no proper end; None when it has one.
+        `fault` is the reason why the upstream body is incomplete, None if it is complete.
         """
         rest = b""
         if fault is None and self._decoder.rest():
             if isinstance(self._decoder, SseDecoder):
-                # Some vendors leave out the blank line behind the last event.
+                # Some vendors omit the blank line after the last event.
                 rest = self.feed(b"\n\n")
             elif not self._writer.finished:
                 fault = "the provider's stream ended inside of a frame"

@@ -1,1 +1,1 @@
-"""The Model Context Protocol."""
+"""The Model Context Protocol (https://modelcontextprotocol.io/specification)."""

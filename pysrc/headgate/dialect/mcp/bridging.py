@@ -1,4 +1,4 @@
-"""Messages between a client with a session and a server of revision 2026-07-28, each in the other's words."""
+"""Translation of messages between a client with a session and a server of revision 2026-07-28."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from headgate.dialect.mcp.methods import LISTEN
 Json = dict[str, Any]
 # Members of results that clients with sessions do not know.
 MODERN_MEMBERS: Final = ("resultType", "ttlMs", "cacheScope")
-# Of capabilities: tasks are another thing in the earlier revisions.
+# Capabilities that are not passed on: tasks of earlier revisions differ from those of the extension.
 OTHER: Final = ("tasks",)
 TASKS_EXTENSION: Final = modern.NAMESPACE + "tasks"
 CHANGES: Final = {"tools": "toolsListChanged", "prompts": "promptsListChanged", "resources": "resourcesListChanged"}
@@ -40,14 +40,14 @@ UPDATES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """What a client said of itself when its session began."""
+    """The capabilities and the name that a client has sent in `initialize`."""
 
     capabilities: Json = field(default_factory=dict)
     info: Json | None = None
 
     @classmethod
     def of_initialize(cls, params: Json) -> Client:
-        """Return the client of an `initialize`."""
+        """Return the client described by the params of an `initialize` request."""
         given, info = params.get("capabilities"), params.get("clientInfo")
         kept = {key: value for key, value in given.items() if key not in OTHER} if isinstance(given, dict) else {}
         extensions = kept.get("extensions")
@@ -57,11 +57,11 @@ class Client:
 
     @classmethod
     def of_meta(cls, meta: Json) -> Client:
-        """Return the client of which `meta()` said this."""
+        """Return the client described by a result of `meta()`."""
         return cls(meta.get(modern.CLIENT_CAPABILITIES) or {}, meta.get(modern.CLIENT_INFO))
 
     def meta(self, level: str | None) -> Json:
-        """Return what goes with every request."""
+        """Return `_meta` for every request of the client. `level` is its log level, if it has set one."""
         found: Json = {modern.PROTOCOL_VERSION: versions.MODERN, modern.CLIENT_CAPABILITIES: self.capabilities}
         if self.info is not None:
             found[modern.CLIENT_INFO] = self.info
@@ -72,7 +72,7 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a server wants to know before it answers; `state` is to be brought back."""
+    """The input that a server requires before it gives a result. `state` must be sent back with the input."""
 
     requests: dict[str, Json]
     state: object
@@ -80,13 +80,13 @@ class Wanted:
 
 # -- to the server -----------------------------------------------------------------------------------------------------
 def fields_for(fields: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return a client's fields without its session, in the words of revision 2026-07-28."""
+    """Return a client's headers without its session, with the version header of revision 2026-07-28."""
     own = (versions.HEADER, versions.SESSION_HEADER, "last-event-id")
     return [*((name, value) for name, value in fields if name.lower() not in own), (versions.HEADER, versions.MODERN)]
 
 
 def worded(message: Message, meta: Json, **more: object) -> bytes:
-    """Return a request with `meta` and other params; its arguments stay byte for byte."""
+    """Return a request with `meta` merged into `_meta`, and other params set. All other bytes are kept."""
     if not message.params:
         text = message.text.rstrip()
         return text[:-1] + b',"params":' + _json({"_meta": meta, **more}) + b"}"
@@ -104,7 +104,7 @@ def worded(message: Message, meta: Json, **more: object) -> bytes:
 
 
 def again(message: Message, meta: Json, answers: Json, state: object) -> bytes:
-    """Return a request with what the server wanted to know."""
+    """Return a repeated request with the input and the state that the server requires."""
     more: Json = {"inputResponses": answers} if answers else {}
     if state is not None:
         more["requestState"] = state
@@ -112,7 +112,10 @@ def again(message: Message, meta: Json, answers: Json, state: object) -> bytes:
 
 
 def listen_filter(capabilities: Json | None, uris: list[str]) -> Json:
-    """Return what there is to listen to: every list that the server says it tells changes of, and resources."""
+    """Return the filter for `subscriptions/listen`: all lists whose changes the server announces, and resources.
+
+    With `capabilities` None all lists are included. `uris` are the resources.
+    """
     found: Json = {}
     for key, name in CHANGES.items():
         said = (capabilities or {}).get(key)
@@ -124,7 +127,7 @@ def listen_filter(capabilities: Json | None, uris: list[str]) -> Json:
 
 
 def listen_request(raw_id: bytes, wanted: Json, meta: Json) -> Message:
-    """Return a `subscriptions/listen`."""
+    """Return a `subscriptions/listen` request with a filter of listen_filter()."""
     params = {"notifications": wanted, "_meta": meta}
     text = _json({"jsonrpc": "2.0", "id": 0, "method": LISTEN, "params": params})
     return parse(parse(text).with_id(raw_id))
@@ -132,12 +135,15 @@ def listen_request(raw_id: bytes, wanted: Json, meta: Json) -> Message:
 
 # -- to the client -----------------------------------------------------------------------------------------------------
 def result(message: Message, found: Json) -> bytes:
-    """Return a response with this result."""
+    """Return the response to a request with this result."""
     return b'{"jsonrpc":"2.0","id":' + (message.raw_id or b"null") + b',"result":' + _json(found) + b"}"
 
 
 def initialize_result(discovered: Json, wanted: str | None, name: str) -> Json:
-    """Return the result of `initialize` for what a server said in `server/discover`."""
+    """Return the result of `initialize` from a result of `server/discover`.
+
+    `wanted` is the client's protocol version, `name` the server's name if it gives none itself.
+    """
     given = discovered.get("capabilities")
     capabilities = {key: value for key, value in given.items() if key not in OTHER} if isinstance(given, dict) else {}
     extensions = capabilities.get("extensions")
@@ -156,7 +162,7 @@ def initialize_result(discovered: Json, wanted: str | None, name: str) -> Json:
 
 
 def input_required(text: bytes) -> Wanted | None:
-    """Return what a response wants to know of the client, None for one that is whole."""
+    """Return the input that a response requires from the client, None for a complete result."""
     if b"input_required" not in text:
         return None
     found = json.loads(text).get("result")
@@ -168,14 +174,16 @@ def input_required(text: bytes) -> Wanted | None:
 
 
 def question(raw_id: bytes, asked: Json) -> bytes:
-    """Return what a server wants to know as a request to the client."""
+    """Return a request to the client for one entry of Wanted.requests."""
     text = _json({"jsonrpc": "2.0", "id": 0, "method": asked["method"], "params": asked.get("params") or {}})
     return parse(text).with_id(raw_id)
 
 
 def legacy_response(text: bytes) -> bytes:
-    """Return a response without what only clients of revision 2026-07-28 understand. A task, which a server must not
-    begin for a client that never asked for any, is an error.
+    """Return a response without the members that only clients of revision 2026-07-28 understand.
+
+    A response that begins a task is replaced by an error: the server must not begin one unless the client supports
+    tasks.
     """
     if b'"task"' in text and begins_task(text):
         reason = "the server began a task, which a client with a session cannot follow"
@@ -186,13 +194,13 @@ def legacy_response(text: bytes) -> bytes:
 
 
 def begins_task(text: bytes) -> bool:
-    """Tell whether a response is a task in the place of a result (extension of 2026-07-28)."""
+    """Return whether the result of a response is a task (extension of revision 2026-07-28)."""
     found = json.loads(text).get("result")
     return isinstance(found, dict) and found.get("resultType") == "task"
 
 
 def unasked(text: bytes) -> bytes | None:
-    """Return a notification of a subscription without its mark, None for what is none."""
+    """Return a notification of a subscription without its subscription id, None for any other message."""
     try:
         message = parse(text)
     except NotAMessage:
@@ -209,7 +217,7 @@ def unasked(text: bytes) -> bytes | None:
 
 
 def has_no_sessions(status: int, body: bytes) -> bool:
-    """Tell whether an answer to `initialize` shows a server that knows revision 2026-07-28 alone."""
+    """Return whether a response to `initialize` shows that the server supports only revision 2026-07-28."""
     if status not in (200, 400, 404):
         return False
     try:
@@ -222,7 +230,7 @@ def has_no_sessions(status: int, body: bytes) -> bool:
         data = error.get("data")
         supported = data.get("supported") if isinstance(data, dict) else None
         return isinstance(supported, list) and bool(supported) and not set(map(str, supported)) & set(versions.LEGACY)
-    # Those that look for `_meta` or for its fields before they look at the method have no session to offer either.
+    # Servers that check `_meta` or its headers before the method answer with these codes, and have no sessions either.
     return error.get("code") == METHOD_NOT_FOUND or error.get("code") in modern.MODERN_CODES
 
 

@@ -1,4 +1,4 @@
-"""Members of a JSON text replaced in place: what is not replaced stays byte for byte."""
+"""Changes of single members in a JSON text. All other bytes are kept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ def _skip(text: str, at: int) -> int:
 
 
 def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
-    """Yield key, start and end of each member of the object at `at`; ValueError or IndexError for what is none."""
+    """Yield the key, and the start and end of the value, of each member of the object at `at`.
+
+    Raises ValueError or IndexError if there is no valid object.
+    """
     if text[at] != "{":
         raise ValueError("not an object")
     at = _skip(text, at + 1)
@@ -34,8 +37,9 @@ def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
 
 
 def with_members(text: bytes, path: tuple[str, ...], more: dict[str, object]) -> bytes:
-    """Return the JSON text with those of `more` that the object at a path does not have; as it is without such an
-    object.
+    """Return the JSON text with the members of `more` added that the object at `path` does not have.
+
+    The text is unchanged if there is no object at `path`.
     """
     plain = text.decode()
     try:
@@ -53,7 +57,10 @@ def with_members(text: bytes, path: tuple[str, ...], more: dict[str, object]) ->
 
 
 def without_members(text: bytes, path: tuple[str, ...], names: Collection[str]) -> bytes:
-    """Return the JSON text without those members of the object at a path; as it is without such an object."""
+    """Return the JSON text without the named members of the object at `path`.
+
+    The text is unchanged if there is no object at `path`.
+    """
     plain = text.decode()
     try:
         at = _skip(plain, 0)
@@ -70,7 +77,7 @@ def without_members(text: bytes, path: tuple[str, ...], names: Collection[str]) 
 
 
 def _spans(text: str, at: int) -> Iterator[tuple[str, int, int]]:
-    """Yield key, start of the key and end of the value of each member of the object at `at`."""
+    """Yield the key, the start of the key and the end of the value of each member of the object at `at`."""
     at = _skip(text, at + 1)
     while text[at] != "}":
         start = at
@@ -86,7 +93,7 @@ def _spans(text: str, at: int) -> Iterator[tuple[str, int, int]]:
 
 
 def raw_member(text: bytes, key: str) -> bytes | None:
-    """Return the bytes of a member of the JSON text, None when there is none; of members that stand twice the last."""
+    """Return the bytes of a member's value, None if there is no such member. The last of duplicate members counts."""
     plain = text.decode()
     found = None
     try:
@@ -99,9 +106,9 @@ def raw_member(text: bytes, key: str) -> bytes | None:
 
 
 def replaced(text: bytes, path: tuple[str, ...], value: object) -> bytes:
-    """Return the JSON text with another value at a path of object members; as it is when there is no such member.
+    """Return the JSON text with the value at `path` replaced. It is unchanged if there is no such member.
 
-    The text is known to be JSON (headgate_engine.peek). Of members that stand twice the last one is replaced.
+    The text must be valid JSON (headgate_engine.peek). The last of duplicate members is replaced.
     """
     plain = text.decode()
     at, end = _skip(plain, 0), len(plain)

@@ -1,5 +1,7 @@
-"""What a server with sessions asks in the middle of a call, for clients of revision 2026-07-28: a result of type
-`input_required` holds the questions, the client repeats its request with the answers (multi-round-trip requests).
+"""Requests of servers with sessions to clients of revision 2026-07-28 (multi-round-trip requests).
+
+A request that such a server sends during a call is passed to the client in a result of type `input_required`. The
+client then repeats its own request with the answers.
 """
 
 from __future__ import annotations
@@ -20,13 +22,13 @@ from headgate.dialect.mcp.jsonrpc import (
 )
 
 Json = dict[str, Any]
-# What a client must have said it can do to be asked.
+# Requests of servers, and the client capability that each one needs.
 CAPABILITY: Final = {
     "sampling/createMessage": "sampling",
     "elicitation/create": "elicitation",
     "roots/list": "roots",
 }
-# Requests whose result may be that something is wanted first.
+# Requests whose result may be `input_required`.
 METHODS: Final = frozenset(("tools/call", "prompts/get", "resources/read"))
 STATE: Final = "requestState"
 ANSWERS: Final = "inputResponses"
@@ -35,9 +37,9 @@ MAX_QUESTION: Final = 1024 * 1024
 DIGEST_BYTES: Final = 16
 
 
-# -- what the client said ----------------------------------------------------------------------------------------------
+# -- requests of the client --------------------------------------------------------------------------------------------
 def capabilities_of(message: Message) -> Json:
-    """Return what a client of revision 2026-07-28 can do, as its request says."""
+    """Return the client capabilities in a request of revision 2026-07-28."""
     if modern.CLIENT_CAPABILITIES.encode() not in message.params:
         return {}
     meta = message.decoded_params().get("_meta")
@@ -46,19 +48,19 @@ def capabilities_of(message: Message) -> Json:
 
 
 def askable(capabilities: Json) -> bool:
-    """Tell whether a client can be asked anything."""
+    """Return whether a client supports any request of a server."""
     return any(isinstance(capabilities.get(name), dict) for name in CAPABILITY.values())
 
 
 def legacy_capabilities(capabilities: Json) -> Json:
-    """Return what a server with sessions is told of a client: nothing that the gateway could not bring about."""
+    """Return the client capabilities for a server with sessions, reduced to those that the gateway can pass on."""
     found: Json = {
         name: capabilities[name]
         for name in ("sampling", "elicitation", "experimental")
         if isinstance(capabilities.get(name), dict)
     }
     if isinstance(capabilities.get("roots"), dict):
-        # There is no way to tell that they have changed.
+        # `listChanged` is omitted, because clients of revision 2026-07-28 cannot announce changes of roots.
         found["roots"] = {}
     extensions = capabilities.get("extensions")
     if isinstance(extensions, dict):
@@ -69,7 +71,7 @@ def legacy_capabilities(capabilities: Json) -> Json:
 
 
 def state_of(message: Message) -> str | None:
-    """Return the state that a client brings back, None for a request without one."""
+    """Return the `requestState` in a repeated request, None for a request without one."""
     if STATE_MARK not in message.params:
         return None
     found = message.decoded_params().get(STATE)
@@ -77,7 +79,7 @@ def state_of(message: Message) -> str | None:
 
 
 def answers_of(message: Message) -> dict[str, bytes]:
-    """Return the client's answers by the keys of the questions, byte for byte; what is no object is none."""
+    """Return the client's answers as raw JSON by the keys of the questions. Only answers that are objects count."""
     raw = raw_member(message.params, ANSWERS) if ANSWERS.encode() in message.params else None
     if raw is None:
         return {}
@@ -92,16 +94,16 @@ def answers_of(message: Message) -> dict[str, bytes]:
 
 
 def digest_of(message: Message) -> bytes:
-    """Return a digest of what a request asks for: the same for one that is repeated with answers."""
+    """Return a digest of a request. A request that is repeated with answers has the same digest."""
     params = message.decoded_params()
     kept = {key: value for key, value in params.items() if key not in ("_meta", ANSWERS, STATE)}
     text = json.dumps([message.method, kept], sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).digest()
 
 
-# -- what the server asks ----------------------------------------------------------------------------------------------
+# -- requests of the server --------------------------------------------------------------------------------------------
 def own_answer(question: Message, capabilities: Json) -> bytes | None:
-    """Return the gateway's answer to a request of a server, None where it is for the client to answer."""
+    """Return the gateway's own response to a request of a server, None if the client must answer it."""
     method = question.method or ""
     if method == "ping":
         return answer(question.raw_id, b"{}")
@@ -118,10 +120,13 @@ def own_answer(question: Message, capabilities: Json) -> bytes | None:
 
 
 def _missing(question: Message, able: Json) -> str | None:
-    """Return what a client that can be asked in general cannot do here (2025-11-25, elicitation and sampling)."""
+    """Return which part of a capability the client lacks for a request, None if it lacks nothing.
+
+    Source: elicitation and sampling in https://modelcontextprotocol.io/specification/2025-11-25/client.
+    """
     if question.method == "elicitation/create":
         mode = question.decoded_params().get("mode", "form")
-        # No mode at all means forms: that is what revisions before 2025-11-25 knew.
+        # A client without modes supports forms, which revisions before 2025-11-25 do not name.
         if str(mode) not in able and not (mode == "form" and not able):
             return f"the client has no elicitation of mode {str(mode)[:80]}"
     if question.method == "sampling/createMessage" and "tools" not in able:
@@ -137,18 +142,18 @@ def answer(raw_id: bytes | None, result: bytes) -> bytes:
 
 
 def refused(raw_id: bytes) -> bytes:
-    """Return the response to a request of a server that nobody has room for."""
+    """Return the error response to a request of a server when too many calls wait for their clients."""
     return error_message(raw_id, INTERNAL_ERROR, "too many calls wait for their clients")
 
 
 def as_input(question: Message) -> bytes:
-    """Return a server's request as it stands in a result of type `input_required`."""
+    """Return a server's request in the form for a result of type `input_required`."""
     method = json.dumps(question.method).encode()
     return b'{"method":' + method + b',"params":' + (question.params or b"{}") + b"}"
 
 
 def input_required(raw_id: bytes | None, questions: dict[str, bytes], state: str) -> bytes:
-    """Return the response that has the client answer questions first."""
+    """Return the response of type `input_required` with questions for the client and the state to send back."""
     inner = b",".join(json.dumps(key).encode() + b":" + value for key, value in questions.items())
     result = b'{"resultType":"input_required","inputRequests":{%b},"requestState":%b}'
     return answer(raw_id, result % (inner, json.dumps(state).encode()))
@@ -156,8 +161,9 @@ def input_required(raw_id: bytes | None, questions: dict[str, bytes], state: str
 
 # -- clients with a session --------------------------------------------------------------------------------------------
 def cannot_answer(message: Message, question: Json, capabilities: Json) -> bytes | None:
-    """Return the error for a client with a session that a server without wants something of that it never said it
-    could do; None where it can.
+    """Return the error response if a server without sessions requires input that the client does not support.
+
+    None means that the client, which has a session, supports it.
     """
     name = CAPABILITY.get(str(question.get("method")))
     if name is not None and isinstance(capabilities.get(name), dict):

@@ -1,4 +1,4 @@
-"""The messages of the guardrail protocol (`examples/mcp-guardrails/ext_mcp.proto`)."""
+"""The messages of the guardrail protocol, as declared in `examples/mcp-guardrails/ext_mcp.proto`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""JSON-RPC 2.0 messages of MCP: told apart and re-labelled without building their contents."""
+"""JSON-RPC 2.0 messages of MCP. They are classified and changed without decoding their contents.
+
+Source: https://www.jsonrpc.org/specification.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from headgate_engine.peek.rpc import Kind, Message, NotAMessage, parse
 
 __all__ = ["Kind", "Message", "NotAMessage", "parse"]
 
-# Error codes: JSON-RPC 2.0 section 5.1, and MCP's own.
+# Error codes of JSON-RPC 2.0 section 5.1, and of MCP.
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
@@ -21,7 +24,7 @@ UNSUPPORTED_VERSION = -32022
 
 
 def error_message(raw_id: bytes | None, code: int, message: str, data: object = None) -> bytes:
-    """Return an error response; without an id it is null."""
+    """Return an error response. With `raw_id` None its id is null."""
     error: dict[str, object] = {"code": code, "message": message}
     if data is not None:
         error["data"] = data
@@ -35,7 +38,7 @@ def notification(method: str, params: dict[str, object]) -> bytes:
 
 
 def same_id(raw_id: bytes | None, value: object) -> bool:
-    """Tell whether an id as it was written is the decoded `value`; a number is never a string."""
+    """Return whether a raw JSON id equals the decoded `value`. A number never equals a string."""
     if raw_id is None or isinstance(value, bool) or not isinstance(value, int | float | str):
         return False
     try:
@@ -46,18 +49,18 @@ def same_id(raw_id: bytes | None, value: object) -> bool:
 
 
 def agree(one: bytes | None, other: bytes | None) -> bool:
-    """Tell whether two ids as they were written are one: JSON may write a text or a number in several ways."""
+    """Return whether two raw JSON ids are equal, even if they are written differently."""
     if one == other or one is None or other is None:
         return one is not None and one == other
     try:
         return same_id(one, json.loads(other))
     except (ValueError, RecursionError):
-        # An integer of thousands of digits is JSON, and more than int() takes.
+        # An integer of thousands of digits is valid JSON, but int() refuses it.
         return False
 
 
 def subscription_id(message: Message) -> object:
-    """Return the id of the `subscriptions/listen` that a notification is for, None when it says none."""
+    """Return the id of the `subscriptions/listen` request that a notification belongs to, None if it has none."""
     if b'io.modelcontextprotocol/subscriptionId"' not in message.params:
         return None
     meta = message.decoded_params().get("_meta")
@@ -65,7 +68,7 @@ def subscription_id(message: Message) -> object:
 
 
 def progress_token(message: Message) -> object:
-    """Return the token under which progress of a request is told, or that a progress notification carries."""
+    """Return the progress token of a request or of a progress notification, None if there is none."""
     if b'"progressToken"' not in message.params:
         return None
     params = message.decoded_params()

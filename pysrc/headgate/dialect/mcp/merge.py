@@ -1,4 +1,4 @@
-"""Results of several servers as one."""
+"""Merges the results of several servers into one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from headgate.dialect.mcp.versions import LEGACY
 from headgate_engine.peek.items import Item
 
 PREAMBLE: Final = "This server speaks for several others; what each of them says about itself follows."
-# What there always is where there are several servers, if only as an empty list: each of them may come, go or change,
-# and so may the rules of who sees what.
+# Capabilities that a backend with several servers always announces, because servers and access rules may change. Their
+# lists may be empty.
 LISTS: Final = ("tools", "prompts", "resources")
 PLAIN: Final = ("logging", "completions")
 
@@ -19,9 +19,9 @@ PLAIN: Final = ("logging", "completions")
 def initialize(
     results: Mapping[str, Mapping[str, Any]], wanted: str | None, info: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return one `initialize` result for those of the targets, in their order.
+    """Return one `initialize` result from the results of the targets, by name and in their order.
 
-    The version is the lowest of all; a capability is there when one target has it.
+    The version is the lowest of all versions. A capability is present if at least one target has it.
     """
     given = [result.get("protocolVersion") for result in results.values()]
     versions = [one for one in given if isinstance(one, str)]
@@ -39,7 +39,7 @@ def initialize(
 def discover(
     results: Mapping[str, Mapping[str, Any]], revisions: list[str], info: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return one `server/discover` result for those of the targets, in their order."""
+    """Return one `server/discover` result from the results of the targets, by name and in their order."""
     found: dict[str, Any] = {
         "resultType": "complete",
         "supportedVersions": revisions,
@@ -52,14 +52,14 @@ def discover(
 
 
 def instructions(results: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """Return what the targets say of themselves, each under its name; None when none of them says anything."""
+    """Return the instructions of all targets, each under its name, None if there are none."""
     said = [(name, result.get("instructions")) for name, result in results.items()]
     parts = [f"[{name}]\n{text}" for name, text in said if isinstance(text, str) and text]
     return "\n\n".join((PREAMBLE, *parts)) if parts else None
 
 
 def capabilities(given: list[Any]) -> dict[str, Any]:
-    """Return what at least one of the targets can do. Lists are there in any case, and may change."""
+    """Return the capabilities that at least one target has, and those of LISTS in any case."""
     known = [one for one in given if isinstance(one, dict)]
     found: dict[str, Any] = {name: {"listChanged": True} for name in LISTS}
     resources = [one["resources"] for one in known if isinstance(one.get("resources"), dict)]
@@ -76,7 +76,7 @@ def capabilities(given: list[Any]) -> dict[str, Any]:
 
 
 def _settings(given: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the union; settings on which targets differ are left empty."""
+    """Return the union of settings. A setting on which targets differ is empty."""
     found: dict[str, Any] = {}
     for one in given:
         for key, value in one.items():
@@ -85,7 +85,7 @@ def _settings(given: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def owners(lists: Mapping[str, list[Item]]) -> dict[str, str | None]:
-    """Return whose each name of an item is; None for one that several targets have, which belongs to nobody."""
+    """Return the target of each item by the item's name. A name that several targets have maps to None."""
     found: dict[str, str | None] = {}
     for target, items in lists.items():
         for item in items:

@@ -1,7 +1,7 @@
-"""Which of several method patterns a method falls under: the most specific one.
+"""Patterns of methods. The most specific pattern that matches a method decides.
 
-An exact method, a prefix (`tools/*`), a suffix (`*/list`), everything (`*`), in this order; of two of a kind the longer
-one, then the first by alphabet.
+An exact method is more specific than a prefix (`tools/*`), a prefix more than a suffix (`*/list`), and a suffix more
+than `*`. Within a kind the longer pattern decides, then the first in alphabetical order.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from headgate.dialect.mcp.methods import NOTIFICATIONS, REQUESTS
 
-# Policy servers are not asked before these: they only lead to what was decided when it was listed, read or called.
+# Requests that are not checked by policy servers, because they refer to items whose listing, reading or calling was
+# checked.
 NO_REQUEST_PHASE = frozenset(
     (
         "completion/complete",
@@ -26,12 +27,12 @@ NO_REQUEST_PHASE = frozenset(
 
 
 def is_key(key: str) -> bool:
-    """Tell whether a pattern can match anything: not empty, with one `*` at most, at its beginning or end."""
+    """Return whether a pattern is valid: not empty, with at most one `*`, which is at its beginning or end."""
     return bool(key) and key.count("*") <= 1 and (key[:1] == "*" or "*" not in key[:-1])
 
 
 def matches(key: str, method: str) -> bool:
-    """Tell whether a method falls under a pattern."""
+    """Return whether a pattern matches a method."""
     if not is_key(key):
         return False
     if key.endswith("*"):
@@ -40,7 +41,7 @@ def matches(key: str, method: str) -> bool:
 
 
 def most_specific(keys: Iterable[str], method: str) -> str | None:
-    """Return the pattern that decides for a method, None when it falls under none."""
+    """Return the most specific pattern that matches a method, None if none matches."""
     return min((key for key in keys if matches(key, method)), key=_rank, default=None)
 
 
@@ -50,7 +51,7 @@ def _rank(key: str) -> tuple[int, int, str]:
 
 
 def doubts(key: str, phase: str) -> str | None:
-    """Return what is odd about a pattern and its phase, None when nothing is."""
+    """Return a warning about a pattern and its phase, None if there is none."""
     if not is_key(key):
         return f"the method {key!r} can never match: one '*' may stand at its beginning or its end"
     if phase == "off" or "*" in key:

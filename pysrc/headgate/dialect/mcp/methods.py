@@ -1,4 +1,4 @@
-"""Methods of the protocol as tables: what is known, and where the name lies that a request is about."""
+"""Tables of the protocol's methods, and of the param that names the item of a request."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ REQUESTS = frozenset(
     )
 )
 
-# Those that revision 2026-07-28 took away, and those of tasks that became an extension without them.
+# Requests that revision 2026-07-28 has removed, and requests of tasks that are not part of the tasks extension.
 REMOVED = frozenset(
     (
         "initialize",
@@ -53,10 +53,10 @@ REMOVED = frozenset(
 )
 MODERN_REQUESTS = REQUESTS - REMOVED
 
-# Those about one task of the extension.
+# Requests about one task of the tasks extension.
 TASK_REQUESTS = frozenset(("tasks/cancel", "tasks/get", "tasks/update"))
 
-# Those that clients send.
+# Notifications that clients send.
 NOTIFICATIONS = frozenset(
     (
         "notifications/cancelled",

@@ -1,7 +1,7 @@
-"""Request fields that repeat what the body says: `mcp-method`, `mcp-name`, `mcp-param-*`.
+"""Request headers that repeat values of the body: `mcp-method`, `mcp-name`, `mcp-param-*`.
 
-A proxy may decide by the field and the server by the body, so the two must agree. A value that a field cannot hold as
-it is stands as `=?base64?...?=` (UTF-8, standard alphabet, padded).
+A proxy may use the header and the server the body, so both must agree. A value that is not valid in a header is encoded
+as `=?base64?...?=` (UTF-8, standard alphabet, padded).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SENTINEL_START, SENTINEL_END = "=?base64?", "?="
 
 
 def encode(value: str) -> str:
-    """Return a value as a field can hold it."""
+    """Return a value in the form for a header, encoded if necessary."""
     plain = value.isascii() and value.isprintable() and value == value.strip(" ")
     if plain and not (value.startswith(SENTINEL_START) and value.endswith(SENTINEL_END)):
         return value
@@ -29,7 +29,7 @@ def encode(value: str) -> str:
 
 
 def decode(field: str) -> str:
-    """Return the value a field stands for; ValueError when its encoding is broken."""
+    """Return the value of a header. Raises ValueError if its encoding is malformed."""
     if not (field.startswith(SENTINEL_START) and field.endswith(SENTINEL_END)):
         return field
     if len(field) < len(SENTINEL_START) + len(SENTINEL_END):
@@ -41,14 +41,14 @@ def decode(field: str) -> str:
 
 
 def mismatch(message: Message, headers: Iterable[tuple[str, str]]) -> str | None:
-    """Return how the fields contradict the message, None when they do not."""
+    """Return how the headers contradict the message, None if they do not."""
     expected = {METHOD_HEADER: message.method, NAME_HEADER: message.name}
     version: str | None = None
     for name, field in headers:
         name = name.lower()
         if name == versions.HEADER:
             if version is not None and field != version:
-                # The server could read the other one.
+                # The server might use the other value.
                 return f"{name} stands twice"
             version = field
             continue
@@ -65,7 +65,7 @@ def mismatch(message: Message, headers: Iterable[tuple[str, str]]) -> str | None
 
 
 def version_mismatch(message: Message, version: str | None) -> bool:
-    """Tell whether `initialize` asks for another revision than the version field names."""
+    """Return whether `initialize` asks for a different revision than the version header `version`."""
     if version is None or message.method != INITIALIZE:
         return False
     wanted = message.protocol_version
@@ -73,7 +73,7 @@ def version_mismatch(message: Message, version: str | None) -> bool:
 
 
 def of(message: Message) -> list[tuple[str, str]]:
-    """Return the fields for a message, as a server may expect them."""
+    """Return the headers for a message."""
     if message.method is None:
         return []
     fields = [(METHOD_HEADER, encode(message.method))]

@@ -1,5 +1,7 @@
-"""Revision 2026-07-28: no sessions. Each request says in `_meta` what `initialize` used to, and in its fields what a
-proxy needs to know; results say whether they are whole.
+"""Revision 2026-07-28, which has no sessions.
+
+Each request has in `_meta` the data that `initialize` carries in earlier revisions, and in its headers the data that a
+proxy needs. Each result tells in `resultType` whether it is complete.
 """
 
 from __future__ import annotations
@@ -30,12 +32,13 @@ CLIENT_INFO: Final = NAMESPACE + "clientInfo"
 SERVER_INFO: Final = NAMESPACE + "serverInfo"
 LOG_LEVEL: Final = NAMESPACE + "logLevel"
 REQUEST_META: Final = frozenset((PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL))
-# Of params: what a client brings back, and what began a task before tasks became an extension.
+# Params that servers with sessions must not get: answers and state of the client, and `task`, which begins a task in
+# earlier revisions.
 OWN_PARAMS: Final = ("inputResponses", "requestState", "task")
 TASKS: Final = NAMESPACE + "tasks"
 SUBSCRIPTION: Final = NAMESPACE + "subscriptionId"
 
-# Results that clients and proxies may keep; without a hint they must not.
+# Requests whose results have caching hints.
 CACHEABLE: Final = frozenset(
     (
         "server/discover",
@@ -48,20 +51,20 @@ CACHEABLE: Final = frozenset(
 )
 UNCACHED: Final[dict[str, object]] = {"ttlMs": 0, "cacheScope": "private"}
 COMPLETE: Final[dict[str, object]] = {"resultType": "complete"}
-# Statuses of errors over HTTP; other ones go with 200, as results do.
+# HTTP statuses by error code. Responses with other error codes have status 200, as results have.
 STATUSES: Final = {
     METHOD_NOT_FOUND: 404,
     HEADER_MISMATCH: 400,
     MISSING_CAPABILITY: 400,
     UNSUPPORTED_VERSION: 400,
 }
-# Codes that only a server of this revision answers with.
+# Error codes that show that a server supports this revision.
 MODERN_CODES: Final = frozenset((HEADER_MISMATCH, MISSING_CAPABILITY, INVALID_PARAMS))
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a request is refused, as its HTTP status and JSON-RPC code."""
+    """The refusal of a request: HTTP status, JSON-RPC error code and message."""
 
     status: int
     code: int
@@ -69,10 +72,10 @@ class Fault:
 
 
 def fault(message: Message, header: str | None, fields: Iterable[tuple[str, str]], known: bool) -> Fault | None:
-    """Return what is wrong with a POST whose version field says `header`; None when nothing is.
+    """Return the fault of a POST request with the version header `header`, None if there is none.
 
-    `known`: methods that are not in the tables are refused. Order as in the MCP specification: the
-    method before `_meta`, `_meta` before the mirrored fields.
+    With `known`, methods that are not in the tables are refused. The order follows the MCP specification: the method is
+    checked before `_meta`, and `_meta` before the mirrored headers.
     """
     if not versions.is_modern(header):
         if message.meta_version is None or (header is None and not versions.is_modern(message.meta_version)):
@@ -83,7 +86,7 @@ def fault(message: Message, header: str | None, fields: Iterable[tuple[str, str]
 
 
 def unknown_method(method: str) -> Fault | None:
-    """Return the refusal of a method that this revision does not have, None for one that it has."""
+    """Return the refusal of a method that this revision does not have, None for a method that it has."""
     if method in MODERN_REQUESTS:
         return None
     return Fault(404, METHOD_NOT_FOUND, f"method not found: {method[:80]}")
@@ -118,14 +121,15 @@ def _missing_field(message: Message, fields: Iterable[tuple[str, str]]) -> Fault
 
 
 def completed(method: str, text: bytes) -> bytes:
-    """Return a response with what this revision wants in every result, where the server did not say it."""
+    """Return a response, with the members added that this revision requires in results and the server has not set."""
     more = {**COMPLETE, **UNCACHED} if method in CACHEABLE else COMPLETE
     return with_members(text, ("result",), more)
 
 
 def legacy_words(message: Message) -> Message:
-    """Return a request without what only servers of this revision understand: parts of `_meta`, and answers. `task`
-    would begin a task of an earlier revision, which clients of this one ignore and servers of this one too.
+    """Return a request without the parts that only servers of this revision understand: OWN_PARAMS and REQUEST_META.
+
+    `task` is removed as well: it would begin a task in the form of an earlier revision.
     """
     text = message.text
     if any(f'"{name}"'.encode() in message.params for name in OWN_PARAMS):
@@ -140,14 +144,14 @@ def legacy_words(message: Message) -> Message:
 
 
 def discover_request() -> Message:
-    """Return a `server/discover` of the gateway's own."""
+    """Return a `server/discover` request of the gateway itself."""
     meta = {PROTOCOL_VERSION: versions.MODERN, CLIENT_CAPABILITIES: {}}
     asked = {"jsonrpc": "2.0", "id": "gw_discover", "method": DISCOVER, "params": {"_meta": meta}}
     return parse(json.dumps(asked).encode())
 
 
 def revisions_of(text: bytes) -> list[str]:
-    """Return the revisions that an answer to `server/discover` names, none for a refusal."""
+    """Return the revisions in a response to `server/discover`, [] for an error response."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -158,9 +162,9 @@ def revisions_of(text: bytes) -> list[str]:
 
 
 def synthetic_initialize(version: str, name: str, build: str, capabilities: dict[str, Any]) -> Message:
-    """Return the handshake of the gateway's own with a server that has sessions, for a client that has none.
+    """Return an `initialize` request of the gateway to a server with sessions, for a client without a session.
 
-    `capabilities`: what the client can be asked. Without them a server that asked something would ask in vain.
+    `capabilities` are those of the client that the gateway can pass on. The server sends no requests beyond them.
     """
     info = {"name": name, "version": build}
     params = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": info}
@@ -168,10 +172,10 @@ def synthetic_initialize(version: str, name: str, build: str, capabilities: dict
 
 
 def is_legacy_refusal(status: int, body: bytes) -> bool:
-    """Tell whether an answer to a request of this revision shows that the server does not know it.
+    """Return whether a response to a request of this revision shows that the server does not support the revision.
 
-    Servers with sessions refuse a request without one with 400, 404 or 405 and a body of their own; servers of this
-    revision use its codes, or "method not found".
+    Servers with sessions refuse a request without a session with 400, 404, 405 or 406 and any body. Servers of this
+    revision use its error codes, or "method not found".
     """
     if status not in (400, 404, 405, 406):
         return False
@@ -183,7 +187,7 @@ def is_legacy_refusal(status: int, body: bytes) -> bool:
 
 
 def is_legacy_error(error: dict[str, Any]) -> bool:
-    """Tell whether a JSON-RPC error shows that the server does not know this revision."""
+    """Return whether a JSON-RPC error shows that the server does not support this revision."""
     code = error.get("code")
     if code == UNSUPPORTED_VERSION:
         data = error.get("data")
@@ -195,7 +199,10 @@ def is_legacy_error(error: dict[str, Any]) -> bool:
 
 
 def stripped_capabilities(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the params of `initialize` without what a client without a session cannot do: be asked."""
+    """Return the params of `initialize` without the capabilities for requests of the server and for tasks.
+
+    A client without a session cannot receive requests of the server.
+    """
     given = params.get("capabilities")
     if not isinstance(given, dict):
         return params

@@ -1,8 +1,8 @@
-"""What things of several servers are called towards the client, and back.
+"""Names of items of several servers towards the client, and their conversion back.
 
-Tools and prompts: `<target>_<name>`; resources: `<target>+<uri>`, and `ui://<target>+<rest>` so that such a URI stays
-one; tasks: `<target>+<id>`. Names of targets hold neither `_` nor `+`. Requests of servers get ids that lead back to
-them.
+Tools and prompts are named `<target>_<name>`, tasks `<target>+<id>`, and resources `<target>+<uri>`; a URI
+`ui://<rest>` becomes `ui://<target>+<rest>`, so that its scheme is kept. Names of targets contain neither `_` nor `+`.
+Requests of servers get ids that contain the target.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ TASK_ID_PREFIX: Final = re.compile(r"w([0-9]{1,4})~", re.ASCII)
 
 
 class UnknownName(ValueError):
-    """A name that no target has; the text is the one that the client sent."""
+    """No target has the name. The text is the name that the client has sent."""
 
 
 def with_target(target: str, name: str) -> str:
-    """Return the client's name of a tool or prompt."""
+    """Return the name of a tool or prompt for the client."""
     return f"{target}_{name}"
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """Return target and name; raises UnknownName."""
+    """Return the target and its own name of a tool or prompt. Raises UnknownName."""
     target, mark, rest = name.partition("_")
     if not mark or not target or not rest:
         raise UnknownName(name)
@@ -35,14 +35,14 @@ def split_name(name: str) -> tuple[str, str]:
 
 
 def uri_with_target(target: str, uri: str) -> str:
-    """Return the client's form of a URI or URI template; one without a scheme stays as it is."""
+    """Return a URI or URI template for the client. One without a scheme is not changed."""
     if UI.match(uri):
         return f"{uri[:5]}{target}+{uri[5:]}"
     return f"{target}+{uri}" if SCHEME.match(uri) else uri
 
 
 def split_uri(uri: str) -> tuple[str, str]:
-    """Return target and URI; raises UnknownName."""
+    """Return the target and its own URI. Raises UnknownName."""
     if UI.match(uri):
         target, mark, rest = uri[5:].partition("+")
         if not mark or not target or any(char in target for char in "/?#"):
@@ -56,12 +56,12 @@ def split_uri(uri: str) -> tuple[str, str]:
 
 
 def task_with_target(target: str, task: str) -> str:
-    """Return the client's form of a task's id."""
+    """Return the id of a task for the client."""
     return f"{target}+{task}"
 
 
 def split_task(task: str) -> tuple[str, str]:
-    """Return target and id of a task; raises UnknownName."""
+    """Return the target and its own id of a task. Raises UnknownName."""
     target, mark, rest = task.partition("+")
     if not mark or not target:
         raise UnknownName(task)
@@ -69,25 +69,28 @@ def split_task(task: str) -> tuple[str, str]:
 
 
 def task_id_prefix(worker: int) -> str:
-    """Return what stands before the ids of tasks in a process of one worker, where there are several."""
+    """Return the prefix of task ids in a process that belongs to one worker, if there are several workers."""
     return f"w{worker}~"
 
 
 def task_worker(task: str) -> int | None:
-    """Return the worker whose process has a task, None for an id without a mark. `task`: as the target has it."""
+    """Return the index of the worker whose process has a task, None for an id without prefix.
+
+    `task` is the second item of a result of split_task().
+    """
     found = TASK_ID_PREFIX.match(task)
     return None if found is None else int(found[1])
 
 
 def request_id(target: str, raw_id: bytes) -> bytes:
-    """Return the id under which the client gets a server's request."""
+    """Return the raw JSON id with which a server's request is sent to the client."""
     value = json.loads(raw_id)
     kind = "s" if isinstance(value, str) else "n"
     return json.dumps(f"{REQUEST_ID}{target}_{kind}_{value if kind == 's' else raw_id.decode()}").encode()
 
 
 def split_request_id(raw_id: bytes | None) -> tuple[str, bytes] | None:
-    """Return target and the server's own id; None for an id that is none of ours."""
+    """Return the target and the server's own raw id, None for an id that request_id() has not made."""
     try:
         text = json.loads(raw_id or b"null")
     except ValueError:

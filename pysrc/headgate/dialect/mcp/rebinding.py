@@ -1,6 +1,7 @@
-"""DNS rebinding: a foreign page whose name was made to mean this machine. Its requests still name that page.
+"""Protection against DNS rebinding: a foreign web page whose host name resolves to this machine.
 
-MCP, "Security Warning" of Streamable HTTP: servers on the local machine look at `origin` and `host`.
+Requests of such a page have its name in `host` and `origin`, which local servers must check. Source: "Security Warning"
+in https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#streamable-http.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ LOCAL: Final = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?",
 
 
 def is_local(authority: str, fields: Iterable[tuple[str, str]]) -> bool:
-    """Tell whether a request names this machine as its host (`authority`), and as its origin if it has one."""
+    """Return whether the host (`authority`) of a request is this machine, and also its origin if it has one."""
     if not LOCAL.fullmatch(authority):
         return False
     origins = [value for name, value in fields if name.lower() == "origin"]

@@ -1,4 +1,4 @@
-"""Calls of tools as HTTP requests, and HTTP answers as results of tools."""
+"""Conversion of tool calls to HTTP requests, and of HTTP responses to tool results."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from headgate.dialect.openapi.operations import PLACES, Body, Parameter
 from headgate.dialect.openapi.tools import Tool
 
 DELIMITERS: Final = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
-# What is told of the body of an answer that is an error.
+# The maximum number of bytes of an error response that are passed to the client.
 MAX_TOLD: Final = 4096
 STATUS_META: Final = "headgate.dev/status"
 
 
 class ArgumentError(ValueError):
-    """Arguments do not make a request; the text says which and why, without their values."""
+    """The arguments are not valid. The text names the argument and the reason, but never its value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`target`: path and query. `headers`: those of arguments, then those of the body."""
+    """An HTTP request. `target` is path and query, `headers` are those of arguments, `media` is the content type."""
 
     method: str
     target: str
@@ -35,7 +35,7 @@ class Request:
 
 
 def request_of(tool: Tool, arguments: object) -> Request:
-    """Return the request that a call makes; raises ArgumentError."""
+    """Return the request for a call of a tool. Raises ArgumentError."""
     given = arguments if isinstance(arguments, dict) else {} if arguments is None else None
     if given is None:
         raise ArgumentError("arguments is not an object")
@@ -57,7 +57,7 @@ def request_of(tool: Tool, arguments: object) -> Request:
 
 
 def _text(value: object, where: str) -> str:
-    """Return a string, number or bool as it is written outside JSON."""
+    """Return a string as it is, and a number or bool in its JSON form. Raises ArgumentError for any other value."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool | int | float):
@@ -85,12 +85,12 @@ def _path(tool: Tool, values: Json) -> str:
         written = (
             ",".join(_escaped(one, where) for one in value) if isinstance(value, list) else _escaped(value, where)
         )
-        # Without it this would be the path of another operation: of the whole collection, say.
+        # With an empty value the path could be that of another operation, for example of a whole collection.
         if not written:
             raise ArgumentError(f"{where} is empty")
         found.append(written)
     path = "".join(found)
-    # A dot needs no escape, and escaped it would mean the same: servers walk up at `..`.
+    # Dots cannot be escaped (RFC 3986 section 2.3), so a segment `..` would lead to a parent path.
     if any(segment in (".", "..") for segment in path.split("/")):
         raise ArgumentError("path has a dot segment")
     return path
@@ -108,7 +108,7 @@ def _query(tool: Tool, values: Json) -> str:
 
 
 def _pairs(parameter: Parameter, value: object) -> list[str]:
-    """Return the `name=value` of a parameter (OpenAPI 3.1 section 4.8.12.5)."""
+    """Return the `name=value` pairs of a query parameter ("Style Examples" in OpenAPI 3.1 section 4.8.12)."""
     key, where = quote(parameter.name, safe=""), f"query.{parameter.name}"
     if value is None:
         return [key]
@@ -130,7 +130,7 @@ def _pairs(parameter: Parameter, value: object) -> list[str]:
 
 
 def _headers(tool: Tool, values: Json) -> tuple[tuple[str, str], ...]:
-    """Return the fields of declared parameters; others are left out."""
+    """Return the headers for declared parameters. Other arguments are ignored."""
     found = []
     for parameter in tool.parameters:
         value = values.get(parameter.name) if parameter.place == "header" else None
@@ -169,9 +169,9 @@ def _body(body: Body | None, value: object, given: bool) -> bytes | None:
 
 
 def result_of(status: int, body: bytes) -> bytes:
-    """Return the `result` of a call as JSON: what the service said, byte for byte where it is a JSON object.
+    """Return the `result` of a call as JSON. It contains the response body, unchanged if that is a JSON object.
 
-    Its status, below 500, is in `_meta`: an answer such as 404 is for the caller to judge.
+    `status` is below 500 and is passed in `_meta`, so that the caller can interpret a status such as 404.
     """
     text, kind = _decoded(body)
     if kind is None:
@@ -185,7 +185,7 @@ def result_of(status: int, body: bytes) -> bytes:
 
 
 def _decoded(body: bytes) -> tuple[str, type | None]:
-    """Return a body as text, and the type of the JSON that it is; None for what is no JSON."""
+    """Return a body as text, and the type of its JSON value, None if the body is not JSON."""
     text = body.decode("utf-8", "replace").removeprefix("\ufeff")
     try:
         body.decode()
@@ -200,6 +200,6 @@ def _refused(word: str) -> object:
 
 
 def failure_of(tool: str, status: int, body: bytes) -> str:
-    """Return the message for an answer of 500 and more."""
+    """Return the error message for a response with status 500 or above."""
     text = body[:MAX_TOLD].decode("utf-8", "replace").strip()
     return f"Upstream API call for tool {tool!r} failed with status {status}" + (f": {text}" if text else "")

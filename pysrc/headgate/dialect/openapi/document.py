@@ -1,4 +1,4 @@
-"""An OpenAPI document as objects, and the references within it."""
+"""Parsing of OpenAPI documents, and resolution of the references within them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from headgate.errors import ConfigErrors
 
 MAX_CHARS: Final = 16 * 1024 * 1024
 MAX_DEPTH: Final = 128
-# References that lead to references.
+# The maximum length of a chain of references.
 MAX_HOPS: Final = 16
 Json = dict[str, Any]
 
 
 class OpenApiError(ValueError):
-    """The document cannot be served as tools; the text says what is wrong, and where in it."""
+    """The document cannot be served as tools. The text has the reason and the path in the document."""
 
 
 def parse(text: str, name: str = "OpenAPI document") -> Json:
-    """Return the document, called `name` in errors; raises OpenApiError.
+    """Return a document as plain values. `name` is the name of the document in error messages.
 
-    That is for what is neither JSON nor YAML, too large, or not OpenAPI 3.
+    Raises OpenApiError if the text is neither JSON nor YAML, too large, or not OpenAPI 3.0 or 3.1.
     """
     if len(text) > MAX_CHARS:
         raise OpenApiError(f"the OpenAPI document is longer than {MAX_CHARS} characters")
@@ -33,7 +33,7 @@ def parse(text: str, name: str = "OpenAPI document") -> Json:
         raise OpenApiError("the OpenAPI document is not a map")
     if "swagger" in found:
         raise OpenApiError("the document is Swagger 2; OpenAPI 3 is needed")
-    # YAML reads 3.1 as a number.
+    # In YAML, an unquoted 3.1 is a number.
     if not str(found.get("openapi")).startswith(("3.0", "3.1")):
         raise OpenApiError("'openapi' does not say 3.0 or 3.1: not an OpenAPI 3 document")
     return found
@@ -44,7 +44,7 @@ def _decoded(text: str, name: str) -> object:
         try:
             found = json.loads(text.removeprefix("\ufeff"))
         except (ValueError, RecursionError) as error:
-            # A YAML flow map begins like a JSON object.
+            # The text may still be a YAML flow mapping, which begins like a JSON object.
             reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
             if len(text) > 65536 or isinstance(error, RecursionError):
                 raise OpenApiError(f"the OpenAPI document is not JSON: {reason}") from None
@@ -59,7 +59,7 @@ def _decoded(text: str, name: str) -> object:
 
 
 def _check_depth(root: object) -> None:
-    """Raise for containers nested deeper than MAX_DEPTH, without recursion of our own."""
+    """Raise OpenApiError for containers nested deeper than MAX_DEPTH. This function does not recurse."""
     level = [root]
     for _ in range(MAX_DEPTH):
         below: list[object] = []
@@ -75,10 +75,10 @@ def _check_depth(root: object) -> None:
 
 
 def resolve(document: Json, reference: str, where: str) -> Json:
-    """Return what a reference of the place `where` names; raises OpenApiError.
+    """Return the target of a reference (RFC 6901). `where` is its path for error messages. Raises OpenApiError.
 
-    References stay within the document (RFC 6901 pointers): one to elsewhere would have the gateway fetch, and trust,
-    what the configuration does not name.
+    References to other documents are refused: the gateway would have to fetch and trust documents that the
+    configuration does not name.
     """
     for _ in range(MAX_HOPS):
         found = _pointed(document, reference, where)
@@ -107,7 +107,7 @@ def _pointed(document: Json, reference: str, where: str) -> Json:
 
 
 def resolved(document: Json, value: object, where: str) -> Json:
-    """Return a map of the document, or what stands there by reference; raises OpenApiError."""
+    """Return a map of the document, or the target if the map is a reference. Raises OpenApiError."""
     if not isinstance(value, dict):
         raise OpenApiError(f"{where}: not a map")
     reference = value.get("$ref")

@@ -1,4 +1,4 @@
-"""Parameters and bodies of operations: what a client may say, and how it is written into a request."""
+"""Parameters and request bodies of operations."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from headgate.document.lazy_dataclass import dataclass
 from headgate_engine.context.field_names import PROXY_AUTHORIZATION, REQUEST_FRAMING
 
 PLACES: Final = ("path", "query", "header")
-# Styles of parameters (OpenAPI 3.1 section 4.8.12.2) that can be written, by place; the first is the default.
+# Supported styles by location ("Style Values" in OpenAPI 3.1 section 4.8.12). The first one is the default.
 STYLES: Final = {
     "path": ("simple",),
     "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject"),
     "header": ("simple",),
 }
-# Fields that are the gateway's or the connection's: no argument sets them. OpenAPI has the first three described
-# elsewhere (4.8.12.1).
+# Headers that arguments cannot set, because the gateway or the connection sets them. OpenAPI 3.1 section 4.8.12 also
+# excludes parameters named `accept`, `content-type` and `authorization`.
 PROTECTED: Final = REQUEST_FRAMING | {
     "accept", "content-type", "authorization", "content-encoding", "cookie", "expect", PROXY_AUTHORIZATION,
 }  # fmt: skip
@@ -30,7 +30,7 @@ JSON_LIKE: Final = re.compile(r"application/[a-z0-9.+-]+\+json")
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """`place`: path, query or header. `schema`: the JSON Schema of its value."""
+    """One parameter. `place` is its location: path, query or header. `schema` is the JSON Schema of its value."""
 
     name: str
     place: str
@@ -42,7 +42,10 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """`media`: its content type. `form`: how the argument is written: as JSON, base64 decoded, or as it is."""
+    """The body of a request. `media` is its content type.
+
+    `form` is the encoding of the argument: `json`, `base64` (which is decoded for the request), or `text`.
+    """
 
     media: str
     form: str
@@ -51,7 +54,11 @@ class Body:
 
 
 def parameters_of(document: Json, item: Json, operation: Json, unfolding: Unfolding, where: str) -> list[Parameter]:
-    """Return the parameters of an operation: those of its path that it does not replace, then its own."""
+    """Return the parameters of an operation. Its own parameters replace those of its path with the same name and
+    location.
+
+    Raises OpenApiError.
+    """
     found: dict[tuple[str, str], Parameter] = {}
     for level, own in ((item, False), (operation, True)):
         listed = level.get("parameters") or []
@@ -99,7 +106,10 @@ def _parameter(written: Json, unfolding: Unfolding, where: str, own: bool) -> Pa
 
 
 def body_of(document: Json, operation: Json, unfolding: Unfolding, where: str) -> tuple[Body | None, str | None]:
-    """Return what an operation takes as its body, and a warning when it needs one that arguments cannot say."""
+    """Return the body of an operation, None if it has none, and a warning if a required body is not supported.
+
+    Raises OpenApiError.
+    """
     if operation.get("requestBody") is None:
         return None, None
     written = resolved(document, operation["requestBody"], f"{where}.requestBody")
@@ -122,7 +132,7 @@ def body_of(document: Json, operation: Json, unfolding: Unfolding, where: str) -
 
 
 def _chosen(content: Json) -> tuple[str, str, str] | None:
-    """Return key, content type and form of the media type to use: JSON before bytes before text."""
+    """Return the key, content type and form of the media type to use: JSON first, then binary, then text."""
     named = {str(key).partition(";")[0].strip().lower(): str(key) for key in content}
     if JSON in named:
         return named[JSON], JSON, "json"
@@ -137,9 +147,10 @@ def _chosen(content: Json) -> tuple[str, str, str] | None:
 
 
 def prefix_of(servers: object, where: str) -> str:
-    """Return the path in front of the operations' paths: that of the one server, without a slash at its end.
+    """Return the base path of the operations: the path of the only server, without a trailing slash.
 
-    Scheme, host and query are the target's business. Variables have their defaults; one without stays as it is.
+    Scheme, host and query are ignored, because the target is configured. Variables are replaced by their defaults; a
+    variable without a default is kept. Raises OpenApiError.
     """
     if not servers:
         return ""

@@ -1,7 +1,7 @@
-"""Schemas of a document as JSON Schema that stands alone.
+"""Conversion of the schemas of a document to self-contained JSON Schema.
 
-References are replaced by what they name. Where that has no end, or would make a tool too large, they lead to `$defs`
-of the tool instead.
+References are replaced by their targets. If a reference is recursive, or a tool would become too large, the target is
+put into `$defs` of the tool instead.
 """
 
 from __future__ import annotations
@@ -12,37 +12,38 @@ from typing import Any, Final
 
 from headgate.dialect.openapi.document import Json, OpenApiError, resolve
 
-# Schemas within the tools of one document, references followed; what is unfolded in one tool before `$defs` are used.
+# MAX_SCHEMAS bounds the schemas of all tools of a document with references replaced. A tool with more than MAX_UNFOLDED
+# schemas uses `$defs` for all further references.
 MAX_SCHEMAS: Final = 400_000
 MAX_UNFOLDED: Final = 4_000
-# Keywords by what they hold: one schema, a list of them, a map of names to them.
+# Keywords whose value is one schema, a list of schemas, or a map of names to schemas.
 SINGLE: Final = frozenset(
     ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames",
      "unevaluatedItems", "unevaluatedProperties", "additionalItems")
 )  # fmt: skip
 LISTS: Final = frozenset(("oneOf", "anyOf", "allOf", "prefixItems"))
 MAPS: Final = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"))
-# Of OpenAPI's dialect, without meaning for who fills in the arguments.
+# Keywords that are omitted, because they do not help a client to fill in arguments.
 DROPPED: Final = frozenset(("xml", "externalDocs", "discriminator", "nullable", "$schema", "$id"))
-# What a `$ref` would have to escape.
+# Characters that would have to be escaped in a `$ref`.
 UNPLAIN: Final = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 class Budget:
-    """How many schemas the tools of a document may still have."""
+    """The number of schemas that the tools of a document may still have."""
 
     def __init__(self, left: int = MAX_SCHEMAS) -> None:
         self.left = left
 
     def spend(self, where: str) -> None:
-        """Count one; raises OpenApiError when there were too many."""
+        """Count one schema. Raises OpenApiError if there are too many."""
         self.left -= 1
         if self.left < 0:
             raise OpenApiError(f"{where}: the schemas of the document are too large with their references followed")
 
 
 class Unfolding:
-    """The schemas of one tool. `defs`: what its `$ref`s lead to."""
+    """Converts the schemas of one tool. `defs` are the schemas that its `$ref`s refer to."""
 
     def __init__(self, document: Json, budget: Budget) -> None:
         self._document = document
@@ -53,7 +54,10 @@ class Unfolding:
         self.defs: dict[str, Any] = {}
 
     def schema(self, value: object, where: str, inside: tuple[str, ...] = ()) -> Any:
-        """Return a schema with its references followed; `inside` are those that it is part of."""
+        """Return a schema with its references replaced. `inside` are the references that enclose it.
+
+        Raises OpenApiError.
+        """
         if isinstance(value, bool):
             return value
         if not isinstance(value, dict):
@@ -77,7 +81,7 @@ class Unfolding:
 
     def _referred(self, value: Json, reference: str, where: str, inside: tuple[str, ...]) -> Any:
         named = resolve(self._document, reference, where)
-        # Beside a reference OpenAPI 3.0 ignores everything; a description is what people write there all the same.
+        # OpenAPI 3.0 ignores everything beside `$ref`, but many documents have a description there.
         beside = {key: entry for key, entry in value.items() if key in ("description", "title", "default")}
         if reference in inside or self._spent > MAX_UNFOLDED or len(inside) >= 32:
             return {"$ref": self._defined(reference, named, where), **beside}
@@ -85,12 +89,12 @@ class Unfolding:
         return {**found, **beside} if isinstance(found, dict) else found
 
     def _defined(self, reference: str, named: Json, where: str) -> str:
-        """Return the `$ref` of a schema that stands in `defs`, put there when it is new."""
+        """Return the `$ref` of a schema in `defs`. A new schema is added first."""
         name = self._names.get(reference)
         if name is None:
             plain = UNPLAIN.sub("_", reference.rpartition("/")[2])
             name = next(one for one in chain((plain,), (f"{plain}_{n}" for n in count(2))) if one not in self.defs)
-            # Its own references to itself, and all further ones, find it there.
+            # The name is stored before the conversion, so that recursive references find it.
             self._names[reference] = name
             self.defs[name] = {}
             self.defs[name] = self.schema(named, where, (reference,))
@@ -98,7 +102,7 @@ class Unfolding:
 
     @staticmethod
     def _modern(schema: Json, nullable: bool) -> Json:
-        """Return a schema of OpenAPI 3.0 as JSON Schema has it today."""
+        """Return a schema of OpenAPI 3.0 in the form of JSON Schema 2020-12."""
         for limit, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
             if schema.get(exclusive) is True and limit in schema:
                 schema[exclusive] = schema.pop(limit)

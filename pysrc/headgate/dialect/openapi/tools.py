@@ -1,4 +1,4 @@
-"""Operations of a document as MCP tools."""
+"""Conversion of the operations of a document to MCP tools."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from headgate.document.lazy_dataclass import dataclass
 METHODS: Final = frozenset(("get", "put", "post", "delete", "options", "head", "patch", "trace"))
 MAX_TOOLS: Final = 10_000
 MAX_TITLE: Final = 64
-# What stands in the path of a URL as it is (RFC 3986 section 3.3), the escapes that are there among it.
+# Characters that are not escaped in a path (RFC 3986 section 3.3), and `%`, so that existing escapes are kept.
 PATH_SAFE: Final = "/:@!$&'()*+,;=-._~%"
 NO_SCHEMA: Final = {"type": "string"}
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """An operation. `pieces`: its path, texts and the parameters between them; `listed`: what `tools/list` says."""
+    """An operation. `pieces` is its path as texts and parameters, `listed` its entry in `tools/list`."""
 
     name: str
     method: str
@@ -41,7 +41,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """The tools of a document by name, in its order; `warnings` tell what cannot be used of it."""
+    """The tools of a document by name, in its order. `warnings` name the operations that cannot be used."""
 
     title: str
     version: str
@@ -50,7 +50,7 @@ class Api:
 
 
 def read_tools(text: str, name: str = "OpenAPI document") -> Api:
-    """Return the tools of a document (JSON or YAML); raises OpenApiError. `name` is what errors call it."""
+    """Return the tools of a document (JSON or YAML). Raises OpenApiError. `name` is the document's name in errors."""
     document = parse(text, name)
     paths = document.get("paths")
     if not isinstance(paths, dict):
@@ -75,7 +75,7 @@ def read_tools(text: str, name: str = "OpenAPI document") -> Api:
 
 
 class _Reader:
-    """Makes tools out of the operations of a document."""
+    """Converts the operations of a document to tools."""
 
     def __init__(self, document: Json) -> None:
         self._document = document
@@ -84,7 +84,7 @@ class _Reader:
         self.warnings: list[str] = []
 
     def add(self, path: str, method: str, item: Json, operation: Json) -> None:
-        """Add the tool of an operation."""
+        """Add the tool for an operation. Raises OpenApiError."""
         where = f"paths[{path[:200]}].{method}"
         name = operation.get("operationId")
         if not isinstance(name, str) or not name:
@@ -113,7 +113,7 @@ class _Reader:
 def _pieces(
     prefix: str, path: str, parameters: list[Parameter], where: str
 ) -> tuple[tuple[str | Parameter, ...], list[Parameter]]:
-    """Return the pieces of a path, and parameters for those of its placeholders that have none."""
+    """Return the pieces of a path, and implied parameters for placeholders that no parameter declares."""
     if not path.startswith("/") or "?" in path or "#" in path:
         raise OpenApiError(f"{where}: a path begins with a slash and has no query")
     if any(segment in (".", "..") for segment in f"{prefix}{path}".split("/")):
@@ -133,7 +133,7 @@ def _pieces(
 
 
 def _listed(name: str, operation: Json, parameters: list[Parameter], body: Body | None, defs: Json) -> Json:
-    """Return the tool as `tools/list` has it: its arguments are `path`, `query`, `header` and `body`."""
+    """Return the entry of a tool in `tools/list`. Its arguments are `path`, `query`, `header` and `body`."""
     properties: dict[str, Any] = {}
     required: list[str] = []
     for place in PLACES:

@@ -1,1 +1,1 @@
-"""One module per format: what a whole reply says, and how to say it."""
+"""Readers and writers of complete replies, one module per format."""

@@ -1,4 +1,4 @@
-"""Chat completions: whole replies."""
+"""Complete replies of chat completions (https://platform.openai.com/docs/api-reference/chat/object)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headgate_engine.llm.translate.writers import completions_usage_of
 
 
 def read(body: Json, asked: Asked) -> Said:
-    """Return what the first choice says; UpstreamGarbage."""
+    """Return the neutral form of a reply with its first choice. Raises UpstreamGarbage."""
     choices = a_list(body.get("choices"), "choices")
     if not choices:
         raise garbage("choices", "is empty")
@@ -39,7 +39,7 @@ def read(body: Json, asked: Asked) -> Said:
 
 
 def _text(content: object) -> str:
-    """Return the content; some vendors give parts."""
+    """Return the text of `content`. Some vendors send a list of parts."""
     if isinstance(content, list):
         return "".join(told(part.get("text")) for part in content if isinstance(part, dict))
     return a_text(content, "message.content")
@@ -55,13 +55,13 @@ def _call(call: Json, position: int, asked: Asked) -> Call:
     if not name:
         raise garbage("a tool call", "has no name")
     arguments = function.get("arguments")
-    # Some vendors give the arguments as an object.
+    # Some vendors send the arguments as an object.
     text = dump_text(arguments) if isinstance(arguments, dict) else a_text(arguments, "tool arguments")
     return Call(ident, asked.names.get(name, name), text)
 
 
 def write(said: Said, asked: Asked) -> Json:
-    """Return the reply."""
+    """Return a reply in this format."""
     out: Json = {
         "id": said.id or f"chatcmpl-{asked.ident}",
         "object": "chat.completion",
@@ -84,7 +84,7 @@ def _choice(said: Said, index: int) -> Json:
     if thinking := said.thinking():
         message["reasoning_content"] = thinking
         signatures = [part.signature for part in said.parts if isinstance(part, Thinking) and part.signature]
-        # Only one that signs all that is told is of use.
+        # `reasoning_content` has one signature, which must cover all of it.
         if len(signatures) == 1 and sum(isinstance(part, Thinking) for part in said.parts) == 1:
             message["reasoning_signature"] = signatures[0]
     if calls:

@@ -1,4 +1,7 @@
-"""Bedrock Converse: whole replies."""
+"""Complete replies of Bedrock Converse.
+
+Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from headgate_engine.llm.translate.stops import read_stop
 
 
 def read(body: Json, asked: Asked) -> Said:
-    """Return what the message says; UpstreamGarbage. The provider's id is in the reply's head."""
+    """Return the neutral form of a reply, without an id: Bedrock has it in a header. Raises UpstreamGarbage."""
     message = a_dict(a_dict(body.get("output"), "output").get("message"), "output.message")
     if "content" not in message:
         raise garbage("output.message.content", "is missing")

@@ -1,4 +1,4 @@
-"""generateContent: whole replies."""
+"""Complete replies of Gemini's generateContent (https://ai.google.dev/api/generate-content)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from headgate.dialect.llm.said import Call, Said, Text, Thinking, a_dict, a_list
 from headgate_engine.llm.translate.counts import gemini_usage
 from headgate_engine.llm.translate.stops import read_stop
 
-# Between the id of a call and the signature of the thought that led to it. The client sends both back.
+# Separates the id of a tool call from the signature of the thought that led to it. The client returns both as the id.
 THOUGHT = "__thought__"
 
 
 def read(body: Json, asked: Asked) -> Said:
-    """Return what the candidates say; UpstreamGarbage. A blocked prompt is an empty reply, filtered."""
+    """Return the neutral form of a reply. A blocked prompt gives an empty reply with the stop reason `filter`.
+
+    Raises UpstreamGarbage.
+    """
     response_id = told(body.get("responseId"))
     said = Said(id=response_id, model=told(body.get("modelVersion")), usage=gemini_usage(body.get("usageMetadata")))
     candidates = a_list(body.get("candidates"), "candidates")
@@ -33,7 +36,7 @@ def read(body: Json, asked: Asked) -> Said:
 
 
 class _Names:
-    """Ids of calls that the provider leaves without one."""
+    """Makes ids for tool calls to which the provider has given none."""
 
     def __init__(self, ident: str, asked: Asked) -> None:
         self.ident = ident
@@ -41,7 +44,7 @@ class _Names:
         self.calls = 0
 
     def call(self, call: Json, signature: str) -> Call:
-        """Return the call with its id."""
+        """Return the neutral form of a tool call. `signature` is that of its thought, or ""."""
         ident = told(call.get("id")) or f"call_{self.ident}_{self.calls}"
         self.calls += 1
         if signature:

@@ -1,4 +1,4 @@
-"""Messages: whole replies."""
+"""Complete replies of Anthropic's Messages (https://docs.anthropic.com/en/api/messages)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from headgate_engine.llm.translate.writers import messages_usage_of
 
 
 def read(body: Json, asked: Asked) -> Said:
-    """Return what the message says; UpstreamGarbage."""
+    """Return the neutral form of a reply. Raises UpstreamGarbage."""
     if "content" not in body:
         raise garbage("content", "is missing")
     usage = body.get("usage")
@@ -61,7 +61,7 @@ def _part(block: Json, asked: Asked) -> Part | None:
 
 
 def write(said: Said, asked: Asked) -> Json:
-    """Return the message."""
+    """Return a reply in this format."""
     content: list[Json] = []
     for part in said.parts:
         if isinstance(part, Call):

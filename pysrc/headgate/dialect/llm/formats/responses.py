@@ -1,4 +1,4 @@
-"""Responses: whole replies."""
+"""Complete replies of OpenAI's Responses (https://platform.openai.com/docs/api-reference/responses/object)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from headgate_engine.llm.translate.writers import responses_usage_of
 
 
 def read(body: Json, asked: Asked) -> Said:
-    """Return what the response says; UpstreamGarbage, also when it failed or is not finished."""
+    """Return the neutral form of a reply. Raises UpstreamGarbage, also for a failed or unfinished response."""
     status = body.get("status", "completed")
     if status == "failed":
         error = body.get("error")
@@ -46,12 +46,12 @@ def read(body: Json, asked: Asked) -> Said:
 
 
 def incomplete(reason: str) -> str:
-    """Return the stop of an incomplete response; reasons that are not known are limits of some kind."""
+    """Return the stop reason of an incomplete response. Unknown reasons are treated as token limits."""
     return "filter" if reason == "content_filter" else "context" if "context" in reason else "length"
 
 
 def _parts(item: Json, asked: Asked) -> list[Part]:
-    """Return what one output item says; items of tools that the provider ran say nothing to the client."""
+    """Return the parts of one output item. Items of tools that the provider has run itself give none."""
     kind = item.get("type")
     if kind == "message":
         parts: list[Part] = []
@@ -77,7 +77,7 @@ def _parts(item: Json, asked: Asked) -> list[Part]:
 
 
 def write(said: Said, asked: Asked) -> Json:
-    """Return the response. Its id is ours when the provider's is not of this format."""
+    """Return a reply in this format. The provider's id is replaced unless it has the form of a response id."""
     stop = said.ended()
     status = write_stop("responses", stop)
     out: Json = {
@@ -100,9 +100,9 @@ def write(said: Said, asked: Asked) -> Json:
 
 
 def _output(said: Said, asked: Asked) -> list[Json]:
-    """Return the items: redacted reasoning has none.
+    """Return the output items. Adjacent texts form one message, adjacent thoughts one reasoning item.
 
-    Neighbouring texts are parts of one message, as are neighbouring thoughts of one reasoning.
+    Redacted reasoning gives no item.
     """
     out: list[Json] = []
     for part in said.parts:

@@ -1,1 +1,1 @@
-"""What persons and models say in LLM requests and replies, by byte offsets, so that it can be changed in place."""
+"""The texts in LLM requests and replies with their byte offsets, so that they can be changed in place."""

@@ -1,6 +1,6 @@
-"""Texts of a body: pieces with their places, runs that are read as one text, turns of the conversation.
+"""The texts of a body: pieces with their offsets, runs of pieces that form one text, and turns of the conversation.
 
-The engine reads them (headgate_engine.guard.readers); objects are made of those that somebody asks for.
+The engine reads them (headgate_engine.guard.readers). Objects of these classes are made on demand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NOWHERE: Final[Span] = (0, 0)
 
 
 class Scope(StrEnum):
-    """Which part of a conversation a text belongs to."""
+    """The part of a conversation that a text belongs to."""
 
     SYSTEM_PROMPT = "systemPrompt"
     MESSAGES = "messages"
@@ -30,10 +30,11 @@ DEFAULT_SCOPES: Final = frozenset((Scope.SYSTEM_PROMPT, Scope.MESSAGES))
 
 @dataclass(slots=True)
 class Piece:
-    """One value at start..stop: a string with its quotes, or raw JSON read as it stands (`raw`).
+    """One value at the offsets `start` to `stop`: a JSON string with its quotes, or any other JSON as text (`raw`).
 
-    element: from its array item's start to the start of the item behind that, NOWHERE when it cannot be left out.
-    clears: (start, stop, raw JSON) that must go with a change, because it repeats the text or counts its characters.
+    `element` is the span from the start of its array item to the start of the next one; NOWHERE means that the item
+    cannot be removed. `clears` are (start, stop, raw JSON) replacements that must accompany a change of the text,
+    because the replaced values repeat the text or count its characters.
     """
 
     start: int
@@ -45,27 +46,27 @@ class Piece:
 
 @dataclass(slots=True)
 class Run:
-    """Pieces that a pattern sees as one text, with `joiner` between them."""
+    """Pieces that guards inspect as one text, with `joiner` between them."""
 
     scope: Scope
     joiner: bytes
     pieces: list[Piece] = field(default_factory=list)
 
     def text(self, body: bytes) -> bytes:
-        """Return the text as UTF-8."""
+        """Return the text of all pieces as UTF-8."""
         return text_of(body, self.pieces, self.joiner)
 
 
 @dataclass(slots=True)
 class Turn:
-    """One message of the conversation: its role as written, and what is said in it but for tool calls."""
+    """One message of the conversation: its role as written, and the pieces of its text without tool calls."""
 
     role: str
     joiner: bytes
     pieces: list[Piece] = field(default_factory=list)
 
     def text(self, body: bytes) -> bytes:
-        """Return the text as UTF-8, empty pieces left out; empty without any."""
+        """Return the text of all non-empty pieces as UTF-8."""
         return self.joiner.join(found for piece in self.pieces if (found := piece_text(body, piece)))
 
 
@@ -84,7 +85,7 @@ class Transcript:
         return self.texts.body
 
     def run(self, index: int) -> Run:
-        """Return one run; IndexError."""
+        """Return one run. Raises IndexError."""
         found = self._runs.get(index)
         if found is None:
             scope, joiner, pieces = self.texts.run(index)
@@ -105,17 +106,17 @@ class Transcript:
         return self._turns
 
     def of(self, scopes: frozenset[Scope]) -> list[Run]:
-        """Return the runs of those scopes."""
+        """Return the runs of the given scopes."""
         return [self.run(index) for index in range(len(self.texts)) if self.texts.scope(index) in scopes]
 
 
 def piece_text(body: bytes, piece: Piece) -> bytes:
-    """Return what a piece says as UTF-8."""
+    """Return the text of a piece as UTF-8."""
     return body[piece.start : piece.stop] if piece.raw else said(body, piece.start, piece.stop)
 
 
 def text_of(body: bytes, pieces: list[Piece], joiner: bytes) -> bytes:
-    """Return what pieces say as one text."""
+    """Return the text of several pieces, joined by `joiner`, as UTF-8."""
     if len(pieces) == 1:
         return piece_text(body, pieces[0])
     return joiner.join(piece_text(body, piece) for piece in pieces)

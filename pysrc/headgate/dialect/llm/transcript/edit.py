@@ -1,4 +1,4 @@
-"""Changes of what a body says, made in place: all other bytes stay."""
+"""Changes of the texts in a body. All other bytes of the body are kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Edit = tuple[int, int, bytes]
 
 
 class Changes:
-    """Collects changes of one body; `done()` makes them."""
+    """Collects changes of one body, which `done()` applies."""
 
     def __init__(self, body: bytes) -> None:
         self.body = body
@@ -24,10 +24,10 @@ class Changes:
         return bool(self._spans)
 
     def text(self, pieces: Sequence[Piece], joiner: bytes, edits: Sequence[Edit]) -> None:
-        """Change what pieces with `joiner` between them say. Edits ascend without overlaps.
+        """Apply edits to the text of `pieces`, joined by `joiner`. The edits must be ascending and must not overlap.
 
-        An edit over several pieces goes into the last one; those before it lose what it covers, and are left out when
-        nothing remains and they may be.
+        If an edit covers several pieces, the last one gets the replacement and the others lose the covered text. A
+        piece without remaining text is removed if its item can be removed.
         """
         texts = [piece_text(self.body, piece) for piece in pieces]
         local: list[list[Edit]] = [[] for _ in pieces]
@@ -38,7 +38,7 @@ class Changes:
             at += len(text) + len(joiner)
         first = 0
         for start, stop, replacement in edits:
-            # Both ascend: a piece that ends in front of this edit is not touched by any that follows.
+            # Pieces and edits are ascending, so a piece that ends before this edit is not covered by any later one.
             while first < len(lows) and lows[first] + len(texts[first]) <= start:
                 first += 1
             last, touched = first, -1
@@ -52,7 +52,7 @@ class Changes:
                 low, high, _ = local[touched][-1]
                 local[touched][-1] = (low, high, replacement)
             elif pieces:
-                # Between two pieces, or nothing was there.
+                # The edit lies in a joiner, or it is an insertion.
                 i = max(bisect_right(lows, start) - 1, 0)
                 place = min(start - lows[i], len(texts[i]))
                 local[i].append((place, place, replacement))
@@ -75,11 +75,11 @@ class Changes:
             self._spans[start, stop] = new
 
     def done(self) -> bytes:
-        """Return the new body; PeekError (a ValueError) when changes of raw JSON broke it."""
+        """Return the new body. Raises PeekError (a ValueError) if changes of raw JSON have made it invalid."""
         parts, at = [], 0
         for (start, stop), new in sorted(self._spans.items()):
             if start < at:
-                continue                          # within an item that is left out
+                continue                          # within an item that is removed
             parts.append(self.body[at:start])
             parts.append(new)
             at = stop
@@ -91,7 +91,7 @@ class Changes:
 
 
 def difference(old: bytes, new: bytes) -> list[Edit]:
-    """Return the one edit that makes `new` of `old`, as short as can be; none when they are equal. Both are UTF-8."""
+    """Return the shortest single edit that turns `old` into `new`, [] if they are equal. Both are UTF-8."""
     if old == new:
         return []
     before, after = old.decode("utf-8", "replace"), new.decode("utf-8", "replace")
@@ -103,5 +103,5 @@ def difference(old: bytes, new: bytes) -> list[Edit]:
 
 
 def _same(one: str, other: str) -> int:
-    """Return with how many characters both begin."""
+    """Return the length of the common prefix in characters."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -1,1 +1,1 @@
-"""One module per pair of formats: the client's request in the provider's words."""
+"""Translation of requests from the client's format to the provider's, one module per pair of formats."""

@@ -1,4 +1,4 @@
-"""Requests that reach their format over another one: each step carries what both of its formats can say."""
+"""Requests that are translated through an intermediate format. They keep what all of the formats can express."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ RESPONSES_TO_CONVERSE_DROPS = (
 
 
 def _join(first: Asked, second: Asked) -> Asked:
-    """Return the second step's request with what the reply must be told of the first."""
+    """Return the request of the second step, with the state of the first step that the reply needs."""
     return replace(
         second, requested=first.requested, echo=first.echo or second.echo, dropped=(*first.dropped, *second.dropped),
         names={**first.names, **second.names}, include_usage=first.include_usage or second.include_usage,
@@ -68,7 +68,7 @@ def _join(first: Asked, second: Asked) -> Asked:
 
 
 def _with_budget(body: Json, asked: Asked) -> Asked:
-    """Set the budget of thinking that a client of Responses may name. It wins over the effort."""
+    """Set the thinking budget that a Responses request may have in `vendor_extensions`. It overrides the effort."""
     vendor = fields.obj(body, "vendor_extensions") or {}
     budget = fields.integer(vendor, "thinking_budget_tokens", "vendor_extensions")
     if budget is not None and completions_to_messages.in_tool_loop(asked.body["messages"]):
@@ -79,39 +79,39 @@ def _with_budget(body: Json, asked: Asked) -> Asked:
 
 
 def _responses(body: Json, options: Options) -> Asked:
-    """Return completions for Responses, on the way to what has budgets of thinking."""
+    """Return the chat completions request for a Responses request, for providers with thinking budgets."""
     asked = responses_to_completions.request(body, options)
     return replace(asked, dropped=tuple(name for name in asked.dropped if name != "vendor_extensions"))
 
 
 def responses_to_messages(body: Json, options: Options) -> Asked:
-    """Return Messages for Responses."""
+    """Return the Messages request for a Responses request. Raises Untranslatable."""
     first = _responses(body, options)
     second = completions_to_messages.request(first.body, options)
     return _join(first, _with_budget(body, second))
 
 
 def responses_to_gemini(body: Json, options: Options) -> Asked:
-    """Return generateContent for Responses."""
+    """Return the generateContent request for a Responses request. Raises Untranslatable."""
     first = responses_to_completions.request(body, options)
     return _join(first, completions_to_gemini.request(first.body, options))
 
 
 def messages_to_gemini(body: Json, options: Options) -> Asked:
-    """Return generateContent for Messages."""
+    """Return the generateContent request for a Messages request. Raises Untranslatable."""
     first = messages_to_completions.request(body, replace(options, model=options.model))
     return _join(first, completions_to_gemini.request(first.body, options))
 
 
 def completions_to_converse(body: Json, options: Options) -> Asked:
-    """Return Converse for completions."""
+    """Return the Converse request for a chat completions request. Raises Untranslatable."""
     first = completions_to_messages.request(body, options, documents=frozenset(DOCUMENTS))
     second = messages_to_converse.request(first.body, options)
     return _join(first, second)
 
 
 def responses_to_converse(body: Json, options: Options) -> Asked:
-    """Return Converse for Responses."""
+    """Return the Converse request for a Responses request. Raises Untranslatable."""
     first = _responses(body, options)
     middle = completions_to_messages.request(first.body, options, documents=frozenset(DOCUMENTS))
     middle = _with_budget(body, middle)

@@ -1,4 +1,4 @@
-"""Chat completions in, generateContent out (Gemini, Gemini models on Vertex AI)."""
+"""Translates chat completions requests to generateContent (Gemini API, and Gemini models on Vertex AI)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ DROPS = (
     "refused instead of dropped: images and files by http(s) URL or by id",
 )
 VERTEX = "gcp.vertex_ai"
-# In place of the signature of a call that another model made (the vendor's word for such histories).
+# Replaces the signature of a tool call by another model
+# (https://ai.google.dev/gemini-api/docs/thought-signatures).
 UNSIGNED = "skip_thought_signature_validator"
 GENERATION = {
     "temperature": "temperature",
@@ -42,7 +43,7 @@ MODES = {"none": "NONE", "auto": "AUTO", "required": "ANY"}
 
 
 def request(body: Json, options: Options) -> Asked:
-    """Return the provider's request; the model and whether it streams are in its path."""
+    """Return the provider's request. Model and streaming are in its path. Raises Untranslatable."""
     dropped = [name for name in body if name not in CARRIED]
     model = content.model_of(body, options.model)
     turns = _Turns(options.vendor == VERTEX, _is_third(model), dropped)
@@ -61,7 +62,7 @@ def request(body: Json, options: Options) -> Asked:
     stream = bool(fields.flag(body, "stream"))
     config = _config(body, model)
     if stream and config.get("candidateCount", 1) != 1:
-        # Of a stream the client gets the first choice; it need not pay for others.
+        # The client gets only the first choice of a stream, so others would cost tokens for nothing.
         del config["candidateCount"]
         dropped.append("n")
     if config:
@@ -69,7 +70,7 @@ def request(body: Json, options: Options) -> Asked:
     fields.copy(body, out, {"safetySettings": "safetySettings", "labels": "labels"})
     cached = fields.text(body, "cachedContent") or fields.text(body, "cached_content")
     if cached:
-        # The cache holds these already, and the provider refuses them beside it.
+        # The cached content contains these already, and the provider refuses requests that repeat them.
         for name in ("systemInstruction", "tools", "toolConfig"):
             out.pop(name, None)
         out["cachedContent"] = cached
@@ -81,9 +82,9 @@ def request(body: Json, options: Options) -> Asked:
 
 
 class _Turns:
-    """Collects contents: turns of one role joined, results of tools in the order of their calls.
+    """Collects contents. Adjacent turns of one role are joined, tool results are in the order of their calls.
 
-    signed: the provider refuses calls of tools without a signature, of which parallel ones have one at the first.
+    `signed` means that the provider requires a signature at the first of parallel tool calls.
     """
 
     def __init__(self, vertex: bool, signed: bool, dropped: list[str]) -> None:
@@ -154,7 +155,7 @@ class _Turns:
             self.order.append(ident)
         old = fields.obj(message, "function_call", at)
         if old is not None and not self.order:
-            # Its result comes back as text: without an id nothing joins them.
+            # Without an id, call and result cannot be matched, so both are sent as text.
             parts.append({"text": content.dump_text(old)})
         self.turn("model", parts)
 
@@ -170,11 +171,11 @@ class _Turns:
             made["id"] = ident.partition(THOUGHT)[0]
         if ident not in self.order:
             self.order.append(ident)
-        # Pictures and files follow the results: an answer of a function is JSON.
+        # Images and files follow the function responses, which can only contain JSON.
         self.results[ident] = [{"functionResponse": made}, *(part for part in parts if "text" not in part)]
 
     def flush(self) -> None:
-        """Add the results of tools as one turn."""
+        """Add the collected tool results as one turn."""
         if self.results:
             given = [self.results[ident] for ident in self.order if ident in self.results]
             self.turn("user", [found[0] for found in given] + [part for found in given for part in found[1:]])
@@ -182,7 +183,7 @@ class _Turns:
 
     def finished(self) -> list[Json]:
         self.flush()
-        # The provider wants a turn, and in a user's turn a text.
+        # The provider requires at least one turn, and a text in every turn of the user.
         if not self.contents:
             return [{"role": "user", "parts": [{"text": " "}]}]
         for turn in self.contents:
@@ -213,7 +214,7 @@ def _part(part: Json, at: str) -> Json | None:
 
 
 def _media(holder: Json, name: str, at: str) -> Json:
-    """Return data as inlineData, gs:// as fileData; Untranslatable for anything else."""
+    """Return a data URL as `inlineData`, or a `gs://` URL as `fileData`. Raises Untranslatable for anything else."""
     url = fields.needed_text(holder, name, at)
     data = content.data_url(url)
     if data is not None:
@@ -228,8 +229,9 @@ def _media(holder: Json, name: str, at: str) -> Json:
 
 
 def _tools(body: Json, choice: Choice | None, dropped: list[str]) -> list[Json]:
-    """Return the declarations. A list of allowed tools is known for calls that must be made, and else told by leaving
-    the others out.
+    """Return the function declarations.
+
+    The provider accepts a list of allowed tools only if a call is required. Otherwise the other tools are left out.
     """
     functions = functions_of(body, dropped)
     if choice is not None and choice.kind != "required":
@@ -283,7 +285,7 @@ def _config(body: Json, model: str) -> Json:
 
 
 def _is_third(model: str) -> bool:
-    """Whether a model is of the third generation: it has levels of thinking, and wants its signatures back."""
+    """Return whether a model is of generation 3, which has thinking levels and requires thought signatures."""
     return model.rpartition("/")[2].startswith("gemini-3")
 
 

@@ -1,4 +1,4 @@
-"""Chat completions in, Messages out (Anthropic, Claude on Vertex AI, and on the way to Bedrock)."""
+"""Translates chat completions requests to Messages (Anthropic, Claude on Vertex AI, and as a step to Converse)."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ DROPS = (
 
 
 CHOICES = {"auto": "auto", "required": "any", "none": "none"}
-# Types of documents that the provider reads.
+# Media types of documents that the provider accepts.
 DOCUMENTS = frozenset({"application/pdf", "text/plain"})
 
 
 class Way(NamedTuple):
-    """What is known all along: where fields were dropped, and which documents the end of the way reads.
+    """The context of one translation: the dropped fields, and the document types that the provider accepts.
 
-    strict: what it does not read is Untranslatable instead of dropped, and names of schemas are told.
+    With `strict`, other documents are refused (Untranslatable) instead of dropped, and names of schemas are kept.
     """
 
     dropped: list[str]
@@ -41,7 +41,10 @@ class Way(NamedTuple):
 
 
 def request(body: Json, options: Options, documents: frozenset[str] | None = None) -> Asked:
-    """Return the provider's request. documents: see Way; None: those of Messages, not strict."""
+    """Return the provider's request. Raises Untranslatable.
+
+    `documents` are the accepted media types for a strict translation (see Way). None means DOCUMENTS, not strict.
+    """
     dropped = [name for name in body if name not in CARRIED]
     way = Way(dropped, DOCUMENTS if documents is None else documents, documents is not None)
     messages, system = _messages(body, way)
@@ -78,7 +81,7 @@ def request(body: Json, options: Options, documents: frozenset[str] | None = Non
 
 
 def _messages(body: Json, way: Way) -> tuple[list[Json], list[str]]:
-    """Return messages, turns of one role joined, and the system texts."""
+    """Return the messages, with adjacent turns of one role joined, and the system texts."""
     out: list[Json] = []
     system: list[str] = []
     messages = fields.objects(body, "messages")
@@ -104,7 +107,7 @@ def _messages(body: Json, way: Way) -> tuple[list[Json], list[str]]:
 
 
 def user_blocks(message: Json, at: str, way: Way) -> list[Json]:
-    """Return the blocks of a message's content; blank texts are left out, as the provider refuses them."""
+    """Return the blocks of a message's content without blank texts, which the provider refuses."""
     found = message.get("content")
     if found is None:
         return []
@@ -141,7 +144,7 @@ def _user_block(part: Json, at: str, way: Way) -> Json | None:
 
 
 def document(file: Json, at: str, way: Way) -> Json | None:
-    """Return the block of a file that travels as data; None for what only the vendor of the file id can read."""
+    """Return the block of a file. None, or Untranslatable if strict, if it is not a data URL of an accepted type."""
     data = content.data_url(fields.text(file, "file_data", at) or "")
     if data is None or data.media_type not in way.documents:
         if way.strict:
@@ -177,7 +180,7 @@ def _assistant_blocks(message: Json, at: str, way: Way) -> list[Json]:
         out.append(_tool_use(call, f"{at}.tool_calls[{position}]"))
     old = fields.obj(message, "function_call", at)
     if old is not None and not calls:
-        # Its result comes back as text: without an id nothing joins them.
+        # Without an id, call and result cannot be matched, so both are sent as text.
         out.append({"type": "text", "text": content.dump_text(old)})
     return out
 
@@ -199,7 +202,7 @@ def _tool_use(call: Json, at: str) -> Json:
 
 
 def _tools(body: Json, choice: Choice | None, dropped: list[str]) -> list[Json]:
-    """Return the tools; where several, but not all, are allowed, only those."""
+    """Return the tools. If only some of them are allowed and no single one is forced, the others are left out."""
     functions = functions_of(body, dropped)
     if choice is not None and choice.names is not None and not _named(choice):
         functions = only(functions, choice)
@@ -214,12 +217,12 @@ def _tools(body: Json, choice: Choice | None, dropped: list[str]) -> list[Json]:
 
 
 def _named(choice: Choice) -> bool:
-    """Whether one tool must be called, which the provider has a word for."""
+    """Return whether exactly one tool is forced, which the provider can express."""
     return choice.kind == "required" and choice.names is not None and len(choice.names) == 1
 
 
 def _choice(body: Json, asked: Choice | None, tools: bool) -> Json | None:
-    """Return the tool choice with the flag against parallel calls."""
+    """Return the tool choice, with `disable_parallel_tool_use` if the request has `parallel_tool_calls`."""
     parallel = fields.flag(body, "parallel_tool_calls")
     choice: Json
     if asked is None:
@@ -236,7 +239,11 @@ def _choice(body: Json, asked: Choice | None, tools: bool) -> Json | None:
 
 
 def _think(body: Json, out: Json, dropped: list[str]) -> None:
-    """Turn effort into a budget. The provider refuses thinking with a forced tool, and sampling with thinking."""
+    """Convert the reasoning effort to a thinking budget.
+
+    The provider refuses thinking with a forced tool, and sampling parameters with thinking
+    (https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking).
+    """
     budget = content.thinking_budget(body.get("reasoning_effort"), out["max_tokens"])
     if budget is None:
         return
@@ -257,9 +264,10 @@ def _think(body: Json, out: Json, dropped: list[str]) -> None:
 
 
 def in_tool_loop(messages: list[Json]) -> bool:
-    """Whether the model is to go on from calls of tools whose reasoning the client did not send back.
+    """Return whether the last message has tool results, and the client has not returned the reasoning of their calls.
 
-    The provider refuses thinking there: the message in front of the last results must begin with it.
+    The provider refuses thinking in this case: the assistant's message before the results must begin with a thinking
+    block.
     """
     if len(messages) < 2 or not any(block["type"] == "tool_result" for block in messages[-1]["content"]):
         return False

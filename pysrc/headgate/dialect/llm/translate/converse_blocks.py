@@ -1,4 +1,7 @@
-"""Blocks of Converse from those of Messages."""
+"""Converts content blocks of Messages to content blocks of Bedrock Converse.
+
+Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ DOCUMENTS = {
 
 
 class Names:
-    """Names of tools as the provider takes them, and back."""
+    """Tool names that the provider accepts, and their mapping to the client's names."""
 
     def __init__(self) -> None:
         self.known: dict[str, str] = {}
@@ -36,16 +39,16 @@ class Names:
 
     @property
     def back(self) -> dict[str, str]:
-        """Return the provider's names to those of the client, where they differ."""
+        """The changed names: the provider's name mapped to the client's."""
         return {made: name for name, made in self.known.items() if made != name}
 
     def made(self, name: str) -> str:
-        """Return the name for the provider: its own characters, at most 64 of them, none twice."""
+        """Return the unique name for the provider, with allowed characters only and at most LONGEST_NAME of them."""
         if name in self.known:
             return self.known[name]
         made = NOT_NAME.sub("_", name) or "tool"
         if len(made) > LONGEST_NAME or made in self.taken:
-            # 57 characters, a line and six digits.
+            # 57 characters, an underscore and six digits make 64.
             made = f"{made[:57]}_{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
         self.known[name] = made
         self.taken.add(made)
@@ -53,7 +56,11 @@ class Names:
 
 
 class Turns:
-    """Collects messages, those of one role joined. used: names of tools that were called, in order."""
+    """Collects messages. Adjacent messages of one role are joined.
+
+    `used` are the names of called tools in order, `results` and `points` the numbers of tool results and cache points,
+    `titles` the names of documents.
+    """
 
     def __init__(self, names: Names, dropped: list[str]) -> None:
         self.names = names
@@ -65,13 +72,13 @@ class Turns:
         self.titles: set[str] = set()
 
     def cache_point(self, blocks: list[Json], marked: Json) -> None:
-        """Add a cache point behind the last block when it is marked and there may be another one."""
+        """Append a cache point if the block `marked` has `cache_control` and the limit of points is not reached."""
         if marked.get("cache_control") and self.points < MAX_CACHE_POINTS:
             self.points += 1
             blocks.append({"cachePoint": {"type": "default"}})
 
     def system_blocks(self, holder: Json, name: str, at: str) -> list[Json]:
-        """Return the blocks of a system prompt, blank ones left out."""
+        """Return the blocks of a system prompt without blank ones."""
         found = holder.get(name)
         if isinstance(found, str):
             return [{"text": found}] if found.strip() else []
@@ -84,7 +91,7 @@ class Turns:
         return out
 
     def add(self, message: Json, at: str) -> None:
-        """Add a message of a user or an assistant."""
+        """Add a message of the user or the assistant. Raises Untranslatable for any other role."""
         role = fields.needed_text(message, "role", at)
         if role not in ("user", "assistant"):
             raise Untranslatable(f"{at}.role", "must be user or assistant")
@@ -100,7 +107,7 @@ class Turns:
         content.merge_turn(self.messages, role, blocks)
 
     def block(self, block: Json, role: str, at: str) -> Json | None:
-        """Return the block: {} for what says nothing, None for what cannot be carried."""
+        """Return the converted block: {} for a blank text, None for a block that cannot be translated."""
         kind = fields.text(block, "type", at)
         if kind == "text":
             text = fields.needed_text(block, "text", at)
@@ -120,14 +127,14 @@ class Turns:
         if kind == "thinking" and role == "assistant":
             signature = fields.text(block, "signature", at)
             if not signature:
-                # Unsigned reasoning is refused.
+                # The provider refuses reasoning without a signature.
                 return None
             text = fields.text(block, "thinking", at) or ""
             return {"reasoningContent": {"reasoningText": {"text": text, "signature": signature}}}
         return None
 
     def result(self, block: Json, at: str) -> Json:
-        """Return a tool's result."""
+        """Return the block of a tool result."""
         self.results += 1
         found: list[Json] = []
         for position, inner in enumerate(blocks_of(block, at)):
@@ -150,7 +157,7 @@ class Turns:
         }
 
     def document(self, block: Json, at: str) -> Json:
-        """Return a document with a name that no other one has."""
+        """Return the block of a document, with a unique name. Raises Untranslatable if it is not inline data."""
         source = fields.obj(block, "source", at) or {}
         kind = fields.text(source, "type", f"{at}.source")
         if kind == "text":
@@ -166,7 +173,7 @@ class Turns:
         return {"document": {"format": form, "name": self.title(block, at), "source": {"bytes": data}}}
 
     def title(self, block: Json, at: str) -> str:
-        """Return the document's name in the provider's characters."""
+        """Return a unique name for a document, with characters that the provider accepts."""
         name = fields.text(block, "title", at) or "document"
         name = re.sub(r"\.[A-Za-z0-9]{1,5}$", "", name)
         name = re.sub(r"\s+", " ", re.sub(r"[^A-Za-z0-9\s()\[\]-]", "_", name)).strip()[:180] or "document"
@@ -179,7 +186,7 @@ class Turns:
 
 
 def image(block: Json, at: str) -> Json:
-    """Return an image, which must be data."""
+    """Return the block of an image. Raises Untranslatable if it is not inline data of a supported type."""
     source = fields.obj(block, "source", at) or {}
     if fields.text(source, "type", f"{at}.source") != "base64":
         raise Untranslatable(f"{at}.source", "images must be data: the provider fetches none")

@@ -1,4 +1,7 @@
-"""count_tokens of Messages in, Bedrock's out."""
+"""Translates count_tokens of Messages to CountTokens of Bedrock.
+
+Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_CountTokens.html.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ ANTHROPIC_VERSION = "2023-06-01"
 
 
 def request(body: Json, options: Options) -> Asked:
-    """Return the request: the body as the model itself would be invoked with it."""
+    """Return the provider's request, which contains the body in the form of InvokeModel."""
     model = content.model_of(body, options.model)
     inner = {name: value for name, value in body.items() if name != "model"}
     inner["anthropic_version"] = options.anthropic_version or ANTHROPIC_VERSION
@@ -27,7 +30,7 @@ def request(body: Json, options: Options) -> Asked:
 
 
 def reply(body: Json, asked: Asked) -> Json:
-    """Return the count."""
+    """Return the client's reply with the token count. Raises UpstreamGarbage."""
     tokens = body.get("inputTokens")
     if type(tokens) is not int or tokens < 0:
         raise garbage("inputTokens", "is not a count")

@@ -1,4 +1,4 @@
-"""Embeddings in, the clouds' own shapes out."""
+"""Translates embeddings requests to the formats of Bedrock models, Vertex AI and Copilot, and their replies back."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from headgate.dialect.llm import content, fields
 from headgate.dialect.llm.contract import Asked, Json, Options, Untranslatable, UpstreamGarbage
 from headgate.dialect.llm.said import a_dict, a_list, garbage
 
-# The reply's head of Bedrock counts what its body does not.
+# Bedrock's replies have the number of input tokens in this header if the body does not have it.
 TOKENS_HEADER = "x-amzn-bedrock-input-token-count"
-# Those of all models; `embedding_purpose` is Nova's, `input_type` Cohere's, `normalize` Titan's.
+# The fields of all models together; `embedding_purpose` is used by Nova, `input_type` by Cohere, `normalize` by Titan.
 BEDROCK_CARRIED = fields.words(
     "model input encoding_format dimensions embedding_purpose truncate input_type normalize"
 )
@@ -48,7 +48,7 @@ def _encoding(body: Json) -> str:
 
 
 def bedrock_request(body: Json, options: Options) -> Asked:
-    """Return the body of an invocation: its shape depends on the model."""
+    """Return the InvokeModel request, whose body depends on the model family. Raises Untranslatable."""
     model = content.model_of(body, options.model)
     known = {"model", "input", "encoding_format", "dimensions"}
     if "nova" in model:
@@ -84,12 +84,12 @@ def _cohere(body: Json, model: str) -> Json:
 def _titan(body: Json) -> Json:
     out: Json = {"inputText": _single(body)}
     fields.copy(body, out, {"dimensions": "dimensions", "normalize": "normalize"})
-    # No embeddingTypes: floats are the default, and what the vendor calls binary is not OpenAI's base64.
+    # `embeddingTypes` is not set: floats are the default, and `binary` is not the same as OpenAI's `base64`.
     return out
 
 
 def bedrock_reply(body: Json, asked: Asked) -> Json:
-    """Return the list of embeddings."""
+    """Return the client's reply with the embeddings. Raises UpstreamGarbage."""
     kind = asked.echo.get("kind")
     tokens: Any = body.get("inputTextTokenCount")
     if kind == "nova":
@@ -97,7 +97,7 @@ def bedrock_reply(body: Json, asked: Asked) -> Json:
         vectors = [a_dict(item, "an embedding").get("embedding") for item in listed]
     elif kind == "cohere":
         found = body.get("embeddings")
-        # By type when types were asked for, or by a newer model's default.
+        # Newer models return the vectors by type.
         vectors = a_list(found.get("float") if isinstance(found, dict) else found, "embeddings")
     else:
         vectors = [body.get("embedding")]
@@ -126,7 +126,7 @@ def _listed(vectors: list[Any], tokens: object, asked: Asked) -> Json:
 
 
 def _vector(vector: Any, packed: bool) -> Any:
-    """Return the numbers, or their base64: 32 bit, the lowest byte first, as OpenAI has it."""
+    """Return the vector as numbers, or as Base64 of 32-bit little-endian floats like OpenAI if `packed`."""
     if not isinstance(vector, list) or not vector or not all(type(number) in (int, float) for number in vector):
         raise garbage("an embedding", "is not an array of numbers")
     if not packed:
@@ -138,7 +138,7 @@ def _vector(vector: Any, packed: bool) -> Any:
 
 
 def vertex_request(body: Json, options: Options) -> Asked:
-    """Return the body of a prediction."""
+    """Return the `predict` request of Vertex AI. Raises Untranslatable."""
     model = content.model_of(body, options.model)
     about = {"task_type": fields.text(body, "task_type") or "RETRIEVAL_QUERY"}
     fields.copy(body, about, {"title": "title"})
@@ -154,7 +154,7 @@ def vertex_request(body: Json, options: Options) -> Asked:
 
 
 def vertex_reply(body: Json, asked: Asked) -> Json:
-    """Return the list of embeddings."""
+    """Return the client's reply with the embeddings. Raises UpstreamGarbage."""
     tokens = 0
     vectors = []
     for item in a_list(body.get("predictions"), "predictions"):
@@ -168,7 +168,7 @@ def vertex_reply(body: Json, asked: Asked) -> Json:
 
 
 def copilot_request(body: Json, options: Options) -> Asked:
-    """Return the request as it is, but that the provider takes no text alone."""
+    """Return the request with a single text as an array of one, because Copilot accepts arrays only."""
     model = content.model_of(body, options.model)
     given = body.get("input")
     out: Json = {**body, "model": model, "input": [given] if isinstance(given, str) else given}
@@ -178,7 +178,7 @@ def copilot_request(body: Json, options: Options) -> Asked:
 
 
 def copilot_reply(body: Json, asked: Asked) -> Json:
-    """Return the reply with the members that are missing; what is there stays."""
+    """Return the reply with missing members added. Raises UpstreamGarbage."""
     data = [
         {"object": "embedding", "index": position, **a_dict(item, "an embedding")}
         for position, item in enumerate(a_list(body.get("data"), "data"))

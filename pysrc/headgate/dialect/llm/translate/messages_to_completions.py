@@ -1,4 +1,4 @@
-"""Messages in, chat completions out (OpenAI, Azure, and every compatible vendor)."""
+"""Translates Messages requests to chat completions (OpenAI, Azure, and all compatible vendors)."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ DROPS = (
 )
 CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 GPT = re.compile(r"gpt-(\d+)(?:\.(\d+))?(?=$|[-@:])")
-# From this version on, tools of chat completions are refused with any other effort than none.
+# From this version on, chat completions with tools are refused unless the reasoning effort is `none`.
 NO_EFFORT_WITH_TOOLS = (5, 3)
-# From this version on, prompts are cached up to marked places.
+# From this version on, a request may mark the places up to which the prompt is cached.
 CACHE_BREAKPOINTS = (5, 6)
 BREAKPOINT = {"mode": "explicit"}
 
 
 @functools.lru_cache(maxsize=256)
 def gpt_version(model: str) -> tuple[int, int] | None:
-    """Return the version of a `gpt-*` model, None for any other."""
+    """Return the version of a `gpt-*` model, None for any other model."""
     found = GPT.match(model.rpartition("/")[2])
     return (int(found[1][:6]), int((found[2] or "0")[:6])) if found else None
 
 
 def request(body: Json, options: Options) -> Asked:
-    """Return the provider's request."""
+    """Return the provider's request. Raises Untranslatable."""
     dropped = [name for name in body if name not in CARRIED]
     model = content.model_of(body, options.model)
     version = gpt_version(model)
@@ -107,7 +107,7 @@ def _marked(part: Json, block: Json, breakpoints: bool) -> Json:
 
 
 def blocks_of(message: Json, at: str) -> list[Json]:
-    """Return the blocks of a message; a string is one text block."""
+    """Return the blocks of a message. A string gives one text block."""
     found = message.get("content")
     if isinstance(found, str):
         return [{"type": "text", "text": found}]
@@ -115,14 +115,14 @@ def blocks_of(message: Json, at: str) -> list[Json]:
 
 
 def _kinds(message: Json, at: str) -> Iterator[tuple[str, str | None, Json]]:
-    """Yield the blocks of a message, each with its place and its type."""
+    """Yield the path, the type and the block itself for each block of a message."""
     for position, block in enumerate(blocks_of(message, at)):
         here = f"{at}.content[{position}]"
         yield here, fields.text(block, "type", here), block
 
 
 def _user(message: Json, at: str, breakpoints: bool, dropped: list[str]) -> list[Json]:
-    """Return tool messages, which must follow their calls, and then the user's."""
+    """Return the tool messages, which must directly follow their calls, and then the user's message."""
     if isinstance(message.get("content"), str):
         return [{"role": "user", "content": message["content"]}]
     out: list[Json] = []
@@ -148,7 +148,7 @@ def _user(message: Json, at: str, breakpoints: bool, dropped: list[str]) -> list
 
 
 def image_url(block: Json, at: str) -> str:
-    """Return the image as a URL; Untranslatable for files of the vendor."""
+    """Return the image as a URL. Raises Untranslatable for an image by file id."""
     source = fields.obj(block, "source", at) or {}
     kind = fields.text(source, "type", f"{at}.source")
     if kind == "url":
@@ -160,7 +160,7 @@ def image_url(block: Json, at: str) -> str:
 
 
 def _document(block: Json, at: str) -> Json:
-    """Return the part of a document: PDFs as a file, texts as text."""
+    """Return the part for a document: a PDF as a file, text as text."""
     source = fields.obj(block, "source", at) or {}
     kind = fields.text(source, "type", f"{at}.source")
     if kind == "text":
@@ -175,7 +175,7 @@ def _document(block: Json, at: str) -> Json:
 
 
 def _result(block: Json, at: str, breakpoints: bool, dropped: list[str]) -> Any:
-    """Return a tool's result: a string as it is, texts as parts."""
+    """Return the content of a tool result: a string as it is, text blocks as parts."""
     found = block.get("content")
     marked = breakpoints and bool(block.get("cache_control"))
     if found is None:
@@ -215,7 +215,7 @@ def _assistant(message: Json, at: str, breakpoints: bool, dropped: list[str]) ->
 
 
 def tool_call(block: Json, at: str) -> Json:
-    """Return a tool call of an earlier turn."""
+    """Return the tool call for a `tool_use` block of an earlier turn."""
     given = block.get("input")
     arguments = given if isinstance(given, str) else content.dump_text(given if given is not None else {})
     return {
@@ -226,7 +226,7 @@ def tool_call(block: Json, at: str) -> Json:
 
 
 def custom_tools(body: Json, dropped: list[str]) -> list[Json]:
-    """Return the tools that the client runs; the provider's own run nowhere else."""
+    """Return the tools that the client runs itself. Anthropic's server tools are dropped: no other vendor has them."""
     out = []
     for position, tool in enumerate(fields.objects(body, "tools")):
         if fields.text(tool, "type", f"tools[{position}]") in (None, "custom"):
@@ -250,7 +250,7 @@ def _tools(body: Json, dropped: list[str]) -> list[Json]:
 
 
 def choice(body: Json) -> Json:
-    """Return tool_choice and parallel_tool_calls."""
+    """Return `tool_choice` and `parallel_tool_calls` of the provider's request. Raises Untranslatable."""
     found = fields.obj(body, "tool_choice")
     if found is None:
         return {}
@@ -269,7 +269,7 @@ def choice(body: Json) -> Json:
 
 
 def effort(body: Json) -> str | None:
-    """Return the effort of adaptive thinking, None for any other."""
+    """Return the effort of adaptive thinking, None if thinking is not adaptive."""
     thinking = fields.obj(body, "thinking") or {}
     if fields.text(thinking, "type", "thinking") != "adaptive":
         return None
@@ -281,12 +281,12 @@ def _reason(body: Json, out: Json, version: tuple[int, int] | None, tools: bool)
     if tools and version is not None and version >= NO_EFFORT_WITH_TOOLS:
         out["reasoning_effort"] = "none"
     elif found is not None:
-        # The provider knows no effort above xhigh.
+        # The provider has no effort above `xhigh`.
         out["reasoning_effort"] = "xhigh" if found == "max" else found
 
 
 def output_schema(body: Json) -> Json | None:
-    """Return the schema that the reply must follow."""
+    """Return the JSON schema for the reply, None if the request has none. Raises Untranslatable."""
     form = fields.obj(fields.obj(body, "output_config") or {}, "format", "output_config")
     if form is None:
         form = fields.obj(body, "output_format")

@@ -1,4 +1,7 @@
-"""Messages in, Converse out (Bedrock). Requests of other formats come this way too, as Messages."""
+"""Translates Messages requests to Bedrock Converse. Requests of other formats are translated to Messages first.
+
+Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ DROPS = (
     "`anthropic-beta` values that are not allowed",
     "refused instead of dropped: images and documents by URL or id",
 )
-# What Bedrock knows of `anthropic-beta`.
+# Values of `anthropic-beta` that Bedrock accepts.
 ALLOWED_BETAS = frozenset({
     "computer-use-2025-01-24", "token-efficient-tools-2025-02-19", "interleaved-thinking-2025-05-14",
     "output-128k-2025-02-19", "dev-full-thinking-2025-05-14", "context-1m-2025-08-07", "context-management-2025-06-27",
@@ -30,7 +33,7 @@ ALLOWED_BETAS = frozenset({
 
 
 def request(body: Json, options: Options) -> Asked:
-    """Return the provider's request; the model and whether it streams are in its path."""
+    """Return the provider's request. Model and streaming are in its path. Raises Untranslatable."""
     dropped = [name for name in body if name not in CARRIED]
     model = content.model_of(body, options.model)
     turns = converse_blocks.Turns(converse_blocks.Names(), dropped)
@@ -78,7 +81,7 @@ def _inference(body: Json, options: Options) -> Json:
 
 
 def _tools(body: Json, turns: converse_blocks.Turns) -> Json | None:
-    """Return toolConfig. A history with tools needs one, whatever the client says now."""
+    """Return `toolConfig`. It is required if earlier messages have tool calls, even if the request has no tools."""
     specs: list[Json] = []
     for position, tool in enumerate(fields.objects(body, "tools")):
         at = f"tools[{position}]"
@@ -114,7 +117,7 @@ def _tools(body: Json, turns: converse_blocks.Turns) -> Json | None:
 
 
 def _extra(body: Json, options: Options) -> Json:
-    """Return what only the model itself understands."""
+    """Return `additionalModelRequestFields`: fields for the model that Converse itself does not define."""
     out: Json = {}
     thinking = fields.obj(body, "thinking")
     if thinking is not None and thinking.get("type") != "disabled":
@@ -133,7 +136,7 @@ def _extra(body: Json, options: Options) -> Json:
 
 
 def _bow_to_thinking(out: Json, extra: Json, dropped: list[str]) -> None:
-    """Leave out what the provider refuses beside thinking with a budget: sampling, and a forced tool."""
+    """Drop sampling parameters and a forced tool, which the provider refuses with a thinking budget."""
     for holder, name in ((out["inferenceConfig"], "temperature"), (out["inferenceConfig"], "topP"), (extra, "top_k")):
         if holder.pop(name, None) is not None:
             dropped.append("top_p" if name == "topP" else name)
@@ -144,7 +147,7 @@ def _bow_to_thinking(out: Json, extra: Json, dropped: list[str]) -> None:
 
 
 def _surroundings(body: Json, options: Options, out: Json) -> None:
-    """Set the schema of the output, the guardrail, and the metadata."""
+    """Set the output schema, the guardrail and the request metadata."""
     form = fields.obj(fields.obj(body, "output_config") or {}, "format", "output_config")
     form = fields.obj(body, "output_format") if form is None else form
     if form is not None:
@@ -164,7 +167,7 @@ def _surroundings(body: Json, options: Options, out: Json) -> None:
 
 
 def metadata(text: str) -> dict[str, str]:
-    """Return the request header's flat JSON object with its values as strings; Untranslatable."""
+    """Return the flat JSON object in `x-bedrock-metadata` with its values as strings. Raises Untranslatable."""
     try:
         found = load_json(text)
     except Garbage:

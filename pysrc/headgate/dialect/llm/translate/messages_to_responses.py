@@ -1,4 +1,4 @@
-"""Messages in, Responses out (providers that speak nothing else)."""
+"""Translates Messages requests to Responses, for models that support only this format."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DROPS = (
 
 
 def request(body: Json, options: Options) -> Asked:
-    """Return the provider's request."""
+    """Return the provider's request. Raises Untranslatable."""
     dropped = [name for name in body if name not in CARRIED]
     model = content.model_of(body, options.model)
     out: Json = {"model": model, "input": [], "store": False}
@@ -55,7 +55,9 @@ def request(body: Json, options: Options) -> Asked:
 
 
 def _system(body: Json, out: Json) -> None:
-    """Plain system texts are instructions; what is to be cached needs a message to be marked in."""
+    """Set `instructions` from the system texts. Texts with `cache_control` become a system message instead, because
+    instructions cannot have cache breakpoints.
+    """
     if isinstance(body.get("system"), str):
         out["instructions"] = body["system"]
         return
@@ -74,7 +76,7 @@ def _system(body: Json, out: Json) -> None:
 
 
 def _items(message: Json, position: int, dropped: list[str]) -> list[Json]:
-    """Return the input items of one message: texts and images together, calls and results as items of their own."""
+    """Return the input items of one message: one item with texts and images, and one for each tool call or result."""
     at = f"messages[{position}]"
     role = fields.needed_text(message, "role", at)
     if role not in ("user", "assistant", "system"):
@@ -108,7 +110,7 @@ def _items(message: Json, position: int, dropped: list[str]) -> list[Json]:
     said: Json = {"type": "message", "role": role, "content": parts}
     if role == "assistant":
         return [{**said, "id": f"msg_{position}", "status": "completed"}, *out]
-    # Results first: they belong to the calls in front of them.
+    # Results come first, because they must follow the calls of the previous message.
     return [*out, said]
 
 
@@ -144,7 +146,7 @@ def _tool(tool: Json) -> Json:
 
 
 def _choice(body: Json) -> Json:
-    """The same words as in completions; a named tool is one level flatter."""
+    """Return the choice as in chat completions, but with the name of a forced tool one level higher."""
     out: dict[str, Any] = chat.choice(body)
     if isinstance(out.get("tool_choice"), dict):
         out["tool_choice"] = {"type": "function", "name": out["tool_choice"]["function"]["name"]}

@@ -1,4 +1,9 @@
-"""Rerank (Cohere's shape) in, the clouds' own shapes out."""
+"""Translates rerank requests in Cohere's format to Bedrock and Vertex AI, and their replies back.
+
+Sources: https://docs.cohere.com/reference/rerank,
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_agent-runtime_Rerank.html,
+https://cloud.google.com/generative-ai-app-builder/docs/ranking.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +44,7 @@ def _asked(body: Json, out: Json, model: str, more: frozenset[str]) -> Asked:
 
 
 def bedrock_request(body: Json, options: Options) -> Asked:
-    """Return the request of Bedrock's agent runtime, whose path is the same for all models."""
+    """Return the request for Bedrock's agent runtime, whose path is the same for all models. Raises Untranslatable."""
     model = content.model_of(body, options.model)
     documents = _documents(body)
     named: Json = {"modelArn": model}
@@ -65,14 +70,14 @@ def bedrock_request(body: Json, options: Options) -> Asked:
 
 
 def vertex_request(body: Json, options: Options) -> Asked:
-    """Return the request of a ranking."""
+    """Return the request for the ranking API of Vertex AI. Raises Untranslatable."""
     model = content.model_of(body, options.model)
     documents = _documents(body)
     records = [{"id": str(position), "content": text} for position, text in enumerate(documents)]
     out: Json = {"model": model, "query": fields.needed_text(body, "query"), "records": records}
     if body.get("top_n") is not None:
         out["topN"] = _top(body, len(documents))
-    # Texts are known here: they need not come back.
+    # The texts are in the request already, so the response need not repeat them.
     out["ignoreRecordDetailsInResponse"] = True
     return _asked(body, out, model, frozenset())
 
@@ -95,7 +100,7 @@ def _score(value: object) -> float:
 
 
 def bedrock_reply(body: Json, asked: Asked) -> Json:
-    """Return the results, best first as the provider gives them."""
+    """Return the client's reply with the results in the provider's order, best first. Raises UpstreamGarbage."""
     scores = []
     for item in a_list(body.get("results"), "results"):
         result = a_dict(item, "a result")
@@ -107,7 +112,7 @@ def bedrock_reply(body: Json, asked: Asked) -> Json:
 
 
 def vertex_reply(body: Json, asked: Asked) -> Json:
-    """Return the results, best first as the provider gives them."""
+    """Return the client's reply with the results in the provider's order, best first. Raises UpstreamGarbage."""
     scores = []
     for item in a_list(body.get("records"), "records"):
         record = a_dict(item, "a record")

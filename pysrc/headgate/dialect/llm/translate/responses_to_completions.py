@@ -1,4 +1,4 @@
-"""Responses in, chat completions out (Gemini's compatible endpoint, custom providers)."""
+"""Translates Responses requests to chat completions (Gemini's compatible endpoint, custom providers)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CARRIED = fields.words(
     "model input instructions tools tool_choice parallel_tool_calls max_output_tokens temperature top_p stream "
     "reasoning text metadata user stream_options service_tier safety_identifier prompt_cache_key"
 )
-# What only the vendor can do: the conversation is not kept anywhere else. Refused when set.
+# Fields that need stored conversations, which only OpenAI has. Requests that set them are refused.
 REFUSED = {
     "previous_response_id": "earlier responses are not kept here: send the whole conversation",
     "conversation": "conversations are not kept here: send the whole conversation",
@@ -29,7 +29,7 @@ DROPS = (
 
 
 def request(body: Json, options: Options) -> Asked:
-    """Return the provider's request."""
+    """Return the provider's request. Raises Untranslatable."""
     dropped = [name for name in body if name not in CARRIED]
     for name, why in REFUSED.items():
         if body.get(name):
@@ -60,7 +60,7 @@ def request(body: Json, options: Options) -> Asked:
 
 
 def echo(body: Json, model: str) -> Json:
-    """Return what a response object repeats of its request, with the vendor's defaults."""
+    """Return the fields of a request that its response object repeats, with OpenAI's defaults."""
     defaults: Json = {
         "instructions": None, "max_output_tokens": None, "metadata": {}, "parallel_tool_calls": True,
         "previous_response_id": None, "reasoning": {"effort": None, "summary": None}, "store": False,
@@ -119,7 +119,7 @@ def _message(item: Json, at: str, dropped: list[str]) -> Json | None:
         if found is not None:
             parts.append(found)
     if role != "user" and parts and all(part["type"] == "text" for part in parts):
-        # Many vendors take no parts but those of users.
+        # Many vendors accept lists of parts only in messages of the user.
         return {"role": role, "content": "".join(part["text"] for part in parts)}
     return {"role": role, "content": parts} if parts else None
 
@@ -151,7 +151,7 @@ def _part(part: Json, at: str, dropped: list[str]) -> Json | None:
 
 
 def _add_call(out: list[Json], item: Json, at: str) -> None:
-    """Add a tool call to the assistant's message in front of it, or to a new one."""
+    """Add a tool call to the last message if it is the assistant's, otherwise to a new one."""
     if item.get("type") == "custom_tool_call":
         arguments = content.dump_text({"input": fields.text(item, "input", at) or ""})
     else:
@@ -165,7 +165,7 @@ def _add_call(out: list[Json], item: Json, at: str) -> None:
 
 
 def _output(item: Json, at: str, dropped: list[str]) -> str:
-    """Return a tool's result as text: tool messages take nothing else."""
+    """Return a tool result as text, because tool messages can contain only text."""
     if isinstance(item.get("output"), str):
         return str(item["output"])
     texts = []
@@ -199,7 +199,7 @@ def _choice(body: Json) -> Any:
     if kind == "function":
         return {"type": "function", "function": {"name": fields.needed_text(found, "name", "tool_choice")}}
     if kind == "allowed_tools":
-        # Others are not carried, so that they cannot be called anyway.
+        # Tools of other kinds are not translated, so they cannot be called in any case.
         listed = [tool for tool in fields.objects(found, "tools", "tool_choice") if tool.get("type") == "function"]
         names = [fields.needed_text(tool, "name", "tool_choice.tools") for tool in listed]
         allowed = [{"type": "function", "function": {"name": name}} for name in names]

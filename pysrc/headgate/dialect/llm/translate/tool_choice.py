@@ -1,4 +1,4 @@
-"""Which tools a request of chat completions lets the model use."""
+"""Tools and tool choice of chat completions requests."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ KINDS = ("auto", "required", "none")
 
 
 class Choice(NamedTuple):
-    """kind: one of KINDS. names: the only tools that may be called; None: all of them."""
+    """A tool choice. `kind` is one of KINDS. `names` are the tools that may be called; None means all."""
 
     kind: str
     names: tuple[str, ...] | None = None
 
 
 def choice_of(body: Json) -> Choice | None:
-    """Return what `tool_choice` says, or `function_call` of older clients; None when nothing does. Untranslatable."""
+    """Return the choice in `tool_choice`, or in `function_call` of older clients, None if there is none.
+
+    Raises Untranslatable.
+    """
     given = body.get("tool_choice")
     if given is None:
         return _older(body)
@@ -55,15 +58,14 @@ def _allowed(holder: Json, at: str) -> Choice:
     names = []
     for position, tool in enumerate(fields.objects(holder, "tools", at)):
         function = fields.obj(tool, "function", f"{at}.tools[{position}]")
-        # Tools of other kinds are not carried, so they cannot be called anyway.
+        # Tools of other kinds are not translated, so they cannot be called in any case.
         if function is not None:
             names.append(fields.needed_text(function, "name", f"{at}.tools[{position}].function"))
     return Choice(mode, tuple(names))
 
 
 def functions_of(body: Json, dropped: list[str]) -> list[tuple[str, Json]]:
-    """Return the functions of `tools`, and of `functions` of older clients, with their places; other tools are dropped.
-    """
+    """Return (path, function) pairs from `tools`, and from `functions` of older clients. Other tools are dropped."""
     out: list[tuple[str, Json]] = []
     for position, tool in enumerate(fields.objects(body, "tools")):
         at = f"tools[{position}]"
@@ -79,7 +81,10 @@ def functions_of(body: Json, dropped: list[str]) -> list[tuple[str, Json]]:
 
 
 def only(functions: list[tuple[str, Json]], choice: Choice | None) -> list[tuple[str, Json]]:
-    """Return those that may be called: providers without a list of allowed tools hear of no others. Untranslatable."""
+    """Return the functions that may be called, for providers without a list of allowed tools.
+
+    Raises Untranslatable if there are none.
+    """
     if choice is None or choice.names is None:
         return functions
     found = [one for one in functions if one[1].get("name") in choice.names]
