@@ -32,6 +32,7 @@ cdef enum SpanFlag:
     SPAN_DROPPED = 1      # not sent on (hop-by-hop, consumed or removed by a step)
     SPAN_SENSITIVE = 2    # never shown in logs, dumps or traces
     SPAN_ADDED = 4        # put there by the gateway, not by the peer
+    SPAN_CHECKED = 8      # added, and known to have nothing in it that cannot be sent
 
 cdef struct HeaderSpan:
     uint32_t name_off
@@ -57,6 +58,7 @@ cdef class MessageHead:
     # -- bytes: everything below is an offset into `data` --------------------------------------------------------
     cdef char* data
     cdef uint32_t length, capacity
+    cdef uint32_t parsed                       # how many of them came from the peer, and were checked by the parser
     # -- start line -----------------------------------------------------------------------------------------------
     cdef uint32_t method_off, method_len
     cdef uint32_t target_off, target_len       # request target as sent upstream (origin-form: path + query)
@@ -76,6 +78,8 @@ cdef class MessageHead:
     cdef int push_span(self, HeaderSpan span) except -1
     # First live (not dropped) field with that name (lower case, `n` bytes), or -1.
     cdef int find(self, const char* name, Py_ssize_t n, int start) noexcept
+    # The same for a name whose HeaderId the caller knows: those with an id are found without comparing names.
+    cdef int find_known(self, int header_id, const char* name, Py_ssize_t n, int start) noexcept
     cdef int find_id(self, int header_id, int start) noexcept
     # Appends a field; name and value are copied. The caller has validated both.
     cdef int add_field(self, const char* name, Py_ssize_t name_len, const char* value, Py_ssize_t value_len) except -1

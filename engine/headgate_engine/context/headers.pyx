@@ -9,7 +9,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
-from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, IS_VALUE, all_of, is_name, same_lower
+from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, IS_VALUE, all_of, is_name, is_value, same_lower
 
 cdef enum:
     FIRST_DATA = 1024
@@ -119,7 +119,7 @@ cdef class MessageHead:
         _spare_count += 1
 
     cdef void clear(self) noexcept:
-        self.length = 0
+        self.length = self.parsed = 0
         self.method_off = self.method_len = 0
         self.target_off = self.target_len = self.path_len = 0
         self.authority_off = self.authority_len = 0
@@ -160,12 +160,23 @@ cdef class MessageHead:
         return 0
 
     cdef int find(self, const char* name, Py_ssize_t n, int start) noexcept:
+        # A name with control characters is nobody's; header_id_of() would take some for others.
+        return self.find_known(header_id_of(name, n) if is_value(name, n) else H_OTHER, name, n, start)
+
+    cdef int find_known(self, int header_id, const char* name, Py_ssize_t n, int start) noexcept:
         cdef int i
         cdef HeaderSpan* span
+        cdef char first
+        if header_id != H_OTHER:
+            return self.find_id(header_id, start)
+        if n == 0:
+            return -1
+        first = name[0] | 32
         for i in range(start, self.count):
             span = &self.spans[i]
-            if span.name_len == n and not span.flags & SPAN_DROPPED and same_lower(
-                    self.data + span.name_off, name, n):
+            # A length and a first letter in common are rare among names that differ.
+            if span.name_len == n and span.id == H_OTHER and self.data[span.name_off] | 32 == first \
+                    and not span.flags & SPAN_DROPPED and same_lower(self.data + span.name_off, name, n):
                 return i
         return -1
 
@@ -375,8 +386,10 @@ cdef unsigned char sensitivity(int header_id, const char* name, Py_ssize_t n) no
     cdef int i
     if header_id in (H_AUTHORIZATION, H_PROXY_AUTHORIZATION, H_COOKIE, H_SET_COOKIE):
         return SPAN_SENSITIVE
+    if header_id != H_OTHER and sensitive_count == 0:
+        return 0
     # `api-key`, `x-api-key`, and those of vendors: `x-goog-api-key`.
-    if n >= 7 and same_lower(name + n - 7, b"api-key", 7):
+    if n >= 7 and name[n - 1] | 32 == 121 and same_lower(name + n - 7, b"api-key", 7):
         return SPAN_SENSITIVE
     if n == 12 and same_lower(name, b"x-auth-token", 12) or n == 20 and same_lower(name, b"x-amz-security-token", 20):
         return SPAN_SENSITIVE

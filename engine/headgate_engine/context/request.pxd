@@ -36,6 +36,7 @@ cdef class RequestContext:
     cdef bytes body                      # whole request body, only where the plan asked for it
     # -- where it came from and where it goes -----------------------------------------------------------------------
     cdef object connection               # the downstream connection (peer and local address)
+    cdef str peer_text                   # its peer's address, for the log; None: it was not asked for yet
     cdef object listener, route, backend
     cdef bytes endpoint                  # host:port of the upstream connection used
     # Target and authority as the client sent them: offsets into head.data, for the log; steps may change both.

@@ -1,12 +1,11 @@
 """What expressions see of an LLM request and its answer: `llm.*`."""
 
 from headgate_engine.context.request cimport RequestContext, Usage
+from headgate_engine.expr.nodes cimport ABSENT
 from headgate_engine.expr.values cimport Duration
 from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall, cost_until_now, per_token_ns
 from headgate_engine.llm.prices cimport Cost
 from headgate_engine.llm.content_capture cimport Answer, prompt_now
-
-from headgate_engine.expr.values import NoSuchKey
 
 # What is known only at the end of an answer: a step that reads one of them waits for it.
 AT_THE_END = frozenset(f"llm.{name}" for name in (
@@ -18,15 +17,11 @@ AT_THE_END = frozenset(f"llm.{name}" for name in (
 BY_NAME = frozenset(("llm.prompt", "llm.completion", "llm.toolCalls"))
 
 
-cdef object _missing(str name):
-    raise NoSuchKey(f"no such key: {name}")
-
-
 def _counted(name):
     """A reader of a count of Usage."""
     def read(RequestContext ctx):
         count = -1 if ctx.usage is None else getattr(ctx.usage, name)
-        return count if count >= 0 else _missing(name)
+        return count if count >= 0 else ABSENT
     return read
 
 
@@ -36,41 +31,41 @@ def _input(RequestContext ctx):
         return ctx.usage.input_tokens
     if ctx.llm is not None and (<LlmCall>ctx.llm).estimated > 0:
         return (<LlmCall>ctx.llm).estimated
-    return _missing("inputTokens")
+    return ABSENT
 
 
 def _total(RequestContext ctx):
     cdef Usage usage = ctx.usage
     if usage is None or usage.input_tokens < 0:
-        return _missing("totalTokens")
+        return ABSENT
     return usage.input_tokens + max(usage.output_tokens, 0)
 
 
 def _requested_model(RequestContext ctx):
-    return _missing("requestModel") if ctx.requested_model is None else ctx.requested_model.decode("utf-8", "replace")
+    return ABSENT if ctx.requested_model is None else ctx.requested_model.decode("utf-8", "replace")
 
 
 def _provider(RequestContext ctx):
-    return _missing("provider") if ctx.provider is None else ctx.provider.decode("utf-8", "replace")
+    return ABSENT if ctx.provider is None else ctx.provider.decode("utf-8", "replace")
 
 
 def _response_model(RequestContext ctx):
     model = None if ctx.llm is None else (<LlmCall>ctx.llm).response_model
-    return _missing("responseModel") if model is None else model.decode("utf-8", "replace")
+    return ABSENT if model is None else model.decode("utf-8", "replace")
 
 
 def _service_tier(RequestContext ctx):
     tier = None if ctx.llm is None else (<LlmCall>ctx.llm).service_tier
-    return _missing("serviceTier") if tier is None else tier.decode("utf-8", "replace")
+    return ABSENT if tier is None else tier.decode("utf-8", "replace")
 
 
 def _streaming(RequestContext ctx):
-    return _missing("streaming") if ctx.llm is None else bool((<LlmCall>ctx.llm).streaming)
+    return ABSENT if ctx.llm is None else bool((<LlmCall>ctx.llm).streaming)
 
 
 def _params(RequestContext ctx):
     if ctx.llm is None:
-        return _missing("params")
+        return ABSENT
     return (<LlmCall>ctx.llm).params or {}
 
 
@@ -86,30 +81,30 @@ cdef LlmAttempt last_attempt(RequestContext ctx):
 def _first_token(RequestContext ctx):
     cdef LlmAttempt attempt = last_attempt(ctx)
     if attempt is None or not attempt.streaming or not attempt.first_event_ns:
-        return _missing("timeToFirstToken")
+        return ABSENT
     return Duration(attempt.first_event_ns - attempt.started_ns)
 
 
 def _per_token(RequestContext ctx):
     cdef LlmAttempt attempt = last_attempt(ctx)
     if attempt is None or not attempt.streaming or not attempt.ended_ns or per_token_ns(attempt) < 0:
-        return _missing("timePerOutputToken")
+        return ABSENT
     return Duration(per_token_ns(attempt))
 
 
 def _cost(RequestContext ctx):
     cdef Cost cost = cost_until_now(ctx)
-    return _missing("cost") if cost is None else cost.dollars()
+    return ABSENT if cost is None else cost.dollars()
 
 
 def _rates(RequestContext ctx):
     cdef Cost cost = cost_until_now(ctx)
-    return _missing("costRates") if cost is None else cost.rates.told()
+    return ABSENT if cost is None else cost.rates.told()
 
 
 def _prompt(RequestContext ctx):
     found = prompt_now(ctx)
-    return _missing("prompt") if found is None else found
+    return ABSENT if found is None else found
 
 
 cdef Answer whole_answer(RequestContext ctx):
@@ -122,17 +117,17 @@ cdef Answer whole_answer(RequestContext ctx):
 
 def _completion(RequestContext ctx):
     answer = whole_answer(ctx)
-    return _missing("completion") if answer is None else answer.completion()
+    return ABSENT if answer is None else answer.completion()
 
 
 def _tool_calls(RequestContext ctx):
     answer = whole_answer(ctx)
-    return _missing("toolCalls") if answer is None else answer.tool_calls()
+    return ABSENT if answer is None else answer.tool_calls()
 
 
 def _count_tokens(RequestContext ctx):
     if ctx.llm is None or (<LlmCall>ctx.llm).counted < 0:
-        return _missing("countTokens")
+        return ABSENT
     return (<LlmCall>ctx.llm).counted
 
 

@@ -214,22 +214,34 @@ cdef class HeaderField(Node):
 
 
 cdef class Reader(Node):
-    """A variable: `read(ctx)` gives its value, NoSuchKey where it has none."""
+    """A variable: `read(ctx)` gives its value, ABSENT where it has none."""
 
     cdef readonly str name
+    cdef str field
     cdef object read
 
     def __init__(self, str name, read):
         self.name = name
+        self.field = name.rpartition(".")[2]
         self.read = read
 
     cdef object eval(self, Frame frame):
+        found = self.probe(frame)
+        if found is ABSENT:
+            frame.raise_absent()
+        return found
+
+    cdef object probe(self, Frame frame):
         if frame.ctx is None:
-            raise NoSuchKey(f"no such key: {self.name}")
+            frame.missing = self.name
+            return ABSENT
         try:
-            return self.read(frame.ctx)
+            found = self.read(frame.ctx)
         except FAILURES as error:
             raise EvaluationError(f"{self.name}: {error}") from None
+        if found is ABSENT:
+            frame.missing = self.field
+        return found
 
 
 cdef class Gathered(Node):
@@ -281,10 +293,6 @@ cdef class Claims(Node):
         if frame.ctx is None:
             return None
         return frame.ctx.jwt
-
-
-def _missing(name):
-    raise NoSuchKey(f"no such key: {name}")
 
 
 def _scheme(RequestContext ctx):
@@ -348,27 +356,27 @@ def _start_time(RequestContext ctx):
 
 def _end_time(RequestContext ctx):
     if not ctx.finished_ns:
-        _missing("endTime")
+        return ABSENT
     return _moment(ctx.finished_ns)
 
 
 def _code(RequestContext ctx):
     if ctx.response is not None:
         return ctx.response.status
-    return ctx.status if ctx.status else _missing("code")
+    return ctx.status if ctx.status else ABSENT
 
 
 def _grpc_status(RequestContext ctx):
     text = None if ctx.response is None else ctx.response.get("grpc-status")
     # gRPC statuses are 0 to 16; more digits are none of them.
     if text is None or not text.isascii() or not text.isdigit() or len(text) > 3:
-        _missing("grpcStatus")
+        return ABSENT
     return int(text)
 
 
 def _response_headers(RequestContext ctx):
     if ctx.response is None:
-        _missing("headers")
+        return ABSENT
     return HeaderView(ctx.response)
 
 
@@ -398,60 +406,60 @@ def _route(RequestContext ctx):
     return found
 
 
-def _span(int64_t start, int64_t stop, name):
-    return Duration(stop - start) if start and stop else _missing(name)
+def _span(int64_t start, int64_t stop):
+    return Duration(stop - start) if start and stop else ABSENT
 
 
 def _upstream_time(RequestContext ctx):
-    return _span(ctx.upstream_started_ns, ctx.head_received_ns, "upstreamDuration")
+    return _span(ctx.upstream_started_ns, ctx.head_received_ns)
 
 
 def _request_time(RequestContext ctx):
-    return _span(ctx.started_ns, ctx.upstream_started_ns, "requestProcessingDuration")
+    return _span(ctx.started_ns, ctx.upstream_started_ns)
 
 
 def _response_time(RequestContext ctx):
-    return _span(ctx.head_received_ns, ctx.finished_ns, "responseProcessingDuration")
+    return _span(ctx.head_received_ns, ctx.finished_ns)
 
 
 def _address(RequestContext ctx):
-    return (None if ctx.connection is None else ctx.connection.peer_host) or _missing("address")
+    return (None if ctx.connection is None else ctx.connection.peer_host) or ABSENT
 
 
 def _port(RequestContext ctx):
-    return _missing("port") if ctx.connection is None else ctx.connection.peer_port
+    return ABSENT if ctx.connection is None else ctx.connection.peer_port
 
 
 def _local_address(RequestContext ctx):
-    return (None if ctx.connection is None else ctx.connection.local[0]) or _missing("address")
+    return (None if ctx.connection is None else ctx.connection.local[0]) or ABSENT
 
 
 def _local_port(RequestContext ctx):
-    return (None if ctx.connection is None else ctx.connection.local[1]) or _missing("port")
+    return (None if ctx.connection is None else ctx.connection.local[1]) or ABSENT
 
 
 def _server_name(RequestContext ctx):
-    return (None if ctx.connection is None else ctx.connection.server_name) or _missing("hostname")
+    return (None if ctx.connection is None else ctx.connection.server_name) or ABSENT
 
 
 def _backend_name(RequestContext ctx):
-    return _missing("name") if ctx.backend is None else (<BackendPlan>ctx.backend).name
+    return ABSENT if ctx.backend is None else (<BackendPlan>ctx.backend).name
 
 
 def _backend_type(RequestContext ctx):
     if ctx.backend is None:
-        _missing("type")
+        return ABSENT
     if (<BackendPlan>ctx.backend).name.startswith("service/"):
         return "service"
     return BACKEND_TYPES.get((<BackendPlan>ctx.backend).protocol, "unknown")
 
 
 def _backend_protocol(RequestContext ctx):
-    return _missing("protocol") if ctx.backend is None else (<BackendPlan>ctx.backend).protocol
+    return ABSENT if ctx.backend is None else (<BackendPlan>ctx.backend).protocol
 
 
 def _raw_token(RequestContext ctx):
-    return _missing("rawToken") if ctx.jwt_token is None else Redacted(ctx.jwt_token)
+    return ABSENT if ctx.jwt_token is None else Redacted(ctx.jwt_token)
 
 
 def _api_key(RequestContext ctx):
@@ -459,11 +467,11 @@ def _api_key(RequestContext ctx):
 
 
 def _api_key_text(RequestContext ctx):
-    return _missing("key") if ctx.api_key_text is None else Redacted(ctx.api_key_text)
+    return ABSENT if ctx.api_key_text is None else Redacted(ctx.api_key_text)
 
 
 def _user(RequestContext ctx):
-    return _missing("username") if ctx.basic_user is None else ctx.basic_user
+    return ABSENT if ctx.basic_user is None else ctx.basic_user
 
 
 def _metadata(RequestContext ctx):
@@ -479,12 +487,10 @@ def dynamic(name):
 
 def told(variable, field):
     """A reader of one field of a variable that a policy or backend fills as a whole (`ctx.dynamic[variable]`)."""
-    name = f"{variable}.{field}"
-
     def read(RequestContext ctx):
         whole = None if ctx.dynamic is None else ctx.dynamic.get(variable)
         if whole is None or field not in whole:
-            _missing(name)
+            return ABSENT
         return whole[field]
     return read
 

@@ -7,13 +7,13 @@ from libc.string cimport memcpy
 
 from headgate_engine.context.headers cimport (
     H_DATE, H_UPGRADE, HEAD_CONNECT, HEAD_IS_HEAD, HEAD_TE_TRAILERS, HEAD_UPGRADE, HeaderSpan, MessageHead, SPAN_ADDED,
-    SPAN_DROPPED)
+    SPAN_CHECKED, SPAN_DROPPED)
 from headgate_engine.http1.head cimport mark_ids
 from headgate_engine.http1.kinds cimport BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE, ROLE_SERVER
 from headgate_engine.http1.states cimport (
     I_CYCLE, I_DATA, I_END, I_HEAD, I_INFORMATIONAL, REFUSED, S_BODY, S_DONE, S_IDLE, next_state)
 from headgate_engine.wire.buffer cimport ByteBuffer
-from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, IS_VALUE, all_of
+from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, all_of, is_value, put_lower
 
 import http
 
@@ -94,42 +94,49 @@ cdef class Http1Codec(Http1Receiver):
         return 0
 
     cdef int _fields(self, ByteBuffer out, MessageHead head, bint lower_case) except -1:
-        cdef int i, j
+        cdef int i
+        cdef int count = head.count
         cdef HeaderSpan* span
+        cdef Py_ssize_t size = 0
         cdef char* to
-        cdef const char* name
-        cdef char c
-        for i in range(head.count):
+        cdef const char* data = head.data
+        for i in range(count):
+            size += head.spans[i].name_len + head.spans[i].value_len + 4
+        out.reserve(size)
+        to = out.data + out.length
+        for i in range(count):
             span = &head.spans[i]
             if span.flags & SPAN_DROPPED or IS_FRAMING[span.id]:
                 continue
-            out.reserve(span.name_len + span.value_len + 4)
-            to = out.data + out.length
-            name = head.data + span.name_off
             if lower_case:
-                for j in range(span.name_len):
-                    c = name[j]
-                    to[j] = c + 32 if 65 <= c <= 90 else c
+                put_lower(to, data + span.name_off, span.name_len)
             else:
-                memcpy(to, name, span.name_len)
+                memcpy(to, data + span.name_off, span.name_len)
             to += span.name_len
             to[0] = 58
             to[1] = 32
-            memcpy(to + 2, head.data + span.value_off, span.value_len)
-            to[2 + span.value_len] = 13
-            to[3 + span.value_len] = 10
-            out.length += span.name_len + span.value_len + 4
+            to += 2
+            memcpy(to, data + span.value_off, span.value_len)
+            to += span.value_len
+            to[0] = 13
+            to[1] = 10
+            to += 2
+        out.length = to - out.data
         return 0
 
     cdef int send_request(self, ByteBuffer out, MessageHead head, int mode, int64_t length,
                           bint upgrade) except -1:
         if mode == BODY_UNTIL_CLOSE:
             raise LocalProtocolError("a request cannot be ended by closing")
-        if head.method_len == 0 or not all_of(head.data + head.method_off, head.method_len, IS_TOKEN):
+        # What the parser has found in the peer's own bytes was checked by it.
+        if head.method_len == 0 or head.method_off >= head.parsed and not all_of(
+                head.data + head.method_off, head.method_len, IS_TOKEN):
             raise LocalProtocolError("a request needs a method")
-        if head.target_len == 0 or not all_of(head.data + head.target_off, head.target_len, IS_TARGET):
+        if head.target_len == 0 or head.target_off >= head.parsed and not all_of(
+                head.data + head.target_off, head.target_len, IS_TARGET):
             raise LocalProtocolError("a request target cannot hold this character")
-        if not all_of(head.data + head.authority_off, head.authority_len, IS_TARGET):
+        if head.authority_off >= head.parsed and not all_of(
+                head.data + head.authority_off, head.authority_len, IS_TARGET):
             raise LocalProtocolError("a host cannot hold this character")
         check_added(head)
         self._move_send(I_HEAD)
@@ -279,9 +286,9 @@ cdef int check_added(MessageHead head) except -1:
     cdef HeaderSpan* span
     for i in range(head.count):
         span = &head.spans[i]
-        if span.flags & (SPAN_ADDED | SPAN_DROPPED) != SPAN_ADDED:
+        if span.flags & (SPAN_ADDED | SPAN_CHECKED | SPAN_DROPPED) != SPAN_ADDED:
             continue
         if span.name_len == 0 or not all_of(head.data + span.name_off, span.name_len, IS_TOKEN) \
-                or not all_of(head.data + span.value_off, span.value_len, IS_VALUE):
+                or not is_value(head.data + span.value_off, span.value_len):
             raise LocalProtocolError("an added field holds a character that cannot be sent")
     return 0

@@ -31,6 +31,8 @@ cdef enum:
     MAX_LENGTH_DIGITS = 18
     # Each option is looked for among all fields: unbounded, one head could cost milliseconds. Real ones name a few.
     MAX_CONNECTION_OPTIONS = 100
+    # Longest authority that is remembered.
+    GOOD_ROOM = 128
 
 
 cdef int mark_ids(uint8_t* table, names) except -1:
@@ -43,8 +45,7 @@ cdef int mark_ids(uint8_t* table, names) except -1:
     return 0
 
 
-cdef uint8_t[256] IS_PROTECTED       # by HeaderId
-cdef uint8_t[256] IS_HOP_BY_HOP      # by HeaderId
+cdef uint8_t[256] IS_PROTECTED, IS_HOP_BY_HOP     # by HeaderId
 
 mark_ids(IS_PROTECTED, PROTECTED)
 mark_ids(IS_HOP_BY_HOP, encoded(HOP_BY_HOP))
@@ -85,7 +86,7 @@ cdef Py_ssize_t load(MessageHead head, const char* p, Py_ssize_t n) except -1:
     cdef const char* end = <const char*>memchr(p, 13, n)
     head.reserve(<uint32_t>n)
     memcpy(head.data, p, n)
-    head.length = <uint32_t>n
+    head.length = head.parsed = <uint32_t>n
     # The caller has seen that the section ends in an empty line: a byte behind the CR is there.
     if end == NULL or end[1] != 10:
         refuse("line does not end in CR LF")
@@ -184,8 +185,23 @@ cdef int split_absolute(MessageHead head, uint32_t skip) except -1:
     return 0
 
 
+# The authority that was checked last: most requests name the host that the one before them named.
+cdef char[GOOD_ROOM] _good
+cdef Py_ssize_t _good_size = 0
+
+
 cdef int check_authority(const char* p, Py_ssize_t n) except -1:
     """host[:port] without user information; RFC 9110 section 4.2."""
+    global _good_size
+    if n == 0 or n != _good_size or memcmp(p, _good, n) != 0:
+        _check_authority(p, n)
+        if n <= GOOD_ROOM:
+            memcpy(_good, p, n)
+            _good_size = n
+    return 0
+
+
+cdef int _check_authority(const char* p, Py_ssize_t n) except -1:
     cdef Py_ssize_t at = 0
     cdef int port = 0
     cdef const char* close
@@ -348,8 +364,7 @@ cdef int framing(MessageHead head) except -1:
     cdef HeaderSpan* span
     cdef const char* value
     cdef int64_t length
-    cdef bint lengths = False
-    cdef bint codings = False
+    cdef bint lengths = False, codings = False
     for i in range(head.count):
         span = &head.spans[i]
         value = head.data + span.value_off
@@ -386,11 +401,9 @@ cdef int framing(MessageHead head) except -1:
 cdef int connection_fields(MessageHead head) except -1:
     """Persistence and hop-by-hop fields, RFC 9110 section 7.6.1."""
     cdef int i
-    cdef int options = 0
-    cdef int asked = 0
+    cdef int options = 0, asked = 0
     cdef HeaderSpan* span
-    cdef bint upgrade_field = False
-    cdef bint no_tunnel = False
+    cdef bint upgrade_field = False, no_tunnel = False
     for i in range(head.count):
         span = &head.spans[i]
         if not IS_HOP_BY_HOP[span.id] or span.id == H_TRANSFER_ENCODING:

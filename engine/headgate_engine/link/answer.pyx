@@ -141,6 +141,9 @@ cdef class Answering(Tunnelling):
     cdef bint _hold_response(self, MessageHead head) except -1:
         """Whether the body is collected first. The largest limit counts, and a refusal if one asks for it."""
         cdef int64_t length
+        if self.hold_limit == 0 and self.backend.hold is None and self.listener.hold is None and (
+                self.route is None or self.route.hold is None):
+            return False
         self._widen(None if self.route is None else self.route.hold)
         self._widen(self.backend.hold)
         self._widen(self.listener.hold)

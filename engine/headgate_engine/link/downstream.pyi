@@ -1,6 +1,7 @@
 import asyncio
 
 from headgate_engine.link.contract import ServerStream
+from headgate_engine.link.wire import Wire
 from headgate_engine.link.worker import Worker
 from headgate_engine.plan.plans import BindPlan, BindSlot, ListenerPlan
 
@@ -39,3 +40,6 @@ class DownstreamConnection(ServerStream):
     def is_idle(self) -> bool: ...
     def close_if_idle(self, before_ns: int) -> bool: ...
     def abort_now(self) -> None: ...
+
+class DownstreamWire(Wire):
+    """C face only: hands a DownstreamConnection what comes in."""

@@ -277,7 +277,7 @@ cdef class DownstreamConnection(ServerStream):
         # A pipelined request begins when the one before it is answered: its time-outs do not run while it waits.
         exchange = new_exchange(
             self.worker, self, self.codec.take_head(), max(self.last_read_ns, self.idle_since_ns))
-        exchange.ctx.connection = self
+        exchange.ctx.connection, exchange.ctx.peer_text = self, self.peer_text
         if self.worker.watchers is not None:
             exchange = watched(exchange, self.plan)
         self.sink = exchange

@@ -2,6 +2,7 @@ import asyncio
 
 from headgate_engine.http1.receiver import Limits
 from headgate_engine.link.contract import ClientConnection, ClientStream, ConnectionOwner, UpstreamProtocol
+from headgate_engine.link.wire import Wire
 from headgate_engine.link.worker import Worker
 
 class UpstreamConnection(ClientConnection):
@@ -24,3 +25,6 @@ class Http1Upstream(UpstreamProtocol):
     """HTTP/1.1: one call at a time on each connection. limits: of the heads that backends send."""
 
     def __init__(self, worker: Worker, limits: Limits | None = None) -> None: ...
+
+class UpstreamWire(Wire):
+    """C face only: hands an UpstreamConnection what comes in."""

@@ -7,10 +7,16 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 
 from libc.stdint cimport int64_t, uint64_t
 
+# What stands before the value of a field.
+cdef struct Key:
+    const char* text
+    Py_ssize_t length
+
 cdef class AccessLogFormat:
     cdef readonly bint as_json
     cdef readonly tuple remove
     cdef uint64_t kept           # bit per entry of FIELDS
+    cdef const Key* keys         # of FIELDS, in this format
     cdef LogFields fields        # None: no expressions
     cdef set removed             # keys, for fields that are not in FIELDS
     cdef int64_t second          # whose text is in `stamp`
@@ -28,6 +34,8 @@ cdef class AccessLogFormat:
     cdef int _extra(self, ByteBuffer out, str key, value) except -1
     cdef int _time(self, ByteBuffer out, int64_t wall_ns) except -1
     cdef int _text(self, ByteBuffer out, int field, const char* p, Py_ssize_t n) except -1
+    # The same for a value that needs no escapes and no quotes in a text.
+    cdef int _plain(self, ByteBuffer out, int field, const char* p, Py_ssize_t n) except -1
     cdef int _str(self, ByteBuffer out, int field, str value) except -1
     cdef int _pair(self, ByteBuffer out, int field, str first, str second) except -1
     cdef int _count(self, ByteBuffer out, int field, int64_t value) except -1

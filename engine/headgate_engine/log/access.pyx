@@ -104,8 +104,24 @@ def _json_prefix(key):
 cdef dict PLACES = {key: place for place, key in enumerate(ORDER)}
 cdef dict TEXT_PREFIXES = {key: _text_prefix(key) for key in ORDER}
 cdef dict JSON_PREFIXES = {key: _json_prefix(key) for key in ORDER}
-cdef list TEXT_KEYS = [TEXT_PREFIXES[key] for key in FIELDS]
-cdef list JSON_KEYS = [JSON_PREFIXES[key] for key in FIELDS]
+cdef list KEPT_TEXTS = []
+cdef Key[23] TEXT_KEYS, JSON_KEYS
+
+
+cdef int _lay_out(Key* keys, dict prefixes) except -1:
+    cdef int i
+    cdef bytes text
+    for i in range(len(FIELDS)):
+        text = prefixes[FIELDS[i]]
+        KEPT_TEXTS.append(text)
+        keys[i].text = text
+        keys[i].length = len(text)
+    return 0
+
+
+_lay_out(TEXT_KEYS, TEXT_PREFIXES)
+_lay_out(JSON_KEYS, JSON_PREFIXES)
+
 # Places of the fields before which added ones may have to be written.
 cdef int[23] PLACE
 for _field in range(len(FIELDS)):
@@ -121,6 +137,10 @@ cdef class AccessLogFormat:
         if len(self.remove) > MAX_REMOVED:
             raise ValueError(f"at most {MAX_REMOVED} fields can be removed")
         self.as_json = format == "json"
+        if self.as_json:
+            self.keys = &JSON_KEYS[0]
+        else:
+            self.keys = &TEXT_KEYS[0]
         self.fields = fields
         self.removed = set(self.remove)
         if fields is not None:
@@ -205,7 +225,9 @@ cdef class AccessLogFormat:
         if ctx.endpoint is not None:
             self._text(out, F_ENDPOINT, ctx.endpoint, len(ctx.endpoint))
         if self.kept >> F_SRC_ADDR & 1 and ctx.connection is not None:
-            self._str(out, F_SRC_ADDR, ctx.connection.peer)
+            if ctx.peer_text is None:
+                ctx.peer_text = ctx.connection.peer
+            self._str(out, F_SRC_ADDR, ctx.peer_text)
         return 0
 
     cdef int _place(self, ByteBuffer out, ListenerPlan listener, RoutePlan route) except -1:
@@ -236,9 +258,9 @@ cdef class AccessLogFormat:
             redact(clean, target, query + 1, target + ctx.target_len)
             self._text(out, F_PATH, clean.data, clean.length)
         if head.minor_version == 20:
-            self._text(out, F_VERSION, b"HTTP/2.0", 8)
+            self._plain(out, F_VERSION, b"HTTP/2.0", 8)
         else:
-            self._text(out, F_VERSION, b"HTTP/1.1" if head.minor_version else b"HTTP/1.0", 8)
+            self._plain(out, F_VERSION, b"HTTP/1.1" if head.minor_version else b"HTTP/1.0", 8)
         if ctx.status:
             self._count(out, F_STATUS, ctx.status)
         return 0
@@ -270,7 +292,6 @@ cdef class AccessLogFormat:
 
     cdef int _outcome(self, ByteBuffer out, RequestContext ctx) except -1:
         cdef int64_t duration = ctx.finished_ns - ctx.started_ns
-        cdef bytes key
         if ctx.attempts > 1:
             self._count(out, F_RETRY, ctx.attempts - 1)
         if ctx.error is not None:
@@ -278,8 +299,7 @@ cdef class AccessLogFormat:
         if ctx.reason is not None:
             self._str(out, F_REASON, ctx.reason)
         if self.kept >> F_DURATION & 1:
-            key = <bytes>(JSON_KEYS if self.as_json else TEXT_KEYS)[F_DURATION]
-            out.append(key, len(key))
+            put(out, self.keys[F_DURATION].text, self.keys[F_DURATION].length)
             if self.as_json:
                 out.append_byte(34)
             out.append_uint(duration // 1000000 if duration > 0 else 0)
@@ -329,16 +349,22 @@ cdef class AccessLogFormat:
         return out.append(text, 7)
 
     cdef int _text(self, ByteBuffer out, int field, const char* p, Py_ssize_t n) except -1:
-        cdef bytes key
         if not self.kept >> field & 1:
             return 0
+        put(out, self.keys[field].text, self.keys[field].length)
         if self.as_json:
-            key = <bytes>JSON_KEYS[field]
-            put(out, key, len(key))
             return append_json_value(out, p, n)
-        key = <bytes>TEXT_KEYS[field]
-        put(out, key, len(key))
         return append_text_value(out, p, n)
+
+    cdef int _plain(self, ByteBuffer out, int field, const char* p, Py_ssize_t n) except -1:
+        if not self.kept >> field & 1:
+            return 0
+        put(out, self.keys[field].text, self.keys[field].length)
+        if not self.as_json:
+            return put(out, p, n)
+        out.append_byte(34)
+        put(out, p, n)
+        return out.append_byte(34)
 
     cdef int _str(self, ByteBuffer out, int field, str value) except -1:
         cdef Py_ssize_t n
@@ -369,11 +395,9 @@ cdef class AccessLogFormat:
         return self._text(out, field, text, n + 1 + m)
 
     cdef int _count(self, ByteBuffer out, int field, int64_t value) except -1:
-        cdef bytes key
         if not self.kept >> field & 1:
             return 0
-        key = <bytes>(JSON_KEYS if self.as_json else TEXT_KEYS)[field]
-        out.append(key, len(key))
+        put(out, self.keys[field].text, self.keys[field].length)
         return out.append_uint(<unsigned long long>value if value > 0 else 0)
 
     # -- Python face ---------------------------------------------------------------------------------------------------

@@ -8,10 +8,11 @@ from libc.stdint cimport uint32_t, uint64_t
 
 cdef class HeaderEdit:
     # Names whose fields go, in lower case, by how they are looked for: those that the engine knows (HeaderId) as bits of
-    # `known`, others in `names`. `filter` has a bit for the hash of each of the others.
+    # `known`, others in `names`, and in `few` unless they are many. `filter` has a bit for the hash of each of the others.
     cdef uint32_t known
     cdef uint64_t filter
     cdef frozenset names
+    cdef tuple few
     # What is put on behind them: names and values one after the other, and where each lies.
     cdef bytes text
     cdef HeaderSpan* fields

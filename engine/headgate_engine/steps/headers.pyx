@@ -4,14 +4,16 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from headgate_engine.context.headers cimport (
-    H_OTHER, SPAN_ADDED, SPAN_DROPPED, HeaderSpan, MessageHead, header_id_of, sensitivity)
+    H_OTHER, SPAN_ADDED, SPAN_CHECKED, SPAN_DROPPED, HeaderSpan, MessageHead, header_id_of, sensitivity)
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.plan.step cimport CONTINUE, Step
+from headgate_engine.wire.scan cimport same_lower
 
 from headgate_engine.context.field_names import MESSAGE_FRAMING, encoded
 
 cdef enum:
     MAX_NAME = 65535                     # HeaderSpan.name_len
+    FEW = 16                             # names that are compared one after the other
 
 # A modifier that could write these could break framing (RFC 9112 section 6).
 FRAMING = encoded(MESSAGE_FRAMING)
@@ -74,6 +76,7 @@ cdef class HeaderEdit:
             else:
                 self.known |= <uint32_t>1 << header_id
         self.names = frozenset(others)
+        self.few = tuple(others) if len(others) <= FEW else None
 
     def _lay_out(self, final):
         cdef bytes name, value
@@ -114,7 +117,7 @@ cdef class HeaderEdit:
             field.name_off += at
             field.value_off += at
             # Which fields are sensitive may be said after this was made.
-            field.flags = SPAN_ADDED | sensitivity(field.id, head.data + field.name_off, field.name_len)
+            field.flags = SPAN_ADDED | SPAN_CHECKED | sensitivity(field.id, head.data + field.name_off, field.name_len)
             head.push_span(field)
         return 0
 
@@ -124,7 +127,12 @@ cdef class HeaderEdit:
             return self.known >> span.id & 1
         if span.name_len == 0 or not self.filter & hash_bit(name, span.name_len):
             return False
-        return name[:span.name_len].lower() in self.names
+        if self.few is None:
+            return name[:span.name_len].lower() in self.names
+        for other in self.few:
+            if len(<bytes>other) == span.name_len and same_lower(name, <bytes>other, span.name_len):
+                return True
+        return False
 
 
 def _authority(pairs):

@@ -7,8 +7,22 @@ cdef class ByteBuffer:
     cdef Py_ssize_t length, capacity
 
     cdef int reserve(self, Py_ssize_t extra) except -1
-    cdef int append(self, const char* p, Py_ssize_t n) except -1
-    cdef int append_byte(self, char c) except -1
+    cdef inline int append(self, const char* p, Py_ssize_t n) except -1:
+        if n <= 0:
+            return 0
+        if self.length + n > self.capacity:
+            self.reserve(n)
+        memcpy(self.data + self.length, p, n)
+        self.length += n
+        return 0
+
+    cdef inline int append_byte(self, char c) except -1:
+        if self.length == self.capacity:
+            self.reserve(1)
+        self.data[self.length] = c
+        self.length += 1
+        return 0
+
     cdef int append_uint(self, unsigned long long value) except -1      # decimal
     cdef int append_hex(self, unsigned long long value) except -1       # lower-case, no prefix
     cdef int consume(self, Py_ssize_t n) except -1                      # drops n bytes at the front

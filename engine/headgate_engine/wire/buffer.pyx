@@ -6,7 +6,7 @@ boundscheck is off: the bytes are C memory, made large enough by reserve().
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
-from libc.string cimport memcpy, memmove
+from libc.string cimport memmove
 
 cdef enum:
     FIRST_CAPACITY = 512
@@ -40,25 +40,11 @@ cdef class ByteBuffer:
         self.capacity = capacity
         return 0
 
-    cdef int append(self, const char* p, Py_ssize_t n) except -1:
-        if n <= 0:
-            return 0
-        if self.length + n > self.capacity:
-            self.reserve(n)
-        memcpy(self.data + self.length, p, n)
-        self.length += n
-        return 0
-
-    cdef int append_byte(self, char c) except -1:
-        if self.length == self.capacity:
-            self.reserve(1)
-        self.data[self.length] = c
-        self.length += 1
-        return 0
-
     cdef int append_uint(self, unsigned long long value) except -1:
         cdef char digits[20]
         cdef int at = 20
+        if value < 10:
+            return self.append_byte(<char>(48 + value))
         while True:
             at -= 1
             digits[at] = <char>(48 + value % 10)

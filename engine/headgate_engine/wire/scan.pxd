@@ -94,6 +94,31 @@ cdef inline char lower(char c) noexcept nogil:
     return c + 32 if 65 <= c <= 90 else c
 
 
+cdef inline uint64_t lower_word(uint64_t word) noexcept nogil:
+    """Eight bytes with capital letters made small; the others stay, also those beyond ASCII."""
+    cdef uint64_t seven = word & <uint64_t>0x7F7F7F7F7F7F7F7F
+    cdef uint64_t above_z = seven + <uint64_t>0x2525252525252525        # 0x7F - "Z": bit 7 of those behind Z
+    cdef uint64_t from_a = seven + <uint64_t>0x3F3F3F3F3F3F3F3F         # 0x80 - "A"
+    return word | ((from_a ^ above_z) & ~word & <uint64_t>0x8080808080808080) >> 2
+
+
+cdef inline void put_lower(char* to, const char* p, Py_ssize_t n) noexcept nogil:
+    """Copies n bytes with capital letters made small."""
+    cdef uint64_t word
+    cdef Py_ssize_t at = 0
+    if n < 8:
+        while at < n:
+            to[at] = lower(p[at])
+            at += 1
+        return
+    while at + 8 < n:
+        word = lower_word(word_at(p + at))
+        memcpy(to + at, &word, 8)
+        at += 8
+    word = lower_word(word_at(p + n - 8))
+    memcpy(to + n - 8, &word, 8)
+
+
 cdef inline bint same_lower(const char* p, const char* lowered, Py_ssize_t n) noexcept nogil:
     # p in any case against a lower-case text of the same length.
     cdef Py_ssize_t i

@@ -33,6 +33,15 @@ def test_edits_give_what_a_list_gives(operations: list[tuple[str, str, str]]) ->
         assert head.get(name) == (values[0] if values else None)
 
 
+def test_a_name_with_control_characters_is_no_known_field() -> None:
+    """Setting bit 5 of a carriage return makes a hyphen of it."""
+    head = MessageHead()
+    head.add("content-type", "text/plain")
+    assert head.get("content-type") == head.get("Content-Type") == "text/plain"
+    for name in ("content\rtype", "content\x0dtype", "content_type", "content-type\n", ""):
+        assert head.get(name) is None
+
+
 @pytest.mark.parametrize(("name", "value"), [("", "1"), ("a b", "1"), ("a:", "1"), ("a", "1\r\n"), ("a", "\0")])
 def test_what_cannot_be_a_field_is_refused(name: str, value: str) -> None:
     for verb in ("add", "set"):

@@ -29,6 +29,15 @@ from headgate_engine.expr.values import EvaluationError, NoSuchKey
     ('request.path == "/" || request.headers.x == "a"', True),
     ('request.headers.x == "a" && request.path == "/other"', False),
     ('default({"a": 1}["b"], 2)', 2),
+    ('default(source.address, "nowhere")', "nowhere"),
+    ("default(source.port, 0)", 0),
+    ('default(destination.hostname, "none")', "none"),
+    ('default(jwt.rawToken, "none")', "none"),
+    ('default(apiKey.key, "none")', "none"),
+    ('basicAuth.username == "ann" || request.path == "/"', True),
+    ("has(backend.name)", False),
+    ('coalesce(llm.provider, llm.requestModel, "none")', "none"),
+    ("has(llm.inputTokens)", False),
 ])
 def test_an_answer_without_the_key_costs_no_exception(text: str, value: object, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = compile_expression(text)

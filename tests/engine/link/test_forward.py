@@ -35,6 +35,21 @@ async def test_a_post_brings_its_body(rig: Rig, case: str) -> None:
     assert (answer.status, answer.body) == (200, b"/ " + body)
 
 
+@on_rig()
+async def test_names_of_response_fields_are_in_lower_case_whatever_their_length(rig: Rig) -> None:
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ-abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+.^_`|~"
+    names = ["X" + (letters * 2)[start : start + size] for size in range(40) for start in (size, 20)]
+
+    async def script(up: Upstream) -> None:
+        await up.request()
+        await up.reply(fields="".join(f"{name}: Value\r\n" for name in names))
+
+    rig.script = script
+    answer = await rig.ask(GET)
+    found = [(name, value) for name, value in answer.fields if name.startswith("x")]
+    assert found == [(name.lower(), "Value") for name in names]
+
+
 # Of struct tcp_info (linux/tcp.h): tcpi_data_segs_in, segments with data that came in.
 SEGMENTS_IN = 152
 
