@@ -159,11 +159,10 @@ def without_resource(query: str) -> str:
 
 
 def with_secret(form: str, client_id: str | None, secret: str | None, *, authenticated: bool) -> str:
-    """Return the form of a token request, with the client secret added if the gateway's own client has sent the
-    request.
+    """Return the form of a token request, with `secret` added if `client_id` is the gateway's own client.
 
     The form is unchanged if the request has other credentials (`authenticated`, `client_secret`), or a grant type other
-    than an authorization code or a refresh token.
+    than `authorization_code` and `refresh_token`.
     """
     given = dict(parse_qsl(form, keep_blank_values=True))
     ours = client_id is not None and given.get("client_id") == client_id

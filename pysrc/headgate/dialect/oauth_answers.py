@@ -65,8 +65,10 @@ class Answer(NamedTuple):
 
 
 def is_redirect_uri(uri: object) -> bool:
-    """Return whether a value is a valid redirect URI: absolute, without a fragment (RFC 6749 section 3.1.2), visible
-    ASCII.
+    """Return whether a value is a valid redirect URI (RFC 6749 section 3.1.2).
+
+    It must be an absolute URI without a fragment, of visible ASCII and at most MAX_URI characters. URIs that a browser
+    would execute (`javascript:`, `data:`, `vbscript:`) are refused.
     """
     if not isinstance(uri, str) or len(uri) > MAX_URI or not re.fullmatch(r"[!-~]+", uri) or "#" in uri:
         return False

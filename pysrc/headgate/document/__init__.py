@@ -1,1 +1,1 @@
-"""Documents with positions: nodes, scalar fields, secrets. Knows no field of the configuration."""
+"""Documents with positions: nodes, scalar fields and secrets. This package does not know the configuration's fields."""

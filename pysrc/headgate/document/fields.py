@@ -70,7 +70,7 @@ def duration_ns(text: str) -> int:
 
 
 def duration_ms(text: str) -> int:
-    """Parse a Go duration into milliseconds, rounded up so that a positive one never becomes 0."""
+    """Parse a Go duration into milliseconds, rounded up, so that a positive duration never becomes 0."""
     return -(-duration_ns(text) // NS_PER_MS)
 
 
@@ -189,7 +189,7 @@ def _host(text: str) -> str:
 
 
 def host_port(text: str) -> tuple[str, int]:
-    """Split `name:port`, `1.2.3.4:port` or `[::1]:port`; the port is required."""
+    """Split `name:port`, `1.2.3.4:port` or `[::1]:port` into host and port. The port is mandatory."""
     host, colon, digits = text.rpartition(":")
     if not colon or not digits.isascii() or not digits.isdigit() or len(digits) > 5:
         raise ValueError("not host:port")
@@ -216,7 +216,7 @@ def target(text: str) -> Target:
 
 
 def url(text: str) -> Target:
-    """Parse `http(s)://host[:port][/path]`; user, query and fragment are refused."""
+    """Parse `http(s)://host[:port][/path]`. User, query and fragment are refused."""
     try:
         parts = urlsplit(text)
         number = parts.port

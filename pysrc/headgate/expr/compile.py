@@ -419,7 +419,7 @@ LITERALS: Final[dict[str, Callable[[str], tuple[Any, str]]]] = {
 
 
 def inner(tree: Part, position: int) -> Part:
-    """Return a child that is a rule."""
+    """Return the child of a rule at a position. The child must be a rule, not a token."""
     found = tree.children[position]
     assert isinstance(found, Tree)
     return found

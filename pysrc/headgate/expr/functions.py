@@ -1,4 +1,4 @@
-"""The functions that expressions may call, by name and form, and the macros."""
+"""Tables of the functions and macros that expressions may call."""
 
 from __future__ import annotations
 

@@ -203,5 +203,5 @@ class AiBackend:
 
     @property
     def members(self) -> tuple[LlmModel, ...]:
-        """All providers, in order."""
+        """The providers of all groups, in order."""
         return tuple(model for group in self.groups for model in group)

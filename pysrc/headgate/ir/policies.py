@@ -37,8 +37,11 @@ class HeaderModifier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeout:
-    """`request_timeout_ms` runs from the start of the request to the head of the final response;
-    `backend_request_timeout_ms` is the limit of one attempt. None means no limit."""
+    """Time limits of requests. None means no limit.
+
+    `request_timeout_ms` runs from the start of the request to the head of the final response.
+    `backend_request_timeout_ms` applies to each attempt.
+    """
 
     request_timeout_ms: int | None = None
     backend_request_timeout_ms: int | None = None

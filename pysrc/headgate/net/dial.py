@@ -1,4 +1,4 @@
-"""Opening connections to backends."""
+"""Opens connections to backends, directly or through a proxy."""
 
 from __future__ import annotations
 

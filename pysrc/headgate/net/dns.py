@@ -80,7 +80,7 @@ class Resolver:
 
 
 def is_address(host: str) -> bool:
-    """Tell whether `host` is an IPv4 or IPv6 address without brackets."""
+    """Return whether `host` is an IPv4 or IPv6 address without brackets."""
     try:
         ipaddress.ip_address(host)
     except ValueError:

@@ -39,7 +39,7 @@ def waits_for(task: asyncio.Task[Any]) -> list[asyncio.Task[Any]]:
     waiter = getattr(task, "_fut_waiter", None)
     if isinstance(waiter, asyncio.Task):
         return [waiter]
-    # asyncio.gather() waits through a future of its own.
+    # A task in asyncio.gather() waits for a future whose `_children` are the awaited tasks.
     return [child for child in getattr(waiter, "_children", ()) if isinstance(child, asyncio.Task) and not child.done()]
 
 
@@ -58,8 +58,9 @@ def _lines(task: asyncio.Task[Any], seen: set[int], depth: int) -> list[str]:
 
 
 def frames(task: asyncio.Task[Any]) -> list[str]:
-    """Return the stack of a task, outermost frame first, as `function (file:line)`. The last item may be the awaited
-    object.
+    """Return the stack of a task, outermost frame first, as `function (file:line)`.
+
+    The last item may be the object that the task awaits.
     """
     found: list[str] = []
     current: Any = task.get_coro()

@@ -48,8 +48,10 @@ def server_context(tls: ServerTls) -> ssl.SSLContext:
 
 
 class SniSelector:
-    """Chooses a listener's certificate by SNI: exact name, then the longest wildcard, then the listener without a
-    host name. The handshake is refused if no listener matches.
+    """Chooses a listener's certificate by SNI (RFC 6066 section 3).
+
+    The order is: exact name, longest wildcard, listener without a host name. If no listener matches, the handshake is
+    refused.
     """
 
     def __init__(self, listeners: Sequence[Listener]) -> None:

@@ -144,8 +144,9 @@ def read(value: object, fault: Fault) -> Catalog:
 
 
 def merge(under: Catalog, over: Catalog) -> Catalog:
-    """Return the merged catalog. For a model in both, each rate of `over` wins, its tiers win as a whole, and the tags
-    are united.
+    """Return the merged catalog.
+
+    For a model in both, each rate of `over` wins, its tiers win as a whole, and the tags are united.
     """
     merged: Catalog = {provider: dict(models) for provider, models in under.items()}
     for provider, models in over.items():

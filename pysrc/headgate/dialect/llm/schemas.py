@@ -66,8 +66,9 @@ class _Normaliser:
         return found
 
     def merged(self, schema: Json, seen: tuple[str, ...]) -> Json:
-        """Return the schema with `allOf` merged into it. `properties`, `required` and nested `allOf` are combined; of
-        any other keyword the first value is kept.
+        """Return the schema with `allOf` merged into it.
+
+        `properties`, `required` and nested `allOf` are combined. Of any other keyword the first value is kept.
         """
         out = {name: value for name, value in schema.items() if name != "allOf"}
         for given in schema["allOf"]:

@@ -22,7 +22,7 @@ from headgate.dialect.mcp.jsonrpc import (
 from headgate.dialect.mcp.methods import LISTEN
 
 Json = dict[str, Any]
-# Members of results that clients with sessions do not know.
+# Members of results that are not defined in revisions with sessions.
 MODERN_MEMBERS: Final = ("resultType", "ttlMs", "cacheScope")
 # Capabilities that are not passed on: tasks of earlier revisions differ from those of the extension.
 OTHER: Final = ("tasks",)

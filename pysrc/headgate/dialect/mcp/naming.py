@@ -49,7 +49,7 @@ def split_uri(uri: str) -> tuple[str, str]:
             raise UnknownName(uri)
         return target, uri[:5] + rest
     target, mark, rest = uri.partition("+")
-    # `<target>+ui://x` would be a second spelling of `ui://<target>+x`.
+    # `<target>+ui://x` is refused: the only valid form of this name is `ui://<target>+x`.
     if not mark or not target or UI.match(rest):
         raise UnknownName(uri)
     return target, rest

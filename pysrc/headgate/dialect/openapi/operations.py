@@ -54,10 +54,9 @@ class Body:
 
 
 def parameters_of(document: Json, item: Json, operation: Json, unfolding: Unfolding, where: str) -> list[Parameter]:
-    """Return the parameters of an operation. Its own parameters replace those of its path with the same name and
-    location.
+    """Return the parameters of an operation. Raises OpenApiError.
 
-    Raises OpenApiError.
+    Parameters of the operation replace those of its path with the same name and location.
     """
     found: dict[tuple[str, str], Parameter] = {}
     for level, own in ((item, False), (operation, True)):

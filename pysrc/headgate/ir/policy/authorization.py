@@ -7,8 +7,10 @@ from headgate.document.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authorization:
-    """Rules as expressions. A request is refused if a `deny` is not false, or if a `require` does not hold, or if there
-    are `allow` rules and none of them holds.
+    """Rules as expressions.
+
+    A request is refused if a `deny` is not false, if a `require` does not hold, or if there are `allow` rules and none
+    of them holds.
     """
 
     allow: tuple[str, ...] = ()

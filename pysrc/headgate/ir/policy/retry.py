@@ -25,8 +25,8 @@ class Retry:
     """The retry policy: up to `attempts` (1..255) retries after the first attempt, `backoff_ms` apart.
 
     A request is retried if the response status is in `codes`, if `condition` (an expression over the response) holds,
-    or if the connection fails or times out. `precondition` (an expression over the request) decides whether the request
-    may be retried at all.
+    or if an attempt fails to connect or times out. `precondition` (an expression over the request) decides whether the
+    request may be retried at all.
     """
 
     attempts: int = 1

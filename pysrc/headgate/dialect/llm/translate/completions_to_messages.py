@@ -166,7 +166,7 @@ def _result_content(message: Json, at: str, way: Way) -> Any:
 
 
 def _assistant_blocks(message: Json, at: str, way: Way) -> list[Json]:
-    """Return text and tool calls; thinking only with the signature without which it is refused."""
+    """Return the blocks of an assistant's message. Thinking is included only with its signature, which is required."""
     out: list[Json] = []
     thinking, signature = message.get("reasoning_content"), message.get("reasoning_signature")
     if isinstance(thinking, str) and isinstance(signature, str) and thinking and signature:

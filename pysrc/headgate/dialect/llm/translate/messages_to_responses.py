@@ -55,8 +55,9 @@ def request(body: Json, options: Options) -> Asked:
 
 
 def _system(body: Json, out: Json) -> None:
-    """Set `instructions` from the system texts. Texts with `cache_control` become a system message instead, because
-    instructions cannot have cache breakpoints.
+    """Set `instructions` from the system texts.
+
+    If a text has `cache_control`, they become a system message instead: instructions cannot have cache breakpoints.
     """
     if isinstance(body.get("system"), str):
         out["instructions"] = body["system"]
