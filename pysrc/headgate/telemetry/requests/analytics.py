@@ -48,7 +48,7 @@ def summary(path: str, question: Json) -> Json:
     with reading(path) as connection:
         run = connection.execute
         over_time = run(
-            f"SELECT (completed_us - ?) / ?, {_SUMS} FROM requests WHERE {wanted.text} GROUP BY 1",  # noqa: S608 - our own words
+            f"SELECT (completed_us - ?) / ?, {_SUMS} FROM requests WHERE {wanted.text} GROUP BY 1",  # noqa: S608 - no user input
             (span.start, seconds * SECOND_US, *wanted.values),
         ).fetchall()
         groups: list[tuple[Any, ...]] = []
@@ -59,7 +59,7 @@ def summary(path: str, question: Json) -> Json:
             grouped = _grouped(texts, wanted, bucket)
             parts = run(grouped, (*values, span.start, seconds * SECOND_US, *wanted.values)).fetchall()
         options = run(
-            f"SELECT DISTINCT {', '.join(LISTS.values())} FROM requests WHERE completed_us >= ? AND completed_us < ? "  # noqa: S608 - our own words
+            f"SELECT DISTINCT {', '.join(LISTS.values())} FROM requests WHERE completed_us >= ? AND completed_us < ? "  # noqa: S608 - no user input
             "LIMIT ?",
             (span.start, span.end, MAX_OPTIONS),
         ).fetchall()
@@ -96,7 +96,7 @@ def _sums(row: Any) -> Json:
 def _grouped(texts: list[str], wanted: Conditions, bucket: str) -> str:
     keys = ", ".join(str(at + 1) for at in range(len(texts) + bool(bucket)))
     limit = "" if bucket else f" ORDER BY count(*) DESC, {keys} LIMIT {MAX_GROUPS}"
-    return f"SELECT {', '.join(texts)}{bucket}, {_SUMS} FROM requests WHERE {wanted.text} GROUP BY {keys}{limit}"  # noqa: S608 - our own words
+    return f"SELECT {', '.join(texts)}{bucket}, {_SUMS} FROM requests WHERE {wanted.text} GROUP BY {keys}{limit}"  # noqa: S608 - no user input
 
 
 def _buckets(question: Json) -> tuple[Span, int, int]:

@@ -31,7 +31,7 @@ CREATE INDEX IF NOT EXISTS requests_completed ON requests (completed_us);
 CREATE INDEX IF NOT EXISTS requests_trace ON requests (trace_id) WHERE trace_id IS NOT NULL;
 """
 _MARKS: Final = ", ".join("?" * len(COLUMNS))
-_INSERT: Final = f"INSERT INTO requests ({', '.join(COLUMNS)}) VALUES ({_MARKS})"  # noqa: S608 - our own words
+_INSERT: Final = f"INSERT INTO requests ({', '.join(COLUMNS)}) VALUES ({_MARKS})"  # noqa: S608 - no user input
 _TRIM: Final = "DELETE FROM requests WHERE id IN (SELECT id FROM requests ORDER BY id LIMIT ?)"
 
 

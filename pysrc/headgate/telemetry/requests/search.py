@@ -103,7 +103,7 @@ def search(path: str, question: Json) -> Json:
 def _rows(path: str, wanted: Conditions, order: str, limit: int, attributes: bool) -> list[tuple[str, Json]]:
     """Return pairs of a cursor and an entry."""
     more = ", attributes" if attributes else ", NULL"
-    text = f"SELECT {_SELECT}{more} FROM requests WHERE {wanted.text} ORDER BY {order} LIMIT ?"  # noqa: S608 - our own words
+    text = f"SELECT {_SELECT}{more} FROM requests WHERE {wanted.text} ORDER BY {order} LIMIT ?"  # noqa: S608 - no user input
     with reading(path) as connection:
         rows = connection.execute(text, (*wanted.values, limit)).fetchall()
     return [(place(row), entry(row[:-1], row[-1])) for row in rows]
@@ -116,7 +116,7 @@ def get(path: str, question: Json) -> Json | None:
     """
     identity = identifier(question.get("id"), "id")
     with reading(path) as connection:
-        text = f"SELECT {_SELECT}, attributes, prompt, completion FROM requests WHERE id = ?"  # noqa: S608 - our own words
+        text = f"SELECT {_SELECT}, attributes, prompt, completion FROM requests WHERE id = ?"  # noqa: S608 - no user input
         row = connection.execute(text, (identity,)).fetchone()
     if row is None:
         return None
