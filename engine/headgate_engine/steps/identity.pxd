@@ -28,7 +28,7 @@ cdef class IdentityStep(AsyncStep):
     cdef int refuse(self, RequestContext ctx, Reply reply, bint absent) except -1
 
 cdef class JwtStep(IdentityStep):
-    pass
+    cdef tuple trusted               # pairs of VerifiedTokens and the checks of this step's provider
 
 cdef class ChallengeStep(JwtStep):
     cdef object challenge

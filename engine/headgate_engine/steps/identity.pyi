@@ -4,6 +4,7 @@ from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.llm.pattern import ModelPattern
 from headgate_engine.plan.step import AsyncStep
 from headgate_engine.steps.location import CredentialLocation
+from headgate_engine.steps.verified import VerifiedTokens
 
 DIGEST_KEY: bytes
 MODES: dict[str, int]
@@ -32,8 +33,6 @@ class IdentityStep(AsyncStep):
     @property
     def mode(self) -> int: ...
     @property
-    def remembered_count(self) -> int: ...
-    @property
     def bad(self) -> Reply: ...
     def judge(self, ctx: RequestContext, credential: bytes) -> int:
         """Have an unknown credential verified; returns a verdict."""
@@ -41,11 +40,14 @@ class IdentityStep(AsyncStep):
         """Return the verdict of what an awaited verify() came to."""
     def admit(self, ctx: RequestContext, credential: bytes, value: object, seconds: float = 0.0) -> None:
         """Accept a verified credential, and remember it for so long."""
-    def forget(self) -> None:
-        """Let nothing count as verified any more: keys have changed."""
 
 class JwtStep(IdentityStep):
-    """jwtAuth: the claims go to ctx.jwt, the token leaves the request."""
+    """jwtAuth: the claims go to ctx.jwt, the token leaves the request. verify() remembers what it finds good in the
+    tables that trust() names.
+    """
+
+    def trust(self, trusted: tuple[tuple[VerifiedTokens, object], ...]) -> None:
+        """Take the tokens that each key set has verified, with the checks that their claims must pass here."""
 
 class ChallengeStep(JwtStep):
     """JWT whose refusal says where the client finds its way: challenge(ctx) gives the Reply to every bad or missing

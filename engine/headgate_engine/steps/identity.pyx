@@ -7,6 +7,7 @@ from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, AsyncStep
 from headgate_engine.steps.location cimport CredentialLocation
+from headgate_engine.steps.verified cimport VerifiedTokens
 
 from libc.stdint cimport int64_t
 
@@ -91,14 +92,6 @@ cdef class IdentityStep(AsyncStep):
             self.remembered[self.key_of(credential)] = Remembered(value, monotonic_ns() + <int64_t>(seconds * 1e9))
         self.accept(ctx, credential, value)
 
-    def forget(self):
-        """Nothing counts as verified any more: keys have changed."""
-        self.remembered.clear()
-
-    @property
-    def remembered_count(self):
-        return len(self.remembered)
-
     @property
     def bad(self):
         """The answer to a bad credential."""
@@ -106,7 +99,34 @@ cdef class IdentityStep(AsyncStep):
 
 
 cdef class JwtStep(IdentityStep):
-    """jwtAuth: the claims go to ctx.jwt, the token leaves the request."""
+    """jwtAuth: the claims go to ctx.jwt, the token leaves the request. verify() remembers what it finds good in the tables
+    that trust() names.
+    """
+
+    def __cinit__(self, *_, **__):
+        self.trusted = ()
+
+    def trust(self, tuple trusted not None):
+        """The tokens that each key set has verified, with the checks that their claims must pass here."""
+        for tokens, _ in trusted:
+            if not isinstance(tokens, VerifiedTokens):
+                raise TypeError("trusted holds pairs of VerifiedTokens and checks")
+        self.trusted = trusted
+
+    cdef int run(self, RequestContext ctx) except -1:
+        cdef bytes credential = self.location.find(ctx)
+        cdef dict claims
+        cdef tuple pair
+        if credential is None:
+            if self.location.conflict:
+                return self.refuse(ctx, self.invalid, False)
+            return self.refuse(ctx, self.missing, True)
+        for pair in self.trusted:
+            claims = (<VerifiedTokens>pair[0]).accepted(credential, pair[1])
+            if claims is not None:
+                self.accept(ctx, credential, claims)
+                return CONTINUE
+        return self.judge(ctx, credential)
 
     cdef int accept(self, RequestContext ctx, bytes credential, object value) except -1:
         ctx.jwt = value

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from headgate.crypto.htpasswd import check_password, parse_htpasswd
-from headgate.crypto.jws import LEEWAY_SECONDS, Checks, TokenError, UnknownKey, verify
+from headgate.crypto.jws import LEEWAY_SECONDS, Checks, TokenError, UnknownKey, check_claims, verify
 from headgate.ir.policy.identity import ApiKeyAuth, BasicAuth, JwtAuth
 from headgate.policy.environment import Environment
 from headgate.policy.key_sets import KeyStore
@@ -38,7 +38,7 @@ def _jwt_reply(error: str) -> Reply:
 
 
 class JwtPolicy:
-    """The JWT checks of one policy: its providers with their keys, and the step that caches verified tokens.
+    """The JWT checks of one policy: its providers with their key sets, which cache verified tokens, and the step.
 
     `challenge` makes the reply to a request without a valid token if that reply depends on the request.
     """
@@ -49,8 +49,8 @@ class JwtPolicy:
         self.providers: list[tuple[Checks, KeyStore]] = []
         for one in auth.providers:
             store = env.key_store(one.keys)
-            store.on_change.append(self._changed)
-            self.providers.append((Checks(one.issuer, one.audiences, frozenset(one.required)), store))
+            checks = store.shared(Checks(one.issuer, one.audiences, frozenset(one.required)))
+            self.providers.append((checks, store))
         location = compile_location(auth.location, env)
         self.step: JwtStep
         if challenge is None:
@@ -58,9 +58,7 @@ class JwtPolicy:
             self.step = JwtStep("jwtAuth", location, auth.mode, self.check, missing, invalid)
         else:
             self.step = ChallengeStep("mcpAuthentication", location, auth.mode, self.check, challenge)
-
-    def _changed(self) -> None:
-        self.step.forget()
+        self.step.trust(tuple((store.verified, checks) for checks, store in self.providers))
 
     def check(self, ctx: RequestContext, token: bytes) -> Reply | Awaitable[Reply | None] | None:
         """Verify a token that is not cached; None means that it is valid. Waits only if keys must be fetched again."""
@@ -89,13 +87,18 @@ class JwtPolicy:
         failure: TokenError = UnknownKey(None)
         for checks, store in self.providers:
             try:
-                claims = verify(token, store.keys, checks, now)
+                claims = store.verified.claims(token)
+                if claims is None:
+                    claims = verify(token, store.keys, checks, now)
+                else:
+                    check_claims(claims, checks, now)
             except UnknownKey:
                 continue
             except TokenError as error:
                 failure = error
                 continue
-            self.step.admit(ctx, token, claims, _seconds_left(claims, now))
+            store.verified.remember(token, claims, checks, _seconds_left(claims, now))
+            self.step.admit(ctx, token, claims)
             return
         raise failure
 

@@ -12,8 +12,10 @@ from collections.abc import Callable
 from typing import Final
 
 from headgate.crypto.jwks import MAX_BYTES, KeySet, parse_jwks
+from headgate.crypto.jws import Checks
 from headgate.ir.policy.document_source import DocumentSource
 from headgate_engine.link.client import CallError, HttpClient
+from headgate_engine.steps.verified import VerifiedTokens
 
 logger = logging.getLogger("headgate.keys")
 
@@ -21,24 +23,35 @@ FETCH_SECONDS: Final = 10.0
 REFRESH_SECONDS: Final = 300.0
 # Minimum time between two fetches, however many tokens name unknown keys.
 LEAST_PAUSE: Final = 5.0
+# Different checks of one key set; after that many, policies of a later configuration share with one another only.
+MAX_CHECKS: Final = 1024
 MOST_PAUSE: Final = 300.0
 
 
 class KeyStore:
-    """One key set of a worker. The functions in `on_change` are called when the keys change."""
+    """One key set of a worker. `verified`: the tokens that its keys have verified, for all policies. It is cleared when
+    the keys change.
+    """
 
     def __init__(
         self, source: DocumentSource, client: HttpClient | None, spawn: Callable[..., asyncio.Task[None]]
     ) -> None:
         self.source = source
         self.keys = parse_jwks(source.document) if source.document is not None else KeySet(())
-        self.on_change: list[Callable[[], None]] = []
+        self.verified = VerifiedTokens()
+        self._checks: dict[Checks, Checks] = {}
         self._client = client
         self._spawn = spawn
         self._fetching: asyncio.Task[None] | None = None
         self._last = 0.0
         self._failures = 0
         self._refresher: asyncio.Task[None] | None = None
+
+    def shared(self, checks: Checks) -> Checks:
+        """Return one object for equal checks: policies that require the same share the tokens that passed."""
+        if len(self._checks) >= MAX_CHECKS:
+            self._checks.clear()
+        return self._checks.setdefault(checks, checks)
 
     def start(self) -> None:
         """Start the background refresh of a remote set."""
@@ -89,8 +102,7 @@ class KeyStore:
             changed = found.keys != self.keys.keys
             self.keys = found
             if changed:
-                for notify in self.on_change:
-                    notify()
+                self.verified.clear()
         finally:
             self._fetching = None
 
