@@ -20,7 +20,7 @@ RANK = (
     ("llm.attempt", "llm.estimate", "llm.log_payload", "llm.prices", "llm.content_capture"),
     ("plan",),
     ("guard", "http1", "limit", "profile", "route"),
-    ("context", "peek", "shared", "sse", "websocket"),
+    ("context", "document", "peek", "shared", "sse", "websocket"),
     ("wire",),
     ("clock", "errors"),
 )

@@ -16,6 +16,7 @@ import yaml
 from headgate.document.expand import NOT_FOUND, expand
 from headgate.document.nodes import Entry, Node, Report, Scalar
 from headgate.errors import ConfigErrors, Problem
+from headgate_engine.document.blocks import UnusualYaml, read_blocks
 
 MAX_CHARS: Final = 64 * 1024 * 1024
 MAX_DEPTH: Final = 128
@@ -241,6 +242,24 @@ def read_document(text: str, file: str, environ: Mapping[str, str] | None = None
     if len(text) > MAX_CHARS:
         report.add(Problem.SYNTAX, "", f"longer than {MAX_CHARS} characters")
         raise ConfigErrors(report.errors)
+    root = read_plain(text, environ)
+    return read_events(text, file, environ) if root is None else Document(root, anchored=False)
+
+
+def read_plain(text: str, environ: Mapping[str, str] | None) -> Node | None:
+    """Return the root of a text without faults that is written the plain way, as most are; None of any other."""
+    report = Report("")
+    expand_in = None if environ is None else _Builder(report, environ).expand
+    try:
+        root: Node = read_blocks(text, Node, Entry, resolve, expand_in, MAX_NODES)
+    except UnusualYaml:
+        return None
+    return None if report.errors else root
+
+
+def read_events(text: str, file: str, environ: Mapping[str, str] | None) -> Document:
+    """Return what read_document() does, whatever the text is like."""
+    report = Report(file)
     if text.lstrip()[:1] in ("{", "["):
         text = _join_surrogates(text)
     builder = _Builder(report, environ)
