@@ -99,6 +99,15 @@ cdef class Attempting(Answering):
             return self.respond(self.worker.reply(REPLY_UPSTREAM_TIMEOUT))
         return self.respond(with_detail(self.worker.reply(REPLY_UPSTREAM_FAILED), detail))
 
+    cdef int on_refused(self, str detail) except -1:
+        if self.state != S_CONNECTING:
+            return 0
+        self.ctx.error = detail
+        self._note("failed")
+        if self._retry():
+            return 0
+        return self.respond(with_detail(self.worker.reply(REPLY_UPSTREAM_FAILED), detail))
+
     # -- request -------------------------------------------------------------------------------------------------------
     cdef int _send_request(self) except -1:
         cdef RequestContext ctx = self.ctx

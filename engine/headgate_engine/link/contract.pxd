@@ -74,6 +74,9 @@ cdef class Sink:
     # -- response, from upstream ---------------------------------------------------------------------------------
     cdef int on_connected(self, ClientStream stream) except -1
     cdef int on_connect_failed(self, bint timed_out, str detail) except -1
+    # The pool has no connection for the call, and lets it not wait for one: a limit of ours, no fault of the endpoint.
+    # By default, a failed connect.
+    cdef int on_refused(self, str detail) except -1
     cdef int on_informational(self, MessageHead head) except -1
     cdef int on_response_head(self, MessageHead head) except -1
     cdef int on_response_data(self, const char* p, Py_ssize_t n) except -1

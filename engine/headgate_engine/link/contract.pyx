@@ -118,6 +118,9 @@ cdef class Sink:
     cdef int on_connect_failed(self, bint timed_out, str detail) except -1:
         raise NotImplementedError("Sink.on_connect_failed")
 
+    cdef int on_refused(self, str detail) except -1:
+        return self.on_connect_failed(False, detail)
+
     cdef int on_informational(self, MessageHead head) except -1:
         raise NotImplementedError("Sink.on_informational")
 

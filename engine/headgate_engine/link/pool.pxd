@@ -3,6 +3,7 @@
 
 from headgate_engine.link.contract cimport ClientConnection, ConnectionOwner, Sink, UpstreamProtocol
 from headgate_engine.link.worker cimport Worker
+from headgate_engine.shared.counters cimport Counter
 
 from libc.stdint cimport int64_t
 
@@ -22,9 +23,10 @@ cdef class Pool(ConnectionOwner):
     cdef readonly int64_t idle_count         # connections without a call in progress
     cdef readonly int64_t refused            # calls that found max_waiting others waiting
     cdef readonly bint closed
-    cdef public object connect_meter         # observes connect time in seconds
+    cdef public object connect_meter         # gets the time of each connect in ns
+    cdef public Counter refusals             # counts `refused` for all pools; None: nobody does
 
-    # The call gets on_connected() now (True) or later (False), or on_connect_failed() now or later (False).
+    # The call gets on_connected() now (True) or later (False), or on_connect_failed() now or later, or on_refused() now (False).
     # `fresh`: a kept connection is not good enough; `probe`: look whether the peer closed it in the meantime.
     cdef bint acquire(self, Sink sink, bint fresh, bint probe) except -1
     # The call does not wait any more.

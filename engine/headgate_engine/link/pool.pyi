@@ -3,6 +3,7 @@ from collections.abc import Awaitable, Callable
 
 from headgate_engine.link.contract import ConnectionOwner, UpstreamProtocol
 from headgate_engine.link.worker import Worker
+from headgate_engine.shared.counters import Counter
 
 MAX_WAITING: int
 
@@ -19,6 +20,7 @@ class Pool(ConnectionOwner):
     max_connections: int
     max_waiting: int
     connect_meter: Callable[[int], None] | None
+    refusals: Counter | None
     def __init__(
         self,
         worker: Worker,

@@ -46,7 +46,9 @@ cdef class Pool(ConnectionOwner):
                 return True
         if len(self.waiting) >= self.max_waiting:
             self.refused += 1
-            sink.on_connect_failed(False, "too many calls wait for a connection")
+            if self.refusals is not None:
+                self.refusals.bump(1)
+            sink.on_refused("too many calls wait for a connection")
             return False
         self.waiting[sink] = None
         self._refill()

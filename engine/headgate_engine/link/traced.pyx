@@ -279,6 +279,10 @@ cdef class TracedExchange(Exchange):
         self._call_ends(None, detail)
         return Exchange.on_connect_failed(self, timed_out, detail)
 
+    cdef int on_refused(self, str detail) except -1:
+        self._call_ends(None, detail)
+        return Exchange.on_refused(self, detail)
+
     cdef int on_upstream_failed(self, bint bytes_seen, str detail) except -1:
         if self.responding():
             self.trace.note("connection", f"the response broke off: {detail}", "error")

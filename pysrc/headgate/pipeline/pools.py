@@ -16,9 +16,11 @@ from headgate_engine.link.endpoints import Endpoint as EndpointState
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.protocols import CLIENTS, HTTP1
 from headgate_engine.link.worker import Worker
+from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.histogram import Histogram
 
 CONNECT: Final = "gw_upstream_connect_duration_seconds"
+REFUSED: Final = "gw_upstream_refused_total"
 NS_PER_S: Final = 1_000_000_000
 
 
@@ -55,6 +57,7 @@ class Pools:
         labels = {"transport": "plaintext" if endpoint.tls is None else "tls"}
         meter = Histogram(self._worker.segment, series_key(CONNECT, labels), BUCKETS[BY_NAME[CONNECT].buckets])
         pool.connect_meter = lambda taken_ns: meter.observe(taken_ns / NS_PER_S)
+        pool.refusals = Counter(self._worker.segment, series_key(REFUSED, {}))
         return pool
 
     def close_unused(self, current: Pools) -> None:

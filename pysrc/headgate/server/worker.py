@@ -308,7 +308,13 @@ class WorkerProcess:
         values["cpu_seconds"] = round(usage.ru_utime + usage.ru_stime, 3)
         if self._running is not None:
             values["pools"] = {
-                pool.endpoint.decode(): {"open": pool.open, "idle": pool.idle_count, "failed": pool.failed}
+                pool.endpoint.decode(): {
+                    "open": pool.open,
+                    "idle": pool.idle_count,
+                    "failed": pool.failed,
+                    "waiting": pool.waiting_count,
+                    "refused": pool.refused,
+                }
                 for pool in self._running.pools.by_key.values()
             }
         return values

@@ -55,6 +55,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("gw_downstream_received_bytes_total", "counter", "Bytes of request bodies from clients."),
     Family("gw_downstream_sent_bytes_total", "counter", "Bytes of response bodies to clients."),
     Family("gw_upstream_connect_duration_seconds", "histogram", "Time to open a connection upstream.", "C"),
+    Family("gw_upstream_refused_total", "counter", "Calls refused because too many waited for a connection."),
     Family("gw_upstream_call_duration_seconds", "histogram", "Time of calls to services, by what they are for.", "H"),
     Family("gw_gen_ai_client_token_usage", "histogram", "Tokens of an LLM call as the provider counted, by type.", "T"),
     Family("gw_gen_ai_client_cost_usd_total", "counter", "Cost of LLM calls by the cost catalog, in US dollars."),

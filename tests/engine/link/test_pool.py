@@ -9,8 +9,12 @@ from collections.abc import Callable
 import pytest
 from rig import GET, Rig, Truncated, Upstream, on_rig
 
+from headgate_engine.link.endpoints import Endpoint, EndpointSet, HealthPlan
 from headgate_engine.link.pool import Pool, describe
 from headgate_engine.link.upstream import Http1Upstream
+from headgate_engine.plan.retry import RetryPlan
+from headgate_engine.shared.counters import Counter
+from headgate_engine.shared.segment import Segment
 
 
 @on_rig()
@@ -136,16 +140,41 @@ async def test_a_call_that_finds_too_many_waiting_is_refused_at_once(rig: Rig) -
         await gate.wait()
         await rig.connect_upstream(factory)
 
+    segment = Segment.create()
     pool = rig.pool = Pool(rig.worker, "c", b"backend:80", connect, Http1Upstream(rig.worker), max_waiting=3)
-    rig.backend.pool = pool
+    pool.refusals = Counter(segment, b"refused")
+    endpoint = Endpoint(segment, "owner", "e", b"backend:80", pool)
+    rig.backend.endpoints = EndpointSet([endpoint], HealthPlan(evicts=True, consecutive=1))
     waiting = [rig.loop.create_task(rig.ask(GET)) for _ in range(3)]
     await rig.wait(lambda: pool.waiting_count == 3, "three wait")
     refused = await rig.ask(GET)
     assert (refused.status, refused.body) == (503, b"upstream call failed: too many calls wait for a connection")
     assert pool.refused == 1
+    known = endpoint.snapshot()
+    assert (known["failures"], known["ejected"]) == (0, 0), "it is our limit that was reached"
     gate.set()
     assert {answer.status for answer in await asyncio.gather(*waiting)} == {200}
-    assert pool.refused == 1
+    assert (pool.refused, pool.refusals.value) == (1, 1)
+    assert endpoint.snapshot()["pending"] == 0
+
+
+@on_rig()
+async def test_a_call_that_is_refused_by_one_endpoint_may_go_to_another(rig: Rig) -> None:
+    async def never(factory: Callable[[], asyncio.BaseProtocol]) -> None:
+        raise AssertionError("nobody may wait here")
+
+    segment = Segment.create()
+    full = Pool(rig.worker, "c", b"full:80", never, Http1Upstream(rig.worker), max_waiting=0)
+    places = [
+        Endpoint(segment, "owner", "full", b"full:80", full),
+        Endpoint(segment, "owner", "free", b"backend:80", rig.pool),
+    ]
+    rig.backend.endpoints = EndpointSet(places)
+    rig.route.retry = RetryPlan(attempts=1)
+    for _ in range(20):
+        assert (await rig.ask(GET)).status == 200
+    assert full.refused > 0
+    assert places[0].snapshot()["failures"] == 0
 
 
 @on_rig()
