@@ -4,6 +4,7 @@ from headgate_engine.context.request cimport Reply
 from headgate_engine.link.reads cimport ReadSet
 from headgate_engine.link.timers cimport TimerQueue
 from headgate_engine.log.meter cimport RequestMeters
+from headgate_engine.shared.loads cimport WorkerLoads
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 from libc.stdint cimport int64_t
@@ -24,6 +25,8 @@ cdef class Worker:
     cdef ReadSet reads
     cdef dict slots                 # bind key -> BindSlot
     cdef set connections            # DownstreamConnection
+    cdef set arriving               # those that are accepted and not made yet; only of ports that workers share
+    cdef WorkerLoads loads          # connections of all workers; None for a worker that is alone
     cdef readonly bint draining
     cdef public int64_t max_connections
     cdef list replies               # ReplyId -> Reply
@@ -41,5 +44,8 @@ cdef class Worker:
     cdef bint owns(self, const char* p) noexcept
     cdef Reply reply(self, int which)
     cdef int log_written(self) except -1
+    cdef int connection_accepted(self, connection) except -1
     cdef int connection_made(self, connection) except -1
+    # Also of one that is accepted and never made, since its handshake failed.
     cdef int connection_lost(self, connection) except -1
+    cdef int count_connections(self) except -1

@@ -5,6 +5,7 @@ from typing import Any, Protocol, type_check_only
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.log.records import RecordSink
 from headgate_engine.plan.plans import BindPlan, BindSlot
+from headgate_engine.shared.loads import WorkerLoads
 from headgate_engine.shared.segment import Segment
 
 LOG_DELAY: float
@@ -53,6 +54,8 @@ class Worker:
         """Forget a port and drain its connections."""
     def slot(self, key: str) -> BindSlot:
         """Return what connections of a port hold; KeyError before set_bind()."""
+    def share_loads(self, loads: WorkerLoads) -> None:
+        """Keep the number of this worker's connections there for the others to see; IndexError without its place."""
     def begin_drain(self) -> None:
         """From now on every response says `connection: close`."""
     def close_idle(self, quiet_s: float = 0.0) -> int:

@@ -12,6 +12,7 @@ from headgate_engine.link.reads cimport ReadSet
 from headgate_engine.link.timers cimport TimerQueue
 from headgate_engine.log.meter cimport RequestMeters
 from headgate_engine.plan.plans cimport BindPlan, BindSlot
+from headgate_engine.shared.loads cimport WorkerLoads
 from headgate_engine.wire.buffer cimport ByteBuffer
 from headgate_engine.http1.codec cimport set_date
 
@@ -72,6 +73,7 @@ cdef class Worker:
         self.reads.room = SCRATCH_SIZE
         self.slots = {}
         self.connections = set()
+        self.arriving = set()
         self.replies = [Reply(500, b"internal error")] * REPLY_COUNT
         # A fifth of the descriptors is kept for upstream connections, which are shared, and some for files and pipes.
         self.max_connections = max(
@@ -108,7 +110,22 @@ cdef class Worker:
         return self.slots[key]
 
     # -- life of connections -----------------------------------------------------------------------------------------
+    def share_loads(self, WorkerLoads loads not None):
+        if not 0 <= self.index < loads.workers:
+            raise IndexError(f"there is no worker {self.index}")
+        self.loads = loads
+
+    cdef int count_connections(self) except -1:
+        if self.loads is not None:
+            self.loads.put(self.index, len(self.connections) + len(self.arriving))
+        return 0
+
+    cdef int connection_accepted(self, connection) except -1:
+        self.arriving.add(connection)
+        return self.count_connections()
+
     cdef int connection_made(self, connection) except -1:
+        self.arriving.discard(connection)
         if len(self.connections) >= self.max_connections:
             self.refused += 1
             if self.refused & (self.refused - 1) == 0:      # 1, 2, 4, ...: a flood of clients is no flood of lines
@@ -117,11 +134,13 @@ cdef class Worker:
             return False
         self.accepted += 1
         self.connections.add(connection)
+        self.count_connections()
         return True
 
     cdef int connection_lost(self, connection) except -1:
         self.connections.discard(connection)
-        return 0
+        self.arriving.discard(connection)
+        return self.count_connections()
 
     def begin_drain(self):
         """From now on every response says `connection: close`."""

@@ -25,6 +25,7 @@ cdef enum SlotKind:
     SLOT_CLAIMS = 6
     SLOT_MONEY = 7
     SLOT_REQUESTS = 8            # a histogram with a count of bytes: three families of one label combination
+    SLOT_LOADS = 9
 
 cdef enum:
     STATE = 0

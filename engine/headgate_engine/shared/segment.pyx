@@ -54,7 +54,8 @@ SERIES_BYTES = 320 << 20
 SERIES_LIMIT = 9000
 ANY_HOLDER = LAST_HOLDER
 KIND_NAMES = {SLOT_COUNTER: b"counter", SLOT_GAUGE: b"gauge", SLOT_HISTOGRAM: b"histogram", SLOT_BUCKET: b"bucket",
-              SLOT_ENDPOINT: b"endpoint", SLOT_CLAIMS: b"claims", SLOT_MONEY: b"money", SLOT_REQUESTS: b"requests"}
+              SLOT_ENDPOINT: b"endpoint", SLOT_CLAIMS: b"claims", SLOT_MONEY: b"money", SLOT_REQUESTS: b"requests",
+              SLOT_LOADS: b"loads"}
 _VALUE = re.compile(rb'="(?:[^"\\]|\\.)*"')
 
 

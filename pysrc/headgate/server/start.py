@@ -53,28 +53,38 @@ def serve(source: Source) -> int | Life:
         print(f"headgate: cannot start: {why}", file=sys.stderr)
         return 1
     segment = Segment.create()
-    template = TemplateHandle(segment, folder)
+    workers = loaded.gateway.process.workers.resolve(len(os.sched_getaffinity(0)))
+    template = TemplateHandle(segment, folder, wake_descriptors(workers))
     template.modules = needed_modules(loaded.gateway)
     import_all(template.modules)
     worker = template.fork()
     if worker is not None:
         return begin(worker, loaded.gateway)
     try:
-        return _supervise(reader, loaded, segment, folder, template)
+        return _supervise(reader, loaded, segment, folder, template, workers)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _supervise(reader: SourceReader, loaded: Loaded, segment: Segment, folder: str, template: TemplateHandle) -> int:
+def _supervise(
+    reader: SourceReader, loaded: Loaded, segment: Segment, folder: str, template: TemplateHandle, workers: int
+) -> int:
     gc.freeze()
     gc.enable()
     logs.set_up(Directives(start_levels(loaded.gateway)), loaded.gateway.process.log_format)
     warn(loaded)
 
     async def run() -> int:
-        return await Supervisor(reader, loaded, segment, folder, template).run()
+        return await Supervisor(reader, loaded, segment, folder, template, workers).run()
 
     return asyncio.run(run())
+
+
+def wake_descriptors(workers: int) -> tuple[int, ...]:
+    """Return an eventfd for each worker, over which others call it to accept; none for a worker that is alone."""
+    if workers == 1:
+        return ()
+    return tuple(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK) for _ in range(workers))
 
 
 def private_folder() -> str:

@@ -9,6 +9,7 @@ import logging
 import os
 import secrets
 import signal
+import socket
 import sys
 
 from headgate.admin.running import DEFAULT_HEAP_RATE, Running
@@ -33,6 +34,7 @@ from headgate.telemetry.levels import Directives
 from headgate.telemetry.metrics import series_key
 from headgate.telemetry.series import series_limit
 from headgate_engine.shared.counters import Counter, Gauge
+from headgate_engine.shared.loads import WorkerLoads
 from headgate_engine.shared.segment import Segment
 
 logger = logging.getLogger("headgate.supervisor")
@@ -58,13 +60,19 @@ class WorkerLost(ReloadFailed):
 
 
 class Supervisor:
-    """One gateway process tree. `loaded` is the first configuration, `template` what workers are forked from.
+    """One gateway process tree. `loaded` is the first configuration, `template` what `workers` workers are forked from.
 
     `folder` is where the workers find one another.
     """
 
     def __init__(
-        self, reader: SourceReader, loaded: Loaded, segment: Segment, folder: str, template: TemplateHandle
+        self,
+        reader: SourceReader,
+        loaded: Loaded,
+        segment: Segment,
+        folder: str,
+        template: TemplateHandle,
+        workers: int,
     ) -> None:
         self.source = reader.source
         self._reader = reader
@@ -78,6 +86,9 @@ class Supervisor:
         self._template = template
         self._session_key = session_key(loaded.gateway)
         self._workers: list[WorkerHandle] = []
+        self._worker_count = workers
+        self._loads = WorkerLoads(segment, workers) if workers > 1 else None
+        self._sockets: dict[str, socket.socket] = {}
         self._stopping = False
         self._stop_count = 0
         self._reload_lock = asyncio.Lock()
@@ -126,9 +137,8 @@ class Supervisor:
         return ",".join(bind.address for bind in self.gateway.binds)
 
     async def _start_workers(self, gateway: Gateway) -> None:
-        wanted = gateway.process.workers.resolve(len(os.sched_getaffinity(0)))
-        while len(self._workers) < wanted:
-            worker = WorkerHandle(len(self._workers), self._template, self._on_death)
+        while len(self._workers) < self._worker_count:
+            worker = WorkerHandle(len(self._workers), self._template, self._sockets, self._on_death)
             await worker.start(gateway.process.log_format, str(self.levels))
             self._workers.append(worker)
 
@@ -187,9 +197,7 @@ class Supervisor:
         self.segment.sweep()
         self._generation_gauge.set(generation)
         self._synchronized.set(1)
-        self._close_sockets(
-            {bind for worker in self._workers for bind in worker.sockets} - {b.key for b in gateway.binds}
-        )
+        self._close_sockets(self._sockets.keys() - {bind.key for bind in gateway.binds})
 
     @staticmethod
     async def _stored(gateway: Gateway, workers: list[WorkerHandle], before: Gateway | None = None) -> int:
@@ -214,20 +222,18 @@ class Supervisor:
         return []
 
     def _open_sockets(self, gateway: Gateway) -> set[str]:
-        """Open what is new, one socket per worker; return the keys. Raises ReloadFailed and opens nothing."""
+        """Open what is new; return the keys. Raises ReloadFailed and opens nothing."""
         opened: set[str] = set()
         errors = []
         for bind in gateway.binds:
-            if all(bind.key in worker.sockets for worker in self._workers):
+            if bind.key in self._sockets:
                 continue
             if taken(bind.host, bind.port):
                 errors.append(f"{bind.key}: {bind.address} is already in use")
                 continue
             try:
-                for worker in self._workers:
-                    if bind.key not in worker.sockets:
-                        worker.sockets[bind.key] = open_socket(bind.host, bind.port, shared=True)
-                        opened.add(bind.key)
+                self._sockets[bind.key] = open_socket(bind.host, bind.port, shared=True)
+                opened.add(bind.key)
             except OSError as error:
                 errors.append(f"{bind.key}: cannot listen on {bind.address}: {error.strerror}")
         if errors:
@@ -236,9 +242,9 @@ class Supervisor:
         return opened
 
     def _close_sockets(self, keys: set[str]) -> None:
-        for worker in self._workers:
-            for key in keys & worker.sockets.keys():
-                worker.sockets.pop(key).close()
+        for key in keys & self._sockets.keys():
+            self._sockets.pop(key).close()
+            for worker in self._workers:
                 worker.given.discard(key)
 
     async def reload(self) -> None:
@@ -294,6 +300,8 @@ class Supervisor:
         if self._stopping:
             return
         status = worker.ended()
+        if self._loads is not None:
+            self._loads.reset(worker.index)
         self._traces.worker_died()
         logger.error("worker died", extra={"worker": worker.index, "status": status})
         self._restarts.add()
@@ -436,7 +444,7 @@ class Supervisor:
         for worker in self._workers:
             worker.send(Drain(settings.min_termination_ms, longest))
         # Workers hold their own descriptors: with ours closed, a port ends when its last worker stops accepting.
-        self._close_sockets({key for worker in self._workers for key in worker.sockets})
+        self._close_sockets(set(self._sockets))
         deadline = asyncio.get_running_loop().time() + longest / 1000 + KILL_MARGIN_SECONDS
         while any(worker.alive() for worker in self._workers):
             if asyncio.get_running_loop().time() > deadline:

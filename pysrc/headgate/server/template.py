@@ -40,12 +40,16 @@ class Order(NamedTuple):
 
 
 class WorkerStart(NamedTuple):
-    """What a forked worker begins with. `channel` leads to the supervisor, `folder` to the other workers."""
+    """What a forked worker begins with. `channel` leads to the supervisor, `folder` to the other workers.
+
+    `wake_fds` are eventfds, one per worker: where there are several workers, each calls others over them to accept.
+    """
 
     order: Order
     channel: socket.socket
     segment: Segment
     folder: str
+    wake_fds: tuple[int, ...]
 
 
 def threads() -> int:
@@ -53,7 +57,9 @@ def threads() -> int:
     return len(list(Path("/proc/self/task").iterdir()))
 
 
-def run_template(channel: socket.socket, segment: Segment, folder: str, supervisor: int) -> WorkerStart:
+def run_template(
+    channel: socket.socket, segment: Segment, folder: str, supervisor: int, wake_fds: tuple[int, ...] = ()
+) -> WorkerStart:
     """Make a template of this process, a child of the supervisor. Returns in its workers only."""
     die_with_parent(supervisor)
     set_title("headgate-templ", "headgate: template")
@@ -63,7 +69,7 @@ def run_template(channel: socket.socket, segment: Segment, folder: str, supervis
     # Of the supervisor: who waits for the end of that descriptor must not wait for workers.
     os.environ.pop("READY_FD", None)
     logs.output.cache_clear()
-    _close_all_but(channel.fileno(), segment.fd)
+    _close_all_but(channel.fileno(), segment.fd, *wake_fds)
     channel.setblocking(True)
     gc.freeze()
     while True:
@@ -72,7 +78,7 @@ def run_template(channel: socket.socket, segment: Segment, folder: str, supervis
         if fork_for(supervisor, partial(_answer, channel)):
             channel.close()
             set_title("headgate-worker", f"headgate: worker {order.worker}")
-            return WorkerStart(order, socket.socket(fileno=descriptors[0]), segment, folder)
+            return WorkerStart(order, socket.socket(fileno=descriptors[0]), segment, folder, wake_fds)
         for descriptor in descriptors:
             os.close(descriptor)
 
@@ -128,9 +134,11 @@ def _fork_again(parent: int, to_parent: int, from_parent: int, others: tuple[int
 
 
 def run_from_arguments() -> WorkerStart:
-    """As run_template(), in a program of its own: its arguments are CHANNEL_FD SEGMENT_FD SUPERVISOR FOLDER."""
+    """As run_template(), in a program of its own. Arguments: CHANNEL_FD SEGMENT_FD SUPERVISOR FOLDER WAKE_FD..."""
     channel_fd, segment_fd, supervisor = (int(word) for word in sys.argv[1:4])
-    return run_template(socket.socket(fileno=channel_fd), Segment.attach(segment_fd), sys.argv[4], supervisor)
+    wake_fds = tuple(int(word) for word in sys.argv[5:])
+    channel, segment = socket.socket(fileno=channel_fd), Segment.attach(segment_fd)
+    return run_template(channel, segment, sys.argv[4], supervisor, wake_fds)
 
 
 def _next_order(channel: socket.socket) -> tuple[Order, list[int]]:

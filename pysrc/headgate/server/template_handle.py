@@ -30,12 +30,16 @@ MAX_ANSWER: Final = 1024
 
 
 class TemplateHandle:
-    """The template process and the channel to it. A template that dies is replaced; its workers live on."""
+    """The template process and the channel to it. A template that dies is replaced; its workers live on.
 
-    def __init__(self, segment: Segment, folder: str) -> None:
+    `wake_fds`: see WorkerStart.
+    """
+
+    def __init__(self, segment: Segment, folder: str, wake_fds: tuple[int, ...] = ()) -> None:
         self.modules: tuple[str, ...] = ()
         self._segment = segment
         self._folder = folder
+        self._wake_fds = wake_fds
         self._process: ChildProcess | subprocess.Popen[bytes] | None = None
         self._channel: socket.socket | None = None
         self._started = 0.0
@@ -61,7 +65,7 @@ class TemplateHandle:
         pid = os.fork()
         if pid == 0:
             ours.close()
-            return run_template(theirs, self._segment, self._folder, supervisor)
+            return run_template(theirs, self._segment, self._folder, supervisor, self._wake_fds)
         theirs.close()
         self._take(ChildProcess(pid), ours)
         return None
@@ -69,11 +73,11 @@ class TemplateHandle:
     def _start(self) -> None:
         """Start a template with exec: a process with threads must not be forked. OSError."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        words = [theirs.fileno(), self._segment.fd, os.getpid(), self._folder]
+        words = [theirs.fileno(), self._segment.fd, os.getpid(), self._folder, *self._wake_fds]
         try:
             process = subprocess.Popen(
                 [sys.executable, "-P", PROGRAM, *(str(word) for word in words)],
-                pass_fds=(theirs.fileno(), self._segment.fd),
+                pass_fds=(theirs.fileno(), self._segment.fd, *self._wake_fds),
                 stdin=subprocess.DEVNULL,
             )
         except OSError:

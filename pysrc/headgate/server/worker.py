@@ -9,6 +9,7 @@ import logging
 import os
 import resource
 import socket
+import ssl
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ from headgate.server.control import (
     Watch,
 )
 from headgate.server.drain import drain
-from headgate.server.listen import Acceptor
+from headgate.server.listen import Acceptor, Factory, SharedAcceptor
 from headgate.server.reports import long_report, memory
 from headgate.server.template import WorkerStart, import_all
 from headgate.server.transfer import KnownParts, Received, load, load_inherited
@@ -50,8 +51,10 @@ from headgate.server.watching import Watching
 from headgate.server.worker_relay import WorkerRelay
 from headgate.telemetry import logs
 from headgate.telemetry.levels import Directives
+from headgate_engine.link.accept import SharedAccept, epoll_descriptor
 from headgate_engine.link.protocols import connection_factory
 from headgate_engine.link.worker import Worker
+from headgate_engine.shared.loads import WorkerLoads
 from headgate_engine.shared.segment import Segment
 
 logger = logging.getLogger("headgate.worker")
@@ -69,18 +72,18 @@ class Prepared:
 
 
 class WorkerProcess:
-    """The life of one worker. `channel` leads to the supervisor, `index` counts from 0; `inherited` is the
+    """The life of one worker. `segment` is the one of `start`, as this process holds it; `inherited` is the
     configuration that the process was forked with.
     """
 
-    def __init__(
-        self, channel: socket.socket, segment: Segment, index: int, folder: str, inherited: Gateway | None = None
-    ) -> None:
-        self._channel = channel
+    def __init__(self, start: WorkerStart, segment: Segment, inherited: Gateway | None = None) -> None:
+        self._channel = start.channel
         self._inherited = inherited
         self._segment = segment
-        self._index = index
-        self._folder = folder
+        self._index = start.order.worker
+        self._folder = start.folder
+        self._wake_fds = start.wake_fds
+        self._shared_accept: SharedAccept | None = None
         self._running: Running | None = None
         self._prepared: Prepared | None = None
         self._known = KnownParts()
@@ -97,6 +100,9 @@ class WorkerProcess:
         loop = asyncio.get_running_loop()
         self._finished = loop.create_future()
         self._worker = Worker(loop, self._segment, self._index, logs.output(), spawner(loop))
+        if len(self._wake_fds) > 1 and epoll_descriptor(loop) >= 0:
+            loads = WorkerLoads(self._segment, len(self._wake_fds))
+            self._shared_accept = SharedAccept(self._worker, loads, self._wake_fds)
         self._watching = Watching(self._worker, self._segment)
         loop.add_reader(self._channel.fileno(), self._on_packet)
         spawn("control", self._control_loop())
@@ -250,14 +256,22 @@ class WorkerProcess:
             context = running.ssl_context(key)
             if key not in self._acceptors:
                 factory = connection_factory(self._worker, key)
-                self._acceptors[key] = Acceptor(self._sockets[key], factory, context, handshake_s)
+                self._acceptors[key] = self._acceptor(key, factory, context, handshake_s)
                 await self._acceptors[key].start()
             elif keys.get(key) != self._tls_keys.get(key):
                 await self._acceptors[key].change_tls(context, handshake_s)
+        if before is None and self._shared_accept is not None:
+            self._shared_accept.start()
         self._tls_keys = keys
         for key in self._acceptors.keys() - running.binds.keys():
             spawn("stop accepting", self._acceptors.pop(key).stop())
             self._sockets.pop(key, None)
+
+    def _acceptor(self, key: str, factory: Factory, context: ssl.SSLContext | None, handshake_s: float) -> Acceptor:
+        sock = self._sockets[key]
+        if self._shared_accept is None:
+            return Acceptor(sock, factory, context, handshake_s)
+        return SharedAcceptor(sock, factory, context, handshake_s, self._shared_accept, key)
 
     @staticmethod
     def _release(before: Running, gone: list[Any], current: Running) -> None:
@@ -322,6 +336,8 @@ class WorkerProcess:
     async def _drain(self, message: Drain) -> None:
         if self._running is not None:
             self._running.begin_drain()
+        if self._shared_accept is not None:
+            self._shared_accept.leave()
         await drain(self._worker, list(self._acceptors.values()), message.min_ms / 1000, message.max_ms / 1000)
         self._end()
 
@@ -361,10 +377,8 @@ def begin(start: WorkerStart, inherited: Gateway | None = None) -> Life:
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     start.channel.setblocking(False)
-    index = start.order.worker
     # The template's own object holds nothing, and knows itself by another name.
-    segment = Segment.attach(start.segment.fd, index + 1)
-    process = WorkerProcess(start.channel, segment, index, start.folder, inherited)
+    process = WorkerProcess(start, Segment.attach(start.segment.fd, start.order.worker + 1), inherited)
     runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     loop = runner.get_loop()
     task = spawner(loop)("worker", process.run())

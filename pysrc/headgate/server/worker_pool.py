@@ -43,13 +43,19 @@ END_SECONDS = 0.2
 
 
 class WorkerHandle:
-    """One worker slot: its process, its channel, its sockets. The sockets outlive the process. `inherited`: the digest
-    of the configuration that the process was forked with, until it is told of another one.
+    """One worker slot: its process and its channel. `sockets` are those of all workers, by the keys of their ports.
+    `inherited`: the digest of the configuration that the process was forked with, until it is told of another one.
     """
 
-    def __init__(self, index: int, template: TemplateHandle, on_death: Callable[[WorkerHandle], None]) -> None:
+    def __init__(
+        self,
+        index: int,
+        template: TemplateHandle,
+        sockets: dict[str, socket.socket],
+        on_death: Callable[[WorkerHandle], None],
+    ) -> None:
         self.index = index
-        self.sockets: dict[str, socket.socket] = {}
+        self.sockets = sockets
         self.given: set[str] = set()
         self.process: ChildProcess | None = None
         self.ready = False
