@@ -16,25 +16,11 @@ from typing import Any
 
 import pytest
 import yaml
-
-DIRECT = """
-gateways:
-  default: {port: {port}}
-routes:
-- name: shop
-  policies:
-    directResponse: {status: 200, body: hello}
-    responseHeaderModifier: {set: {x-team: edge}}
-"""
-
-
-def gwctl(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "headgate.cli.gwctl", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)
+from tests.end_to_end.gwctl_rig import DIRECT, gwctl
 
 
 def error(*arguments: str) -> str:
-    done = gwctl(*arguments)
+    done = gwctl(*arguments, env={**os.environ, "KUBECONFIG": "/nowhere/kubeconfig"})
     assert done.returncode == 1
     assert not done.stdout
     assert done.stderr.startswith("Error: ")
@@ -92,13 +78,12 @@ def test_log_levels_are_shown_and_changed_in_all_processes(running: Any) -> None
         (("proxy", "log", "--local", "--level", "info", "--set", "a=info"), "--level and --set exclude each other"),
         (("proxy", "log", "gateway/edge", "--local"), "--local excludes a resource"),
         (("proxy", "log", "gateway/edge", "-n", "shop"),
-         "clusters are not supported by this version of gwctl; pass --local for a gateway on this machine"),
+         "kubeconfig: no such file: /nowhere/kubeconfig"),
         (("proxy", "log", "secret/x"), '"secret/x" does not refer to a supported pod resource'),
         (("proxy", "config", "all", "--file", "/nowhere.json"), "cannot read /nowhere.json: No such file or directory"),
         (("proxy", "config", "all", "gateway/a", "--file", "x"), "--file excludes a resource and --local"),
         (("proxy", "config", "all", "--file", "/dev/null"), "/dev/null is not JSON: Expecting value: line 1 column 1 (char 0)"),
-        (("proxy", "config", "all"),
-         "clusters are not supported by this version of gwctl; pass --local for a gateway on this machine, or --file for a saved dump"),
+        (("proxy", "config", "all"), "kubeconfig: no such file: /nowhere/kubeconfig"),
         (("controller", "log", "--set", "unknown=info"),
          'unknown component "unknown"; must be one of gw/syncer, gw/translator, gateway-controller, deployer, default'),
         (("controller", "log"), "clusters are not supported by this version of gwctl; there is no control plane to ask"),
@@ -110,8 +95,7 @@ def test_log_levels_are_shown_and_changed_in_all_processes(running: Any) -> None
          "request args after -- must include at least one http:// or https:// URL"),
         (("proxy", "profile", "cpu", "--local", "--seconds", "301"),
          "Invalid value for '--seconds': 301 is not in the range 1<=x<=300."),
-        (("proxy", "profile", "heap"),
-         "clusters are not supported by this version of gwctl; pass --local for a gateway on this machine"),
+        (("proxy", "profile", "heap"), "kubeconfig: no such file: /nowhere/kubeconfig"),
         (("migrate", "--apply", "x", "--write"),
          "clusters are not supported by this version of gwctl; there are no resources to migrate"),
         (("migrate",), "Missing option '--apply'."),

@@ -33,4 +33,4 @@ def log(namespace: str | None, controller_admin_port: int, level: str | None, se
     for component, _ in clauses(settings, "component"):
         if component not in COMPONENTS:
             raise click.ClickException(f'unknown component "{component}"; must be one of {", ".join(COMPONENTS)}')
-    raise cluster_refused(None, "there is no control plane to ask")
+    raise cluster_refused("there is no control plane to ask")

@@ -19,4 +19,4 @@ def migrate(step: str, write: bool, namespace: str | None) -> None:
       gwctl migrate --apply <id>
       gwctl migrate --apply <id> --write
     """
-    raise cluster_refused(None, "there are no resources to migrate")
+    raise cluster_refused("there are no resources to migrate")

@@ -10,9 +10,11 @@ import time
 
 import click
 
+from headgate.cli import cluster_target
 from headgate.cli.admin_client import QUOTED_BYTES, connect, target, unreachable
-from headgate.cli.target import FILE, admin_port_option, cluster_refused, local_option, namespace_option
+from headgate.cli.target import FILE, admin_port_option, local_option, namespace_option
 
+ALTERNATIVES = "pass --local for a gateway on this machine"
 PREFIX = "headgate"
 CPU_SECONDS = 30
 CPU_MARGIN_SECONDS = 10.0
@@ -22,14 +24,6 @@ HEAP_SECONDS = 30.0
 def default_name(kind: str) -> str:
     """Return the default file name of a profile: in the current folder, with the local time."""
     return f"{PREFIX}-{kind}-{time.strftime('%Y%m%d-%H%M%S')}.pb.gz"
-
-
-def check_target(resource: str | None, local: bool) -> None:
-    """Raise ClickException unless the target is `--local`."""
-    if resource is not None and local:
-        raise click.ClickException("--local excludes a resource")
-    if not local:
-        raise cluster_refused(resource, "pass --local for a gateway on this machine")
 
 
 def save(kind: str, admin_port: int, path: str, output: str | None, seconds: float) -> None:
@@ -86,11 +80,11 @@ def cpu(
       gwctl proxy profile cpu --local --seconds 10
       go tool pprof -http : headgate-cpu-*.pb.gz
     """
-    check_target(resource, local)
-    if sys.stderr.isatty():
-        click.echo(f"capturing for {seconds} s ...", err=True)
-    path = target("/debug/pprof/profile", {"seconds": str(seconds)})
-    save("cpu", admin_port, path, output, seconds + CPU_MARGIN_SECONDS)
+    with cluster_target.admin_port(resource, namespace, local, admin_port, ALTERNATIVES) as port:
+        if sys.stderr.isatty():
+            click.echo(f"capturing for {seconds} s ...", err=True)
+        path = target("/debug/pprof/profile", {"seconds": str(seconds)})
+        save("cpu", port, path, output, seconds + CPU_MARGIN_SECONDS)
 
 
 @profile.command("heap")
@@ -106,5 +100,5 @@ def heap(resource: str | None, namespace: str | None, local: bool, admin_port: i
     Examples:
       gwctl proxy profile heap --local -o heap.pb.gz
     """
-    check_target(resource, local)
-    save("heap", admin_port, "/debug/pprof/heap", output, HEAP_SECONDS)
+    with cluster_target.admin_port(resource, namespace, local, admin_port, ALTERNATIVES) as port:
+        save("heap", port, "/debug/pprof/heap", output, HEAP_SECONDS)

@@ -11,7 +11,8 @@ import click
 
 from headgate.cli.admin_client import fetch
 from headgate.cli.backend_rows import backend_rows, table
-from headgate.cli.target import FILE, admin_port_option, cluster_refused, local_option, namespace_option
+from headgate.cli.cluster_target import admin_port
+from headgate.cli.target import FILE, admin_port_option, local_option, namespace_option
 
 FORMS = ("short", "json", "yaml")
 
@@ -23,11 +24,9 @@ def read_dump(resource: str | None, options: Mapping[str, Any]) -> dict[str, Any
         if resource is not None or local:
             raise click.ClickException("--file excludes a resource and --local")
         return parse(read_file(file), "standard input" if file == "-" else file)
-    if resource is not None and local:
-        raise click.ClickException("--local excludes a resource")
-    if not local:
-        raise cluster_refused(resource, "pass --local for a gateway on this machine, or --file for a saved dump")
-    return parse(fetch(options["admin_port"], "GET", "/config_dump"), "the gateway's answer")
+    alternatives = "pass --local for a gateway on this machine, or --file for a saved dump"
+    with admin_port(resource, options["namespace"], local, options["admin_port"], alternatives) as port:
+        return parse(fetch(port, "GET", "/config_dump"), "the gateway's answer")
 
 
 def read_file(name: str) -> bytes:

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from headgate.cli.admin_client import fetch
-from headgate.cli.target import admin_port_option, cluster_refused, local_option, namespace_option
+from headgate.cli.cluster_target import cluster_pods
+from headgate.cli.target import admin_port_option, local_option, namespace_option
 
 LEVELS = ("error", "warn", "info", "debug", "trace", "off")
 
@@ -54,11 +55,28 @@ def log(resource: str | None, level: str | None, settings: tuple[str, ...], **op
     """
     exclusive(level, settings)
     directive = check_level(level) if level is not None else ",".join("=".join(c) for c in clauses(settings, "module"))
-    if resource is not None and options["local"]:
-        raise click.ClickException("--local excludes a resource")
-    if not options["local"]:
-        raise cluster_refused(resource, "pass --local for a gateway on this machine")
-    told = fetch(options["admin_port"], "POST", "/logging", {"level": directive} if directive else None)
+    if options["local"]:
+        if resource is not None:
+            raise click.ClickException("--local excludes a resource")
+        click.echo(change(options["admin_port"], directive), nl=False)
+        return
+    cluster = cluster_pods(resource, options["namespace"], "pass --local for a gateway on this machine")
+    failures = []
+    for pod in cluster.pods:
+        try:
+            with cluster.port(pod, options["admin_port"]) as port:
+                told = change(port, directive)
+        except click.ClickException as error:
+            failures.append(error.message if len(cluster.pods) == 1 else f"{pod.place}: {error.message}")
+            continue
+        click.echo(told if len(cluster.pods) == 1 else f"{pod.place}:\n".encode() + told, nl=False)
+    if failures:
+        raise click.ClickException("\n".join(failures))
+
+
+def change(port: int, directive: str) -> bytes:
+    """Set the log directive of an admin server, unless it is empty, and return the answer; raises ClickException."""
+    told = fetch(port, "POST", "/logging", {"level": directive} if directive else None)
     if not told.startswith(b"current log level is "):
-        raise click.ClickException(f"what answers at port {options['admin_port']} is no admin server")
-    click.echo(told, nl=False)
+        raise click.ClickException(f"what answers at port {port} is no admin server")
+    return told

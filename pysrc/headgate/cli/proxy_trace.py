@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Any
 
 import click
 
 from headgate.cli import trace_request
-from headgate.cli.target import FILE, admin_port_option, cluster_refused, local_option, namespace_option
+from headgate.cli.cluster_target import cluster_pods
+from headgate.cli.target import FILE, admin_port_option, local_option, namespace_option
 from headgate.cli.trace_source import Live, Saved, Source
 
 REQUEST = "headgate.request"
@@ -66,15 +68,30 @@ def trace(ctx: click.Context, /, resource: str | None, **options: Any) -> None:
       gwctl proxy trace --file trace.jsonl
     """
     request = check(ctx, resource, options)
-    source: Source
+    with contextlib.ExitStack() as stack:
+        source = opened(stack, resource, request, options)
+        show(source, options["file"] or resource or "standalone", raw=options["raw"])
+
+
+def opened(
+    stack: contextlib.ExitStack, resource: str | None, request: tuple[str, ...], options: dict[str, Any]
+) -> Source:
+    """Return the source of events; what leads to it is closed with the stack. Raises ClickException."""
+    admin, listener, expression = options["admin_port"], options["port"], options["expression"]
     if options["file"] is not None:
-        source = Saved(options["file"])
-    elif not options["local"]:
-        raise cluster_refused(resource, "pass --local for a gateway on this machine, or --file for a saved trace")
-    else:
-        injected = trace_request.prepare(request, options["port"]) if request else None
-        source = Live(options["admin_port"], options["expression"], injected)
-    if options["raw"]:
+        return Saved(options["file"])
+    if not options["local"]:
+        alternatives = "pass --local for a gateway on this machine, or --file for a saved trace"
+        cluster = cluster_pods(resource, options["namespace"], alternatives)
+        admin = stack.enter_context(cluster.port(cluster.pods[0], admin))
+        if listener is not None:
+            listener = stack.enter_context(cluster.port(cluster.pods[0], listener))
+    return Live(admin, expression, trace_request.prepare(request, listener) if request else None)
+
+
+def show(source: Source, title: str, *, raw: bool) -> None:
+    """Print the events, or show them in the terminal UI. Raises ClickException."""
+    if raw:
         print_events(source)
         return
     if not sys.stdout.isatty():
@@ -86,8 +103,7 @@ def trace(ctx: click.Context, /, resource: str | None, **options: Any) -> None:
             raise
         message = "the terminal UI needs the library textual: pip install 'headgate[tui]', or use --raw for JSON Lines"
         raise click.ClickException(message) from None
-
-    TraceApp(source, "standalone" if options["file"] is None else options["file"]).run()
+    TraceApp(source, title).run()
 
 
 def print_events(source: Source) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -10,37 +9,13 @@ import click
 
 from headgate.cli.admin_client import ADMIN_PORT
 
-# Resource kinds that own pods or are pods, with their short forms.
-KINDS: dict[str, tuple[str, ...]] = {
-    "gateway": ("gateway", "gateways", "gtw"),
-    "service": ("service", "services", "svc"),
-    "deployment": ("deployment", "deployments", "deploy"),
-    "replicaset": ("replicaset", "replicasets", "rs"),
-    "statefulset": ("statefulset", "statefulsets", "sts"),
-    "daemonset": ("daemonset", "daemonsets", "ds"),
-    "pod": ("pod", "pods", "po"),
-}
-NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[-a-z0-9.]+)?\Z")
-
 # A file name that need not exist yet, or `-`; shells complete it.
 FILE: Final = click.Path()
 FILE.name = "file"
 
 
-def check_resource(resource: str) -> None:
-    """Raise ClickException unless `resource` is `<pod>` or `<kind>/<name>`."""
-    kind, slash, name = resource.partition("/")
-    if not slash:
-        kind, name = "pod", kind
-    known = {word for words in KINDS.values() for word in words}
-    if kind not in known or not NAME.match(name):
-        raise click.ClickException(f'"{resource}" does not refer to a supported pod resource')
-
-
-def cluster_refused(resource: str | None, alternatives: str) -> click.ClickException:
-    """Return the error of a command that would need access to a cluster."""
-    if resource is not None:
-        check_resource(resource)
+def cluster_refused(alternatives: str) -> click.ClickException:
+    """Return the error of a command whose form for clusters is not built."""
     return click.ClickException(f"clusters are not supported by this version of gwctl; {alternatives}")
 
 

@@ -1,0 +1,88 @@
+"""Admin servers of the pods behind a resource, as ports of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from headgate.cluster.api import ApiServer
+    from headgate.cluster.pods import Pod
+    from headgate.cluster.port_forward import PortForward
+
+
+class ClusterPods:
+    """The pods behind a resource, sorted by name, and the way to them."""
+
+    def __init__(self, resource: str | None, namespace: str | None) -> None:
+        """Find the pods; raises ClickException. resource: None for the single Gateway of the namespace."""
+        # Only commands for a cluster load this.
+        from headgate.cluster.api import ApiServer
+        from headgate.cluster.errors import ClusterError
+        from headgate.cluster.kubeconfig import load_access
+        from headgate.cluster.pods import Resource, pods_of
+
+        try:
+            if resource is not None:
+                Resource.parse(resource)
+            kubeconfig = click.get_current_context().find_root().obj
+            self._api: ApiServer = ApiServer(load_access(kubeconfig, os.environ, Path.home()))
+            self.pods: list[Pod] = pods_of(self._api, resource, namespace)
+        except ClusterError as error:
+            raise click.ClickException(str(error)) from None
+
+    @contextlib.contextmanager
+    def port(self, pod: Pod, port: int) -> Iterator[int]:
+        """Yield a port of this machine that leads to one of a pod.
+
+        Raises ClickException, with the failure of the forward if there was one.
+        """
+        from headgate.cluster.errors import ClusterError
+        from headgate.cluster.port_forward import PortForward
+
+        try:
+            pod.check_running()
+            forward: PortForward = PortForward(self._api, pod, port)
+        except ClusterError as error:
+            raise click.ClickException(str(error)) from None
+        with forward:
+            try:
+                yield forward.port
+            except click.ClickException:
+                if forward.failure is not None:
+                    raise click.ClickException(str(forward.failure)) from None
+                raise
+
+
+@contextlib.contextmanager
+def admin_port(
+    resource: str | None, namespace: str | None, local: bool, port: int, alternatives: str
+) -> Iterator[int]:
+    """Yield the local port of one admin server: this machine's, or that of the first pod of a resource.
+
+    alternatives: what else the command takes, for the error of a machine without access to a cluster. Raises
+    ClickException.
+    """
+    if local:
+        if resource is not None:
+            raise click.ClickException("--local excludes a resource")
+        yield port
+        return
+    cluster = cluster_pods(resource, namespace, alternatives)
+    with cluster.port(cluster.pods[0], port) as found:
+        yield found
+
+
+def cluster_pods(resource: str | None, namespace: str | None, alternatives: str) -> ClusterPods:
+    """Return the pods of a resource; see admin_port()."""
+    try:
+        return ClusterPods(resource, namespace)
+    except click.ClickException as error:
+        if error.message.startswith("no access to a cluster"):
+            raise click.ClickException(f"{error.message}; {alternatives}") from None
+        raise
