@@ -84,7 +84,12 @@ def ours(text: str) -> object:
 
 def check(text: str, _: random.Random) -> None:
     """One input."""
-    assert ours(text) == theirs(text), text
+    expected = theirs(text)
+    if expected is FAILED and "exists_one" in text:
+        # cel-python's exists_one() fails through `||` and `&&`, which absorb errors
+        # (https://github.com/google/cel-spec/blob/master/doc/langdef.md#logical-operators).
+        return
+    assert ours(text) == expected, text
 
 
 def read(data: bytes) -> str:
