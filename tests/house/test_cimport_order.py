@@ -81,7 +81,7 @@ def test_every_row_is_there() -> None:
     ("wire.buffer", "    from headgate_engine.errors import X\nfrom headgate_engine.context.headers import Y"),
     ("llm.attempt", "from headgate_engine.llm.router cimport ModelRouter"),
     ("log.access", "from headgate_engine.steps import session"),
-    ("link.forward", "from headgate_engine.llm.router cimport ModelRouter"),
+    ("link.exchange", "from headgate_engine.llm.router cimport ModelRouter"),
     ("clock", "from headgate_engine import errors"),
 ], ids=lambda value: value if "." in value and " " not in value else "")
 def test_what_goes_up_or_sideways_is_refused(own: str, line: str) -> None:

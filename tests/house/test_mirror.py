@@ -19,8 +19,6 @@ OF_A_FOLDER = {
     "tests/engine/test_entry_points.py": "every compiled module refuses arguments of wrong types",
     "tests/engine/http1/test_fields.py": "field lines as head and codec read them",
     "tests/engine/llm/test_wrong_types.py": "every compiled module of the LLM paths refuses arguments of wrong types",
-    "tests/engine/link/test_attempts.py": "attempts, endpoints and pools of one request",
-    "tests/engine/link/test_bodies.py": "bodies on their way through connection, request and step",
     "tests/headgate/dialect/test_oauth_providers.py": "metadata documents of real providers",
     "tests/headgate/dialect/llm/transcript/test_realtime.py": "texts of realtime events, as the table reads them",
     "tests/headgate/dialect/llm/test_hostile.py": "translations of broken and hostile documents",

@@ -41,7 +41,7 @@ cdef class RequestContext:
     cdef bytes endpoint                  # host:port of the upstream connection used
     # Target and authority as the client sent them: offsets into head.data, for the log; steps may change both.
     cdef uint32_t target_off, target_len, host_off, host_len
-    cdef object exchange                 # link.forward.Exchange: resume() goes on after a step that suspended
+    cdef object exchange                 # link.exchange.Exchange: resume() goes on after a step that suspended
     cdef object waiting                  # asyncio.Task of a step that suspended; cancelled when the client goes
     cdef object rule                     # route.table.RouteRule that matched: prefix rewrites need its path
     cdef public bint secure              # the client's connection is TLS

@@ -1,4 +1,4 @@
-from headgate_engine.link.answer import Answering
+from headgate_engine.link.contract import ResponseSink
 
-class Attempting(Answering):
-    """One attempt at a backend."""
+class UpstreamAttempt(ResponseSink):
+    """C face only: one attempt at a backend."""

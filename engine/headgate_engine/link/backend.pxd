@@ -1,45 +1,42 @@
 # The one interface between a request and what answers it: a host, the providers of a model, a handler in Python. The
-# request (link/forward) knows no kind of backend by name; a backend knows the request as a RoutedRequest.
+# request (link/exchange) knows no kind of backend by name; a backend knows the request as a RoutedRequest.
 #
 # A Backend belongs to a plan and serves many requests at once: what it remembers of one is in the request (`call`) or in
 # its context. Its methods may end the request; whoever calls one holds the request.
 
 from headgate_engine.context.request cimport Reply, RequestContext
-from headgate_engine.link.contract cimport Sink
+from headgate_engine.link.contract cimport RequestSink
 from headgate_engine.link.endpoints cimport Endpoint
+from headgate_engine.link.pool cimport Pool
+from headgate_engine.link.retries cimport Retries
+from headgate_engine.link.tunnel cimport StreamTunnel
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.plan.plans cimport BackendPlan, BindPlan, Destination, RoutePlan
 from headgate_engine.plan.retry cimport RetryPlan
-from headgate_engine.plan.tap cimport ResponseTap, TunnelTap
+from headgate_engine.plan.tap cimport ResponseTap
 
 cdef enum Dispatch:
-    FORWARD = 0          # head and body go to the request's pool, which is chosen
+    FORWARD = 0          # head and body go to the pool given to forward_to()
     REPLY = 1            # ctx.reply is the answer
-    TAKEN = 2            # the backend answers by itself, now or later, with the answer_* methods of the request
+    TAKEN = 2            # the backend answers by itself, now or later, with the answer methods of the request
     RUN_STEPS = 3        # another plan was chosen: its request steps run, then proceed() is called
 
-cdef class RoutedRequest(Sink):
+cdef class RoutedRequest(RequestSink):
     cdef Worker worker
     cdef RequestContext ctx                  # None once the request is over
     cdef BindPlan bind
     cdef RoutePlan route
     cdef BackendPlan backend                 # the plan in force; a backend may put another in its place
+    cdef Retries retries                     # None: a failed attempt is the answer
+    cdef StreamTunnel tunnel                       # once both sides have switched protocols: upgraded() may watch it
     # -- what dispatch() may set --------------------------------------------------------------------------------------
-    cdef object pool                         # link.pool.Pool that FORWARD uses
-    cdef Endpoint endpoint                   # whose pool that is, where health is watched: see use_endpoint()
     cdef ResponseTap tap                     # looks at the response body and may rewrite it; None: it passes as it comes
     cdef object call                         # what the backend keeps of a request that it has TAKEN
-    # -- what upgraded() may set --------------------------------------------------------------------------------------
-    cdef TunnelTap tunnel_tap                # reads what comes from the backend; None: nobody does
-    cdef object tunnel_inspector             # decides what goes on through the tunnel; None: all of it
-    # -- retries ------------------------------------------------------------------------------------------------------
-    cdef RetryPlan retry
-    cdef int retries_left
 
-    # Takes one of the plan's endpoints and its pool; False when none may be used.
+    # Where FORWARD goes. The endpoint learns how the attempt comes out; None: nobody watches.
+    cdef int forward_to(self, Pool pool, Endpoint endpoint) except -1
+    # forward_to() one of the plan's endpoints; False when none may be used.
     cdef bint pick_endpoint(self) except -1
-    # Sends to that endpoint, which learns how the attempt comes out; None: nobody watches.
-    cdef int use_endpoint(self, Endpoint endpoint) except -1
     # Has failed attempts tried again by that plan; the request as it is now is what each attempt starts from.
     cdef int plan_retries(self, RetryPlan plan) except -1
     # Runs steps of the request: CONTINUE, or RESPOND with ctx.reply. One that raises answers 500.
@@ -48,6 +45,13 @@ cdef class RoutedRequest(Sink):
     cdef int start_own_attempt(self) except -1
     # Answers at once; an upstream call under way is given up.
     cdef int respond(self, Reply reply) except -1
+    # -- the answer of a backend that has TAKEN the request; pairs of bytes as headers. RuntimeError when it is answered ---
+    cdef int answer_whole(self, int status, object headers, bytes body, str reason) except -1
+    cdef int answer_start(self, int status, object headers) except -1
+    cdef int answer_send(self, bytes data) except -1
+    cdef int answer_end(self) except -1
+    cdef int answer_failed(self, str detail) except -1      # a fault of ours: 500, or a broken answer when it has begun
+    cdef bint congested(self) noexcept                      # the client is slow: client_writable() follows
 
 cdef class Backend(Destination):
     cdef readonly bint wants_body            # dispatch() finds the whole body in ctx.body

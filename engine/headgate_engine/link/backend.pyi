@@ -1,10 +1,10 @@
 from headgate_engine.context.request import Reply
-from headgate_engine.link.contract import Sink
+from headgate_engine.link.contract import RequestSink
 from headgate_engine.plan.plans import Destination
 
 HOST: PoolBackend
 
-class RoutedRequest(Sink):
+class RoutedRequest(RequestSink):
     """A request as a backend sees it; C face only."""
 
 class Backend(Destination):

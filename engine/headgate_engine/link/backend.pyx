@@ -1,19 +1,21 @@
 """What answers a request; see backend.pxd."""
 
 from headgate_engine.context.request cimport Reply
+from headgate_engine.link.contract cimport RequestSink
 from headgate_engine.link.endpoints cimport Endpoint
+from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.reasons cimport REPLY_NO_HEALTHY_BACKENDS
 from headgate_engine.plan.plans cimport Destination
 from headgate_engine.plan.retry cimport RetryPlan
 from headgate_engine.plan.step cimport CONTINUE
 
 
-cdef class RoutedRequest(Sink):
+cdef class RoutedRequest(RequestSink):
+    cdef int forward_to(self, Pool pool, Endpoint endpoint) except -1:
+        raise NotImplementedError("RoutedRequest.forward_to")
+
     cdef bint pick_endpoint(self) except -1:
         raise NotImplementedError("RoutedRequest.pick_endpoint")
-
-    cdef int use_endpoint(self, Endpoint endpoint) except -1:
-        raise NotImplementedError("RoutedRequest.use_endpoint")
 
     cdef int plan_retries(self, RetryPlan plan) except -1:
         raise NotImplementedError("RoutedRequest.plan_retries")
@@ -26,6 +28,24 @@ cdef class RoutedRequest(Sink):
 
     cdef int respond(self, Reply reply) except -1:
         raise NotImplementedError("RoutedRequest.respond")
+
+    cdef int answer_whole(self, int status, object headers, bytes body, str reason) except -1:
+        raise NotImplementedError("RoutedRequest.answer_whole")
+
+    cdef int answer_start(self, int status, object headers) except -1:
+        raise NotImplementedError("RoutedRequest.answer_start")
+
+    cdef int answer_send(self, bytes data) except -1:
+        raise NotImplementedError("RoutedRequest.answer_send")
+
+    cdef int answer_end(self) except -1:
+        raise NotImplementedError("RoutedRequest.answer_end")
+
+    cdef int answer_failed(self, str detail) except -1:
+        raise NotImplementedError("RoutedRequest.answer_failed")
+
+    cdef bint congested(self) noexcept:
+        return False
 
 
 cdef class Backend(Destination):
@@ -78,7 +98,7 @@ cdef class PoolBackend(Backend):
         if plan.authority is not None and not request.route.keep_authority:
             request.ctx.head.set_authority(plan.authority, len(plan.authority))
         if plan.endpoints is None:
-            request.pool = plan.pool
+            request.forward_to(<Pool>plan.pool, None)
         elif not request.pick_endpoint():
             request.ctx.reply = request.worker.reply(REPLY_NO_HEALTHY_BACKENDS)
             return REPLY

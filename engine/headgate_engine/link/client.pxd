@@ -2,7 +2,7 @@
 # base of calls that the engine makes itself and may hand on to Python (mcp/direct).
 
 from headgate_engine.context.headers cimport MessageHead
-from headgate_engine.link.contract cimport ClientStream, Sink
+from headgate_engine.link.contract cimport ClientStream, ResponseSink
 from headgate_engine.link.pool cimport Pool
 
 from libc.stdint cimport int64_t
@@ -11,7 +11,7 @@ cdef class HttpClient:
     cdef readonly Pool pool
     cdef bytes authority
 
-cdef class ClientCall(Sink):
+cdef class ClientCall(ResponseSink):
     cdef Pool pool
     cdef MessageHead head
     cdef MessageHead response

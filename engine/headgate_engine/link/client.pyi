@@ -2,7 +2,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextvars import ContextVar
 
-from headgate_engine.link.contract import Sink
+from headgate_engine.link.contract import ResponseSink
 from headgate_engine.link.pool import Pool
 
 CALLER: ContextVar[object | None]
@@ -36,7 +36,7 @@ class HttpClient:
         more on a fresh one (RFC 9112 section 9.3.1); others are not.
         """
 
-class ClientCall(Sink):
+class ClientCall(ResponseSink):
     """One call in progress; HttpClient makes it."""
 
     def __init__(self, *args: object, **kwargs: object) -> None: ...

@@ -6,7 +6,7 @@ import contextvars
 from libc.stdint cimport int64_t
 
 from headgate_engine.context.headers cimport MessageHead, new_head
-from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, ClientStream, Sink
+from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, ClientStream, ResponseSink
 from headgate_engine.link.pool cimport Pool
 
 cdef enum:
@@ -81,7 +81,7 @@ cdef class HttpClient:
         return head
 
 
-cdef class ClientCall(Sink):
+cdef class ClientCall(ResponseSink):
     def __init__(self, Pool pool, MessageHead head, bytes body):
         self.pool = pool
         self.head = head

@@ -2,6 +2,7 @@
 # time, HTTP/2 several. Nothing here knows a protocol version.
 
 from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.plan.plans cimport BindPlan
 
 from libc.stdint cimport int64_t
 
@@ -23,7 +24,10 @@ cdef class ServerStream:
     cdef int start_response(self, MessageHead head, int size, int64_t length) except -1
     cdef int send_body(self, const char* p, Py_ssize_t n) except -1
     cdef int end_response(self, MessageHead trailers) except -1
+    # Hints that come before the response (1xx other than 100); a client that cannot read them gets none.
     cdef int send_informational(self, int status, MessageHead head) except -1
+    # The body is wanted: a client that waits for leave to send it (RFC 9110 section 10.1.1) gets that, once.
+    cdef int send_continue(self) except -1
     cdef int flush(self) except -1
     # True while output is queued: the sender should stop its source.
     cdef bint congested(self) noexcept
@@ -31,7 +35,7 @@ cdef class ServerStream:
     cdef bint flush_follows(self) noexcept
     cdef int pause_request(self) except -1
     cdef int resume_request(self) except -1
-    # The exchange is over and lets go of the stream; `clean` is False when the connection cannot go on.
+    # The request is over and lets go of the stream; `clean` is False when the connection cannot go on.
     cdef int finished(self, bint clean) except -1
     cdef int start_tunnel(self) except -1
     # Behind start_tunnel(): writes at once; returns a WriteResult.
@@ -60,18 +64,23 @@ cdef class ClientStream:
     # Gives the call up. A connection that carries one call at a time is not used again.
     cdef int cancel(self) except -1
 
-cdef class Sink:
-    # Who stands between the two: gets the request of a ServerStream, the response of a ClientStream, or both. An
-    # implementation overrides the half it uses.
-    # -- request, from the client --------------------------------------------------------------------------------
+cdef class RequestSink:
+    # Who answers the request of a ServerStream. The connection holds it until the request is over, and calls start() first.
+    cdef int start(self) except -1                     # may answer before it returns
     cdef int on_request_data(self, const char* p, Py_ssize_t n) except -1
     cdef int on_request_end(self, MessageHead trailers) except -1
     cdef int on_request_flush(self) except -1          # the read that brought the events is used up
     cdef int on_client_writable(self) except -1
     cdef int on_client_eof(self) except -1             # half-close after a complete request
     cdef int on_client_gone(self) except -1
+    # The connection gives the request up, because what comes is malformed or late. `status`: what the client gets; 0: nothing.
+    cdef int on_request_refused(self, int status, str detail) except -1
+    # -- upgraded connections ----------------------------------------------------------------------------------------
     cdef int on_client_tunnel_data(self, const char* p, Py_ssize_t n) except -1
-    # -- response, from upstream ---------------------------------------------------------------------------------
+    cdef int on_tunnel_end(self, str detail) except -1   # of link.tunnel; `detail` for the log; None: nothing went wrong
+
+cdef class ResponseSink:
+    # Who makes a call: gets the response of a ClientStream.
     cdef int on_connected(self, ClientStream stream) except -1
     cdef int on_connect_failed(self, bint timed_out, str detail) except -1
     # The pool has no connection for the call, and lets it not wait for one: a limit of ours, no fault of the endpoint.
@@ -89,6 +98,13 @@ cdef class Sink:
     cdef int on_upstream_tunnel_data(self, const char* p, Py_ssize_t n) except -1
     cdef int on_upstream_eof(self) except -1
 
+cdef class RequestFactory:
+    # Makes who answers the requests of a client connection. `connection`: the face that steps, logs and expressions see
+    # (link/protocols says what it has); `peer`: its `peer` where that is known by now, else None; `now_ns`: when the
+    # request began.
+    cdef RequestSink new_request(
+        self, ServerStream stream, object connection, str peer, MessageHead head, BindPlan plan, int64_t now_ns)
+
 cdef class ClientConnection:
     # A connection to a backend: carries one call at a time (HTTP/1.1) or several (HTTP/2), each as a ClientStream.
     cdef ConnectionOwner owner
@@ -99,7 +115,7 @@ cdef class ClientConnection:
     # Calls that it can take now beside those in progress; 0 also when it is closing.
     cdef int capacity(self) noexcept
     # Begins a call; only with capacity. The owner hands the stream to the sink.
-    cdef ClientStream begin_stream(self, Sink sink)
+    cdef ClientStream begin_stream(self, ResponseSink sink)
     # False when the peer has closed it, or has sent what nobody asked for: it must not take a call.
     cdef bint no_pending_input(self) except -1
     # It has no call in progress: it closes by itself at this time (ns, monotonic) unless one begins.

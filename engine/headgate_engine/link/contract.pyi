@@ -4,8 +4,14 @@ class ServerStream:
 class ClientStream:
     """C face only: one request/response pair of an upstream connection."""
 
-class Sink:
-    """C face only: who stands between the two."""
+class RequestSink:
+    """C face only: who answers the request of a client connection."""
+
+class ResponseSink:
+    """C face only: who makes a call, and gets its response."""
+
+class RequestFactory:
+    """C face only: makes who answers the requests of a client connection."""
 
 class ClientConnection:
     """C face only: a connection to a backend, which hands out streams."""

@@ -1,6 +1,7 @@
 """Base classes of the seams between connections; every method is the duty of the class that implements it."""
 
 from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.plan.plans cimport BindPlan
 
 from libc.stdint cimport int64_t
 
@@ -17,6 +18,9 @@ cdef class ServerStream:
 
     cdef int send_informational(self, int status, MessageHead head) except -1:
         raise NotImplementedError("ServerStream.send_informational")
+
+    cdef int send_continue(self) except -1:
+        raise NotImplementedError("ServerStream.send_continue")
 
     cdef int flush(self) except -1:
         raise NotImplementedError("ServerStream.flush")
@@ -90,73 +94,90 @@ cdef class ClientStream:
         raise NotImplementedError("ClientStream.cancel")
 
 
-cdef class Sink:
+cdef class RequestSink:
+    cdef int start(self) except -1:
+        raise NotImplementedError("RequestSink.start")
+
     cdef int on_request_data(self, const char* p, Py_ssize_t n) except -1:
-        raise NotImplementedError("Sink.on_request_data")
+        raise NotImplementedError("RequestSink.on_request_data")
 
     cdef int on_request_end(self, MessageHead trailers) except -1:
-        raise NotImplementedError("Sink.on_request_end")
+        raise NotImplementedError("RequestSink.on_request_end")
 
     cdef int on_request_flush(self) except -1:
-        raise NotImplementedError("Sink.on_request_flush")
+        raise NotImplementedError("RequestSink.on_request_flush")
 
     cdef int on_client_writable(self) except -1:
-        raise NotImplementedError("Sink.on_client_writable")
+        raise NotImplementedError("RequestSink.on_client_writable")
 
     cdef int on_client_eof(self) except -1:
-        raise NotImplementedError("Sink.on_client_eof")
+        raise NotImplementedError("RequestSink.on_client_eof")
 
     cdef int on_client_gone(self) except -1:
-        raise NotImplementedError("Sink.on_client_gone")
+        raise NotImplementedError("RequestSink.on_client_gone")
+
+    cdef int on_request_refused(self, int status, str detail) except -1:
+        raise NotImplementedError("RequestSink.on_request_refused")
 
     cdef int on_client_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
-        raise NotImplementedError("Sink.on_client_tunnel_data")
+        raise NotImplementedError("RequestSink.on_client_tunnel_data")
 
+    cdef int on_tunnel_end(self, str detail) except -1:
+        raise NotImplementedError("RequestSink.on_tunnel_end")
+
+
+cdef class ResponseSink:
     cdef int on_connected(self, ClientStream stream) except -1:
-        raise NotImplementedError("Sink.on_connected")
+        raise NotImplementedError("ResponseSink.on_connected")
 
     cdef int on_connect_failed(self, bint timed_out, str detail) except -1:
-        raise NotImplementedError("Sink.on_connect_failed")
+        raise NotImplementedError("ResponseSink.on_connect_failed")
 
     cdef int on_refused(self, str detail) except -1:
         return self.on_connect_failed(False, detail)
 
     cdef int on_informational(self, MessageHead head) except -1:
-        raise NotImplementedError("Sink.on_informational")
+        raise NotImplementedError("ResponseSink.on_informational")
 
     cdef int on_response_head(self, MessageHead head) except -1:
-        raise NotImplementedError("Sink.on_response_head")
+        raise NotImplementedError("ResponseSink.on_response_head")
 
     cdef int on_response_data(self, const char* p, Py_ssize_t n) except -1:
-        raise NotImplementedError("Sink.on_response_data")
+        raise NotImplementedError("ResponseSink.on_response_data")
 
     cdef int on_response_end(self, MessageHead trailers) except -1:
-        raise NotImplementedError("Sink.on_response_end")
+        raise NotImplementedError("ResponseSink.on_response_end")
 
     cdef int on_response_flush(self) except -1:
-        raise NotImplementedError("Sink.on_response_flush")
+        raise NotImplementedError("ResponseSink.on_response_flush")
 
     cdef int on_upgraded(self) except -1:
-        raise NotImplementedError("Sink.on_upgraded")
+        raise NotImplementedError("ResponseSink.on_upgraded")
 
     cdef int on_upstream_writable(self) except -1:
-        raise NotImplementedError("Sink.on_upstream_writable")
+        raise NotImplementedError("ResponseSink.on_upstream_writable")
 
     cdef int on_upstream_failed(self, bint bytes_seen, str detail) except -1:
-        raise NotImplementedError("Sink.on_upstream_failed")
+        raise NotImplementedError("ResponseSink.on_upstream_failed")
 
     cdef int on_upstream_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
-        raise NotImplementedError("Sink.on_upstream_tunnel_data")
+        raise NotImplementedError("ResponseSink.on_upstream_tunnel_data")
 
     cdef int on_upstream_eof(self) except -1:
-        raise NotImplementedError("Sink.on_upstream_eof")
+        raise NotImplementedError("ResponseSink.on_upstream_eof")
+
+
+cdef class RequestFactory:
+    cdef RequestSink new_request(
+            self, ServerStream stream, object connection, str peer, MessageHead head, BindPlan plan, int64_t now_ns):
+        raise NotImplementedError("RequestFactory.new_request")
 
 
 cdef class ClientConnection:
     cdef int capacity(self) noexcept:
         return 0
 
-    cdef ClientStream begin_stream(self, Sink sink):
+    cdef ClientStream begin_stream(self, ResponseSink sink):
         raise NotImplementedError("ClientConnection.begin_stream")
 
     cdef bint no_pending_input(self) except -1:

@@ -2,7 +2,7 @@
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.http1.codec cimport Http1Codec
-from headgate_engine.link.contract cimport ServerStream, Sink
+from headgate_engine.link.contract cimport RequestFactory, RequestSink, ServerStream
 from headgate_engine.link.wire cimport Wire
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.plan.plans cimport BindPlan, BindSlot
@@ -15,7 +15,8 @@ cdef class DownstreamConnection(ServerStream):
     cdef BindPlan plan               # plan of the current or last request
     cdef Wire wire
     cdef Http1Codec codec
-    cdef Sink sink                   # the exchange in progress
+    cdef RequestFactory requests_of  # who answers
+    cdef RequestSink sink            # the request in progress
     cdef readonly str peer_host
     cdef str peer_text               # `peer`, made when first asked for
     cdef readonly int peer_port
@@ -30,6 +31,7 @@ cdef class DownstreamConnection(ServerStream):
     cdef Py_ssize_t write_left       # what was queued at the last look
     cdef bint processing             # inside _process(): a finished exchange does not start the next by itself
     cdef bint request_done           # the current request has been read to its end
+    cdef bint expects_continue       # its client waits for leave to send the body
     cdef bint close_requested        # after the response
     cdef bint lingering              # response sent, the rest of the request is thrown away
     cdef bint tunnel, lost, client_eof

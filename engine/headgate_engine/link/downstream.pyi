@@ -1,14 +1,14 @@
 import asyncio
 
-from headgate_engine.link.contract import ServerStream
+from headgate_engine.link.contract import RequestFactory, ServerStream
 from headgate_engine.link.wire import Wire
 from headgate_engine.link.worker import Worker
 from headgate_engine.plan.plans import BindPlan, BindSlot, ListenerPlan
 
 class DownstreamConnection(ServerStream):
-    """An HTTP/1.1 connection of a client; made by Worker.connection_factory()."""
+    """An HTTP/1.1 connection of a client; made by link.protocols.connection_factory()."""
 
-    def __init__(self, worker: Worker, slot: BindSlot) -> None: ...
+    def __init__(self, worker: Worker, slot: BindSlot, requests: RequestFactory) -> None: ...
     def connection_made(self, transport: asyncio.BaseTransport) -> None: ...
     def connection_lost(self, exc: Exception | None) -> None: ...
     def get_buffer(self, sizehint: int) -> memoryview: ...

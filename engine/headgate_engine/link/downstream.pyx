@@ -1,14 +1,12 @@
 """Client HTTP/1.1 connections; see downstream.pxd."""
 
 from headgate_engine.clock cimport monotonic_ns
-from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.headers cimport HEAD_EXPECT_CONTINUE, MessageHead
 from headgate_engine.http1.codec cimport Http1Codec, write_refusal
 from headgate_engine.http1.kinds cimport (
     BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_PAUSED, ROLE_SERVER)
-from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_UNKNOWN, WRITE_FAILED, ServerStream, Sink
-from headgate_engine.link.forward cimport Exchange, new_exchange
+from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_UNKNOWN, WRITE_FAILED, RequestFactory, RequestSink, ServerStream
 from headgate_engine.link.record cimport record_connection, record_refusal
-from headgate_engine.link.traced cimport watched
 from headgate_engine.link.wire cimport Wire, wired
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.plan.plans cimport BindPlan, BindSlot
@@ -31,9 +29,10 @@ cdef int64_t LINGER_NS = 2000000000
 
 
 cdef class DownstreamConnection(ServerStream):
-    def __init__(self, Worker worker, BindSlot slot):
+    def __init__(self, Worker worker not None, BindSlot slot not None, RequestFactory requests not None):
         self.worker = worker
         self.slot = slot
+        self.requests_of = requests
         self.plan = slot.plan
         self.codec = Http1Codec(ROLE_SERVER, slot.plan.limits)
         self.wire = wired(DownstreamWire.__new__(DownstreamWire), worker, self)
@@ -85,7 +84,7 @@ cdef class DownstreamConnection(ServerStream):
         self.wire.read_by_loop()
 
     cdef int read(self, Py_ssize_t n) except -1:
-        cdef Sink sink = self.sink
+        cdef RequestSink sink = self.sink
         try:
             self.last_read_ns = monotonic_ns()
             if self.tunnel:
@@ -99,7 +98,7 @@ cdef class DownstreamConnection(ServerStream):
             return self._refuse(500, "internal error")
 
     def eof_received(self):
-        cdef Sink sink = self.sink
+        cdef RequestSink sink = self.sink
         try:
             self.client_eof = True
             if self.tunnel:
@@ -121,7 +120,7 @@ cdef class DownstreamConnection(ServerStream):
         return self.lingering or self.wire.queued or self.sink is not None
 
     def connection_lost(self, exc):
-        cdef Sink sink = self.sink
+        cdef RequestSink sink = self.sink
         self.lost = True
         self.sink = None
         try:
@@ -137,7 +136,7 @@ cdef class DownstreamConnection(ServerStream):
         self.wire.queued = True
 
     def resume_writing(self):
-        cdef Sink sink = self.sink
+        cdef RequestSink sink = self.sink
         self.wire.queued = False
         try:
             if sink is not None:
@@ -203,7 +202,7 @@ cdef class DownstreamConnection(ServerStream):
 
     # -- events of the codec -----------------------------------------------------------------------------------------
     cdef int _process(self) except -1:
-        cdef Sink sink            # holds the exchange while it is called: it may end meanwhile
+        cdef RequestSink sink            # holds the exchange while it is called: it may end meanwhile
         cdef int event
         if self.processing:
             return 0
@@ -247,7 +246,7 @@ cdef class DownstreamConnection(ServerStream):
 
     cdef int _end_events(self) except -1:
         """After the bytes of one read are used up: send what came of them, set the deadline that now matters."""
-        cdef Sink sink = self.sink
+        cdef RequestSink sink = self.sink
         if sink is not None:
             sink.on_request_flush()
         if self.lost or self.wire.closing or self.lingering:
@@ -269,30 +268,27 @@ cdef class DownstreamConnection(ServerStream):
         return 0
 
     cdef int _begin_request(self) except -1:
-        cdef Exchange exchange
+        cdef MessageHead head = self.codec.take_head()
+        cdef RequestSink sink
         self.plan = self.slot.plan
         self.requests += 1
         self.request_done = False
+        self.expects_continue = head.flags & HEAD_EXPECT_CONTINUE != 0
         self.head_started_ns = 0
         # A pipelined request begins when the one before it is answered: its time-outs do not run while it waits.
-        exchange = new_exchange(
-            self.worker, self, self.codec.take_head(), max(self.last_read_ns, self.idle_since_ns))
-        exchange.ctx.connection, exchange.ctx.peer_text = self, self.peer_text
-        if self.worker.watchers is not None:
-            exchange = watched(exchange, self.plan)
-        self.sink = exchange
-        return exchange.start(self.plan)
+        sink = self.sink = self.requests_of.new_request(
+            self, self, self.peer_text, head, self.plan, max(self.last_read_ns, self.idle_since_ns))
+        return sink.start()
 
     cdef int _refuse(self, int status, str detail) except -1:
         """Answers a malformed or overdue request and closes; nothing of it reaches a backend any more."""
-        cdef Sink sink = self.sink
+        cdef RequestSink sink = self.sink
         cdef bint started = self.codec.response_started()
         self.sink = None
         self.tail_len = 0
         self.worker.to_client.clear()
         if sink is not None:
-            _note_refusal(sink, 0 if started or self.lost else status, detail)
-            sink.on_client_gone()
+            sink.on_request_refused(0 if started or self.lost else status, detail)
         if started or self.lost:
             return self.abort()
         write_refusal(self.worker.to_client, status, detail.encode("utf-8", "replace"))
@@ -325,7 +321,8 @@ cdef class DownstreamConnection(ServerStream):
     # -- ServerStream ------------------------------------------------------------------------------------------------
     cdef int start_response(self, MessageHead head, int size, int64_t length) except -1:
         cdef int framing = self._framing(size)
-        if not self.request_done and not self.codec.rest_is_small(DRAIN_LIMIT):
+        # Whether a client sends the body now that waited for leave to do so is anyone's guess.
+        if not self.request_done and (self.expects_continue or not self.codec.rest_is_small(DRAIN_LIMIT)):
             self.close_requested = True
         return self.codec.send_response(
             self.worker.to_client, head, framing, length, self._must_close(), self.plan.lower_case)
@@ -359,12 +356,21 @@ cdef class DownstreamConnection(ServerStream):
         return self.codec.send_end(self.worker.to_client, trailers)
 
     cdef int send_informational(self, int status, MessageHead head) except -1:
+        if self.codec.request_minor == 0:
+            return 0          # HTTP/1.0 has none (RFC 9110 section 15.2)
         self.codec.send_informational(self.worker.to_client, status)
         if head is not None and head.count:
             self.worker.to_client.length -= 2        # the fields go before the empty line
             self.codec._fields(self.worker.to_client, head, self.plan.lower_case)
             self.worker.to_client.append(b"\r\n", 2)
         return 0
+
+    cdef int send_continue(self) except -1:
+        if not self.expects_continue:
+            return 0
+        self.expects_continue = False
+        self.codec.send_informational(self.worker.to_client, 100)
+        return self.flush()
 
     cdef int flush(self) except -1:
         cdef int result = self.wire.write_out(self.worker.to_client, self.tail, self.tail_len)
@@ -429,7 +435,7 @@ cdef class DownstreamConnection(ServerStream):
         return self.wire.close_wire()
 
     cdef int start_tunnel(self) except -1:
-        cdef Sink sink = self.sink
+        cdef RequestSink sink = self.sink
         cdef bytes left = self.codec.leftover()
         self.tunnel = True
         self.wire.resume_wire()
@@ -443,7 +449,7 @@ cdef class DownstreamConnection(ServerStream):
         return self.flush()
 
     cdef int abort(self) except -1:
-        cdef Sink sink = self.sink
+        cdef RequestSink sink = self.sink
         self.sink = None
         self.tail_len = 0
         self.worker.to_client.clear()
@@ -488,13 +494,3 @@ cdef class DownstreamWire(Wire):
     cdef int on_bytes(self, Py_ssize_t n) except -1:
         cdef DownstreamConnection connection = <DownstreamConnection>self.owner
         return 0 if connection is None else connection.read(n)
-
-
-cdef int _note_refusal(Sink sink, int status, str detail) except -1:
-    """Has the log say what the client is told, instead of that it left."""
-    if isinstance(sink, Exchange) and (<Exchange>sink).ctx.error is None:
-        (<Exchange>sink).ctx.error = detail
-        if status:
-            (<Exchange>sink).ctx.status = status
-            (<Exchange>sink).ctx.reason = "InvalidRequest"
-    return 0

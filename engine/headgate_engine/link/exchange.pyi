@@ -1,30 +1,18 @@
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 
 from headgate_engine.context.request import RequestContext
-from headgate_engine.link.contract import Sink
-from headgate_engine.link.timers import Timer
+from headgate_engine.link.core import RequestCore
 
-class ExchangeTimer(Timer):
-    """C face only."""
+class Exchange(RequestCore):
+    """One request on its way. Python sees it as what a suspended step resumes."""
 
-class ExchangeState(Sink):
-    """State of one request. Python sees it through HandlerCall."""
-
-    @property
-    def context(self) -> RequestContext: ...
-    @property
-    def done(self) -> bool: ...
-    @property
-    def congested(self) -> bool: ...
-    def handler_reply(
-        self, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes, reason: str | None
-    ) -> None: ...
-    def handler_start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None: ...
-    def handler_send(self, data: bytes) -> None: ...
-    def handler_end(self) -> None: ...
+    def resume(self, verdict: int = 0) -> None:
+        """Go on after a step that suspended; with RESPOND its reply is sent. Later calls do nothing."""
     def wait_for(
         self, name: str, awaitable: Awaitable[object], verdict_of: Callable[[RequestContext, object], int]
     ) -> None:
         """Suspend the request until `awaitable` has come to something; resume() gets what verdict_of() makes of it."""
     def task_failed(self, detail: str) -> None:
         """Answer 500, or break an answer that has begun: what the request waited for has failed."""
+    def guards_answered(self, found: object) -> None:
+        """Go on with what the guards of a response found."""

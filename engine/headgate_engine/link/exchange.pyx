@@ -1,337 +1,458 @@
-"""State of one request on its way; see exchange.pxd."""
+"""One request on its way; see exchange.pxd."""
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t
 
 from headgate_engine.clock cimport monotonic_ns
-from headgate_engine.context.headers cimport (
-    HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_IS_HEAD, MessageHead, new_head)
-from headgate_engine.context.request cimport release_context, Reply, RequestContext
-from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, SIZE_UNKNOWN, ClientStream, ServerStream
-from headgate_engine.link.backend cimport RoutedRequest
-from headgate_engine.link.endpoints cimport EndpointSet
-from headgate_engine.link.grpc_status cimport GRPC_LATER, grpc_reply, grpc_status, is_grpc
-from headgate_engine.link.reasons cimport REPLY_INTERNAL
+from headgate_engine.context.headers cimport HEAD_CONNECT, HEAD_IS_HEAD, MessageHead
+from headgate_engine.context.request cimport BODY_WHOLE, release_context, Reply, RequestContext
+from headgate_engine.link.attempt cimport new_attempt, UpstreamAttempt
+from headgate_engine.link.contract cimport ClientStream, ServerStream
+from headgate_engine.link.core cimport Deadlines, END_ABANDONED, END_BROKEN, END_CLEAN, PHASE_BACKEND, RequestCore
+from headgate_engine.link.endpoints cimport Endpoint, EndpointSet
+from headgate_engine.link.intake cimport body_ended, collect, collector_of
+from headgate_engine.link.observer cimport RequestObserver
+from headgate_engine.link.phases cimport advance, dispatched, guarded_steps
+from headgate_engine.link.pipe cimport PASSING, ResponsePipe
+from headgate_engine.link.pool cimport Pool
+from headgate_engine.link.reasons cimport (
+    REPLY_INTERNAL, REPLY_INVALID_REQUEST, REPLY_METHOD_NOT_ALLOWED, REPLY_REQUEST_TIMEOUT, REPLY_UPGRADE_REFUSED,
+    REPLY_UPSTREAM_FAILED, REPLY_UPSTREAM_PROTOCOL, REPLY_UPSTREAM_TIMEOUT)
 from headgate_engine.link.record cimport record_request
+from headgate_engine.link.response cimport head_of, run_response_steps, send_reply, send_whole, start_response, with_detail
+from headgate_engine.link.retries cimport new_retries, Retries
 from headgate_engine.link.states cimport (
-    E_BEGIN, E_FINISH, E_RESPOND, next_state, REFUSED, S_AWAITING, S_AWAITING_GUARDS, S_DONE, S_RESPONDING,
-    S_RESPONDING_GUARDS, S_TAKEN, S_TUNNEL)
-from headgate_engine.link.timers cimport Timer
-from headgate_engine.plan.step cimport CONTINUE, RESPOND, WAIT_BODY, Step
-
-import logging
+    E_BACK_OFF, E_BEGIN, E_BODY_CAME, E_DUE, E_FINISH, E_RESPOND, E_RESUME, E_RETRY, E_TAKE, E_TOLD, E_UPGRADE, next_state,
+    REFUSED, S_DONE, S_RESPONDING, S_TAKEN)
+from headgate_engine.link.tapped cimport tapped_pipe
+from headgate_engine.link.tunnel cimport new_tunnel, same_upgrade, StreamTunnel
+from headgate_engine.plan.retry cimport RetryPlan
+from headgate_engine.plan.step cimport CONTINUE, RESPOND
 
 from headgate_engine.plan.step import drive
 
-logger = logging.getLogger("headgate.forward")
 
+cdef class Exchange(RequestCore):
+    # -- from head to backend ------------------------------------------------------------------------------------------
+    cdef int start(self) except -1:
+        cdef MessageHead head = self.ctx.head
+        self.worker.requests += 1
+        if self.observer is not None:
+            self.observer.started()
+        if head.authority_len == 0:
+            return self.respond(self.worker.reply(REPLY_INVALID_REQUEST))
+        if head.flags & HEAD_CONNECT:
+            return self.respond(self.worker.reply(REPLY_METHOD_NOT_ALLOWED))
+        return advance(self)
 
-cdef class ExchangeTimer(Timer):
-    cdef int on_timer(self, int64_t now_ns) except -1:
-        cdef ExchangeState exchange = self.exchange      # lives until the call is over, whatever ends in it
-        if exchange is not None:
-            exchange._timed_out(now_ns)
+    cdef int connect(self) except -1:
+        return self.attempt.connect(False)
+
+    # -- what backends ask for -----------------------------------------------------------------------------------------
+    cdef int forward_to(self, Pool pool, Endpoint endpoint) except -1:
+        self.attempt = new_attempt(self, pool, endpoint)
         return 0
 
-
-cdef class ExchangeState(RoutedRequest):
-    # -- states -------------------------------------------------------------------------------------------------------
-    cdef bint _move(self, int event) noexcept:
-        cdef int found = next_state(self.state, event)
-        if found == REFUSED:
+    cdef bint pick_endpoint(self) except -1:
+        """Takes another endpoint than the attempt before it, where there is one."""
+        cdef Endpoint endpoint = (<EndpointSet>self.backend.endpoints).pick(
+            self.ctx, None if self.retries is None else self.retries.last)
+        if self.observer is not None:
+            self.observer.endpoint_chosen(None if endpoint is None else endpoint.address)
+        if endpoint is None:
             return False
-        self.state = found
+        self.forward_to(<Pool>endpoint.pool, endpoint)
         return True
 
-    cdef bint awaiting(self) noexcept:
-        return self.state == S_AWAITING or self.state == S_AWAITING_GUARDS
+    cdef int plan_retries(self, RetryPlan plan) except -1:
+        self.retries = new_retries(plan, self.ctx)
+        return 0
 
-    cdef bint responding(self) noexcept:
-        return self.state == S_RESPONDING or self.state == S_RESPONDING_GUARDS
+    cdef int run_final_steps(self, tuple steps) except -1:
+        return guarded_steps(self, steps)
 
-    cdef bint asking_guards(self) noexcept:
-        return self.state == S_AWAITING_GUARDS or self.state == S_RESPONDING_GUARDS
+    cdef int start_own_attempt(self) except -1:
+        if self.observer is not None:
+            self.observer.attempt_started(self, self.backend.name, self.ctx.body)
+        self.move(E_TAKE)
+        self.start_clock()
+        return 0
 
-    # -- what the layers above do --------------------------------------------------------------------------------------
-    cdef int advance(self) except -1:
-        raise NotImplementedError
-
-    cdef bint _retry(self) except -1:
-        raise NotImplementedError
-
-    cdef int _timed_out(self, int64_t now_ns) except -1:
-        raise NotImplementedError
+    cdef int64_t start_clock(self) except -1:
+        cdef int64_t timeout = self.backend.request_timeout_ns or self.route.backend_timeout_ns
+        cdef int64_t now = monotonic_ns()
+        if self.ctx.upstream_started_ns == 0:
+            self.ctx.upstream_started_ns = now
+        if timeout:
+            self.limits().attempt = now + timeout
+            self.arm()
+        return now
 
     # -- steps ---------------------------------------------------------------------------------------------------------
-    cdef int _run_steps(self, tuple steps) except -1:
-        cdef RequestContext ctx = self.ctx
-        cdef int verdict
-        cdef int count = len(steps)
-        while ctx.next_step < count:
-            verdict = (<Step>steps[ctx.next_step]).run(ctx)
-            if verdict == WAIT_BODY:
-                return verdict            # the same step runs again when the body is there
-            ctx.next_step += 1
-            if verdict != CONTINUE:
-                return verdict
-        ctx.next_step = 0
-        return CONTINUE
-
     def wait_for(self, str name, awaitable, verdict_of):
         """Suspends the request until `awaitable` has come to something; resume() then gets `verdict_of(ctx, found)`."""
         self.ctx.waiting = self.worker.spawn(
             f"step {name}", drive(f"step {name}", self.ctx, self, awaitable, verdict_of, self.resume))
 
+    def resume(self, int verdict=CONTINUE):
+        """Goes on after a step that suspended; with RESPOND its reply is sent. Later calls do nothing."""
+        if not self.move(E_RESUME):
+            return
+        if self.observer is not None:
+            self.observer.resumed(self, verdict)
+        if verdict == RESPOND:
+            self.respond(self.ctx.reply)
+        else:
+            advance(self)
+        if self.client is not None and not self.request_done:
+            self.client.resume_request()
+
     def task_failed(self, str detail):
         """What the request waited for broke, which is a fault of ours: 500, or a broken answer when it has begun."""
-        if self.state == S_DONE:
-            return
-        self.ctx.error = detail
-        if self.ctx.status:
-            self._drop_upstream()
-            self._finish(END_BROKEN)
-        else:
-            self.respond(self.worker.reply(REPLY_INTERNAL))
+        self.answer_failed(detail)
 
-    cdef int _guarded_steps(self, tuple steps) except -1:
-        """A step that raises is a fault of ours: 500, a line in the log, and nothing goes upstream."""
-        if not steps:
-            return CONTINUE
-        try:
-            return self._run_steps(steps)
-        except Exception as error:  # task boundary
-            logger.exception("a step failed")
-            self.ctx.error = f"step failed: {type(error).__name__}"
-            self.ctx.reply = self.worker.reply(REPLY_INTERNAL)
-            return RESPOND
+    # -- request body --------------------------------------------------------------------------------------------------
+    cdef int on_request_data(self, const char* p, Py_ssize_t n) except -1:
+        cdef UpstreamAttempt attempt = self.attempt
+        self.ctx.request_bytes += n
+        if attempt is not None and attempt.stream is not None and self.ctx.body_state != BODY_WHOLE:
+            return attempt.send_body(p, n)
+        return collect(self, p, n)
 
-    # -- what becomes of an attempt ------------------------------------------------------------------------------------
-    cdef int _note(self, str outcome) except -1:
-        return 0 if self.destination is None else self.destination.attempt_failed(self, outcome)
+    cdef int on_request_end(self, MessageHead trailers) except -1:
+        cdef UpstreamAttempt attempt = self.attempt
+        self.request_done = True
+        if trailers is not None:
+            collector_of(self).trailers = trailers       # another attempt needs them, too
+        if attempt is not None and attempt.stream is not None and self.ctx.body_state != BODY_WHOLE:
+            return attempt.send_end(trailers)
+        return body_ended(self)
 
-    cdef int _endpoint_answered(self, MessageHead trailers) except -1:
-        """Tells the endpoint what it answered; a gRPC answer says in its trailers whether it is one."""
+    cdef int on_request_flush(self) except -1:
+        cdef UpstreamAttempt attempt = self.attempt
+        return 0 if attempt is None or attempt.stream is None else attempt.flush()
+
+    cdef int body_came(self) except -1:
+        if not self.move(E_BODY_CAME):
+            return 0
+        if not self.request_done:
+            self.client.pause_request()
+        return advance(self)
+
+    cdef int body_complete(self) except -1:
+        if self.retries is not None:
+            self.retries.body = self.ctx.body
+        self.move(E_BODY_CAME)
+        if self.observer is not None:
+            return dispatched(self, self.observer.dispatch(self, self.destination))
+        return dispatched(self, self.destination.dispatch(self))
+
+    # -- attempts ------------------------------------------------------------------------------------------------------
+    cdef bint may_retry(self) noexcept:
+        return self.retries is not None and self.retries.left > 0
+
+    cdef bint _retry(self) except -1:
+        """Starts the next attempt, at once or after the back-off; False when none is left."""
         cdef RequestContext ctx = self.ctx
-        cdef int64_t taken
-        if self.endpoint is None or self.endpoint_reported:
-            return 0
-        status = grpc_status(ctx.response, trailers)
-        if status == GRPC_LATER and trailers is None:
-            return 0
-        self.endpoint_reported = True
-        taken = ctx.head_received_ns - self.attempt_started
-        return (<EndpointSet>self.backend.endpoints).answered(self.endpoint, ctx, status, taken)
-
-    cdef int _endpoint_failed(self) except -1:
-        if self.endpoint is not None and not self.endpoint_reported:
-            self.endpoint_reported = True
-            (<EndpointSet>self.backend.endpoints).failed(self.endpoint, 0)
-        return 0
-
-    cdef int _leave_endpoint(self) except -1:
-        if self.endpoint is not None and not self.endpoint_released:
-            self.endpoint_released = True
-            self.endpoint.end()
-        return 0
-
-    # -- time limits ---------------------------------------------------------------------------------------------------
-    cdef int _arm(self) except -1:
-        cdef int64_t due = self.request_deadline
-        if self.backoff_until and (due == 0 or self.backoff_until < due):
-            due = self.backoff_until
-        if self.attempt_deadline and (due == 0 or self.attempt_deadline < due):
-            due = self.attempt_deadline
-        if self.timer is None:
-            self.timer = ExchangeTimer.__new__(ExchangeTimer)
-            self.timer.exchange = self
-        if due == 0:
-            return self.worker.timers.disarm(self.timer)
-        return self.worker.timers.arm(self.timer, due)
-
-    # -- the response leaves -------------------------------------------------------------------------------------------
-    cdef bint _response_steps(self) except -1:
-        """False when a step raised: what it would have changed must not pass, so the answer becomes 500."""
-        if self.broken:
-            return True
-        try:
-            self._run_response_steps()
-        except Exception as error:  # task boundary
-            logger.exception("a response step failed")
-            self.broken = True
-            self.ctx.error = f"response step failed: {type(error).__name__}"
+        cdef Retries retries = self.retries
+        cdef bint guards = self.asking_guards()
+        if retries is None or retries.left == 0 or next_state(self.state, E_RETRY) == REFUSED or not retries.take(ctx):
             return False
+        if self.observer is not None:
+            self.observer.retrying(self, retries.made)
+        if self.attempt is not None:
+            retries.last = self.attempt.endpoint
+        self.drop_attempt()
+        if retries.replay is not None:
+            collector_of(self).put_back(retries.replay)
+            retries.replay = None
+        if guards and ctx.waiting is not None:
+            ctx.waiting.cancel()
+            ctx.waiting = None
+        self.move(E_RETRY)
+        self.rerouted = False
+        self.tap = None
+        self.destination.attempt_ended(self)
+        retries.restore(ctx)
+        self.phase = PHASE_BACKEND
+        if self.deadlines is not None:
+            self.deadlines.attempt = 0
+        if retries.plan.backoff_ns:
+            self.move(E_BACK_OFF)
+            self.limits().backoff = monotonic_ns() + retries.plan.backoff_ns
+            self.arm()
+        else:
+            advance(self)
         return True
 
-    cdef int _run_response_steps(self) except -1:
+    cdef int drop_attempt(self) except -1:
+        cdef UpstreamAttempt attempt = self.attempt
+        self.attempt = None
+        if self.observer is not None:
+            self.observer.attempt_ended(0, self.ctx.error)
+        return 0 if attempt is None else attempt.end()
+
+    cdef int pause_upstream(self) except -1:
+        return 0 if self.attempt is None or self.attempt.stream is None else self.attempt.stream.pause_response()
+
+    cdef int resume_upstream(self) except -1:
+        return 0 if self.attempt is None or self.attempt.stream is None else self.attempt.stream.resume_response()
+
+    cdef int note_outcome(self, str outcome) except -1:
+        return 0 if self.destination is None else self.destination.attempt_failed(self, outcome)
+
+    cdef int blame_endpoint(self) except -1:
+        cdef UpstreamAttempt attempt = self.attempt
+        if attempt is None:
+            return 0
+        attempt.reported = False
+        return attempt.report_failure()
+
+    # -- events of the attempt -----------------------------------------------------------------------------------------
+    cdef int connect_failed(self, bint timed_out, str detail) except -1:
+        self.ctx.error = detail
+        if self.observer is not None:
+            self.observer.attempt_ended(0, detail)
+        self.note_outcome("timeout" if timed_out else "failed")
+        if self._retry():
+            return 0
+        if timed_out:
+            return self.respond(self.worker.reply(REPLY_UPSTREAM_TIMEOUT))
+        return self.respond(with_detail(self.worker.reply(REPLY_UPSTREAM_FAILED), detail))
+
+    cdef int attempt_failed(self, bint bytes_seen, bint repeatable, str detail) except -1:
+        if self.tunnel is not None:
+            return self.finish(END_CLEAN)
+        self.ctx.error = detail
+        self.note_outcome("broken" if bytes_seen else "failed")
+        if self.responding():
+            if self.observer is not None:
+                self.observer.response_broke(detail)
+            self.attempt.report_failure()
+            return self.attempt.pipe.broke(self, detail)
+        if repeatable:
+            self.ctx.error = None
+            return self.attempt.connect(True)
+        if self.observer is not None:
+            self.observer.attempt_ended(0, detail)
+        self.attempt.report_failure()
+        if self._retry():
+            return 0
+        if bytes_seen:
+            return self.respond(self.worker.reply(REPLY_UPSTREAM_PROTOCOL))
+        return self.respond(with_detail(self.worker.reply(REPLY_UPSTREAM_FAILED), detail))
+
+    cdef int on_deadline(self, int64_t now_ns) except -1:
+        cdef Deadlines deadlines = self.deadlines
+        cdef UpstreamAttempt attempt = self.attempt
+        cdef bint whole
+        if self.responding() and attempt is not None:
+            return attempt.pipe.stalled(self, now_ns)
+        if self.state > S_TAKEN:
+            return 0
+        whole = deadlines.whole != 0 and deadlines.whole <= now_ns
+        if not whole and self.move(E_DUE):
+            deadlines.backoff = 0
+            self.arm()
+            return advance(self)
+        if self.observer is not None:
+            self.observer.attempt_ended(0, "timeout")
+        self.note_outcome("timeout")
+        if attempt is not None:
+            attempt.report_failure()
+        if not whole and self._retry():
+            return 0
+        if self.call is not None:
+            self.destination.timed_out(self)
+        return self.respond(self.worker.reply(REPLY_REQUEST_TIMEOUT if whole else REPLY_UPSTREAM_TIMEOUT))
+
+    # -- the response --------------------------------------------------------------------------------------------------
+    cdef int response_head(self, MessageHead head) except -1:
         cdef RequestContext ctx = self.ctx
-        if self.route is not None and self.route.response_steps:
-            self._run_response(self.route.response_steps)
-        if self.backend is not None and self.backend.response_steps:
-            self._run_response(self.backend.response_steps)
-        if self.listener is not None and self.listener.response_steps:
-            self._run_response(self.listener.response_steps)
-        if self.route is not None and self.route.response_transforms:
-            self._run_response(self.route.response_transforms)
-        if self.backend is not None and self.backend.response_transforms:
-            self._run_response(self.backend.response_transforms)
-        if self.listener is not None and self.listener.response_transforms:
-            self._run_response(self.listener.response_transforms)
-        if ctx.response_headers is not None:
-            for name, value in ctx.response_headers:
-                if (<bytes>name).startswith(b"x-ratelimit-") and ctx.response.find(<bytes>name, len(<bytes>name), 0) >= 0:
-                    continue      # a limit further in, told by the backend, stands
-                if <bytes>name != b"set-cookie":
-                    ctx.response.drop_field(<bytes>name, len(<bytes>name))
-                ctx.response.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
-        return 0
+        cdef ResponsePipe pipe = PASSING
+        ctx.response = head
+        ctx.head_received_ns = monotonic_ns()
+        if self.observer is not None:
+            self.observer.response_head(self, head)
+        self.attempt.report_response(None)
+        self.destination.answered(self, head.status)
+        if self.retries is not None and self.retries.wants(ctx, head.status) and self._retry():
+            return 0
+        if head.status == 101 and not same_upgrade(ctx.head, head):
+            ctx.error = "upgrade refused"
+            return self.respond(self.worker.reply(REPLY_UPGRADE_REFUSED))
+        if self.tap is not None:
+            pipe = tapped_pipe(self.tap, self, head)
+        self.attempt.pipe = pipe
+        return pipe.head(self)
 
-    def _run_response(self, tuple steps):
-        for step in steps:
-            (<Step?>step).run(self.ctx)
+    cdef int await_first_event(self) except -1:
+        cdef int64_t limit = self.backend.first_event_ns
+        if self.deadlines is None and limit == 0:
+            return 0
+        self.limits().whole = 0
+        self.deadlines.attempt = self.attempt.started_ns + limit if limit else 0
+        return self.arm()
 
-    cdef int _response_size(self, MessageHead head, int64_t* length) noexcept:
-        length[0] = head.content_length
-        if self.ctx.head.flags & HEAD_IS_HEAD or head.status == 304:
-            return SIZE_NONE
-        if head.status < 200 or head.status == 204:
-            length[0] = -1
-            return SIZE_NONE
-        if head.content_length >= 0 and (self.tap is None or not self.tap.rewrites):
-            return SIZE_KNOWN
-        length[0] = -1
-        return SIZE_UNKNOWN
+    cdef int response_failed(self, str detail) except -1:
+        self.ctx.error = detail
+        self.blame_endpoint()
+        return 0 if self._retry() else self.respond(
+            with_detail(self.worker.reply(REPLY_UPSTREAM_FAILED), detail))
 
-    cdef int _begin_response(self, MessageHead head, int size, int64_t length) except -1:
-        self.ctx.status = head.status
-        self.ctx.response = head
-        return self.client.start_response(head, size, length)
+    def guards_answered(self, found):
+        """Goes on with what the guards of a response found."""
+        cdef UpstreamAttempt attempt = self.attempt
+        if not self.move(E_TOLD):
+            return
+        attempt.pipe.settled(self, found)
+        if self.client is None:
+            return
+        self.client.flush()
+        if not self.asking_guards() and not self.client.congested():
+            self.resume_upstream()
 
     # -- answers of our own --------------------------------------------------------------------------------------------
     cdef int respond(self, Reply reply) except -1:
         """Answers here and now; an upstream call in progress is given up."""
-        cdef MessageHead head
-        if not self._move(E_RESPOND):
+        if not self.move(E_RESPOND):
             return 0
-        self._drop_upstream()
-        if is_grpc(self.ctx.head):
-            reply = grpc_reply(reply)
-        head = new_head()
-        head.status = reply.status
-        for name, value in reply.headers:
-            head.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
-        self.ctx.reason = reply.reason
-        return self._answer(head, reply.body)
+        self.drop_attempt()
+        return send_reply(self, reply)
 
-    def _answer(self, MessageHead head, bytes body):
-        cdef RequestContext ctx = self.ctx
-        cdef int64_t length
-        cdef int size = SIZE_KNOWN
-        self.held = None
-        ctx.response = head
-        self._move(E_RESPOND)
-        ctx.response_body = body
-        if not self._response_steps():
-            self.respond(self.worker.reply(REPLY_INTERNAL))
-            return 0
-        body = ctx.response_body
-        length = len(body)
-        head.content_length = length
-        head.flags &= ~<uint32_t>HEAD_CHUNKED
-        if ctx.head.flags & HEAD_IS_HEAD or head.status == 304:
-            size = SIZE_NONE
-        elif head.status == 204 or head.status < 200:
-            size = SIZE_NONE
-            length = -1
-        if ctx.head.flags & HEAD_EXPECT_CONTINUE and not self.continue_sent and not self.request_done:
-            self.client.close_after()     # whether the client sends the body now is anyone's guess
-        self._begin_response(head, size, length)
-        if size == SIZE_KNOWN and length:
-            ctx.response_bytes += length
-            self.client.send_body(body, length)
-        self.client.end_response(None)
-        self._finish(END_CLEAN)
-        return 0
+    cdef int answer_whole(self, int status, object headers, bytes body, str reason) except -1:
+        self._begin_answer(status)
+        self.ctx.reason = reason
+        self.move(E_RESPOND)
+        return send_whole(self, head_of(status, headers), body)
 
-    # -- handlers in Python (link/handler.pyx) -------------------------------------------------------------------------
-    @property
-    def context(self):
-        return self.ctx
+    cdef int answer_start(self, int status, object headers) except -1:
+        cdef MessageHead head = head_of(status, headers)
+        self._begin_answer(status)
+        self.ctx.response = head
+        self.disarm()
+        if not run_response_steps(self):
+            raise RuntimeError("a response step failed")
+        self.move(E_BEGIN)
+        start_response(self, head, False)
+        return self.client.flush()
 
-    @property
-    def done(self):
-        return self.state == S_DONE
-
-    @property
-    def congested(self):
-        return self.state != S_DONE and self.client.congested()
-
-    cdef int _unanswered(self) except -1:
+    cdef int _begin_answer(self, int status) except -1:
         if self.state != S_TAKEN:
             raise RuntimeError("the request is answered already")
-        return 0
+        return 0 if self.observer is None else self.observer.answered(status)
 
-    def handler_reply(self, int status, headers, bytes body, str reason):
-        self._unanswered()
-        cdef MessageHead head = new_head()
-        head.status = status
-        for name, value in headers:
-            head.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
-        self.ctx.reason = reason
-        self._answer(head, body)
-
-    def handler_start(self, int status, headers):
-        self._unanswered()
-        cdef MessageHead head = new_head()
-        cdef int64_t length = -1
-        cdef int size
-        head.status = status
-        for name, value in headers:
-            head.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
-        self.ctx.response = head
-        self.request_deadline = self.attempt_deadline = 0
-        if not self._response_steps():
-            raise RuntimeError("a response step failed")
-        self._move(E_BEGIN)
-        size = self._response_size(head, &length)
-        self._begin_response(head, size, length)
-        self.client.flush()
-
-    def handler_send(self, bytes data):
+    cdef int answer_send(self, bytes data) except -1:
         if self.state != S_RESPONDING:
             raise RuntimeError("the answer has ended")
         if self.ctx.head.flags & HEAD_IS_HEAD or self.ctx.status in (204, 304):
-            return
+            return 0
         self.ctx.response_bytes += len(data)
         self.client.send_body(data, len(data))
-        self.client.flush()
+        return self.client.flush()
 
-    def handler_end(self):
+    cdef int answer_end(self) except -1:
         if self.state != S_RESPONDING:
             raise RuntimeError("the answer has ended")
         self.client.end_response(None)
-        self._finish(END_CLEAN)
+        return self.finish(END_CLEAN)
+
+    cdef int answer_failed(self, str detail) except -1:
+        if self.ctx is None:
+            return 0
+        if self.observer is not None:
+            self.observer.failed(self, detail)
+        self.ctx.error = detail
+        if self.ctx.status == 0:
+            return self.respond(self.worker.reply(REPLY_INTERNAL))
+        self.drop_attempt()
+        return self.finish(END_BROKEN)
+
+    cdef bint congested(self) noexcept:
+        return self.client is not None and self.client.congested()
+
+    # -- tunnels -------------------------------------------------------------------------------------------------------
+    cdef int upgraded(self, ClientStream stream) except -1:
+        cdef StreamTunnel tunnel
+        if not self.move(E_UPGRADE):
+            return 0
+        tunnel = self.tunnel = new_tunnel(self, self.ctx, self.client, stream)
+        self.destination.upgraded(self)
+        return tunnel.start()
+
+    cdef int on_client_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
+        cdef StreamTunnel tunnel = self.tunnel
+        return 0 if tunnel is None else tunnel.from_client(p, n)
+
+    cdef int on_tunnel_end(self, str detail) except -1:
+        if detail is not None:
+            self.ctx.error = detail
+        self.drop_attempt()
+        return self.finish(END_CLEAN)
+
+    # -- the client ----------------------------------------------------------------------------------------------------
+    cdef int on_client_writable(self) except -1:
+        if self.tunnel is not None:
+            return self.tunnel.client_writable()
+        if self.call is not None:
+            return self.destination.client_writable(self)
+        return self.resume_upstream()
+
+    cdef int on_client_eof(self) except -1:
+        if self.tunnel is not None:
+            return self.tunnel.client_ended()
+        if self.destination is None or not self.destination.serves_half_closed:
+            # Nobody waits for tokens or tool results: stop paying for them.
+            self.client.abort()
+        return 0
+
+    cdef int on_request_refused(self, int status, str detail) except -1:
+        # The log says what the client is told, instead of that it left.
+        if self.ctx.error is None:
+            self.ctx.error = detail
+            if status:
+                self.ctx.status = status
+                self.ctx.reason = "InvalidRequest"
+        return self.on_client_gone()
+
+    cdef int on_client_gone(self) except -1:
+        cdef UpstreamAttempt attempt = self.attempt
+        if self.state == S_DONE:
+            return 0
+        if attempt is None or attempt.pipe is None or not attempt.pipe.complete(self):
+            if self.ctx.error is None and self.tunnel is None:
+                self.ctx.error = "client closed the connection"
+            self.note_outcome("cancelled")
+        if self.call is not None:
+            self.destination.client_gone(self)
+        self.drop_attempt()
+        # The connection has let go of us already: it may still have a refusal of its own to send.
+        return self.finish(END_ABANDONED)
 
     # -- the end -------------------------------------------------------------------------------------------------------
-    cdef int _drop_upstream(self) except -1:
-        cdef ClientStream upstream = self.upstream
-        self.upstream = None
-        if upstream is not None:
-            upstream.cancel()
-        return 0
+    cdef int finish(self, int ending) except -1:
+        cdef RequestObserver observer = self.observer
+        if not self.move(E_FINISH):
+            return 0
+        if observer is None:
+            return self._finish(ending)
+        observer.ending(self)
+        try:
+            return self._finish(ending)        # the expressions of logs and metrics run in there
+        finally:
+            observer.ended()
 
     cdef int _finish(self, int ending) except -1:
         cdef ServerStream client = self.client
         cdef RequestContext ctx = self.ctx
-        cdef bint tunnel = self.state == S_TUNNEL
-        if not self._move(E_FINISH):
-            return 0
-        if tunnel:
-            client.close_after()
-        if self.timer is not None:
-            self.worker.timers.remove(self.timer)
-            self.timer.exchange = None
-            self.timer = None
+        cdef StreamTunnel tunnel = self.tunnel
         ctx.finished_ns = monotonic_ns()
-        self._leave_endpoint()
+        if self.deadlines is not None:
+            self.worker.timers.remove(self.deadlines)
+            self.deadlines.request = None
+            self.deadlines = None
+        if self.attempt is not None:
+            self.attempt.end()
+            self.attempt = None
         if self.destination is not None:
             self.destination.ended(self)
         if ctx.waiting is not None:
@@ -339,20 +460,18 @@ cdef class ExchangeState(RoutedRequest):
         ctx.exchange = None          # nothing that ends from here on can reach this request
         # Before the last byte leaves: who has the whole answer finds it in the metrics.
         self.worker.meters.count(ctx, self.bind)
+        if tunnel is not None:
+            client.close_after()
         if ending == END_CLEAN:
             client.flush()
         record_request(self.worker, ctx, self.bind)
-        if self.tunnel_inspector is not None:
-            self.tunnel_inspector.closed()
-            self.tunnel_inspector = None
+        if tunnel is not None:
+            self.tunnel = None
+            tunnel.close()
         self.client = None
         self.call = None
         self.tap = None
+        self.observer = None
         self.ctx = None
         release_context(ctx)
         return 0 if ending == END_ABANDONED else client.finished(ending == END_CLEAN)
-
-
-cdef Reply with_detail(Reply reply, str detail):
-    """The reply with the reason behind its text, as in `upstream call failed: Connection refused`."""
-    return Reply(reply.status, reply.body + b": " + detail.encode("utf-8", "replace"), reply.headers, reply.reason)

@@ -60,7 +60,7 @@ cdef class HandlerBackend(Backend):
             logger.exception("handler failed", extra={"handler": self.name})
             call.fail(f"handler failed: {type(error).__name__}")
         else:
-            if not call.exchange.done:
+            if call.exchange.ctx is not None:
                 call.fail("handler did not finish its answer" if call.answered else "handler gave no answer")
         finally:
             # The task holds the call: together they would wait for the garbage collector, thousands in a second.
@@ -114,11 +114,11 @@ cdef class HandlerCall:
     @property
     def context(self):
         """The request's context; None once it is over."""
-        return self.exchange.context
+        return self.exchange.ctx
 
     def add_log_field(self, str key, value):
-        if self.exchange.context is not None:
-            self.exchange.context.add_log_field(key, value)
+        if self.exchange.ctx is not None:
+            self.exchange.ctx.add_log_field(key, value)
 
     def reply(self, int status, headers=(), bytes body=b"", str reason=None):
         """Answers with a whole body. `headers`: pairs of str. A client that is gone is not an error."""
@@ -126,7 +126,7 @@ cdef class HandlerCall:
         if not self.gone:
             self.tell(status, body)
             self.note_head()
-            self.exchange.handler_reply(status, encode_headers(headers), body, reason)
+            self.exchange.answer_whole(status, encode_headers(headers), body, reason)
 
     def stream(self, int status, headers=()):
         """Sends the head and returns the stream for the body; ConnectionResetError when the client is gone."""
@@ -135,7 +135,7 @@ cdef class HandlerCall:
         self.answered = True
         self.status = status
         self.note_head()
-        self.exchange.handler_start(status, encode_headers(headers))
+        self.exchange.answer_start(status, encode_headers(headers))
         return HandlerStream(self)
 
     cdef int note_head(self) except -1:
@@ -146,7 +146,7 @@ cdef class HandlerCall:
     cdef int fail(self, str detail) except -1:
         self.answered = True
         self.tell(500, self.last)
-        self.exchange.task_failed(detail)
+        self.exchange.answer_failed(detail)
         return 0
 
     cdef int tell(self, int status, bytes last) except -1:
@@ -188,8 +188,8 @@ cdef class HandlerStream:
             return
         if call.telemetry is not None:
             call.last = data
-        call.exchange.handler_send(data)
-        while call.exchange.congested and not call.gone:
+        call.exchange.answer_send(data)
+        while call.exchange.congested() and not call.gone:
             call.writable = asyncio.get_running_loop().create_future()
             try:
                 await call.writable
@@ -200,7 +200,7 @@ cdef class HandlerStream:
         if not self.ended and not self.call.gone:
             self.ended = True
             self.call.tell(self.call.status, self.call.last)
-            self.call.exchange.handler_end()
+            self.call.exchange.answer_end()
 
 
 cdef class HeaderView:

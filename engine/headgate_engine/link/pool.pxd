@@ -1,7 +1,7 @@
 # Connections of one worker to one destination, and the calls that wait for one. A call gets a stream of a connection; the
 # connection most recently used goes first, so that the others run into their idle time-out.
 
-from headgate_engine.link.contract cimport ClientConnection, ConnectionOwner, Sink, UpstreamProtocol
+from headgate_engine.link.contract cimport ClientConnection, ConnectionOwner, ResponseSink, UpstreamProtocol
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.shared.counters cimport Counter
 
@@ -14,7 +14,7 @@ cdef class Pool(ConnectionOwner):
     cdef UpstreamProtocol protocol
     cdef object connector                    # async connector(factory) -> None; raises OSError or TimeoutError
     cdef ClientConnection newest             # list of the connections that can take a call
-    cdef object waiting                      # collections.OrderedDict: Sink -> None, in the order of their calls
+    cdef object waiting                      # collections.OrderedDict: ResponseSink -> None, in the order of their calls
     cdef public int64_t idle_timeout_ns
     cdef public int64_t max_idle             # idle connections kept; below 0: all
     cdef public int64_t max_connections      # open and opening; 0: unlimited
@@ -28,12 +28,12 @@ cdef class Pool(ConnectionOwner):
 
     # The call gets on_connected() now (True) or later (False), or on_connect_failed() now or later, or on_refused() now (False).
     # `fresh`: a kept connection is not good enough; `probe`: look whether the peer closed it in the meantime.
-    cdef bint acquire(self, Sink sink, bint fresh, bint probe) except -1
+    cdef bint acquire(self, ResponseSink sink, bint fresh, bint probe) except -1
     # The call does not wait any more.
-    cdef int withdraw(self, Sink sink) except -1
+    cdef int withdraw(self, ResponseSink sink) except -1
     cdef ClientConnection _find(self, bint probe)
-    cdef int _begin(self, ClientConnection connection, Sink sink) except -1
-    cdef Sink _next_waiting(self)
+    cdef int _begin(self, ClientConnection connection, ResponseSink sink) except -1
+    cdef ResponseSink _next_waiting(self)
     cdef int _offer(self, ClientConnection connection) except -1
     cdef int _list(self, ClientConnection connection) except -1
     cdef int _unlist(self, ClientConnection connection) except -1

@@ -1,7 +1,7 @@
 """Pools of connections to backends; see pool.pxd."""
 
 from headgate_engine.clock cimport monotonic_ns
-from headgate_engine.link.contract cimport ClientConnection, ClientStream, ConnectionOwner, Sink, UpstreamProtocol
+from headgate_engine.link.contract cimport ClientConnection, ClientStream, ConnectionOwner, ResponseSink, UpstreamProtocol
 from headgate_engine.link.worker cimport Worker
 
 import collections
@@ -37,7 +37,7 @@ cdef class Pool(ConnectionOwner):
         return len(self.waiting)
 
     # -- calls -------------------------------------------------------------------------------------------------------
-    cdef bint acquire(self, Sink sink, bint fresh, bint probe) except -1:
+    cdef bint acquire(self, ResponseSink sink, bint fresh, bint probe) except -1:
         cdef ClientConnection connection
         if not fresh:
             connection = self._find(probe)
@@ -54,7 +54,7 @@ cdef class Pool(ConnectionOwner):
         self._refill()
         return False
 
-    cdef int withdraw(self, Sink sink) except -1:
+    cdef int withdraw(self, ResponseSink sink) except -1:
         self.waiting.pop(sink, None)
         return 0
 
@@ -70,7 +70,7 @@ cdef class Pool(ConnectionOwner):
                 connection.close()
         return None
 
-    cdef int _begin(self, ClientConnection connection, Sink sink) except -1:
+    cdef int _begin(self, ClientConnection connection, ResponseSink sink) except -1:
         """Starts a call on a connection with room for it."""
         cdef ClientConnection held = connection      # the list may hold the last reference
         cdef ClientStream stream
@@ -82,12 +82,12 @@ cdef class Pool(ConnectionOwner):
             self._unlist(held)
         return sink.on_connected(stream)
 
-    cdef Sink _next_waiting(self):
-        return <Sink>self.waiting.popitem(False)[0]
+    cdef ResponseSink _next_waiting(self):
+        return <ResponseSink>self.waiting.popitem(False)[0]
 
     cdef int _offer(self, ClientConnection connection) except -1:
         """Gives the calls that wait what the connection can take, the longest waiting first; keeps what is left over."""
-        cdef Sink sink
+        cdef ResponseSink sink
         while self.waiting and connection.capacity() > 0:
             sink = self._next_waiting()
             self._begin(connection, sink)
@@ -164,7 +164,7 @@ cdef class Pool(ConnectionOwner):
                 self.connect_meter(monotonic_ns() - started)
 
     def _connect_failed(self, bint timed_out, str detail):
-        cdef Sink sink
+        cdef ResponseSink sink
         self.failed += 1
         if self.waiting:
             sink = self._next_waiting()

@@ -1,8 +1,9 @@
 """What is spoken on a port and with a backend: one row per protocol.
 
-A server row makes the asyncio protocol of an accepted connection from the worker and the slot of its bind. Besides what
-asyncio asks of it, such an object has the properties and control methods of link.downstream.DownstreamConnection, and
-reports itself with Worker.connection_made() and connection_lost(). A client row makes the kind of connection of a pool.
+A server row makes the asyncio protocol of an accepted connection from the worker, the slot of its bind and what makes
+requests of what comes (contract.pxd RequestFactory). Besides what asyncio asks of it, such an object has the
+properties and control methods of link.downstream.DownstreamConnection, and reports itself with
+Worker.connection_made() and connection_lost(). A client row makes the kind of connection of a pool.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from headgate_engine.link.contract import UpstreamProtocol
+from headgate_engine.link.contract import RequestFactory, UpstreamProtocol
 from headgate_engine.link.downstream import DownstreamConnection
+from headgate_engine.link.factory import ExchangeFactory
 from headgate_engine.link.upstream import Http1Upstream
 from headgate_engine.link.worker import Worker
 from headgate_engine.plan.plans import BindSlot
@@ -20,7 +22,7 @@ from headgate_engine.plan.plans import BindSlot
 HTTP1 = "http/1.1"
 
 # Protocols of asyncio, but by their methods only: a compiled class cannot have a Python class as its base.
-SERVERS: dict[str, Callable[[Worker, BindSlot], Any]] = {HTTP1: DownstreamConnection}
+SERVERS: dict[str, Callable[[Worker, BindSlot, RequestFactory], Any]] = {HTTP1: DownstreamConnection}
 CLIENTS: dict[str, Callable[[Worker], UpstreamProtocol]] = {HTTP1: Http1Upstream}
 
 
@@ -30,4 +32,5 @@ def connection_factory(worker: Worker, key: str) -> Callable[[], asyncio.BasePro
     Each connection speaks what the plan says that runs when it is accepted.
     """
     slot = worker.slot(key)
-    return lambda: SERVERS[slot.plan.protocol](worker, slot)
+    requests = ExchangeFactory(worker)
+    return lambda: SERVERS[slot.plan.protocol](worker, slot, requests)

@@ -2,7 +2,7 @@
 # speed, and for the first version of a protocol; each connection may carry several calls.
 
 from headgate_engine.context.headers cimport MessageHead
-from headgate_engine.link.contract cimport ClientConnection, ClientStream, Sink, UpstreamProtocol
+from headgate_engine.link.contract cimport ClientConnection, ClientStream, ResponseSink, UpstreamProtocol
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.wire.buffer cimport ByteBuffer
 
@@ -19,12 +19,12 @@ cdef class PythonConnection(ClientConnection):
 
 cdef class PythonStream(ClientStream):
     cdef PythonConnection connection  # None once the call is over
-    cdef Sink sink
+    cdef ResponseSink sink
     cdef MessageHead request
     cdef ByteBuffer body
     cdef bint kept, refused, answered, paused
 
-    cdef Sink _leave(self)
+    cdef ResponseSink _leave(self)
 
 cdef class PythonUpstream(UpstreamProtocol):
     cdef Worker worker

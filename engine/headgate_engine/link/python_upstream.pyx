@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 
 from headgate_engine.context.headers cimport MessageHead, new_head
 from headgate_engine.link.contract cimport (
-    WRITE_DONE, ClientConnection, ClientStream, ConnectionOwner, Sink, UpstreamProtocol)
+    WRITE_DONE, ClientConnection, ClientStream, ConnectionOwner, ResponseSink, UpstreamProtocol)
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.wire.buffer cimport ByteBuffer
 
@@ -58,7 +58,7 @@ cdef class PythonConnection(ClientConnection):
     cdef int capacity(self) noexcept:
         return 0 if self.closed or self.leaving else max(0, self.max_streams - self.active)
 
-    cdef ClientStream begin_stream(self, Sink sink):
+    cdef ClientStream begin_stream(self, ResponseSink sink):
         cdef PythonStream stream = PythonStream.__new__(PythonStream)
         stream.connection = self
         stream.sink = sink
@@ -122,7 +122,7 @@ cdef class PythonStream(ClientStream):
     def respond(self, int status, bytes body=b""):
         """Answers the call; does nothing when it was given up."""
         cdef MessageHead head
-        cdef Sink sink = self.sink
+        cdef ResponseSink sink = self.sink
         if self.connection is None:
             return
         self.answered = True
@@ -142,14 +142,14 @@ cdef class PythonStream(ClientStream):
         self.fail("the backend refused the call")
 
     def fail(self, str detail):
-        cdef Sink sink
+        cdef ResponseSink sink
         if self.connection is not None:
             sink = self._leave()
             sink.on_upstream_failed(self.answered, detail)
 
-    cdef Sink _leave(self):
+    cdef ResponseSink _leave(self):
         cdef PythonConnection connection = self.connection
-        cdef Sink sink = self.sink
+        cdef ResponseSink sink = self.sink
         self.connection = None
         self.sink = None
         connection._end(self)

@@ -1,7 +1,7 @@
 # The states of a request as data: see states.pyx.
 
 cdef enum RequestState:
-    S_RUNNING = 0            # goes down its phases (link.exchange.Phase)
+    S_RUNNING = 0            # goes down its phases (link.core.Phase)
     S_SUSPENDED = 1          # a step waits for something
     S_STEP_BODY = 2          # a step waits for the request body
     S_BACKEND_BODY = 3       # the backend waits for the whole request body
@@ -34,9 +34,10 @@ cdef enum RequestEvent:
     E_TOLD = 12              # and have answered
     E_RETRY = 13
     E_BACK_OFF = 14
-    E_UPGRADE = 15
-    E_FINISH = 16
-    N_EVENTS = 17
+    E_DUE = 15               # the pause between two attempts is over
+    E_UPGRADE = 16
+    E_FINISH = 17
+    N_EVENTS = 18
 
 cdef enum:
     REFUSED = 255

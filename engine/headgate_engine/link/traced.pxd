@@ -1,12 +1,11 @@
-# A request that somebody watches (/debug/trace). It takes the same way as every other; each stage is told to a recorder.
-# A request that nobody watches is a plain Exchange: it pays one look at `worker.watchers` and none of this.
+# Tells a recorder what happens to a request that somebody watches (/debug/trace). The request takes the same way as every other;
+# nobody watches most of them, and those pay for none of this.
 #
 # A recorder is a Python object (headgate.trace.recorder). Its methods never raise.
 
-from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.link.backend cimport RoutedRequest
 from headgate_engine.link.contract cimport ClientStream, ServerStream
-from headgate_engine.link.forward cimport Exchange
-from headgate_engine.plan.plans cimport BindPlan
+from headgate_engine.link.observer cimport RequestObserver
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 from libc.stdint cimport int64_t
@@ -21,22 +20,23 @@ cdef class BodyCopy:
 
 cdef class TracedClient(ServerStream):
     cdef ServerStream inner
-    cdef TracedExchange exchange
+    cdef TraceObserver observer
 
 cdef class TracedUpstream(ClientStream):
     cdef ClientStream inner
-    cdef TracedExchange exchange
+    cdef BodyCopy sent
 
-cdef class TracedExchange(Exchange):
+cdef class TraceObserver(RequestObserver):
     cdef object trace
     cdef BodyCopy sent, received, raw      # to the backend, to the client, from a backend whose answer is rewritten
     cdef bint calling                      # backendCallStart was told, its result not yet
-    cdef bint answered                     # the backend gave a response
+    cdef bint responded                    # the backend gave a response
     cdef int64_t step_started
     cdef object step                       # that waits
-    cdef int _call_starts(self, str target) except -1
-    cdef int _call_ends(self, object status, object error) except -1
-    cdef int _step_ends(self, int verdict) except -1
-    cdef int _answered_by_handler(self, int status) except -1
+    cdef str phase                         # of the steps that run
+    cdef object media_type                 # of the backend's response, before a tap changes it
+    cdef int _step_ends(self, int verdict, object reply) except -1
+    cdef int _run(self, RoutedRequest request, tuple steps) except -1
 
-cdef Exchange watched(Exchange plain, BindPlan bind)
+# Who watches this request, by the wish of `worker.watchers`; None for most of them.
+cdef RequestObserver observer_of(RoutedRequest request)

@@ -1,14 +1,14 @@
 from headgate_engine.link.contract import ClientStream, ServerStream
-from headgate_engine.link.forward import Exchange
+from headgate_engine.link.observer import RequestObserver
 
 class BodyCopy:
     """C face only: the first bytes of a body."""
 
 class TracedClient(ServerStream):
-    """C face only: tells what goes to the client."""
+    """C face only: copies what goes to the client."""
 
 class TracedUpstream(ClientStream):
-    """C face only: tells what goes to the backend."""
+    """C face only: copies what goes to the backend."""
 
-class TracedExchange(Exchange):
-    """A request that somebody watches: tells each stage to its recorder."""
+class TraceObserver(RequestObserver):
+    """C face only: tells a recorder what happens to a request."""

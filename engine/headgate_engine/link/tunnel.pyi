@@ -1,11 +1,9 @@
-from headgate_engine.link.exchange import ExchangeState
-
-class Tunnelling(ExchangeState):
-    """Upgraded connections."""
+class StreamTunnel:
+    """An upgraded connection, as who inspects it sees it; does nothing once it is closed."""
 
     def tunnel_send(self, to_upstream: bytes, to_client: bytes) -> None:
-        """Send what may go on to either side of an inspected tunnel."""
+        """Send what may go on to either side."""
     def tunnel_hold(self, client: bool, held: bool) -> None:
-        """Stop or go on reading one side of an inspected tunnel."""
+        """Stop or go on reading one side."""
     def tunnel_end(self, detail: str) -> None:
-        """End an inspected tunnel: what was sent leaves, then both connections close."""
+        """End it: what was sent leaves, then both connections close."""

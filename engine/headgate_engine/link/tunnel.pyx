@@ -1,62 +1,95 @@
 """Upgraded connections; see tunnel.pxd."""
 
 from headgate_engine.context.headers cimport H_UPGRADE, HEAD_UPGRADE, MessageHead
-from headgate_engine.link.contract cimport WRITE_QUEUED, ClientStream, ServerStream
-from headgate_engine.link.exchange cimport END_CLEAN, ExchangeState
-from headgate_engine.link.states cimport E_UPGRADE, S_TUNNEL
+from headgate_engine.context.request cimport RequestContext
+from headgate_engine.link.contract cimport WRITE_QUEUED, ClientStream, RequestSink, ServerStream
 
 
-cdef class Tunnelling(ExchangeState):
-    cdef int on_upgraded(self) except -1:
+cdef StreamTunnel new_tunnel(RequestSink owner, RequestContext ctx, ServerStream client, ClientStream upstream):
+    cdef StreamTunnel found = StreamTunnel.__new__(StreamTunnel)
+    found.owner = owner
+    found.ctx = ctx
+    found.client = client
+    found.upstream = upstream
+    return found
+
+
+cdef class StreamTunnel:
+    cdef int start(self) except -1:
+        cdef ServerStream client = self.client        # what is left in them may end the tunnel at once
         cdef ClientStream upstream = self.upstream
-        cdef ServerStream client = self.client        # what is left in it may end the tunnel at once
-        if not self._move(E_UPGRADE):
-            return 0
-        self.destination.upgraded(self)
         client.flush()
         client.start_tunnel()
         return upstream.start_tunnel()
 
-    cdef int on_client_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
+    cdef int from_client(self, const char* p, Py_ssize_t n) except -1:
+        if self.owner is None:
+            return 0
         self.ctx.request_bytes += n
-        if self.tunnel_inspector is not None:
-            self.tunnel_inspector.from_client(p[:n])
+        if self.inspector is not None:
+            self.inspector.from_client(p[:n])
             return 0
-        if self.upstream is not None and self.upstream.send_tunnel_data(p, n) == WRITE_QUEUED:
-            self.client.pause_request()
-        return 0
+        return self._to_upstream(p, n)
 
-    cdef int on_upstream_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
+    cdef int from_upstream(self, const char* p, Py_ssize_t n) except -1:
+        if self.owner is None:
+            return 0
         self.ctx.response_bytes += n
-        if self.tunnel_tap is not None:
-            self.tunnel_tap.feed(p, n)
-        if self.tunnel_inspector is not None:
-            self.tunnel_inspector.from_upstream(p[:n])
+        if self.tap is not None:
+            self.tap.feed(p, n)
+        if self.inspector is not None:
+            self.inspector.from_upstream(p[:n])
             return 0
-        if self.client.send_tunnel_data(p, n) == WRITE_QUEUED and self.upstream is not None:
-            self.upstream.pause_response()
+        return self._to_client(p, n)
+
+    cdef int _to_upstream(self, const char* p, Py_ssize_t n) except -1:
+        cdef ServerStream client = self.client
+        cdef ClientStream upstream = self.upstream
+        if upstream is not None and upstream.send_tunnel_data(p, n) == WRITE_QUEUED:
+            client.pause_request()
         return 0
 
-    cdef int on_upstream_eof(self) except -1:
-        # The server is done: what it sent leaves, then the client connection closes.
-        self._drop_upstream()
-        return self._finish(END_CLEAN)
+    cdef int _to_client(self, const char* p, Py_ssize_t n) except -1:
+        cdef ServerStream client = self.client
+        cdef ClientStream upstream = self.upstream
+        if client.send_tunnel_data(p, n) == WRITE_QUEUED and upstream is not None:
+            upstream.pause_response()
+        return 0
 
-    # -- inspected tunnels ---------------------------------------------------------------------------------------------
+    cdef int client_ended(self) except -1:
+        return 0 if self.upstream is None else self.upstream.write_eof()
+
+    cdef int client_writable(self) except -1:
+        return 0 if self.upstream is None else self.upstream.resume_response()
+
+    cdef int upstream_writable(self) except -1:
+        return 0 if self.client is None else self.client.resume_request()
+
+    cdef int close(self) except -1:
+        inspector = self.inspector
+        self.owner = None
+        self.ctx = None
+        self.client = None
+        self.upstream = None
+        self.tap = None
+        self.inspector = None
+        if inspector is not None:
+            inspector.closed()
+        return 0
+
+    # -- for who inspects it -------------------------------------------------------------------------------------------
     def tunnel_send(self, bytes to_upstream, bytes to_client):
-        """Sends what may go on to either side of an inspected tunnel."""
-        if self.state != S_TUNNEL:
+        """Sends what may go on to either side."""
+        if self.owner is None:
             return
-        if to_upstream and self.upstream is not None:
-            if self.upstream.send_tunnel_data(to_upstream, len(to_upstream)) == WRITE_QUEUED:
-                self.client.pause_request()
-        if to_client:
-            if self.client.send_tunnel_data(to_client, len(to_client)) == WRITE_QUEUED and self.upstream is not None:
-                self.upstream.pause_response()
+        if to_upstream:
+            self._to_upstream(to_upstream, len(to_upstream))
+        if to_client and self.owner is not None:
+            self._to_client(to_client, len(to_client))
 
     def tunnel_hold(self, bint client, bint held):
-        """Stops or goes on reading one side of an inspected tunnel."""
-        if self.state != S_TUNNEL:
+        """Stops or goes on reading one side."""
+        if self.owner is None:
             return
         if client and held:
             self.client.pause_request()
@@ -68,11 +101,10 @@ cdef class Tunnelling(ExchangeState):
             self.upstream.resume_response()
 
     def tunnel_end(self, str detail):
-        """Ends an inspected tunnel: what was sent leaves, then both connections close."""
-        if self.state == S_TUNNEL:
-            self.ctx.error = detail
-            self._drop_upstream()
-            self._finish(END_CLEAN)
+        """Ends it: what was sent leaves, then both connections close."""
+        cdef RequestSink owner = self.owner
+        if owner is not None:
+            owner.on_tunnel_end(detail)
 
 
 cdef bint same_upgrade(MessageHead request, MessageHead response) except -1:

@@ -2,7 +2,7 @@
 
 from headgate_engine.http1.codec cimport Http1Codec
 from headgate_engine.http1.receiver cimport Limits
-from headgate_engine.link.contract cimport ClientConnection, ClientStream, Sink, UpstreamProtocol
+from headgate_engine.link.contract cimport ClientConnection, ClientStream, ResponseSink, UpstreamProtocol
 from headgate_engine.link.wire cimport Wire
 from headgate_engine.link.worker cimport Worker
 
@@ -12,7 +12,7 @@ cdef class UpstreamConnection(ClientConnection):
     cdef Worker worker
     cdef Wire wire
     cdef Http1Codec codec
-    cdef Sink sink                   # the call in progress
+    cdef ResponseSink sink                   # the call in progress
     cdef UpstreamStream stream       # what its caller holds
     cdef const char* tail            # body bytes borrowed until the next flush
     cdef Py_ssize_t tail_len
@@ -25,7 +25,7 @@ cdef class UpstreamConnection(ClientConnection):
     cdef int _process(self) except -1
     cdef int _finish_call(self) except -1
     # Ends the call and returns its sink; None without one.
-    cdef Sink _detach(self)
+    cdef ResponseSink _detach(self)
     cdef int _fail(self, str detail) except -1
 
 cdef class UpstreamWire(Wire):

@@ -8,7 +8,7 @@ from headgate_engine.http1.kinds cimport (
     BODY_CHUNKED, BODY_LENGTH, BODY_NONE, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_INFORMATIONAL, EV_UPGRADED, ROLE_CLIENT)
 from headgate_engine.http1.receiver cimport Limits
 from headgate_engine.link.contract cimport (
-    SIZE_KNOWN, SIZE_NONE, WRITE_FAILED, ClientConnection, ClientStream, ConnectionOwner, Sink, UpstreamProtocol)
+    SIZE_KNOWN, SIZE_NONE, WRITE_FAILED, ClientConnection, ClientStream, ConnectionOwner, ResponseSink, UpstreamProtocol)
 from headgate_engine.link.wire cimport Wire, wired
 from headgate_engine.link.worker cimport Worker
 
@@ -43,7 +43,7 @@ cdef class UpstreamConnection(ClientConnection):
         self.wire.read_by_loop()
 
     cdef int read(self, Py_ssize_t n) except -1:
-        cdef Sink sink = self.sink
+        cdef ResponseSink sink = self.sink
         try:
             if self.tunnel:
                 return 0 if sink is None else sink.on_upstream_tunnel_data(self.worker.scratch, n)
@@ -58,7 +58,7 @@ cdef class UpstreamConnection(ClientConnection):
             return self._fail("internal error")
 
     def eof_received(self):
-        cdef Sink sink = self.sink
+        cdef ResponseSink sink = self.sink
         try:
             if self.tunnel:
                 if sink is not None:
@@ -90,7 +90,7 @@ cdef class UpstreamConnection(ClientConnection):
         self.wire.queued = True
 
     def resume_writing(self):
-        cdef Sink sink = self.sink
+        cdef ResponseSink sink = self.sink
         self.wire.queued = False
         if sink is not None:
             try:
@@ -111,7 +111,7 @@ cdef class UpstreamConnection(ClientConnection):
     cdef int capacity(self) noexcept:
         return 1 if self.active == 0 and self.alive() else 0
 
-    cdef ClientStream begin_stream(self, Sink sink):
+    cdef ClientStream begin_stream(self, ResponseSink sink):
         cdef UpstreamStream stream = UpstreamStream.__new__(UpstreamStream)
         stream.connection = self
         stream.kept = self.calls > 0
@@ -141,7 +141,7 @@ cdef class UpstreamConnection(ClientConnection):
     # -- one call ----------------------------------------------------------------------------------------------------
     cdef int _process(self) except -1:
         # The sink may let go of the call, and with that of its last reference, while it is being called.
-        cdef Sink sink = self.sink
+        cdef ResponseSink sink = self.sink
         cdef int event
         try:
             while True:
@@ -181,8 +181,8 @@ cdef class UpstreamConnection(ClientConnection):
         # A response cut short by the peer is a transport failure; a malformed one is the backend's fault.
         return self._fail(f"protocol error: {error}")
 
-    cdef Sink _detach(self):
-        cdef Sink sink = self.sink
+    cdef ResponseSink _detach(self):
+        cdef ResponseSink sink = self.sink
         if self.stream is not None:
             self.stream.connection = None
             self.stream = None
@@ -203,7 +203,7 @@ cdef class UpstreamConnection(ClientConnection):
         return 0
 
     cdef int _fail(self, str detail) except -1:
-        cdef Sink sink = self._detach()
+        cdef ResponseSink sink = self._detach()
         self.close()
         if sink is not None:
             sink.on_upstream_failed(self.response_seen, detail)
@@ -270,7 +270,7 @@ cdef class UpstreamStream(ClientStream):
 
     cdef int start_tunnel(self) except -1:
         cdef UpstreamConnection connection = self.connection
-        cdef Sink sink
+        cdef ResponseSink sink
         cdef bytes left
         if connection is None:
             return 0

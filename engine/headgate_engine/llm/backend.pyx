@@ -3,6 +3,7 @@
 from headgate_engine.context.headers cimport HEAD_UPGRADE
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.link.backend cimport FORWARD, REPLY, RUN_STEPS, Backend, RoutedRequest
+from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.reasons cimport REPLY_INTERNAL
 from headgate_engine.llm.attempt cimport end_attempt, end_call, LlmCall
 from headgate_engine.llm.guarded cimport guard_tap
@@ -31,7 +32,7 @@ cdef class LlmBackend(Backend):
     cdef int prepare(self, RoutedRequest request) except -1:
         """Where the route says nothing about retries, other providers of the model are tried all the same."""
         cdef RetryPlan plan = self.router.failover
-        if request.retry is None and plan is not None and not request.ctx.attempts and (
+        if request.retries is None and plan is not None and not request.ctx.attempts and (
                 not request.ctx.head.flags & HEAD_UPGRADE):
             request.plan_retries(plan)
         return 0
@@ -46,13 +47,12 @@ cdef class LlmBackend(Backend):
         if choice.reply is not None:
             ctx.reply = choice.reply
             return REPLY
-        if first and request.retry is not None and request.retry is not request.route.retry:
-            request.retries_left = min(request.retries_left, choice.spare)
+        if first and request.retries is not None and request.retries.plan is not request.route.retry:
+            request.retries.left = min(request.retries.left, choice.spare)
         request.backend = choice.plan
         ctx.backend = choice.plan
         request.tap = choice.tap
-        request.pool = choice.pool
-        request.use_endpoint(choice.endpoint)
+        request.forward_to(<Pool>choice.pool, choice.endpoint)
         # The provider's own steps (guards, credentials) see the client's format; they may suspend.
         return RUN_STEPS
 
@@ -96,9 +96,9 @@ cdef class LlmBackend(Backend):
     cdef int upgraded(self, RoutedRequest request) except -1:
         cdef LlmCall call = <LlmCall>request.ctx.llm
         if call is not None:
-            call.realtime_tap = request.tunnel_tap = frame_tap(request.ctx, call)
+            call.realtime_tap = request.tunnel.tap = frame_tap(request.ctx, call)
             if call.guards is not None:
-                request.tunnel_inspector = call.guards.tunnel(request)
+                request.tunnel.inspector = call.guards.tunnel(request.tunnel)
         return 0
 
     cdef int ended(self, RoutedRequest request) except -1:

@@ -144,7 +144,7 @@ cdef class DirectCall(ClientCall):
             self.timer.call = self
         return self.pool.worker.timers.arm(self.timer, when)
 
-    # -- Sink ----------------------------------------------------------------------------------------------------------
+    # -- ResponseSink --------------------------------------------------------------------------------------------------
     cdef int on_connect_failed(self, bint timed_out, str detail) except -1:
         ClientCall.on_connect_failed(self, timed_out, detail)
         return self._hand_over()
@@ -304,7 +304,7 @@ cdef class DirectCall(ClientCall):
             telemetry.end(status, body, maybe_error)
             exchange.ctx.head_received_ns = monotonic_ns()
             self._leave()
-            exchange.handler_reply(status, fields, out.take(), None)
+            exchange.answer_whole(status, fields, out.take(), None)
         except Exception as error:  # task boundary: the client gets a 500, the worker goes on
             self._broke(error)
         self.exchange = None
@@ -320,7 +320,7 @@ cdef class DirectCall(ClientCall):
             self._begin_telemetry()
             fields = self._fields()
             self.exchange.ctx.head_received_ns = monotonic_ns()
-            self.exchange.handler_start(self.status, fields)
+            self.exchange.answer_start(self.status, fields)
         except Exception as error:  # task boundary
             self._broke(error)
         return 0
@@ -359,8 +359,8 @@ cdef class DirectCall(ClientCall):
         if exchange is None or not data:
             return 0
         self.last = data
-        exchange.handler_send(data)
-        if not self.paused and self.stream is not None and exchange.congested:
+        exchange.answer_send(data)
+        if not self.paused and self.stream is not None and exchange.congested():
             self.paused = True
             self.stream.pause_response()
         return 0
@@ -398,7 +398,7 @@ cdef class DirectCall(ClientCall):
             self._leave()
             telemetry, self.telemetry = self.telemetry, None
             telemetry.end(self.status, response_in(self.last), True)
-            exchange.handler_end()
+            exchange.answer_end()
         except Exception as error:  # task boundary
             self._broke(error)
         self.exchange = None
@@ -421,7 +421,7 @@ cdef class DirectCall(ClientCall):
         self.exchange = None
         self.abandon()
         self._leave()
-        exchange.task_failed(f"handler failed: {type(error).__name__}")
+        exchange.answer_failed(f"handler failed: {type(error).__name__}")
         return 0
 
     # -- called by the exchange ----------------------------------------------------------------------------------------
@@ -450,7 +450,7 @@ cdef class DirectCall(ClientCall):
     @property
     def context(self):
         """The request's context; None once it is over."""
-        return None if self.exchange is None else self.exchange.context
+        return None if self.exchange is None else self.exchange.ctx
 
     @property
     def place(self):

@@ -39,7 +39,7 @@ Said = Refused | bytes | None
 
 
 class Tunnel(Protocol):
-    """Both connections of a conversation (headgate_engine.link.forward.Exchange)."""
+    """Both connections of a conversation (headgate_engine.link.tunnel.StreamTunnel)."""
 
     def tunnel_send(self, to_upstream: bytes, to_client: bytes) -> None:
         """Send bytes to both sides."""

@@ -1,4 +1,4 @@
-"""Several attempts for one request."""
+"""Attempts that are made again: of what, how often, and from which request."""
 
 from __future__ import annotations
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 
 import pytest
-from rig import GET, Rig, Upstream, on_rig
+from rig import GET, MS, Rig, Upstream, on_rig
 
 from headgate.pipeline.phases import RESPONSE
 from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.link.attempt import UpstreamAttempt
+from headgate_engine.link.exchange import Exchange
+from headgate_engine.link.retries import Retries
+from headgate_engine.link.tunnel import StreamTunnel
+from headgate_engine.plan.plans import ResponseHold
+from headgate_engine.plan.retry import RetryPlan
 from headgate_engine.plan.step import AsyncStep, PythonStep
 
 
@@ -153,3 +160,93 @@ async def test_a_drain_answers_a_request_that_came_while_nobody_could_read(rig: 
     answer = await client.answer()
     assert (answer.status, answer.get("connection")) == (200, "close")
     assert await client.ended() == b""
+
+
+@on_rig()
+async def test_grpc_clients_get_their_own_errors(rig: Rig) -> None:
+    rig.route.request_steps = (PythonStep("no", lambda ctx: ctx.respond(Reply(403, b"no \xc3\xa9%")) or 1),)
+    answer = await rig.ask(b"POST / HTTP/1.1\r\nhost: a.test\r\ncontent-type: application/grpc+proto\r\n\r\n")
+    assert (answer.status, answer.body) == (200, b"")
+    assert answer.get("content-type") == "application/grpc"
+    assert answer.get("grpc-status") == "7"
+    assert answer.get("grpc-message") == "no %C3%A9%25"
+
+
+@on_rig()
+async def test_a_context_that_was_kept_shows_its_own_request_for_ever(rig: Rig) -> None:
+    kept: list[RequestContext] = []
+
+    def keep(ctx: RequestContext) -> None:
+        ctx.jwt = {"sub": ctx.path}
+        kept.append(ctx)
+
+    rig.route.request_steps = (PythonStep("keep", keep),)
+    client = await rig.client()
+    for number in range(20):
+        await client.ask(b"GET /%d HTTP/1.1\r\nhost: h%d.test\r\nauthorization: Basic %d\r\n\r\n" % ((number,) * 3))
+    assert [ctx.path for ctx in kept] == [f"/{number}" for number in range(20)]
+    for number, ctx in enumerate(kept):
+        assert (ctx.jwt, ctx.authority) == ({"sub": f"/{number}"}, f"h{number}.test")
+        assert ctx.request.get("authorization") == f"Basic {number}"
+        assert ctx.client_target == f"/{number}"
+    assert len({id(ctx) for ctx in kept}) == 20
+
+
+@on_rig()
+async def test_heads_that_were_kept_stay_what_they_were(rig: Rig) -> None:
+    heads = []
+
+    def keep(ctx: RequestContext) -> None:
+        heads.append((ctx.request, ctx.response_head))
+
+    rig.route.response_steps = (PythonStep("keep", keep),)
+
+    async def script(up: Upstream) -> None:
+        while True:
+            request = await up.request()
+            await up.reply(b"ok", fields=f"x-of: {request.target}\r\n")
+
+    rig.script = script
+    client = await rig.client()
+    for number in range(20):
+        await client.ask(b"GET /%d HTTP/1.1\r\nhost: a.test\r\n\r\n" % number)
+    assert [(ask.path, answer.get("x-of")) for ask, answer in heads] == [(f"/{n}", f"/{n}") for n in range(20)]
+
+
+def alive() -> list[object]:
+    return [found for found in gc.get_objects() if isinstance(found, Exchange | UpstreamAttempt | StreamTunnel | Retries)]
+
+
+@pytest.mark.parametrize("end", ["answered", "refused", "retried", "held", "left"])
+@on_rig()
+async def test_a_request_that_is_over_leaves_nothing_to_the_collector(rig: Rig, end: str) -> None:
+    async def script(up: Upstream) -> None:
+        while True:
+            await up.request()
+            if end == "left":
+                await up.closed()
+            await up.reply(b"ok", 503 if end == "retried" and len(rig.seen) % 2 else 200)
+
+    rig.script = script
+    rig.route.retry = RetryPlan(1, [503]) if end == "retried" else None
+    rig.route.hold = ResponseHold(100) if end == "held" else None
+    rig.route.request_timeout_ns = rig.route.backend_timeout_ns = 60_000 * MS
+    if end == "refused":
+        rig.route.request_steps = (PythonStep("no", lambda ctx: ctx.respond(Reply(403)) or 1),)
+    gc.collect()
+    before = len(alive())
+    gc.disable()
+    try:
+        for number in range(10):
+            client = await rig.client()
+            await client.send(b"POST /%d HTTP/1.1\r\nhost: a.test\r\ncontent-length: 5\r\n\r\nhello" % number)
+            if end == "left":
+                await rig.wait(lambda seen=number: len(rig.seen) > seen, "the request")
+                client.reset()
+            else:
+                assert (await client.answer()).status == (403 if end == "refused" else 200)
+                client.close()
+        await rig.wait(lambda: rig.worker.connection_count() == 0, "no client left")
+        assert len(alive()) == before
+    finally:
+        gc.enable()

@@ -1,0 +1,2 @@
+class BodyCollector:
+    """The request body that nobody has taken yet."""

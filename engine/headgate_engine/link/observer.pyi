@@ -1,0 +1,2 @@
+class RequestObserver:
+    """C face only: who watches a request on its way."""

@@ -1,0 +1,176 @@
+"""The way of a request from its head to its backend; see phases.pxd."""
+
+from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.link.backend cimport FORWARD, REPLY, RUN_STEPS, Backend
+from headgate_engine.link.core cimport (
+    PHASE_BACKEND, PHASE_BACKEND_STEPS, PHASE_GATEWAY_STEPS, PHASE_LISTENER, PHASE_ROUTE, PHASE_ROUTE_STEPS, RequestCore)
+from headgate_engine.link.forwarded cimport add_forwarded
+from headgate_engine.link.intake cimport await_body, await_whole_body
+from headgate_engine.link.reasons cimport (
+    REPLY_INTERNAL, REPLY_LISTENER_NOT_FOUND, REPLY_MISDIRECTED, REPLY_NO_VALID_BACKENDS, REPLY_ROUTE_NOT_FOUND)
+from headgate_engine.link.retries cimport may_repeat
+from headgate_engine.link.states cimport E_COLLECT, E_SUSPEND, S_RUNNING
+from headgate_engine.plan.plans cimport BindPlan, ListenerPlan, RoutePlan
+from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, WAIT_BODY, Step
+from headgate_engine.route.table cimport HostTable, RouteRule, RouteTable
+
+import logging
+
+logger = logging.getLogger("headgate.forward")
+
+
+cdef int advance(RequestCore request) except -1:
+    """Goes on from phase to phase until one has to wait or the request is answered."""
+    cdef int verdict = CONTINUE
+    while request.state == S_RUNNING:
+        if request.phase == PHASE_LISTENER:
+            verdict = pick_listener(request)
+        elif request.phase == PHASE_GATEWAY_STEPS:
+            verdict = guarded_steps(request, request.listener.request_steps)
+        elif request.phase == PHASE_ROUTE:
+            verdict = pick_route(request)
+        elif request.phase == PHASE_ROUTE_STEPS:
+            verdict = guarded_steps(request, request.route.request_steps)
+            if verdict == CONTINUE and request.route.retry is not None and may_repeat(request.route.retry, request.ctx):
+                request.plan_retries(request.route.retry)
+        elif request.phase == PHASE_BACKEND:
+            verdict = pick_backend(request)
+        elif request.phase == PHASE_BACKEND_STEPS:
+            verdict = guarded_steps(request, request.backend.request_steps)
+        else:
+            return dispatch(request)
+        if verdict == WAIT_BODY:
+            if await_body(request):
+                continue
+            return 0
+        if verdict == SUSPEND:
+            request.move(E_SUSPEND)       # reading goes on: a client that leaves is seen; a body is collected
+            return 0
+        if verdict == RESPOND:
+            return request.respond(request.ctx.reply)
+        request.phase += 1
+    return 0
+
+
+cdef int dispatch(RequestCore request) except -1:
+    cdef Backend destination = request.destination
+    if request.rerouted:
+        return dispatched(request, destination.proceed(request))
+    destination.prepare(request)
+    if request.bind.forwarded:
+        add_forwarded(request.ctx, request.bind)
+    if destination.wants_body:
+        request.move(E_COLLECT)
+        return await_whole_body(request)
+    return dispatched(request, destination.dispatch(request))
+
+
+cdef int dispatched(RequestCore request, int choice) except -1:
+    """Does what the backend has chosen (link.backend.Dispatch)."""
+    if choice == FORWARD:
+        return request.connect()
+    if choice == RUN_STEPS:
+        request.rerouted = True
+        request.phase = PHASE_BACKEND_STEPS
+        return advance(request)
+    return request.respond(request.ctx.reply) if choice == REPLY else 0
+
+
+# -- listener, route, backend: CONTINUE, or RESPOND with ctx.reply where there is none -----------------------------------
+cdef int pick_listener(RequestCore request) except -1:
+    cdef MessageHead head = request.ctx.head
+    cdef BindPlan bind = request.bind
+    cdef ListenerPlan listener = bind.sole_listener
+    if listener is None and bind.secure:
+        # The certificate that the client was shown is of this one; pick_route() compares it with the host.
+        listener = request.ctx.connection.named_listener(bind)
+    if listener is None:
+        listener = <ListenerPlan>(<HostTable>bind.listeners).find(
+            head.data + head.authority_off, head.authority_len)
+    if request.observer is not None:
+        request.observer.listener_chosen(listener)
+    if listener is None:
+        request.ctx.reply = request.worker.reply(REPLY_LISTENER_NOT_FOUND)
+        return RESPOND
+    request.listener = listener
+    request.ctx.listener = listener
+    return CONTINUE
+
+
+cdef int pick_route(RequestCore request) except -1:
+    cdef MessageHead head = request.ctx.head
+    cdef RouteRule rule = None
+    cdef RoutePlan route
+    cdef int missing = REPLY_ROUTE_NOT_FOUND
+    if request.bind.secure and request.bind.sole_listener is None:
+        meant = (<HostTable>request.bind.listeners).find(head.data + head.authority_off, head.authority_len)
+        if meant is not request.listener:
+            missing = REPLY_LISTENER_NOT_FOUND if meant is None else REPLY_MISDIRECTED
+    if missing == REPLY_ROUTE_NOT_FOUND:
+        rule = (<RouteTable>request.listener.routes).match_rule(head.data + head.authority_off, head.authority_len, head)
+    if rule is not None:
+        route = <RoutePlan>rule.target
+        request.route = route
+        request.ctx.route = route
+        request.ctx.rule = rule
+        if route.request_timeout_ns:
+            request.limits().whole = request.ctx.started_ns + route.request_timeout_ns
+            request.arm()
+    if request.observer is not None:
+        request.observer.route_chosen(request, request.listener)
+    if rule is None:
+        request.ctx.reply = request.worker.reply(missing)
+        return RESPOND
+    return CONTINUE
+
+
+cdef int pick_backend(RequestCore request) except -1:
+    cdef RequestContext ctx = request.ctx
+    cdef Reply failure
+    if request.entry is None:
+        request.entry = request.route.choose()
+    request.backend = request.entry
+    if request.backend is None:
+        ctx.reply = request.worker.reply(REPLY_NO_VALID_BACKENDS)
+        return RESPOND
+    ctx.backend = request.backend
+    ctx.protocol = request.backend.protocol
+    request.destination = <Backend>request.backend.destination
+    failure = request.destination.failure
+    if request.observer is not None:
+        request.observer.backend_chosen(request)
+    if failure is None:
+        return CONTINUE
+    ctx.reply = failure
+    return RESPOND
+
+
+# -- steps ---------------------------------------------------------------------------------------------------------------
+cdef int guarded_steps(RequestCore request, tuple steps) except -1:
+    """A step that raises is a fault of ours: 500, a line in the log, and nothing goes upstream."""
+    if not steps and request.observer is None:
+        return CONTINUE
+    try:
+        if request.observer is not None:
+            return request.observer.run_steps(request, steps, request.phase)
+        return run_steps(request.ctx, steps)
+    except Exception as error:  # task boundary
+        logger.exception("a step failed")
+        request.ctx.error = f"step failed: {type(error).__name__}"
+        request.ctx.reply = request.worker.reply(REPLY_INTERNAL)
+        return RESPOND
+
+
+cdef int run_steps(RequestContext ctx, tuple steps) except -1:
+    cdef int verdict
+    cdef int count = len(steps)
+    while ctx.next_step < count:
+        verdict = (<Step>steps[ctx.next_step]).run(ctx)
+        if verdict == WAIT_BODY:
+            return verdict            # the same step runs again when the body is there
+        ctx.next_step += 1
+        if verdict != CONTINUE:
+            return verdict
+    ctx.next_step = 0
+    return CONTINUE

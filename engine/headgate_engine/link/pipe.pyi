@@ -1,0 +1,2 @@
+class ResponsePipe:
+    """C face only: the way of a response to the client."""

@@ -1,0 +1,134 @@
+"""Responses on their way out; see response.pxd."""
+
+from libc.stdint cimport int64_t, uint32_t
+
+from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_IS_HEAD, MessageHead, new_head
+from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, SIZE_UNKNOWN
+from headgate_engine.link.core cimport END_CLEAN, RequestCore
+from headgate_engine.link.grpc_status cimport grpc_reply, is_grpc
+from headgate_engine.link.reasons cimport REPLY_INTERNAL
+from headgate_engine.plan.plans cimport BackendPlan, ListenerPlan, RoutePlan
+from headgate_engine.plan.step cimport Step
+
+import logging
+
+logger = logging.getLogger("headgate.forward")
+
+
+cdef bint run_response_steps(RequestCore request) except -1:
+    if request.broken:
+        return True
+    try:
+        if request.observer is not None:
+            request.observer.response_ready()
+        run_all(request)
+        if request.observer is not None:
+            request.observer.response_changed(request)
+    except Exception as error:  # task boundary
+        logger.exception("a response step failed")
+        request.broken = True
+        request.ctx.error = f"response step failed: {type(error).__name__}"
+        return False
+    return True
+
+
+cdef int run_all(RequestCore request) except -1:
+    cdef RoutePlan route = request.route
+    cdef BackendPlan backend = request.backend
+    cdef ListenerPlan listener = request.listener
+    if route is not None and route.response_steps:
+        run_steps(request, route.response_steps, "route")
+    if backend is not None and backend.response_steps:
+        run_steps(request, backend.response_steps, "backend")
+    if listener is not None and listener.response_steps:
+        run_steps(request, listener.response_steps, "gateway")
+    if route is not None and route.response_transforms:
+        run_steps(request, route.response_transforms, "route")
+    if backend is not None and backend.response_transforms:
+        run_steps(request, backend.response_transforms, "backend")
+    if listener is not None and listener.response_transforms:
+        run_steps(request, listener.response_transforms, "gateway")
+    if request.ctx.response_headers is not None:
+        add_headers(request.ctx)
+    return 0
+
+
+cdef int run_steps(RequestCore request, tuple steps, str level) except -1:
+    if request.observer is not None:
+        return request.observer.run_response_steps(request, steps, level)
+    for step in steps:
+        (<Step?>step).run(request.ctx)
+    return 0
+
+
+cdef int add_headers(RequestContext ctx) except -1:
+    cdef bytes name, value
+    for name, value in ctx.response_headers:
+        if name.startswith(b"x-ratelimit-") and ctx.response.find(name, len(name), 0) >= 0:
+            continue      # a limit further in, told by the backend, stands
+        if name != b"set-cookie":
+            ctx.response.drop_field(name, len(name))
+        ctx.response.add_field(name, len(name), value, len(value))
+    return 0
+
+
+cdef int response_size(MessageHead request, MessageHead head, bint rewritten, int64_t* length) noexcept:
+    length[0] = head.content_length
+    if request.flags & HEAD_IS_HEAD or head.status == 304:
+        return SIZE_NONE
+    if head.status < 200 or head.status == 204:
+        length[0] = -1
+        return SIZE_NONE
+    if head.content_length >= 0 and not rewritten:
+        return SIZE_KNOWN
+    length[0] = -1
+    return SIZE_UNKNOWN
+
+
+cdef int start_response(RequestCore request, MessageHead head, bint rewritten) except -1:
+    cdef int64_t length
+    cdef int size = response_size(request.ctx.head, head, rewritten, &length)
+    request.ctx.status = head.status
+    request.ctx.response = head
+    return request.client.start_response(head, size, length)
+
+
+cdef int send_whole(RequestCore request, MessageHead head, bytes body) except -1:
+    cdef RequestContext ctx = request.ctx
+    cdef int64_t length
+    request.held = None
+    ctx.response = head
+    ctx.response_body = body
+    if not run_response_steps(request):
+        return request.respond(request.worker.reply(REPLY_INTERNAL))
+    body = ctx.response_body
+    length = head.content_length = len(body)
+    head.flags &= ~<uint32_t>HEAD_CHUNKED
+    start_response(request, head, False)
+    if length and response_size(ctx.head, head, False, &length) == SIZE_KNOWN:
+        ctx.response_bytes += length
+        request.client.send_body(body, length)
+    request.client.end_response(None)
+    return request.finish(END_CLEAN)
+
+
+cdef int send_reply(RequestCore request, Reply reply) except -1:
+    if is_grpc(request.ctx.head):
+        reply = grpc_reply(reply)
+    request.ctx.reason = reply.reason
+    return send_whole(request, head_of(reply.status, reply.headers), reply.body)
+
+
+cdef MessageHead head_of(int status, object fields):
+    cdef MessageHead head = new_head()
+    cdef bytes name, value
+    head.status = status
+    for name, value in fields:
+        head.add_field(name, len(name), value, len(value))
+    return head
+
+
+cdef Reply with_detail(Reply reply, str detail):
+    """The reply with the reason behind its text, as in `upstream call failed: Connection refused`."""
+    return Reply(reply.status, reply.body + b": " + detail.encode("utf-8", "replace"), reply.headers, reply.reason)
