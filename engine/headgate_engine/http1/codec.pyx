@@ -1,6 +1,7 @@
-# cython: boundscheck=False
+# cython: boundscheck=False, nonecheck=False
 """HTTP/1.1 codec for both roles, sans-IO; see codec.pxd. Its receiving half is Http1Receiver. boundscheck is off: all
-indexing is into C memory whose length is checked beside it."""
+indexing is into C memory whose length is checked beside it. nonecheck is off: only compiled code calls it, with buffers and
+heads of its own; trailers are compared with None."""
 
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
