@@ -5,7 +5,7 @@ Usage: python -m bench.macro.reload [--routes 1000,10000] [--expressions 0,2] [-
 A client in a process of its own sends at a fixed rate over one kept connection. What it notes is the time from when a
 request should have been sent to its answer, so that requests which waited behind a stall count with all of their wait.
 The same is measured without reloads: that is what the machine does by itself. A change is timed from the moment that
-the file is replaced, the quarter of a second of the watcher included.
+the file is replaced, what the watcher takes to notice it included.
 """
 
 from __future__ import annotations
