@@ -48,14 +48,20 @@ async def changes(
     loop = asyncio.get_running_loop()
     events = FileEvents()
     last = loop.time() - interval_s
+    watched: list[str] = []
+    # Whether a link may lead elsewhere than at the last look.
+    moved = True
     try:
         while True:
             names = list(paths())
-            events.watch(names)
+            if moved or names != watched:
+                events.watch(names)
+                watched = names
             current = fingerprint(names)
             if current == known:
-                await events.wait(interval_s)
+                moved = await events.wait(interval_s)
                 continue
+            moved = True
             settled = None
             if loop.time() - last >= interval_s and events.works and _is_whole(known, current, names):
                 settled = await _closed(events, names, loop.time() + interval_s)
