@@ -12,7 +12,7 @@ class Address:
     def cel_json(self) -> str: ...
 
 class Network:
-    """An address with a prefix length; host bits are kept."""
+    """An IP address with a prefix length. The host bits are kept."""
 
     TYPE_NAME: str
     value: Any

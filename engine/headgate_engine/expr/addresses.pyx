@@ -1,4 +1,4 @@
-"""IP addresses and networks: ip(), cidr() and their methods."""
+"""IP addresses and networks in expressions: ip(), cidr() and their methods."""
 
 import ipaddress
 
@@ -27,7 +27,7 @@ class Address:
 
 
 class Network:
-    """An address with a prefix length; host bits are kept."""
+    """An IP address with a prefix length. The host bits are kept."""
 
     TYPE_NAME = "net.CIDR"
     __slots__ = ("value",)

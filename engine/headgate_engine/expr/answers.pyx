@@ -1,4 +1,4 @@
-"""What expressions see of an LLM request and its answer: `llm.*`."""
+"""The `llm.*` variables of expressions: an LLM request and its response."""
 
 from headgate_engine.context.request cimport RequestContext, Usage
 from headgate_engine.expr.nodes cimport ABSENT
@@ -7,18 +7,18 @@ from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall, cost_until_now, pe
 from headgate_engine.llm.prices cimport Cost
 from headgate_engine.llm.content_capture cimport Answer, prompt_now
 
-# What is known only at the end of an answer: a step that reads one of them waits for it.
+# Variables that have a value only at the end of the response: a step that reads one of them waits for the end.
 AT_THE_END = frozenset(f"llm.{name}" for name in (
     "inputTokens", "outputTokens", "totalTokens", "reasoningTokens", "cachedInputTokens", "cacheCreationInputTokens",
     "providerInputTokens", "providerTotalTokens", "inputTextTokens", "inputImageTokens", "inputAudioTokens",
     "outputTextTokens", "outputImageTokens", "outputAudioTokens", "responseModel", "serviceTier", "cost", "costRates",
     "countTokens", "completion", "toolCalls"))
-# What is read only where an expression asks for it by name: not a part of `llm` as a whole.
+# Variables that are read only when an expression names them: they are not members of `llm` as a whole.
 BY_NAME = frozenset(("llm.prompt", "llm.completion", "llm.toolCalls"))
 
 
 def _counted(name):
-    """A reader of a count of Usage."""
+    """Return a reader of one counter of Usage."""
     def read(RequestContext ctx):
         count = -1 if ctx.usage is None else getattr(ctx.usage, name)
         return count if count >= 0 else ABSENT
@@ -26,7 +26,7 @@ def _counted(name):
 
 
 def _input(RequestContext ctx):
-    """Caches included; before the provider has counted, our estimate where there is one."""
+    """Return the input tokens, cached ones included; our estimate (if any) until the provider has reported a count."""
     if ctx.usage is not None and ctx.usage.input_tokens >= 0:
         return ctx.usage.input_tokens
     if ctx.llm is not None and (<LlmCall>ctx.llm).estimated > 0:
@@ -108,7 +108,7 @@ def _prompt(RequestContext ctx):
 
 
 cdef Answer whole_answer(RequestContext ctx):
-    """What was said when it is over; None before."""
+    """Return the captured response when it has ended, else None."""
     cdef LlmCall call = <LlmCall>ctx.llm
     if call is None or call.answer is None:
         return None

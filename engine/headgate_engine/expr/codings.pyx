@@ -9,9 +9,9 @@ import urllib.parse
 from headgate_engine.expr.functions import from_json
 from headgate_engine.expr.values import EvaluationError, no_overload
 
-# Kept as they are by url.encode beside letters and digits.
+# Characters besides letters and digits that url.encode() does not escape.
 UNRESERVED = "-._~^`"
-# What completes a base64 text of a length modulo 4; of one character there is nothing to complete.
+# Padding of base64 by its length modulo 4. A remainder of 1 is invalid, so it gets none.
 PADDING = (b"", b"", b"==", b"=")
 
 
@@ -91,7 +91,7 @@ def _digest(name):
 
 
 def _unvalidated_payload(value):
-    """The claims of a compact JWT, unverified: for logs and keys, never for decisions."""
+    """Return the claims of a compact JWT without verification: for logs and keys, never for decisions."""
     if not isinstance(value, str):
         raise no_overload("unvalidatedJwtPayload")
     parts = value.split(".")

@@ -6,7 +6,11 @@ from headgate_engine.expr.nodes import Node
 KINDS: dict[str, int]
 
 class Comprehension(Node):
-    """kind: a key of KINDS. predicate, result: None where the macro has none. first, second: slots, -1 for none."""
+    """One macro over a list or map.
+
+    kind: a key of KINDS. predicate, result: None if the macro has none. first, second: slots of its variables;
+    second is -1 if it has one variable.
+    """
 
     def __init__(
         self,
@@ -19,7 +23,11 @@ class Comprehension(Node):
     ) -> None: ...
 
 def pairs(holder: Any, two: bool) -> Iterable[tuple[Any, Any]]:
-    """Return what one pass visits: members or keys, or with two variables (index, member) or (key, value)."""
+    """Return the (first, second) variables of each visit.
+
+    With one variable, first is a list's member or a map's key. With two, they are (index, member) or (key, value).
+    Raises EvaluationError if `holder` is neither a list nor a map.
+    """
 
 class With(Node):
     """`x.with(v, expr)` and `cel.bind(v, x, expr)`."""
@@ -32,6 +40,6 @@ class OptionalMap(Node):
     def __init__(self, operand: Node, slot: int, body: Node, flat: bool) -> None: ...
 
 class CustomCall(Node):
-    """A function of the configuration: its parameters are slots, its body is part of this tree."""
+    """A call of a function that the configuration defines: its parameters are slots, its body is part of this tree."""
 
     def __init__(self, slots: tuple[int, ...], arguments: tuple[Node, ...], body: Node) -> None: ...

@@ -1,6 +1,6 @@
 # cython: auto_pickle=True
-# Compiled expressions travel to the workers as pickles.
-"""Macros that visit the members of a list or map; every visit costs one step of the evaluation's budget."""
+# Compiled expressions are sent to the workers as pickles.
+"""Macros that visit the members of a list or map. Every visit costs one step of the evaluation's budget."""
 
 from headgate_engine.expr.nodes cimport Frame, Node
 from headgate_engine.expr.values cimport OptionalValue
@@ -25,7 +25,11 @@ KINDS = {"all": ALL, "exists": EXISTS, "existsOne": EXISTS_ONE, "filter": FILTER
 
 
 cdef class Comprehension(Node):
-    """kind: a key of KINDS. predicate, result: None where the macro has none. first, second: slots, -1 for none."""
+    """One macro over a list or map.
+
+    kind: a key of KINDS. predicate, result: None if the macro has none. first, second: slots of its variables;
+    second is -1 if it has one variable.
+    """
 
     def __init__(self, str kind, Node source, int first, int second=-1, Node predicate=None, Node result=None):
         self.kind = KINDS[kind]
@@ -49,7 +53,10 @@ cdef class Comprehension(Node):
         return Node.truth(self, frame)
 
     cdef bint quantify(self, Frame frame, object holder) except -1:
-        """all and exists join their predicates like && and ||: one that decides outweighs errors."""
+        """Evaluate all() or exists().
+
+        As with the logical operators, a predicate that decides the result outweighs errors.
+        """
         cdef bint wanted = self.kind == EXISTS
         cdef list slots = frame.slots
         failure = None
@@ -120,7 +127,7 @@ cdef class Comprehension(Node):
         return 0
 
     cdef object rebuild(self, Frame frame, object holder):
-        """mapValues and filterKeys: a map with the same keys, or with some of them."""
+        """Evaluate mapValues() or filterKeys()."""
         cdef dict found = {}
         if not isinstance(holder, dict):
             raise no_overload("a map is wanted")
@@ -137,7 +144,11 @@ cdef class Comprehension(Node):
 
 
 def pairs(holder, bint two):
-    """What one pass visits: with one variable members or keys, with two (index, member) or (key, value)."""
+    """Return the (first, second) variables of each visit.
+
+    With one variable, first is a list's member or a map's key. With two, they are (index, member) or (key, value).
+    Raises EvaluationError if `holder` is neither a list nor a map.
+    """
     if isinstance(holder, (list, tuple)):
         return enumerate(holder) if two else [(item, None) for item in holder]
     if isinstance(holder, dict):
@@ -194,7 +205,7 @@ cdef class OptionalMap(Node):
 
 
 cdef class CustomCall(Node):
-    """A function of the configuration: its parameters are slots, its body is part of this tree."""
+    """A call of a function that the configuration defines: its parameters are slots, its body is part of this tree."""
 
     cdef tuple arguments, slots
     cdef Node body

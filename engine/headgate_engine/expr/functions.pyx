@@ -1,6 +1,7 @@
-"""Conversions, sizes and matching: the standard library of langdef.md, and the parts of the gateway's own that need no codec.
+"""The standard library of expressions: conversions, sizes, matching, and the gateway's functions that need no codec.
 
-FUNCTIONS maps (name, is a method) to (callable, least and most arguments without the receiver).
+Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md. FUNCTIONS maps (name, is a method) to (callable,
+minimum and maximum number of arguments without the receiver).
 """
 
 import json as _json
@@ -16,9 +17,9 @@ from headgate_engine.expr.values cimport (
 from headgate_engine.expr.times import duration_text, parse_duration, parse_timestamp, timestamp_text
 from headgate_engine.expr.values import INT_MAX, INT_MIN, NONE, NS, EvaluationError, no_overload
 
-# Patterns that are not known at compile time are kept for the next request.
+# Size of the cache for patterns that are not known at compile time.
 MAX_PATTERNS = 512
-# Members of all lists and maps of one JSON text that an expression makes.
+# Most members of all lists and maps together in one JSON text that an expression makes.
 MAX_MEMBERS = 1 << 20
 cdef dict _patterns = {}
 
@@ -40,7 +41,7 @@ def _to_int(value):
     if type(value) is Uint:
         return checked_int((<Uint>value).value)
     if type(value) is float:
-        # The largest doubles below 2**63 are exact; 2**63 itself is out.
+        # The largest doubles below 2**63 are exact; 2**63 itself is out of range.
         if value != value or not -9223372036854775808.0 < value < 9223372036854775808.0:
             raise EvaluationError("integer overflow")
         return int(value)
@@ -90,7 +91,7 @@ def _to_double(value):
 
 
 def double_text(value):
-    """A double as Go's %g with the shortest digits: 1, 0.5, 1e+21."""
+    """Return a double as Go's %g with the shortest digits: 1, 0.5, 1e+21."""
     if value != value:
         return "NaN"
     if math.isinf(value):
@@ -201,7 +202,7 @@ def _ends_with(value, part):
 
 
 def pattern(text):
-    """A compiled RE2 pattern: linear time, bounded memory. EvaluationError for a bad one."""
+    """Return the compiled RE2 pattern, which is linear in time. Raises EvaluationError if `text` is not valid."""
     found = _patterns.get(text)
     if found is None:
         options = re2.Options()
@@ -210,7 +211,7 @@ def pattern(text):
         try:
             found = re2.compile(text, options)
         except re2.error as error:
-            # RE2 speaks in bytes.
+            # RE2 returns its message as bytes.
             told = error.args[0] if error.args else ""
             told = told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
             raise EvaluationError(f"invalid regular expression: {told}") from None
@@ -225,7 +226,7 @@ def _matches(value, text):
 
 
 def _regex_replace(value, text, replacement):
-    """The first match only; `$1` and `${name}` in the replacement stand for groups."""
+    """Replace the first match only. `$1` and `${name}` in the replacement stand for groups."""
     value = str(_text(value))
     found = pattern(str(_text(text))).search(value)
     if found is None:
@@ -260,17 +261,17 @@ def _expand(found, template):
         try:
             parts.append(found.group(int(name) if name.isdigit() else name) or "")
         except (IndexError, KeyError, re2.error):
-            continue          # a group that is not there is empty
+            continue          # a group that does not exist counts as empty
 
 
 # -- the gateway's own ---------------------------------------------------------------------------------------------------
 def text_of(value):
-    """string() of a value; EvaluationError for kinds that have none."""
+    """Return string() of a value. Raises EvaluationError if the type has no string form."""
     return _to_string(value)
 
 
 def from_json(value):
-    """JSON data as expression values: whole numbers are int (double beyond int64)."""
+    """Return JSON data as expression values: whole numbers are int, beyond int64 double."""
     if isinstance(value, dict):
         return {key: from_json(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -284,7 +285,7 @@ def _json_of(value):
     if not isinstance(value, (str, bytes)):
         raise no_overload("json")
     try:
-        # As text: of bytes, loads() would take UTF-16 as well.
+        # Decode first: given bytes, loads() would accept UTF-16 as well.
         text = value.decode("utf-8") if type(value) is bytes else str(value)
         return from_json(_json.loads(text, parse_constant=_no_number))
     except (ValueError, RecursionError):
@@ -315,12 +316,12 @@ def _jsonable(value):
 
 
 def json_text(value):
-    """Compact JSON of a value; EvaluationError for what JSON cannot say."""
+    """Return the compact JSON of a value. Raises EvaluationError if JSON cannot represent it."""
     try:
         value = _keyed(value, [MAX_MEMBERS])
         text = _json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_jsonable, allow_nan=False)
         if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-            # Half of a surrogate pair has no UTF-8; JSON can say it with an escape.
+            # Half of a surrogate pair has no UTF-8 form, but JSON can write it as an escape.
             return _json.dumps(value, separators=(",", ":"), default=_jsonable, allow_nan=False)
         return text
     except (ValueError, RecursionError):
@@ -328,7 +329,7 @@ def json_text(value):
 
 
 def _keyed(value, left):
-    """Maps with keys that are texts. left: [members that may still come]; a value may hold another many times over."""
+    """Return the value with strings as keys of its maps. left: [members that may still be visited]."""
     if isinstance(value, (dict, list, tuple)):
         left[0] -= len(value)
         if left[0] < 0:
@@ -341,7 +342,7 @@ def _keyed(value, left):
 
 
 class Flattened:
-    """A map or list whose members become fields of their own in a log line or span; elsewhere it is just that."""
+    """A map or list whose members become separate fields of a log line or span. Elsewhere it is an ordinary value."""
 
     TYPE_NAME = "map"
     __slots__ = ("recursive", "value")
@@ -355,7 +356,7 @@ class Flattened:
         self.recursive = recursive
 
     def fields(self, name):
-        """(key, value) pairs: `<name>.<key>` or `<name>.<index>`."""
+        """Yield (key, value) pairs: `<name>.<key>` or `<name>.<index>`, on all levels if `recursive`."""
         members = self.value.items() if isinstance(self.value, dict) else enumerate(self.value)
         for key, value in members:
             key = f"{name}.{key if isinstance(key, str) else _to_string(key)}"

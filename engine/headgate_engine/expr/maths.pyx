@@ -124,7 +124,7 @@ def _shift_left(value, count):
 def _shift_right(value, count):
     count = _shift_by(count)
     if type(value) is int:
-        return _signed((value & UINT_MAX) >> count)        # logical: zeros come in from the left
+        return _signed((value & UINT_MAX) >> count)        # a logical shift: zeros come in from the left
     if type(value) is Uint:
         return Uint((<Uint>value).value >> count)
     raise no_overload("math.bitShiftRight")

@@ -5,10 +5,10 @@ FAILURES: tuple[type[Exception], ...]
 OPERATORS: dict[str, int]
 
 class Frame:
-    """C face only."""
+    """State of one evaluation. Only C code uses it."""
 
 class Node:
-    """A part of a compiled expression; evaluated through Program."""
+    """A part of a compiled expression. Only a Program evaluates it."""
 
 class Const(Node):
     def __init__(self, value: Any) -> None: ...
@@ -23,7 +23,7 @@ class Local(Node):
     def slot(self) -> int: ...
 
 class Binding(Node):
-    """A name whose value is given with the evaluation."""
+    """A name whose value the caller of the evaluation passes."""
 
     def __init__(self, name: str) -> None: ...
     @property
@@ -38,12 +38,12 @@ class Has(Node):
     def __init__(self, operand: Node, field: str) -> None: ...
 
 class Present(Node):
-    """`has()` of a field of a variable: whether reading it finds something."""
+    """`has()` of a field of a variable: true if the field has a value."""
 
     def __init__(self, operand: Node) -> None: ...
 
 class OptionalSelect(Node):
-    """`a.?b`; lenient: a variable that is null because nothing has set it yet has no fields."""
+    """`a.?b`. lenient: the operand may be null because nothing has set it yet; null then has no fields."""
 
     def __init__(self, operand: Node, field: str, lenient: bool = False) -> None: ...
 
@@ -71,7 +71,7 @@ class Equal(Node):
     def __init__(self, left: Node, right: Node, negated: bool = False) -> None: ...
 
 class EqualText(Node):
-    """Equality with a text that is known at compile time."""
+    """Equality with a string that is known at compile time."""
 
     def __init__(self, operand: Node, text: str, negated: bool = False) -> None: ...
 
@@ -79,7 +79,7 @@ class In(Node):
     def __init__(self, item: Node, holder: Node) -> None: ...
 
 class InTexts(Node):
-    """Membership in a list of texts that is known at compile time."""
+    """Membership in a list of strings that is known at compile time."""
 
     def __init__(self, item: Node, texts: frozenset[str]) -> None: ...
 
@@ -90,19 +90,19 @@ class Negate(Node):
     def __init__(self, operand: Node) -> None: ...
 
 class MakeList(Node):
-    """`[a, ?b]`; optional: the positions whose value is left out when it is absent."""
+    """`[a, ?b]`. optional: positions that are left out if their value is absent."""
 
     def __init__(self, items: tuple[Node, ...], optional: frozenset[int] = frozenset()) -> None: ...
 
 class MakeMap(Node):
-    """`{a: b, ?c: d}`; optional: as for lists."""
+    """`{a: b, ?c: d}`. optional: positions that are left out if their value is absent."""
 
     def __init__(
         self, keys: tuple[Node, ...], values: tuple[Node, ...], optional: frozenset[int] = frozenset()
     ) -> None: ...
 
 class Call(Node):
-    """A function of functions.pyx or of the configuration: all arguments are evaluated first."""
+    """A call of a built-in function or of one that the configuration defines. All arguments are evaluated first."""
 
     def __init__(self, name: str, function: Callable[..., Any], arguments: tuple[Node, ...]) -> None: ...
     @property
@@ -114,16 +114,19 @@ class StartsWith(Node):
     def __init__(self, operand: Node, prefix: str) -> None: ...
 
 class Default(Node):
-    """`default(a, b)`: b where a is null, a missing key or an unknown name; other errors stay."""
+    """`default(a, b)`: b if a is null, a missing key or an unknown name. Other errors of a are raised."""
 
     def __init__(self, operand: Node, other: Node) -> None: ...
 
 class Coalesce(Node):
-    """`coalesce(a, ...)`: the first that is neither null nor an error; null if one was null, else the last error."""
+    """`coalesce(a, ...)`: the first operand that is neither null nor an error.
+
+    If there is none: null if an operand was null, else the last error.
+    """
 
     def __init__(self, operands: tuple[Node, ...]) -> None: ...
 
 class OptionalOr(Node):
-    """`a.or(b)` and, with `value`, `a.orValue(b)`: b is evaluated only when a is absent."""
+    """`a.or(b)` and, with `value`, `a.orValue(b)`: b is evaluated only if a is absent."""
 
     def __init__(self, operand: Node, other: Node, value: bool) -> None: ...

@@ -1,5 +1,5 @@
 # cython: auto_pickle=True
-# Compiled expressions travel to the workers as pickles.
+# Compiled expressions are sent to the workers as pickles.
 """Nodes of compiled expressions: access, operators and logic. Macros are in comprehensions.pyx, functions in functions.pyx."""
 
 from headgate_engine.expr.values cimport (
@@ -18,7 +18,7 @@ cdef enum Operator:
     GREATER = 7
     GREATER_EQUAL = 8
 
-# What a function or reader written with Python's own library may raise for odd input.
+# Exceptions that functions and readers built on Python's library may raise for unusual input.
 FAILURES = (TypeError, ValueError, ArithmeticError, AttributeError, LookupError, RecursionError)
 OPERATORS = {"+": ADD, "-": SUBTRACT, "*": MULTIPLY, "/": DIVIDE, "%": MODULO,
              "<": LESS, "<=": LESS_EQUAL, ">": GREATER, ">=": GREATER_EQUAL}
@@ -81,7 +81,7 @@ cdef class Local(Node):
 
 
 cdef class Binding(Node):
-    """A name whose value is given with the evaluation."""
+    """A name whose value the caller of the evaluation passes."""
 
     cdef readonly str name
 
@@ -102,7 +102,7 @@ cdef object select(object holder, str field):
 
 
 cdef object field_of(object holder, str field):
-    """The field, ABSENT where a map or null has none; what is neither may raise NoSuchKey itself."""
+    """Return the field, or ABSENT if a map or null does not have it. Other types may raise NoSuchKey instead."""
     if type(holder) is dict:
         return (<dict>holder).get(field, ABSENT)
     if holder is None:
@@ -171,7 +171,7 @@ cdef class Has(Node):
 
 
 cdef class Present(Node):
-    """`has()` of a field of a variable: whether reading it finds something."""
+    """`has()` of a field of a variable: true if the field has a value."""
 
     cdef Node operand
 
@@ -189,7 +189,7 @@ cdef class Present(Node):
 
 
 cdef class OptionalSelect(Node):
-    """`a.?b`; lenient: a variable that is null because nothing has set it yet has no fields."""
+    """`a.?b`. lenient: the operand may be null because nothing has set it yet; null then has no fields."""
 
     cdef Node operand
     cdef str field
@@ -385,7 +385,7 @@ cdef class Equal(Node):
 
 
 cdef class EqualText(Node):
-    """Equality with a text that is known at compile time."""
+    """Equality with a string that is known at compile time."""
 
     cdef Node operand
     cdef str text
@@ -427,7 +427,7 @@ cdef class In(Node):
 
 
 cdef class InTexts(Node):
-    """Membership in a list of texts that is known at compile time."""
+    """Membership in a list of strings that is known at compile time."""
 
     cdef Node item
     cdef frozenset texts
@@ -495,7 +495,7 @@ cdef class Negate(Node):
 
 # -- literals ------------------------------------------------------------------------------------------------------------
 cdef class MakeList(Node):
-    """`[a, ?b]`; optional: the positions whose value is left out when it is absent."""
+    """`[a, ?b]`. optional: positions that are left out if their value is absent."""
 
     cdef tuple items
     cdef frozenset optional
@@ -520,7 +520,7 @@ cdef class MakeList(Node):
 
 
 cdef class MakeMap(Node):
-    """`{a: b, ?c: d}`; optional: as for lists."""
+    """`{a: b, ?c: d}`. optional: positions that are left out if their value is absent."""
 
     cdef tuple keys, values
     cdef frozenset optional
@@ -552,7 +552,7 @@ cdef class MakeMap(Node):
 
 # -- calls ---------------------------------------------------------------------------------------------------------------
 cdef class Call(Node):
-    """A function of functions.pyx or of the configuration: all arguments are evaluated first."""
+    """A call of a built-in function or of one that the configuration defines. All arguments are evaluated first."""
 
     cdef readonly str name
     cdef object function
@@ -602,7 +602,7 @@ cdef class StartsWith(Node):
 
 
 cdef class Default(Node):
-    """`default(a, b)`: b where a is null, a missing key or an unknown name; other errors stay."""
+    """`default(a, b)`: b if a is null, a missing key or an unknown name. Other errors of a are raised."""
 
     cdef Node operand, other
 
@@ -619,7 +619,10 @@ cdef class Default(Node):
 
 
 cdef class Coalesce(Node):
-    """`coalesce(a, ...)`: the first that is neither null nor an error; null if one was null, else the last error."""
+    """`coalesce(a, ...)`: the first operand that is neither null nor an error.
+
+    If there is none: null if an operand was null, else the last error.
+    """
 
     cdef tuple operands
 
@@ -649,7 +652,7 @@ cdef class Coalesce(Node):
 
 
 cdef class OptionalOr(Node):
-    """`a.or(b)` and, with `value`, `a.orValue(b)`: b is evaluated only when a is absent."""
+    """`a.or(b)` and, with `value`, `a.orValue(b)`: b is evaluated only if a is absent."""
 
     cdef Node operand, other
     cdef bint value

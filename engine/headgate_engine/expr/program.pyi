@@ -7,7 +7,10 @@ from headgate_engine.expr.nodes import Node
 from headgate_engine.shared.counters import Counter
 
 class Program:
-    """root: the node tree. slots: how many variables its macros bind. variables: dotted names it reads."""
+    """A compiled expression.
+
+    root: its node tree. slots: how many variables its macros bind. variables: dotted names it reads.
+    """
 
     def __init__(self, text: str, root: Node, slots: int, variables: Iterable[str] = ()) -> None: ...
     failures: Counter | None
@@ -21,22 +24,22 @@ class Program:
     def needs_response_body(self) -> bool: ...
     @property
     def needs_usage(self) -> bool:
-        """Whether it reads what is known of a model's answer only at its end."""
+        """True if the expression reads a variable that has a value only at the end of a model's response."""
     @property
     def root_node(self) -> Node: ...
     @property
     def slot_count(self) -> int: ...
     def __reduce__(self) -> tuple[type[Program], tuple[str, Node, int, frozenset[str]]]: ...
     def evaluate(self, ctx: RequestContext) -> Any:
-        """Return the value for a request; EvaluationError."""
+        """Return the value for a request. Raises EvaluationError."""
     def test(self, ctx: RequestContext) -> int:
-        """Return 1 for true, 0 for false, -1 for an error or a value that is no bool."""
+        """Return 1 for true, 0 for false, -1 for an error or a value that is not a bool."""
     def header_value(self, ctx: RequestContext) -> bytes | None:
-        """Return the value as a header field value, None where there is none or it cannot stand in a field."""
+        """Return the value as a header field value, None after an error or if it cannot be one."""
     def evaluate_with(self, bindings: dict[str, Any]) -> Any:
-        """Return the value with names bound to values and no request; EvaluationError."""
+        """Return the value for names bound to values, without a request. Raises EvaluationError."""
     def bench(self, ctx: RequestContext, times: int) -> int:
-        """Evaluate so many times in C; for bench/micro."""
+        """Evaluate the expression `times` times in C, for bench/micro. Return the last result."""
 
 def as_field(value: Any) -> bytes | None:
-    """Return texts, numbers and bools as RFC 9110 field values, None for all else and for control characters."""
+    """Return a string, number or bool as an RFC 9110 field value, None for other types and for control characters."""

@@ -1,6 +1,6 @@
 # cython: auto_pickle=True
-# Compiled expressions travel to the workers as pickles.
-"""Compiled expressions; headgate.expr.compile makes them."""
+# Compiled expressions are sent to the workers as pickles.
+"""Compiled expressions. headgate.expr.compile makes them."""
 
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.nodes cimport BUDGET, UNKNOWN, Frame, Node
@@ -12,7 +12,10 @@ from headgate_engine.expr.values import EvaluationError
 
 
 cdef class Program:
-    """root: the node tree. slots: how many variables its macros bind. variables: dotted names it reads."""
+    """A compiled expression.
+
+    root: its node tree. slots: how many variables its macros bind. variables: dotted names it reads.
+    """
 
     def __init__(self, str text, Node root, int slots, variables=()):
         self.text = text
@@ -43,7 +46,7 @@ cdef class Program:
 
     cdef object value_for(self, RequestContext ctx):
         cdef Frame frame = self.frame
-        self.frame = None                # an expression that is evaluated inside itself would need another
+        self.frame = None                # an evaluation of this expression inside itself makes a frame of its own
         if frame is None:
             frame = self._new_frame()
         frame.ctx = ctx
@@ -119,14 +122,14 @@ cdef class Program:
         return self.root
 
     def evaluate_with(self, dict bindings):
-        """The value with names bound to values and no request; EvaluationError."""
+        """Return the value for names bound to values, without a request. Raises EvaluationError."""
         cdef Frame frame = self._new_frame()
         frame.bindings = bindings
         frame.budget = BUDGET
         return self.root.eval(frame)
 
     def bench(self, RequestContext ctx, int times):
-        """Evaluates so many times in C; for bench/micro."""
+        """Evaluate the expression `times` times in C, for bench/micro. Return the last result."""
         cdef int found = 0
         for _ in range(times):
             found = self.test(ctx)
@@ -134,7 +137,7 @@ cdef class Program:
 
 
 cdef bytes field_text(object value):
-    """Texts, numbers and bools as RFC 9110 field values; None for everything else and for control characters."""
+    """Return a string, number or bool as an RFC 9110 field value, None for other types and for control characters."""
     cdef bytes raw
     cdef unsigned char c
     if isinstance(value, str):
@@ -153,7 +156,7 @@ cdef bytes field_text(object value):
     elif type(value) is float:
         raw = double_text(value).encode()
     elif type(value) is Redacted:
-        return b"<redacted>"             # as string() says; unredacted() is how a credential is handed on
+        return b"<redacted>"             # as string() returns it; only unredacted() reveals a credential
     else:
         return None
     for c in raw:
@@ -163,5 +166,5 @@ cdef bytes field_text(object value):
 
 
 def as_field(value):
-    """Python face of field_text()."""
+    """Return a string, number or bool as an RFC 9110 field value, None for other types and for control characters."""
     return field_text(value)

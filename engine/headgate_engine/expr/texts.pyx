@@ -1,4 +1,4 @@
-"""The strings extension: https://pkg.go.dev/github.com/google/cel-go/ext#Strings, with stripPrefix and stripSuffix.
+"""The strings extension (https://pkg.go.dev/github.com/google/cel-go/ext#Strings), stripPrefix() and stripSuffix().
 
 Positions count characters.
 """
@@ -12,7 +12,7 @@ from headgate_engine.expr.functions import double_text
 from headgate_engine.expr.times import duration_text, timestamp_text
 from headgate_engine.expr.values import MAX_LENGTH, EvaluationError, no_overload
 
-# White space of the Unicode standard, as trim() knows it.
+# White space of the Unicode standard, which trim() removes.
 SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\",
             '"': '\\"'}
@@ -242,7 +242,7 @@ def _fixed_verb(value, precision):
     if special:
         return special
     digits = 6 if precision is None else precision
-    # Half to even on the exact value, as Go and C do.
+    # Rounds half to even on the exact value, as Go and C do.
     return f"{decimal.Decimal(number):.{digits}f}" if type(number) is int else f"{number:.{digits}f}"
 
 

@@ -18,7 +18,7 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 def parse_duration(text):
-    """`1h30m`, `-1.5s`: EvaluationError when it is none."""
+    """Return the duration of a string such as `1h30m` or `-1.5s`. Raises EvaluationError if it is not one."""
     if len(text) > 128 or not _WHOLE.fullmatch(text):
         raise EvaluationError("not a duration")
     total = 0
@@ -30,12 +30,12 @@ def parse_duration(text):
 
 
 def duration_text(value):
-    """Seconds with as many decimals as needed, and an `s`."""
+    """Return a duration in seconds, with as many decimals as needed and the suffix `s`."""
     return repr(value)
 
 
 def parse_timestamp(text):
-    """RFC 3339 date-time: EvaluationError when it is none."""
+    """Return the timestamp of an RFC 3339 date-time. Raises EvaluationError if the string is not one."""
     found = _STAMP.fullmatch(text)
     if found is None:
         raise EvaluationError("not a timestamp")
@@ -60,7 +60,7 @@ def _offset_seconds(text):
 
 
 def timestamp_text(value):
-    """RFC 3339 in UTC with as many decimals as needed."""
+    """Return a timestamp as an RFC 3339 date-time in UTC, with as many decimals as needed."""
     seconds, rest = divmod((<Timestamp?>value).ns, NS)
     moment = EPOCH + datetime.timedelta(seconds=seconds)
     fraction = f".{rest:09d}".rstrip("0") if rest else ""
@@ -101,7 +101,7 @@ def _whole(ns, unit):
 
 
 def _clock(unit, part):
-    """Of a duration the whole of it in that unit, of a timestamp the hand of the clock."""
+    """Return a reader: for a duration its whole number of units, for a timestamp that part of the time of day."""
     def read(value, *zone):
         if isinstance(value, Duration):
             if zone:

@@ -11,16 +11,16 @@ TIMESTAMP_MAX: int
 TYPE_NAMES: dict[type, str]
 
 class EvaluationError(Exception):
-    """An expression has no value for this request; the text says why."""
+    """The expression has no value for this request. The message is the reason."""
 
 class NoSuchKey(EvaluationError):
-    """A key or field is not there."""
+    """A key or field does not exist."""
 
 class Undeclared(EvaluationError):
-    """A name means nothing here."""
+    """A name is not declared in this place."""
 
 def no_overload(what: str = "operator") -> EvaluationError:
-    """Return the error of an operation that these types do not have."""
+    """Return the error for an operation that is not defined for the types of its operands."""
 
 class Uint:
     """An unsigned 64-bit integer; equal to, and hashed like, the int of the same value."""
@@ -31,7 +31,7 @@ class Uint:
     def __hash__(self) -> int: ...
 
 class Duration:
-    """A span of time; ns: whole nanoseconds. EvaluationError out of range."""
+    """A span of time. ns: whole nanoseconds. Raises EvaluationError if they are out of range."""
 
     def __init__(self, ns: int) -> None: ...
     @property
@@ -39,7 +39,7 @@ class Duration:
     def __hash__(self) -> int: ...
 
 class Timestamp:
-    """A moment; ns: nanoseconds since the epoch. EvaluationError out of range."""
+    """A point in time. ns: nanoseconds since the epoch. Raises EvaluationError if they are out of range."""
 
     def __init__(self, ns: int) -> None: ...
     @property
@@ -47,7 +47,7 @@ class Timestamp:
     def __hash__(self) -> int: ...
 
 class TypeValue:
-    """The type of a value, as `type(x)` gives it."""
+    """The type of a value, as `type(x)` returns it."""
 
     def __init__(self, name: str) -> None: ...
     @property
@@ -66,19 +66,20 @@ class OptionalValue:
 NONE: OptionalValue
 
 class Redacted:
-    """A credential as an expression sees it: shown as `<redacted>` until unredacted() is called."""
+    """A credential in an expression: shown as `<redacted>` until unredacted() is called."""
 
     def __init__(self, text: bytes) -> None: ...
-    def reveal(self) -> str: ...
+    def reveal(self) -> str:
+        """Return the credential as a string. Bytes that are not UTF-8 become U+FFFD."""
 
 def cel_type(value: Any) -> TypeValue:
     """Return the type of a value."""
 
 def py_equal(a: Any, b: Any) -> bool:
-    """Return whether two values are equal, as == of expressions has it."""
+    """Return whether two values are equal by the rules of ==."""
 
 def py_compare(a: Any, b: Any) -> int:
-    """Return -1, 0 or 1; 2 where a NaN makes every order false. EvaluationError."""
+    """Return -1, 0 or 1; 2 if a NaN makes every order false. Raises EvaluationError if the types have no order."""
 
 def operate(operator: str, a: Any, b: Any) -> Any:
-    """Return `a operator b` for + - * / %, in and []. EvaluationError; ValueError for another operator."""
+    """Return `a operator b` for + - * / %, in and []. Raises EvaluationError, or ValueError for another operator."""

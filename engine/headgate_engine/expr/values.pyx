@@ -1,28 +1,28 @@
 # cython: auto_pickle=True
-# Compiled expressions travel to the workers as pickles.
+# Compiled expressions are sent to the workers as pickles.
 """Values and operators of expressions: https://github.com/google/cel-spec/blob/master/doc/langdef.md."""
 
 import math
 
 NS = 1_000_000_000
 INT_MIN, INT_MAX, UINT_MAX = -(1 << 63), (1 << 63) - 1, (1 << 64) - 1
-# google.protobuf: 10,000 years either way; 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999999Z.
-# Characters, bytes or members of a value that an expression makes.
+# Most characters, bytes or members of a value that an expression makes.
 MAX_LENGTH = 8 << 20
+# Ranges of google.protobuf: 10,000 years either way; 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999999Z.
 DURATION_MAX = 315_576_000_000 * NS
 TIMESTAMP_MIN, TIMESTAMP_MAX = -62_135_596_800 * NS, 253_402_300_800 * NS - 1
 
 
 class EvaluationError(Exception):
-    """An expression has no value for this request; the text says why."""
+    """The expression has no value for this request. The message is the reason."""
 
 
 class NoSuchKey(EvaluationError):
-    """A key or field is not there."""
+    """A key or field does not exist."""
 
 
 class Undeclared(EvaluationError):
-    """A name means nothing here."""
+    """A name is not declared in this place."""
 
 
 def no_overload(what="operator"):
@@ -48,7 +48,7 @@ cdef class Uint:
 
 
 cdef class Duration:
-    """A span of time; ns: whole nanoseconds. EvaluationError out of range."""
+    """A span of time. ns: whole nanoseconds. Raises EvaluationError if they are out of range."""
 
     def __init__(self, ns):
         if not -DURATION_MAX <= ns <= DURATION_MAX:
@@ -68,7 +68,7 @@ cdef class Duration:
 
 
 cdef class Timestamp:
-    """A moment; ns: nanoseconds since the epoch. EvaluationError out of range."""
+    """A point in time. ns: nanoseconds since the epoch. Raises EvaluationError if they are out of range."""
 
     def __init__(self, ns):
         if not TIMESTAMP_MIN <= ns <= TIMESTAMP_MAX:
@@ -86,7 +86,7 @@ cdef class Timestamp:
 
 
 cdef class TypeValue:
-    """The type of a value, as `type(x)` gives it."""
+    """The type of a value, as `type(x)` returns it."""
 
     def __init__(self, str name):
         self.name = name
@@ -116,12 +116,13 @@ NONE = OptionalValue(False)
 
 
 cdef class Redacted:
-    """A credential as an expression sees it: shown as `<redacted>` until unredacted() is called."""
+    """A credential in an expression: shown as `<redacted>` until unredacted() is called."""
 
     def __init__(self, bytes text):
         self.text = text
 
     def reveal(self):
+        """Return the credential as a string. Bytes that are not UTF-8 become U+FFFD."""
         return self.text.decode("utf-8", "replace")
 
     def __repr__(self):
@@ -147,7 +148,7 @@ cdef object type_of(object value):
 
 
 def cel_type(value):
-    """Python face of type_of()."""
+    """Return the type of a value."""
     return type_of(value)
 
 
@@ -172,8 +173,8 @@ cdef inline object plain(object value):
 
 
 cdef bint equal(object a, object b) except -1:
-    """Numbers compare across their types, values of other kinds are unequal; lists and maps by their members."""
-    if isinstance(a, str):                 # a URI is a text of its own class, and equal to the same text
+    """Compare numbers across their types and lists and maps by their members. Values of different kinds are unequal."""
+    if isinstance(a, str):                 # a URI is an instance of a subclass of str and equals the same string
         return isinstance(b, str) and a == b or type(b) is Redacted and a == reveal(b)
     if type(a) is bool or type(b) is bool:
         return type(a) is type(b) and a is b
@@ -210,7 +211,7 @@ cdef int compare(object a, object b) except -3:
     if is_number(a) and is_number(b):
         a, b = plain(a), plain(b)
         if type(a) is not type(b):
-            a, b = float(a), float(b)      # the order of an int and a double is that of two doubles
+            a, b = float(a), float(b)      # an int and a double are ordered as two doubles
         if a != a or b != b:
             return 2
     elif isinstance(a, str) and isinstance(b, str):
@@ -232,7 +233,7 @@ cdef object add(object a, object b):
         if kind is float:
             return a + b
         if kind is str or kind is bytes or kind is list:
-            # Expressions that double a value over and over are short; their values would not be.
+            # A short expression can double a value many times.
             if len(a) + len(b) > MAX_LENGTH:
                 raise EvaluationError("value is too long")
             return a + b
@@ -344,7 +345,7 @@ cdef bint contains(object item, object holder) except -1:
 
 
 cdef bint has_key(dict holder, object key) except -1:
-    """Whether a map has that key: 1, 1u and 1.0 are one key, true is another."""
+    """Return whether a map has the key. 1, 1u and 1.0 are the same key, true is another."""
     if isinstance(key, str):
         return key in holder
     if type(key) is not bool and not is_number(key):
@@ -393,7 +394,7 @@ def py_compare(a, b):
 
 
 def operate(str operator, a, b):
-    """`a operator b` for + - * / %, in and []."""
+    """Return `a operator b` for + - * / %, in and []. Raises EvaluationError, or ValueError for another operator."""
     if operator == "+":
         return add(a, b)
     if operator == "-":

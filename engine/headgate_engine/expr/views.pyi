@@ -11,57 +11,65 @@ LLM_READERS: dict[str, Callable[[RequestContext], Any]]
 READERS: dict[str, Callable[[RequestContext], Any]]
 
 class HeaderView:
-    """Fields by name in any case: one line is a text, several are a list; join(), raw() and split() change that."""
+    """Header fields by name, in any case. The value of a field is a string for one line and a list for several lines.
+
+    The methods join(), raw() and split() change the form of the values.
+    """
 
     def __init__(self, head: MessageHead, form: int = 0) -> None: ...
-    def cel_find(self, name: Any) -> Any: ...
-    def cel_index(self, name: Any) -> Any: ...
+    def cel_find(self, name: Any) -> Any:
+        """Return the value of a field, or ABSENT."""
+    def cel_index(self, name: Any) -> Any:
+        """Return the value of a field. Raises NoSuchKey if there is none."""
     def cel_contains(self, name: Any) -> bool: ...
     def cel_items(self) -> list[tuple[str, Any]]: ...
     def cel_json(self) -> dict[str, Any]: ...
     def cel_join(self, *separator: Any) -> HeaderView: ...
     def __len__(self) -> int: ...
     def formed(self, form: int) -> HeaderView:
-        """Return the same fields with other values: Form bits."""
+        """Return the same fields with values of another form. form: bits of Form."""
     def cookie(self, name: Any) -> str:
-        """Return the first cookie of that name (RFC 6265 section 4.2)."""
+        """Return the value of the first cookie with that name (RFC 6265 section 4.2).
+
+        Raises NoSuchKey if there is none.
+        """
 
 class UriText(str):
-    """A target or URI: a text with accessors for its query."""
+    """A request target or URI: a string with methods for its query."""
 
     TYPE_NAME: str
 
 def split_headers(value: Any) -> HeaderView:
-    """Return split() of a header view."""
+    """Return split() of a header view. Strings have the split() of the strings extension instead."""
 
 class HeaderField(Node):
-    """`request.headers["name"]` with a name known at compile time; response: of the answer instead."""
+    """`request.headers["name"]` with a name known at compile time. response: read the response headers instead."""
 
     def __init__(self, name: str, response: bool = False) -> None: ...
 
 class Reader(Node):
-    """A variable: `read(ctx)` gives its value, NoSuchKey where it has none."""
+    """A variable: `read(ctx)` returns its value, or ABSENT if it has none."""
 
     def __init__(self, name: str, read: Callable[[RequestContext], Any]) -> None: ...
     @property
     def name(self) -> str: ...
 
 class Gathered(Node):
-    """A variable as a whole: a map of those of its fields that have a value."""
+    """A variable as a whole: a map of its fields that have a value."""
 
     def __init__(self, fields: dict[str, Node]) -> None: ...
 
 class RequestPath(Node):
-    """`request.path`, the field that most expressions read."""
+    """`request.path`, the field that expressions read most."""
 
 class RequestMethod(Node):
     """`request.method`."""
 
 class Claims(Node):
-    """`jwt`: the verified claims, null before there are any."""
+    """`jwt`: the verified claims, null until a token has been verified."""
 
 def dynamic(name: str) -> Callable[[RequestContext], Any]:
-    """Return a reader of what an external service said."""
+    """Return a reader of the attributes that an external service has returned."""
 
 def told(variable: str, field: str) -> Callable[[RequestContext], Any]:
-    """Return a reader of one field of a variable that a policy or backend fills (`ctx.dynamic[variable]`)."""
+    """Return a reader of one field of a variable that a policy or backend sets as a whole (`ctx.dynamic[variable]`)."""

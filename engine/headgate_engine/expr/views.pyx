@@ -1,6 +1,9 @@
 # cython: auto_pickle=True
-# Compiled expressions travel to the workers as pickles.
-"""Requests and responses as expressions see them; names and availability are in headgate.expr.variables."""
+# Compiled expressions are sent to the workers as pickles.
+"""Requests and responses as expressions see them.
+
+headgate.expr.variables lists the names and where they have values.
+"""
 
 import os
 import time
@@ -21,15 +24,18 @@ from headgate_engine.expr.values import EvaluationError, NoSuchKey, no_overload
 
 cdef enum Form:
     RAW = 1                # always a list of lines
-    JOINED = 2             # always one text
-    SPLIT = 4              # always a list, lines cut at commas
-    HIDDEN = 8             # values of sensitive fields are not shown
+    JOINED = 2             # always one string
+    SPLIT = 4              # always a list, lines are split at commas
+    HIDDEN = 8             # values of sensitive fields are redacted
 
 BACKEND_TYPES = {"llm": "ai", "mcp": "mcp", "http": "static"}
 
 
 cdef class HeaderView:
-    """Fields by name in any case: one line is a text, several are a list; join(), raw() and split() change that."""
+    """Header fields by name, in any case. The value of a field is a string for one line and a list for several lines.
+
+    The methods join(), raw() and split() change the form of the values.
+    """
 
     def __init__(self, MessageHead head not None, int form=0):
         self.head = head
@@ -57,13 +63,14 @@ cdef class HeaderView:
         return lines[0]
 
     def cel_find(self, name):
-        """The value, ABSENT without one."""
+        """Return the value of a field, or ABSENT."""
         if not isinstance(name, str):
             raise no_overload("a header name is a string")
         lines = self._lines(name)
         return self._formed(lines) if lines else ABSENT
 
     def cel_index(self, name):
+        """Return the value of a field. Raises NoSuchKey if there is none."""
         found = self.cel_find(name)
         if found is ABSENT:
             raise NoSuchKey(f"no such key: {name}")
@@ -99,11 +106,14 @@ cdef class HeaderView:
         return isinstance(other, HeaderView) and self.cel_items() == other.cel_items()
 
     def formed(self, int form):
-        """The same fields with other values: Form bits."""
+        """Return the same fields with values of another form. form: bits of Form."""
         return HeaderView(self.head, self.form & HIDDEN | form if form != HIDDEN else self.form | HIDDEN)
 
     def cookie(self, name):
-        """The first cookie of that name (RFC 6265 section 4.2)."""
+        """Return the value of the first cookie with that name (RFC 6265 section 4.2).
+
+        Raises NoSuchKey if there is none.
+        """
         for line in HeaderView(self.head)._lines("cookie"):
             for part in line.split(";"):
                 key, equals, value = part.strip().partition("=")
@@ -119,7 +129,7 @@ def _view(value):
 
 
 class UriText(str):
-    """A target or URI: a text with accessors for its query."""
+    """A request target or URI: a string with methods for its query."""
 
     __slots__ = ()
     TYPE_NAME = "string"
@@ -148,7 +158,7 @@ def _add_query(value, name, text):
 
 
 def _set_query(value, name, text):
-    """The first parameter of that name gets the value, others of it go."""
+    """Set the first parameter with that name and remove the others."""
     if not isinstance(value, UriText):
         raise no_overload("setQuery")
     path, _, query = value.partition("?")
@@ -175,13 +185,13 @@ FUNCTIONS = {
 
 
 def split_headers(value):
-    """split() of a header view; of a text it is the strings extension's."""
+    """Return split() of a header view. Strings have the split() of the strings extension instead."""
     return _view(value).formed(SPLIT)
 
 
 # -- one reader per variable -----------------------------------------------------------------------------------------------
 cdef class HeaderField(Node):
-    """`request.headers["name"]` with a name known at compile time; response: of the answer instead."""
+    """`request.headers["name"]` with a name known at compile time. response: read the response headers instead."""
 
     cdef bytes name
     cdef str shown
@@ -214,7 +224,7 @@ cdef class HeaderField(Node):
 
 
 cdef class Reader(Node):
-    """A variable: `read(ctx)` gives its value, ABSENT where it has none."""
+    """A variable: `read(ctx)` returns its value, or ABSENT if it has none."""
 
     cdef readonly str name
     cdef str field
@@ -245,7 +255,7 @@ cdef class Reader(Node):
 
 
 cdef class Gathered(Node):
-    """A variable as a whole: a map of those of its fields that have a value."""
+    """A variable as a whole: a map of its fields that have a value."""
 
     cdef dict fields
 
@@ -265,7 +275,7 @@ cdef class Gathered(Node):
 
 
 cdef class RequestPath(Node):
-    """`request.path`, the field that most expressions read."""
+    """`request.path`, the field that expressions read most."""
 
     cdef object eval(self, Frame frame):
         cdef MessageHead head
@@ -287,7 +297,7 @@ cdef class RequestMethod(Node):
 
 
 cdef class Claims(Node):
-    """`jwt`: the verified claims, null before there are any."""
+    """`jwt`: the verified claims, null until a token has been verified."""
 
     cdef object eval(self, Frame frame):
         if frame.ctx is None:
@@ -336,8 +346,8 @@ def _body_prefix(RequestContext ctx):
     return ctx.body or b""
 
 
-# Wall clock minus monotonic clock. Kept while it moves by less than a second, so that a moment of a request is the same
-# each time it is asked for.
+# Wall clock minus monotonic clock. It changes only if the clocks drift apart by a second, so that a timestamp of a
+# request has the same value each time it is read.
 cdef int64_t _offset_ns = 0
 cdef int64_t STEADY_NS = 1_000_000_000
 
@@ -368,7 +378,7 @@ def _code(RequestContext ctx):
 
 def _grpc_status(RequestContext ctx):
     text = None if ctx.response is None else ctx.response.get("grpc-status")
-    # gRPC statuses are 0 to 16; more digits are none of them.
+    # gRPC status codes are 0 to 16; a value with more than three digits is invalid.
     if text is None or not text.isascii() or not text.isdigit() or len(text) > 3:
         return ABSENT
     return int(text)
@@ -479,14 +489,14 @@ def _metadata(RequestContext ctx):
 
 
 def dynamic(name):
-    """A reader of what an external service said."""
+    """Return a reader of the attributes that an external service has returned."""
     def read(RequestContext ctx):
         return None if ctx.dynamic is None else ctx.dynamic.get(name)
     return read
 
 
 def told(variable, field):
-    """A reader of one field of a variable that a policy or backend fills as a whole (`ctx.dynamic[variable]`)."""
+    """Return a reader of one field of a variable that a policy or backend sets as a whole (`ctx.dynamic[variable]`)."""
     def read(RequestContext ctx):
         whole = None if ctx.dynamic is None else ctx.dynamic.get(variable)
         if whole is None or field not in whole:
@@ -500,7 +510,7 @@ def _setting(*names):
     return lambda ctx: value
 
 
-# Dotted name to reader; what is not here (or in variables.py) is unknown when an expression is compiled.
+# Dotted name to reader. Names that are neither here nor in headgate.expr.variables are compile errors.
 READERS = {
     "request.scheme": _scheme,
     "request.host": _host,
