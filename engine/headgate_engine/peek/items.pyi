@@ -1,4 +1,8 @@
-"""Lists in JSON texts, cut up by offsets."""
+"""The items of a list in a JSON text, as offsets.
+
+The text has passed the scan of peek.scan, so nothing is checked again. The brackets and quotes of valid JSON keep every
+index inside the text, so boundscheck is off.
+"""
 
 from typing import Any
 
@@ -11,23 +15,24 @@ class Item:
         """Raise TypeError."""
     @property
     def raw(self) -> bytes:
-        """The whole item as it stands in the list."""
+        """The text of the item in the list."""
     @property
     def name(self) -> str | None:
-        """What it is called; None when it is no object, or has no name."""
+        """The item's name; None if the item is not an object or has no name."""
     @property
     def has_meta(self) -> bool:
-        """Whether it has a member `_meta`."""
+        """True if the item has a member `_meta`."""
     @property
     def odd(self) -> bool:
-        """Whether its name stands twice, of which the last one counts here: others may read the first."""
+        """True if the item has two names. The last one counts here, but other parsers may use the first."""
     def renamed(self, name: str) -> bytes:
-        """Return the item with another name; nothing else changes. ValueError where it has none."""
+        """Return the item with another name and everything else unchanged. Raises ValueError if it has no name."""
     def decoded(self) -> Any:
-        """Return the item as objects."""
+        """Return the item as Python objects."""
 
 def list_of(message: Message, member: bytes, key: bytes) -> tuple[tuple[int, int], list[Item]]:
-    """Return where the array `result.<member>` of a response lies in its text, and its items.
+    """Return the span of the array `result.<member>` in the text of a response, and its items.
 
-    Their names stand under `key`. ((0, 0), []) where there is no such array; of two the last one counts.
+    key: the member of an item that is its name. If there is no such array, the result is ((0, 0), []). If there are
+    two, the last one counts.
     """

@@ -1,6 +1,9 @@
 # cython: boundscheck=False
-"""Lists in JSON texts, cut up by offsets. The text is known to be JSON (peek.scan): nothing is checked again, and the
-brackets and quotes of valid JSON keep every index within it, so boundscheck is off."""
+"""The items of a list in a JSON text, as offsets.
+
+The text has passed the scan of peek.scan, so nothing is checked again. The brackets and quotes of valid JSON keep every
+index inside the text, so boundscheck is off.
+"""
 
 import json
 
@@ -14,7 +17,7 @@ cdef bytes META = b"_meta"
 
 
 cdef inline Py_ssize_t string_end(const uint8_t* p, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
-    """Behind the string whose opening quote is at `at`."""
+    """Return the offset behind the string whose opening quote is at `at`."""
     cdef const uint8_t* quote
     cdef Py_ssize_t back
     at += 1
@@ -26,13 +29,13 @@ cdef inline Py_ssize_t string_end(const uint8_t* p, Py_ssize_t at, Py_ssize_t n)
         while p[back - 1] == 92:
             back -= 1
         at = quote - p + 1
-        # An even number of backslashes escapes itself; none of them can stand before the opening quote.
+        # After an even number of backslashes the quote is not escaped. No backslash can precede the opening quote.
         if (at - 1 - back) % 2 == 0:
             return at
 
 
 cdef Py_ssize_t value_end(const uint8_t* p, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
-    """Behind the value at `at`."""
+    """Return the offset behind the value at `at`."""
     cdef int depth = 0
     cdef uint8_t c = p[at]
     if c == 34:
@@ -57,7 +60,7 @@ cdef Py_ssize_t value_end(const uint8_t* p, Py_ssize_t at, Py_ssize_t n) noexcep
 
 
 cdef bint is_key(const uint8_t* p, Py_ssize_t start, Py_ssize_t stop, bytes key) except -1:
-    """Whether the raw string start..stop, quotes included, says `key`."""
+    """Return whether the raw string start..stop, quotes included, decodes to `key`."""
     if memchr(p + start, 92, stop - start) != NULL:
         return json.loads(p[start:stop]) == key.decode()
     return stop - start - 2 == len(key) and memcmp(p + start + 1, <const char*>key, len(key)) == 0
@@ -77,7 +80,7 @@ cdef class Item:
 
 
 cdef Py_ssize_t read_item(Item item, const uint8_t* p, Py_ssize_t start, Py_ssize_t n, bytes key) except -1:
-    """Reads the item at `start`; where it ends."""
+    """Read the item at `start` and return the offset behind it."""
     cdef Py_ssize_t at, end, value
     if p[start] != 123:
         at = value_end(p, start, n)
@@ -107,7 +110,7 @@ cdef Py_ssize_t read_item(Item item, const uint8_t* p, Py_ssize_t start, Py_ssiz
 
 
 cdef Py_ssize_t read_items(list found, const uint8_t* p, Py_ssize_t at, Py_ssize_t n, bytes key) except -1:
-    """Reads the items of the array at `at`; where it ends."""
+    """Append the items of the array at `at` to `found` and return the offset behind the array."""
     cdef Item item
     at = skip_blanks(p, at + 1, n)
     while p[at] != 93:
@@ -120,7 +123,11 @@ cdef Py_ssize_t read_items(list found, const uint8_t* p, Py_ssize_t at, Py_ssize
 
 
 def list_of(Message message not None, bytes member not None, bytes key not None):
-    """Where the array `member` of a response's result lies, and its items, whose names stand under `key`."""
+    """Return the span of the array `result.<member>` in the text of a response, and its items.
+
+    key: the member of an item that is its name. If there is no such array, the result is ((0, 0), []). If there are
+    two, the last one counts.
+    """
     cdef const uint8_t* p = message.text
     cdef Py_ssize_t n = len(message.text)
     cdef Py_ssize_t at, start, end

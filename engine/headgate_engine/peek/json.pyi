@@ -15,20 +15,19 @@ RPC_FIELDS: dict[int, tuple[str, ...]]
 MAX_DEPTH: int
 
 class PeekError(ValueError):
-    """The text is not JSON (RFC 8259, UTF-8 without a byte order mark); `offset` is the byte where that shows."""
+    """The text is not JSON (RFC 8259, UTF-8 without a byte order mark). offset: the byte where the error shows."""
 
     offset: int
     def __init__(self, reason: str, offset: int) -> None: ...
 
 class DepthError(PeekError):
-    """The text may be JSON, but is nested deeper than allowed; `offset` is the bracket that is one too many."""
+    """The text may be JSON, but is nested too deeply. offset: the first bracket beyond the limit."""
 
 class ObjectPeek:
-    """Checks a JSON text in one pass and tells what it watches; the tables above list that as paths.
+    """Checks a JSON text in one pass and reads the members that it watches; the tables above list them as paths.
 
-    max_depth: containers within one another, 1..MAX_DEPTH; ValueError otherwise. Of members that stand twice in one
-    object the last one counts, as with json.loads, and `duplicate` is set: whoever reads the text next may take the
-    other one.
+    max_depth: nesting of containers, 1..MAX_DEPTH; ValueError otherwise. If a member occurs twice in one object, the
+    last one counts, as with json.loads, and `duplicate` is set: another parser of the text may use the first one.
     """
 
     def __init__(self, max_depth: int = ...) -> None: ...
@@ -36,23 +35,23 @@ class ObjectPeek:
     def max_depth(self) -> int: ...
     @property
     def kind(self) -> int:
-        """What the whole text is: 1 string, 2 number, 3 true, 4 false, 5 null, 6 object, 7 array; 0 before a scan."""
+        """Type of the whole text: 1 string, 2 number, 3 true, 4 false, 5 null, 6 object, 7 array; 0 before a scan."""
     @property
     def object_end(self) -> int:
-        """Offset of the closing brace or bracket of the whole text, -1 when it is no container."""
+        """Offset of the closing brace or bracket of the whole text, -1 if it is not a container."""
     @property
     def empty(self) -> bool:
-        """Whether the whole text is a container without members."""
+        """True if the whole text is a container without members."""
     @property
     def duplicate(self) -> bool: ...
     @property
     def is_object(self) -> bool: ...
     @property
     def is_array(self) -> bool:
-        """Whether the whole text is an array; for JSON-RPC: a batch."""
+        """True if the whole text is an array; for JSON-RPC, a batch."""
 
 class ChatPeek(ObjectPeek):
-    """What routing an LLM request needs."""
+    """The members of an LLM request that routing needs."""
 
     @property
     def has_model(self) -> bool: ...
@@ -62,43 +61,49 @@ class ChatPeek(ObjectPeek):
     def duplicate_model(self) -> bool: ...
     @property
     def stream(self) -> bool:
-        """Whether `stream` is true (not: 1 or "true")."""
+        """True if `stream` is true (not 1 or "true")."""
     @property
     def has_stream_options(self) -> bool: ...
     @property
     def include_usage(self) -> bool:
-        """Whether `stream_options.include_usage` is true."""
+        """True if `stream_options.include_usage` is true."""
     @property
     def has_include_usage(self) -> bool:
-        """Whether `stream_options` has a member `include_usage`."""
+        """True if `stream_options` has a member `include_usage`."""
     @property
     def has_completion_limit(self) -> bool:
-        """Whether there is a member `max_completion_tokens`."""
+        """True if there is a member `max_completion_tokens`."""
     @property
     def model_start(self) -> int: ...
     @property
     def model_stop(self) -> int:
         """model_start..model_stop is the raw value, quotes included, so that it can be replaced in place."""
     def params(self) -> dict[str, str | int | float] | None:
-        """Return the settings of PARAMS that are there, None without any; values of more than 64 bytes are none."""
+        """Return the settings of PARAMS in the request, None if there are none. Values over 64 bytes are ignored."""
     def peek(self, text: bytes) -> tuple[str | None, bool, bool, tuple[int, int]]:
-        """Return (model or None, stream, has stream options, raw span of the model); PeekError when not JSON."""
+        """Scan and return (model or None, stream, has stream options, raw span of the model).
+
+        Raises PeekError if the text is not JSON.
+        """
 
 class UsagePeek(ObjectPeek):
-    """What accounting reads from an answer: -1 where the provider said nothing, or no count of up to 18 digits."""
+    """The members of a response that accounting needs.
+
+    A count is -1 if the provider did not report it, or if it is not a whole number of up to 18 digits.
+    """
 
     @property
     def has_usage(self) -> bool:
-        """Whether `usage` is an object."""
+        """True if `usage` is an object."""
     @property
     def has_model(self) -> bool:
-        """Whether `model` is a string."""
+        """True if `model` is a string."""
     @property
     def choices_empty(self) -> bool:
-        """Whether `choices` is an empty array."""
+        """True if `choices` is an empty array."""
     @property
     def has_error(self) -> bool:
-        """Whether `error` is an object or a string: the provider tells a failure within its stream."""
+        """True if `error` is an object or a string: the provider reports a failure inside the stream."""
     @property
     def input_tokens(self) -> int:
         """`prompt_tokens`, else `input_tokens`."""
@@ -115,7 +120,7 @@ class UsagePeek(ObjectPeek):
     def cache_write_tokens(self) -> int: ...
     @property
     def tool_prompt_tokens(self) -> int:
-        """Gemini: what tools put into the prompt, which is not in its input."""
+        """Gemini: tokens that tools added to the prompt. The input count does not include them."""
     @property
     def input_text_tokens(self) -> int: ...
     @property
@@ -130,18 +135,18 @@ class UsagePeek(ObjectPeek):
     def output_audio_tokens(self) -> int: ...
     @property
     def of_gemini(self) -> bool:
-        """Whether the usage that was found has Gemini's names."""
+        """True if the usage has Gemini's names."""
     @property
     def model(self) -> str | None: ...
     def peek(self, text: bytes, place: int = ...) -> tuple[int, int, int, int, int] | None:
-        """Return (input, output, total, cached, reasoning) tokens, None without usage; PeekError when not JSON.
+        """Scan and return (input, output, total, cached, reasoning) tokens, None without usage.
 
-        place: 0 `usage`, 1 `message.usage`, 2 `response.usage`, 3 `usageMetadata`, 4 `usage` or
-        `meta`, 5 any of these.
+        place: 0 `usage`, 1 `message.usage`, 2 `response.usage`, 3 `usageMetadata`, 4 `usage` or `meta`, 5 any of these.
+        Raises PeekError if the text is not JSON.
         """
 
 class RpcPeek(ObjectPeek):
-    """The envelope of a JSON-RPC 2.0 message, as far as it must be known to tell what it is (rpc.pyi)."""
+    """The envelope of a JSON-RPC 2.0 message, with the members that decide its type (rpc.pyi)."""
 
     @property
     def has_id(self) -> bool: ...
@@ -157,12 +162,12 @@ class RpcPeek(ObjectPeek):
     def has_params(self) -> bool: ...
     @property
     def id_kind(self) -> int:
-        """As `kind`: 1 string, 2 number, 5 null, 0 not there."""
+        """Type of the id, as `kind`: 1 string, 2 number, 5 null, 0 no id."""
     def string(self, *path: str) -> str | None:
-        """Return the string at a path of RPC_FIELDS, None when it is missing or no string; KeyError for other paths."""
+        """Return the string at a path of RPC_FIELDS, None if there is no string. Raises KeyError for other paths."""
     def peek(self, text: bytes) -> None:
-        """Scan `text`; PeekError when it is not JSON."""
+        """Scan `text`. Raises PeekError if it is not JSON."""
     def id_span(self) -> tuple[int, int]:
-        """Return where the raw id lies, (0, 0) when there is none."""
+        """Return the span (start, stop) of the raw id, (0, 0) if there is none."""
     def params_span(self) -> tuple[int, int]:
-        """Return where the raw params lie, (0, 0) when there are none."""
+        """Return the span (start, stop) of the raw params, (0, 0) if there are none."""

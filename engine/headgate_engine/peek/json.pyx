@@ -1,5 +1,8 @@
 # cython: boundscheck=False
-"""JSON peeks: what each class watches, and what it makes of it. boundscheck is off: the spans are those of the scan."""
+"""Classes that read a few members of a JSON text, and the tables of the members that each one watches.
+
+boundscheck is off: all spans come from the scan of the same text.
+"""
 
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memchr, memset
@@ -14,7 +17,7 @@ from headgate_engine.peek import scan as _scan
 
 MAX_DEPTH = DEPTH_LIMIT
 
-# What is watched: index -> path. An object stands before its members.
+# Watched members: index -> path. An object precedes its members.
 cdef enum:
     C_MODEL = 1
     C_STREAM
@@ -22,11 +25,11 @@ cdef enum:
     C_INCLUDE_USAGE
     C_PARAMS
     C_ALL = C_PARAMS + 9
-    LONGEST_PARAM = 64         # bytes; what is longer is no setting
-    P_MAX_TOKENS = 2           # places in PARAMS
+    LONGEST_PARAM = 64         # bytes; a longer value is ignored
+    P_MAX_TOKENS = 2           # indexes into PARAMS
     P_COMPLETION_LIMIT = 3
 
-# Settings of a request that its log line tells.
+# Settings of a request that its log line contains.
 PARAMS = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "frequency_penalty", "presence_penalty",
           "seed", "encoding_format", "dimensions")
 CHAT_FIELDS = {
@@ -37,8 +40,8 @@ CHAT_FIELDS = {
     **{C_PARAMS + index: (name,) for index, name in enumerate(PARAMS)},
 }
 
-# Where an answer holds its usage, model and what ends it; the counts within usage have a table of their own, so that
-# events without usage are looked through quickly.
+# Paths of usage, model, choices, error and service tier in a response. The counts inside usage have a table of their
+# own, so that the scan of events without usage is quick.
 cdef enum:
     U_OUTER = 1
     U_USAGE
@@ -47,7 +50,7 @@ cdef enum:
     U_ERROR
     U_TIER
     U_USUAL = U_TIER + 1
-    # Of USAGE_ANYWHERE alone:
+    # Only for USAGE_ANYWHERE:
     U_GEMINI = U_USUAL
     U_RESPONSE_USAGE
     U_RESPONSE_GEMINI
@@ -57,7 +60,10 @@ cdef enum:
 
 
 def _answer_table(*outer, **others):
-    """What is watched when `usage` stands at the top, or within a member of it."""
+    """Return the watched members.
+
+    outer: path of the object that holds `usage`, empty for the top. others: paths that differ from the rule.
+    """
     return {
         U_OUTER: others.get("outer", outer or ("response",)),
         U_USAGE: others.get("usage", (*outer, "usage")),
@@ -68,8 +74,8 @@ def _answer_table(*outer, **others):
     }
 
 
-# Chat completions say prompt and completion, messages, responses and embeddings of some providers input and output;
-# details are told in an object of their own or, by a few, beside the sums.
+# Chat completions name the counts prompt and completion; messages, responses and some providers' embeddings name them
+# input and output. Details are in an object of their own or, for a few providers, beside the sums.
 cdef enum:
     T_PROMPT = 1
     T_INPUT
@@ -101,7 +107,7 @@ GEMINI_SUMS = ("promptTokenCount", "inputTokenCount", "candidatesTokenCount", "o
 
 
 def _count_table(sums):
-    """The counts within a usage object, index to path."""
+    """Return the counts inside a usage object, index to path."""
     paths = [(name,) for name in (*sums, *INPUT_DETAILS, *OUTPUT_DETAILS)]
     paths += [(name, part) for name in INPUT_DETAILS for part in INPUT_PARTS]
     paths += [(name, part) for name in OUTPUT_DETAILS for part in OUTPUT_PARTS]
@@ -113,7 +119,7 @@ def _count_table(sums):
 COUNTS = _count_table(SUMS)
 GEMINI_COUNTS = _count_table(GEMINI_SUMS)
 ANSWERS = _answer_table()
-# Everything that is read of an answer with `usage` at its top.
+# All members that are read from a response with `usage` at its top.
 USAGE_FIELDS = dict(enumerate((*ANSWERS.values(), *(("usage", *path) for path in COUNTS.values())), start=1))
 GEMINI_USAGE = _answer_table(usage=("usageMetadata",), model=("modelVersion",))
 
@@ -137,16 +143,16 @@ RPC_FIELDS = {
     R_RESULT_CURSOR: ("result", "nextCursor"),
 }
 
-cdef Field nothing[1]              # watched: only the whole text
+cdef Field nothing[1]              # watches only the whole text
 cdef Field chat_fields[FIELDS]
 cdef Field usage_fields[6][FIELDS]         # by UsagePlace
-cdef Field counts_of[2][COUNT_FIELDS]      # usual, Gemini's
+cdef Field counts_of[2][COUNT_FIELDS]      # the usual names, Gemini's names
 cdef Field rpc_fields[FIELDS]
-cdef list names = []           # keeps the names that Field points at
+cdef list names = []           # references to the strings that Field points at
 
 
 cdef int _fill(table, Field* fields, int most=FIELDS) except -1:
-    """The flat C shadow of a table."""
+    """Write a table as C structs."""
     places = {(): 0}
     for index, path in table.items():
         if index != len(places) or index >= most:
@@ -157,7 +163,7 @@ cdef int _fill(table, Field* fields, int most=FIELDS) except -1:
         fields[<int>index].name_len = len(name)
         parent = places[path[:len(path) - 1]]
         fields[<int>index].parent = parent
-        # The most recent one comes first: the order does not matter, names of one parent differ.
+        # The newest member comes first. The order does not matter, as the names within a parent differ.
         fields[<int>index].next = fields[<int>parent].first
         fields[<int>parent].first = index
         places[path] = index
@@ -183,7 +189,7 @@ cdef dict rpc_places = {path: index for index, path in RPC_FIELDS.items()}
 
 
 class PeekError(ValueError):
-    """The text is not JSON; `offset` is the byte where that shows."""
+    """The text is not JSON (RFC 8259, UTF-8 without a byte order mark). offset: the byte where the error shows."""
 
     def __init__(self, reason, offset):
         super().__init__(f"{reason} at byte {offset}")
@@ -191,11 +197,11 @@ class PeekError(ValueError):
 
 
 class DepthError(PeekError):
-    """The text may be JSON, but is nested deeper than allowed."""
+    """The text may be JSON, but is nested too deeply. offset: the first bracket beyond the limit."""
 
 
 cdef int64_t whole_number(const char* text, const Found* found) noexcept nogil:
-    """A whole number of up to 18 digits, -1 for anything else."""
+    """Return a whole number of up to 18 digits, -1 for anything else."""
     cdef int64_t value = 0
     cdef Py_ssize_t at
     if found.kind != J_NUMBER or found.stop - found.start > 18:
@@ -214,7 +220,7 @@ cdef class ObjectPeek:
         self.max_depth = max_depth
 
     def __cinit__(self):
-        # Also for those who make one without __init__.
+        # Also for objects that are made without __init__.
         self.max_depth = DEFAULT_DEPTH
         self.object_end = -1
         self.fields = nothing
@@ -252,16 +258,16 @@ cdef class ObjectPeek:
         self._read()
 
     cdef void _read(self) noexcept:
-        """Sets the fields of the class from what was found."""
+        """Set the fields of the class from the members that the scan found."""
 
     cdef bytes string_at(self, Py_ssize_t start, Py_ssize_t stop):
-        """The decoded string whose raw form, quotes included, is start..stop; lone surrogates as three bytes."""
+        """Return the decoded string start..stop (raw form, quotes included). Lone surrogates become three bytes."""
         if memchr(self.text + start, 92, stop - start) == NULL:
             return self.text[start + 1:stop - 1]
         return json.loads(self.text[start:stop]).encode("utf-8", "surrogatepass")
 
     cdef str _text_of(self, int field):
-        """For callers from Python: the decoded string, None when it is none."""
+        """Return the decoded string for callers from Python, None if the value is not a string."""
         if self.kept is None or self.found[field].kind != J_STRING:
             return None
         return self.string_at(self.found[field].start, self.found[field].stop).decode("utf-8", "surrogatepass")
@@ -317,7 +323,10 @@ cdef class ChatPeek(ObjectPeek):
         return self.string_at(self.model_start, self.model_stop)
 
     def peek(self, bytes text not None):
-        """Scans; returns (model or None, stream, has stream options, raw model span). PeekError when not JSON."""
+        """Scan and return (model or None, stream, has stream options, raw span of the model).
+
+        Raises PeekError if the text is not JSON.
+        """
         self.scan(text, len(text))
         self.kept = text
         return self._text_of(C_MODEL), self.stream, self.has_stream_options, (self.model_start, self.model_stop)
@@ -348,7 +357,7 @@ cdef class UsagePeek(ObjectPeek):
         self._count(usage)
 
     cdef const Found* _usage(self) noexcept:
-        """The object that holds the counts, NULL when there is none."""
+        """Return the object that holds the counts, NULL if there is none."""
         cdef int i
         self.of_gemini = self.place == USAGE_OF_GEMINI
         if self.found[U_USAGE].kind == J_OBJECT:
@@ -363,7 +372,7 @@ cdef class UsagePeek(ObjectPeek):
         return NULL
 
     cdef void _count(self, const Found* usage) noexcept:
-        """Sets the counts from the usage object; -1 for what it does not tell."""
+        """Set the counts from the usage object, -1 for those that it lacks."""
         cdef Found told[COUNT_FIELDS]
         cdef Scan s
         memset(told, 0, T_ALL * sizeof(Found))
@@ -373,7 +382,7 @@ cdef class UsagePeek(ObjectPeek):
             s.fields, s.count, s.max_depth, s.found = counts_of[self.of_gemini], T_ALL, self.max_depth, told
             s.duplicate = s.empty = False
             s.fault = F_NONE
-            scan_text(&s)                # a part of what was checked already
+            scan_text(&s)                # a part of a text that is already checked
             self.duplicate = self.duplicate or s.duplicate
         cdef const char* text = self.text + (usage.start if usage != NULL else 0)
         self.input_tokens = first_told(told_at(text, told, T_PROMPT), told_at(text, told, T_INPUT))
@@ -400,13 +409,13 @@ cdef class UsagePeek(ObjectPeek):
             self.output_tokens = first_told(self.output_tokens, told_at(text, told, T_RERANK_COUNTS + 1))
 
     cdef bytes model_bytes(self):
-        """The model that answered, None when it is not told."""
+        """Return the model that the response names, None without one."""
         if not self.has_model:
             return None
         return self.string_at(self.found[U_MODEL].start, self.found[U_MODEL].stop)
 
     cdef bytes tier_bytes(self):
-        """The service tier that was billed, None when it is not told."""
+        """Return the service tier that was billed, None if the response does not name it."""
         if self.found[U_TIER].kind != J_STRING:
             return None
         return self.string_at(self.found[U_TIER].start, self.found[U_TIER].stop)
@@ -416,7 +425,11 @@ cdef class UsagePeek(ObjectPeek):
         return self._text_of(U_MODEL)
 
     def peek(self, bytes text not None, int place=USAGE_AT_TOP):
-        """Scans; returns (input, output, total, cached, reasoning) tokens or None without usage."""
+        """Scan and return (input, output, total, cached, reasoning) tokens, None without usage.
+
+        place: 0 `usage`, 1 `message.usage`, 2 `response.usage`, 3 `usageMetadata`, 4 `usage` or `meta`, 5 any of these.
+        Raises PeekError if the text is not JSON.
+        """
         if not USAGE_AT_TOP <= place <= USAGE_ANYWHERE:
             raise ValueError("no such place")
         self.look(place)
@@ -431,7 +444,7 @@ cdef inline int64_t told_at(const char* text, const Found* told, int field) noex
     return whole_number(text, &told[field])
 
 cdef int64_t first_part(const char* text, const Found* told, int field, int step) noexcept nogil:
-    """The first of the three spellings that tells a count."""
+    """Return the first of the three spellings that holds a count."""
     cdef int64_t value = whole_number(text, &told[field])
     if value < 0:
         value = whole_number(text, &told[field + step])
@@ -460,14 +473,14 @@ cdef class RpcPeek(ObjectPeek):
         return self._text_of(rpc_places[path])
 
     def peek(self, bytes text not None):
-        """Scans `text`. PeekError when it is not JSON."""
+        """Scan `text`. Raises PeekError if it is not JSON."""
         self.scan(text, len(text))
         self.kept = text
 
     def id_span(self):
-        """(start, stop) of the raw id."""
+        """Return the span (start, stop) of the raw id, (0, 0) if there is none."""
         return self.id_start, self.id_stop
 
     def params_span(self):
-        """(start, stop) of the raw params."""
+        """Return the span (start, stop) of the raw params, (0, 0) if there are none."""
         return self.params_start, self.params_stop

@@ -1,20 +1,26 @@
-"""JSON-RPC 2.0 messages of MCP, told apart and re-labelled without building their contents."""
+"""JSON-RPC 2.0 messages of MCP: finds a message's type and replaces parts of it without building its contents.
+
+boundscheck is off: the spans are those of a scan over the same text.
+"""
 
 import enum
 from typing import Any
 
 NAME_SOURCE: dict[str, str]
-"""Method to the member of `params` that a request is about."""
+"""Method -> member of `params` that names the object of a request."""
 
 class Kind(enum.Enum):
-    """What a message is."""
+    """The type of a message."""
 
     REQUEST = "request"
     NOTIFICATION = "notification"
     RESPONSE = "response"
 
 class NotAMessage(ValueError):
-    """The text is no JSON-RPC message; `code` says why. `raw_id`, `method`: where a request tells them."""
+    """The text is not a JSON-RPC message.
+
+    code: the JSON-RPC error code. raw_id, method: those of a request, if it has them.
+    """
 
     code: int
     raw_id: bytes | None
@@ -24,7 +30,7 @@ class NotAMessage(ValueError):
     ) -> None: ...
 
 class Message:
-    """One message, made by parse()."""
+    """One message, which parse() has made."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Raise TypeError."""
@@ -32,42 +38,42 @@ class Message:
     def kind(self) -> Kind: ...
     @property
     def text(self) -> bytes:
-        """Its bytes as received."""
+        """The message's bytes as received."""
     @property
     def method(self) -> str | None: ...
     @property
     def raw_id(self) -> bytes | None:
-        """The bytes of its id."""
+        """The bytes of the id."""
     @property
     def is_error(self) -> bool:
-        """Whether it is an error response."""
+        """True for an error response."""
     @property
     def params(self) -> bytes:
-        """The bytes of its params, b"" for none."""
+        """The bytes of the params, b"" if there are none."""
     @property
     def name(self) -> str | None:
-        """What the message is about, by NAME_SOURCE; None when its method has no such thing."""
+        """The object of the message, by NAME_SOURCE; None if its method has none."""
     @property
     def uri(self) -> str | None:
         """`params.uri`."""
     @property
     def protocol_version(self) -> str | None:
-        """`params.protocolVersion`, as `initialize` has it."""
+        """`params.protocolVersion` of `initialize`."""
     @property
     def meta_version(self) -> str | None:
-        """The revision that `params._meta` names; None when it names none."""
+        """The protocol revision in `params._meta`; None without one."""
     @property
     def has_client_capabilities(self) -> bool:
-        """Whether `params._meta` tells what the client can do."""
+        """True if `params._meta` has the client's capabilities."""
     @property
     def has_result_object(self) -> bool:
-        """Whether `result` is an object."""
+        """True if `result` is an object."""
     @property
     def has_error_object(self) -> bool:
-        """Whether `error` is an object."""
+        """True if `error` is an object."""
     @property
     def result_span(self) -> tuple[int, int]:
-        """Where the result lies in `text`, (0, 0) when there is none."""
+        """The span of the result in `text`, (0, 0) if there is none."""
     @property
     def result_task(self) -> str | None:
         """`result.taskId`, or `result.task.taskId`."""
@@ -75,18 +81,21 @@ class Message:
     def next_cursor(self) -> str | None:
         """`result.nextCursor`."""
     def with_id(self, raw_id: bytes) -> bytes:
-        """Return the message, which has an id, with another one; nothing else changes."""
+        """Return the message with another id and everything else unchanged. The message must have an id."""
     def with_params(self, params: bytes) -> bytes:
-        """Return the message, which has params, with others; nothing else changes."""
+        """Return the message with other params and everything else unchanged. The message must have params."""
     def with_name(self, name: str) -> bytes:
-        """Return the message about something else; nothing else changes. ValueError where it has no `name`."""
+        """Return the message with another name and everything else unchanged. Raises ValueError if it has no `name`."""
     def with_task(self, task: str) -> bytes:
-        """Return the response with another `result_task`; nothing else changes. ValueError where it has none."""
+        """Return the response with another `result_task` and everything else unchanged.
+
+        Raises ValueError if it has none.
+        """
     def decoded_params(self) -> dict[str, Any]:
-        """Return the params as objects, {} when there are none. For small messages: this builds all of them."""
+        """Return the params as Python objects, {} if there are none. For small messages: builds all of them."""
 
 def quoted(text: str) -> bytes:
-    """Return a text as a JSON string."""
+    """Return a string as JSON."""
 
 def parse(text: bytes) -> Message:
-    """Return the message; raises NotAMessage. Batches (2025-03-26) are refused."""
+    """Return the message that `text` holds. Raises NotAMessage; batches (2025-03-26) are refused."""

@@ -1,7 +1,9 @@
 # cython: nonecheck=True
 # cython: boundscheck=False
-"""JSON-RPC 2.0 messages of MCP, told apart and re-labelled without building their contents. boundscheck is off: the
-spans are those of a scan over the same text."""
+"""JSON-RPC 2.0 messages of MCP: finds a message's type and replaces parts of it without building its contents.
+
+boundscheck is off: the spans are those of a scan over the same text.
+"""
 
 import enum
 import json
@@ -19,7 +21,7 @@ cdef enum:
     INVALID_REQUEST = -32600
     INVALID_PARAMS = -32602
 
-# Member of `params` that a request is about; MCP tells it in `mcp-name`.
+# Member of `params` that names the object of a request; MCP repeats it in the header `mcp-name`.
 NAME_SOURCE = {
     "prompts/get": "name",
     "resources/read": "uri",
@@ -63,7 +65,7 @@ cdef class Message:
         return self.text[:start] + piece + self.text[stop:]
 
     cdef int _name_field(self) except -1:
-        """The field of RpcPeek that says what the message is about; 0: its method has no such thing."""
+        """Return the field of RpcPeek that names the object of the message, 0 if its method has none."""
         return <int>_name_fields.get(self.method, 0)
 
     def with_id(self, bytes raw_id not None):
@@ -136,7 +138,7 @@ cdef class Message:
         try:
             params = json.loads(self.params or b"{}")
         except ValueError:
-            # An integer of thousands of digits is JSON, and more than int() takes.
+            # JSON allows an integer of thousands of digits; int() does not.
             return {}
         return params if isinstance(params, dict) else {}
 
@@ -145,14 +147,14 @@ cdef class Message:
 
 
 cpdef bytes quoted(str text):
-    """`text` as a JSON string."""
+    """Return a string as JSON."""
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return b'"' + text.encode("ascii") + b'"'
     return json.dumps(text, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 cdef object _kind(RpcPeek peek):
-    """What an object is by its members (JSON-RPC 2.0 sections 4 and 5)."""
+    """Return the type of a message by its members (JSON-RPC 2.0 sections 4 and 5)."""
     if peek.has_method:
         if not peek.method_is_string:
             raise NotAMessage(INVALID_REQUEST, "the method is not a string")
@@ -163,7 +165,7 @@ cdef object _kind(RpcPeek peek):
         return A_REQUEST
     if peek.has_result == peek.has_error:
         raise NotAMessage(INVALID_REQUEST, "neither a request nor a response")
-    # An error that belongs to no request has a null id (section 5), or none in what servers really send.
+    # An error that belongs to no request has a null id (section 5). Servers in use also leave the id out.
     if peek.has_error and (not peek.has_id or peek.id_kind == J_NULL):
         return A_RESPONSE
     if not peek.has_id or (peek.id_kind != J_STRING and peek.id_kind != J_NUMBER):
@@ -172,7 +174,7 @@ cdef object _kind(RpcPeek peek):
 
 
 cdef object _request_with(RpcPeek peek, bytes text, int code, str reason):
-    """The refusal of a text that has a good id: that of a request can be told its client."""
+    """Return the error for a text with a usable id: the client of a request can receive it under that id."""
     cdef object raw_id = None
     cdef object method = None
     if peek.has_id and (peek.id_kind == J_STRING or peek.id_kind == J_NUMBER):
@@ -183,7 +185,7 @@ cdef object _request_with(RpcPeek peek, bytes text, int code, str reason):
 
 
 def parse(bytes text not None):
-    """The message that `text` is."""
+    """Return the message that `text` holds. Raises NotAMessage; batches (2025-03-26) are refused."""
     return message_of(text)
 
 
@@ -201,7 +203,7 @@ cdef Message message_of(bytes text):
     if peek.kind != J_OBJECT:
         raise NotAMessage(INVALID_REQUEST, "not a JSON-RPC message")
     if peek.duplicate:
-        # A target could read the other one of two members with one name.
+        # The target could use the other one of two members with the same name.
         raise NotAMessage(INVALID_REQUEST, "a member stands twice")
     if peek.found[R_JSONRPC].kind != J_STRING or peek._text_of(R_JSONRPC) != "2.0":
         raise _request_with(peek, text, INVALID_REQUEST, 'jsonrpc is not "2.0"')

@@ -1,6 +1,9 @@
 # cython: boundscheck=False
-"""One pass over a JSON text: strict like the standard parser, linear, without recursion. boundscheck is off: every
-index into the text is compared with its length first, and every index into the stack with its depth."""
+"""One pass over a JSON text: strict like the standard parser, linear, without recursion.
+
+boundscheck is off: every index into the text is compared with its length first, and every index into the stack with its
+depth.
+"""
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy, memset
@@ -35,7 +38,7 @@ cdef extern from *:
     #endif
     """
     int HG_FIRST_MARK(uint64_t mask) noexcept nogil
-    # How many plain characters (see string_end) begin the n bytes at p, or less where fewer than 16 are left.
+    # Number of plain characters (see string_end) at the start of the n bytes at p, in whole steps of 16 bytes.
     Py_ssize_t hg_plain_run(const uint8_t* p, Py_ssize_t n) noexcept nogil
 
 FAULTS = {
@@ -52,7 +55,7 @@ FAULTS = {
 }
 
 cdef enum:
-    # Marks on the stack of open containers: the watched field that it is, or none; and whether it is an object.
+    # Marks on the stack of open containers: the watched field or UNWATCHED, and a bit for objects.
     UNWATCHED = 0x7F
     IS_OBJECT = 0x80
 
@@ -62,7 +65,10 @@ cdef inline bint is_digit(const uint8_t* p, Py_ssize_t at, Py_ssize_t n) noexcep
 
 
 cdef inline int wide_length(const uint8_t* p, Py_ssize_t left) noexcept nogil:
-    """Bytes of the UTF-8 sequence at p, whose first byte is 0x80 or above; 0 when it is none (RFC 3629 section 4)."""
+    """Return the length of the UTF-8 sequence at p, which begins with 0x80 or above.
+
+    0 if it is invalid (RFC 3629 section 4).
+    """
     cdef uint8_t c = p[0]
     if c < 0xC2:
         return 0
@@ -73,7 +79,7 @@ cdef inline int wide_length(const uint8_t* p, Py_ssize_t left) noexcept nogil:
     if left < 3 or p[2] & 0xC0 != 0x80:
         return 0
     if c < 0xF0:
-        # Neither overlong nor a surrogate.
+        # Overlong forms and surrogates are invalid.
         return 0 if (c == 0xE0 and p[1] < 0xA0) or (c == 0xED and p[1] > 0x9F) else 3
     if left < 4 or p[3] & 0xC0 != 0x80 or c > 0xF4:
         return 0
@@ -81,7 +87,7 @@ cdef inline int wide_length(const uint8_t* p, Py_ssize_t left) noexcept nogil:
 
 
 cdef inline int escape_length(const uint8_t* p, Py_ssize_t left) noexcept nogil:
-    """Characters of the escape behind a backslash at p[-1], 0 when it is none."""
+    """Return the length of the escape behind a backslash at p[-1], 0 if it is invalid."""
     cdef int i
     if left < 1:
         return 0
@@ -94,7 +100,10 @@ cdef inline int escape_length(const uint8_t* p, Py_ssize_t left) noexcept nogil:
 
 
 cdef Py_ssize_t string_end(Scan* s, Py_ssize_t at, bint* escaped) noexcept nogil:
-    """Offset behind the closing quote of the string whose first character is at `at`, or -1 with the fault noted."""
+    """Return the offset behind the closing quote of the string with its first character at `at`.
+
+    -1 if it is invalid; the fault is then set.
+    """
     cdef const uint8_t* p = s.text
     cdef Py_ssize_t n = s.length
     cdef uint64_t eight, quote, slash
@@ -137,7 +146,7 @@ cdef Py_ssize_t string_end(Scan* s, Py_ssize_t at, bint* escaped) noexcept nogil
 
 
 cdef Py_ssize_t number_end(Scan* s, Py_ssize_t at) noexcept nogil:
-    """Offset behind the number that begins at `at`, or -1 with the fault noted."""
+    """Return the offset behind the number that begins at `at`, or -1 and set the fault."""
     cdef const uint8_t* p = s.text
     cdef Py_ssize_t n = s.length
     if p[at] == 45:
@@ -173,7 +182,7 @@ cdef inline Py_ssize_t failed(Scan* s, int fault, Py_ssize_t at) noexcept nogil:
 
 
 cdef bint same_decoded(const uint8_t* p, Py_ssize_t n, const char* name, Py_ssize_t m) noexcept nogil:
-    """A checked raw string with escapes against an ASCII name."""
+    """Return whether a checked raw string with escapes equals an ASCII name."""
     cdef Py_ssize_t at = 0
     cdef Py_ssize_t k = 0
     cdef int c, i
@@ -191,7 +200,7 @@ cdef bint same_decoded(const uint8_t* p, Py_ssize_t n, const char* name, Py_ssiz
                     c = c << 4 | hex_value(<char>p[at + i])
                 at += 4
             elif c >= 98:
-                # b f n r t: control characters, which no watched name has.
+                # b f n r t: control characters, which watched names do not contain.
                 return False
         if c != <uint8_t>name[k]:
             return False
@@ -200,7 +209,7 @@ cdef bint same_decoded(const uint8_t* p, Py_ssize_t n, const char* name, Py_ssiz
 
 
 cdef int watched(Scan* s, int parent, Py_ssize_t start, Py_ssize_t stop, bint escaped) noexcept nogil:
-    """The watched member of `parent` that has this raw name, or UNWATCHED."""
+    """Return the watched member of `parent` with this raw name, or UNWATCHED."""
     cdef const uint8_t* key = s.text + start
     cdef Py_ssize_t n = stop - start
     cdef const Field* field
@@ -217,7 +226,7 @@ cdef int watched(Scan* s, int parent, Py_ssize_t start, Py_ssize_t stop, bint es
 
 
 cdef Py_ssize_t member_value(Scan* s, Py_ssize_t at, int parent, int* field) noexcept nogil:
-    """Reads a member's name and colon; offset of its value, or -1 with the fault noted."""
+    """Read a member's name and colon. Return the offset of its value, or -1 and set the fault."""
     cdef Py_ssize_t end
     cdef bint escaped = False
     if at >= s.length:
@@ -237,7 +246,7 @@ cdef Py_ssize_t member_value(Scan* s, Py_ssize_t at, int parent, int* field) noe
 
 
 cdef void begin(Scan* s, int field, Py_ssize_t at, int kind) noexcept nogil:
-    """Notes the start of a watched value. A second one of that name takes the place of all that the first one held."""
+    """Record the start of a watched value. A second member of that name replaces all members of the first."""
     cdef Found* found = &s.found[field]
     cdef int i, above
     if found.seen:
@@ -254,7 +263,7 @@ cdef void begin(Scan* s, int field, Py_ssize_t at, int kind) noexcept nogil:
 
 
 cdef Py_ssize_t scalar_end(Scan* s, Py_ssize_t at, int* kind) noexcept nogil:
-    """Offset behind a value that is no container, or -1 with the fault noted."""
+    """Return the offset behind a value that is not a container, or -1 and set the fault."""
     cdef const uint8_t* p = s.text + at
     cdef Py_ssize_t left = s.length - at
     cdef bint escaped = False
@@ -277,14 +286,14 @@ cdef Py_ssize_t scalar_end(Scan* s, Py_ssize_t at, int* kind) noexcept nogil:
 
 
 cdef int scan_text(Scan* s) noexcept nogil:
-    """The pass over the text: 0, or -1 with the fault noted."""
+    """Scan the text. Return 0, or -1 and set the fault."""
     cdef uint8_t stack[DEPTH_LIMIT]
     cdef const uint8_t* p = s.text
     cdef Py_ssize_t n = s.length
     cdef Py_ssize_t at = 0
     cdef Py_ssize_t end
     cdef int depth = 0
-    cdef int field = 0             # of the value that comes next: the whole text is field 0
+    cdef int field = 0             # of the next value; the whole text is field 0
     cdef int kind = J_NONE
     while True:
         at = skip_blanks(p, at, n)
@@ -299,7 +308,7 @@ cdef int scan_text(Scan* s) noexcept nogil:
             stack[depth] = <uint8_t>(field | (IS_OBJECT if kind == J_OBJECT else 0))
             depth += 1
             at = skip_blanks(p, at + 1, n)
-            # The closing brackets lie two behind the opening ones.
+            # In ASCII, closing brackets are the opening ones plus 2.
             if at >= n or p[at] != (125 if kind == J_OBJECT else 93):
                 if kind == J_OBJECT:
                     at = member_value(s, at, field, &field)
@@ -317,7 +326,7 @@ cdef int scan_text(Scan* s) noexcept nogil:
                 begin(s, field, at, kind)
                 s.found[field].stop = end
             at = end
-        # Behind a value, or before the end of an empty container.
+        # Here `at` is behind a value, or before the end of an empty container.
         while depth:
             at = skip_blanks(p, at, n)
             if at >= n:

@@ -9,17 +9,17 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 from typing import NamedTuple
 
 DEFAULT_MAX_EVENT = 8 * 1024 * 1024
-# Longer reconnection times are this one: what a JSON number holds exactly.
+# Limit of reconnection times, in ms: the largest integer that a JSON number holds exactly.
 MAX_RETRY = (1 << 53) - 1
 cdef int64_t most_retry = MAX_RETRY
 
 
 class SseError(ValueError):
-    """An event is longer than the limit."""
+    """An event is longer than the limit. The decoder cannot be used afterwards."""
 
 
 class Event(NamedTuple):
-    """One event. event is `message` when the stream names none; id is None when this event sets none; retry in ms."""
+    """One event. event: `message` if the stream names none. id: None if this event sets none. retry: ms."""
 
     event: str
     data: bytes
@@ -28,7 +28,11 @@ class Event(NamedTuple):
 
 
 cdef class SseDecoder:
-    """Feed bytes, take events or blocks. max_event: bytes of one block in front of its blank line."""
+    """Decoder of server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+
+    Bytes may be split anywhere; CR, LF and CR LF end lines. A CR ends its line at once: an event does not wait for the
+    byte behind it. max_event: bytes of one block without its blank line; also the most that is buffered.
+    """
 
     def __init__(self, Py_ssize_t max_event=DEFAULT_MAX_EVENT):
         if max_event < 1:
@@ -45,7 +49,7 @@ cdef class SseDecoder:
         self._forget()
 
     cdef void _forget(self) noexcept:
-        """Makes ready for another block."""
+        """Reset the fields for the next block."""
         self.complete = self.in_event = self.has_event = False
         self.event_span.length = self.id_span.length = -1
         self.data_lines = 0
@@ -77,7 +81,7 @@ cdef class SseDecoder:
             self._forget()
         while self.line < self.buffer.length:
             if self.after_cr:
-                # The LF of a CR LF that was cut in two.
+                # The LF of a CR LF that two chunks split.
                 self.after_cr = False
                 if self.buffer.data[self.line] == 10:
                     self.line += 1
@@ -107,16 +111,17 @@ cdef class SseDecoder:
             if self.buffer.data[content] != 58:
                 self._field(content, stop)
             elif not self.in_event:
-                # A comment of its own: it keeps a connection alive, so it does not wait for the next event.
+                # A comment between events is a block of its own: it keeps a connection alive, so it must not wait for
+                # an event.
                 self._finish(stop, after)
                 return True
         self._check(self.buffer.length - self.start)
         return False
 
     cdef Py_ssize_t _line_end(self) noexcept:
-        """Offset of the CR or LF that ends the line being read, -1 when it has not come yet.
+        """Return the offset of the CR or LF that ends the current line, -1 if it has not arrived yet.
 
-        The next LF is remembered: in a stream of CRs it is not looked for again with every line.
+        The next LF is remembered, so that a stream of CRs does not search for it again with every line.
         """
         cdef const char* p = self.buffer.data
         cdef Py_ssize_t n = self.buffer.length
@@ -171,7 +176,7 @@ cdef class SseDecoder:
         return 0
 
     cdef int _add_data(self, Py_ssize_t at, Py_ssize_t stop) except -1:
-        """One line stays where it lies; more are joined elsewhere."""
+        """Add one data line. A single line stays in the buffer; several are joined in another one."""
         if self.data_lines == 0:
             self.data_span.at = at - self.start
             self.data_span.length = stop - at
@@ -186,7 +191,7 @@ cdef class SseDecoder:
         return 0
 
     cdef int _finish(self, Py_ssize_t content_end, Py_ssize_t next_line) except -1:
-        """The block that ends before `next_line` is the one to tell."""
+        """Make the block that ends before `next_line` the current one."""
         cdef const char* block = self.buffer.data + self.start
         self._check(content_end - self.start)
         self.raw = block
@@ -210,7 +215,13 @@ cdef class SseDecoder:
         return self.last_id.decode("utf-8", "replace")
 
     def split(self, bytes chunk not None):
-        """The blocks completed by these bytes: (raw bytes, Event or None); SseError past the limit."""
+        """Return the blocks that these bytes complete: raw bytes and the event that the block dispatches, or None.
+
+        All raw bytes in order, then rest(), are the stream byte for byte. Blocks without an event are comments between
+        events, blank lines, and fields without data. If two chunks split a CR LF, its LF is a block of its own. A byte
+        order mark belongs to the first block, so nothing may be inserted in front of that. Raises SseError past the
+        limit.
+        """
         found = []
         self.feed(chunk, len(chunk))
         while self.next():
@@ -225,9 +236,9 @@ cdef class SseDecoder:
         return found
 
     def decode(self, bytes chunk not None):
-        """The events completed by these bytes, in order; SseError past the limit."""
+        """Return the events that these bytes complete, in order. Raises SseError past the limit."""
         return [event for _raw, event in self.split(chunk) if event is not None]
 
     def rest(self):
-        """The bytes behind the last block: what a filter passes on when the stream ends."""
+        """Return the bytes behind the last block; a filter passes them on when the stream ends."""
         return self.buffer.data[self.start:self.buffer.length] if self.buffer.length > self.start else b""

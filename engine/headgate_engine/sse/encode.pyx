@@ -1,4 +1,4 @@
-"""Event-stream encoding: data may hold line breaks, names and ids may not."""
+"""Event-stream encoding. Data may contain line breaks, names and ids may not."""
 
 from libc.stdint cimport int64_t
 from libc.string cimport memchr
@@ -7,14 +7,14 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 
 
 cdef int _check(str what, bytes value) except -1:
-    # A reader ignores an id with a NUL; in a name it has no business either.
+    # Clients ignore an id with a NUL. In a name it is useless as well.
     if b"\n" in value or b"\r" in value or b"\0" in value:
         raise ValueError(f"an event's {what} cannot hold a line break or NUL")
     return 0
 
 
 cdef int _append_data(ByteBuffer out, const char* data, Py_ssize_t n) except -1:
-    """Each line as a data field: CR, LF and CR LF all end lines for the reader, so each becomes a line of its own."""
+    """Append each line as a data field. CR, LF and CR LF all end lines for the client."""
     cdef Py_ssize_t at = 0
     cdef Py_ssize_t stop
     cdef const char* found
@@ -59,7 +59,10 @@ cdef int append_retry(ByteBuffer out, int64_t retry_ms) except -1:
 
 
 def encode_event(bytes data not None, str event=None, str id=None, retry=None):
-    """One event as bytes; ValueError when `event` or `id` holds a line break."""
+    """Return one event as bytes. Each line of data becomes a field of its own. retry: ms.
+
+    Raises ValueError if `event` or `id` contains a line break or NUL, or if retry is below 0.
+    """
     cdef ByteBuffer out = ByteBuffer()
     if retry is not None:
         append_retry(out, retry)
@@ -68,7 +71,7 @@ def encode_event(bytes data not None, str event=None, str id=None, retry=None):
 
 
 def encode_comment(str text not None=""):
-    """A comment: keeps a connection alive without meaning anything."""
+    """Return a comment: keeps a connection alive and has no meaning. Raises ValueError for a line break or NUL."""
     raw = text.encode()
     _check("comment", raw)
     return b": " + raw + b"\n\n"

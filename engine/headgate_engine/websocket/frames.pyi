@@ -6,12 +6,13 @@ PING: int
 PONG: int
 
 class FrameError(ValueError):
-    """Bytes that are no frames, a message that is too long, or one that is compressed."""
+    """The bytes are not valid frames, or a message is too long or compressed."""
 
 class FrameReader:
-    """masked: frames are a client's. limit: longest message in bytes.
+    """Reader of one direction of a WebSocket (RFC 6455 section 5).
 
-    FrameError ends the reading: what comes behind it means nothing.
+    masked: the frames come from a client. limit: longest message in bytes. After a FrameError the reader cannot be used
+    any more.
     """
 
     def __init__(self, masked: bool, limit: int) -> None: ...
@@ -20,7 +21,10 @@ class FrameReader:
     @property
     def limit(self) -> int: ...
     def feed(self, data: bytes) -> list[tuple[int, bytes, bytes]]:
-        """Return (opcode, payload, the bytes it came in) of every message and control frame that is complete now."""
+        """Return (opcode, payload, original bytes) of every message and control frame that is now complete.
+
+        Raises FrameError.
+        """
 
 def frame(payload: bytes, opcode: int = ..., mask: bytes | None = ...) -> bytes:
-    """Return one frame with the whole message; mask: the four bytes that a client's has."""
+    """Return a single frame that holds the whole message. mask: four bytes, for frames from a client."""

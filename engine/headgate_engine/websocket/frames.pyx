@@ -1,7 +1,7 @@
-"""Frames of a WebSocket; see frames.pxd.
+"""WebSocket frames; see frames.pxd.
 
-Messages keep the bytes they came in, so that what is passed on is what was sent. Control frames may stand between the
-frames of a message (RFC 6455 section 5.4) and are given as they come.
+Messages keep the bytes of their frames, so that a proxy can forward exactly what the peer sent. Control frames may come
+between the frames of a message (RFC 6455 section 5.4) and are returned in their order.
 """
 
 from libc.stdint cimport uint8_t, uint64_t
@@ -12,11 +12,15 @@ CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 
 
 class FrameError(ValueError):
-    """Bytes that are no frames, a message that is too long, or one that is compressed."""
+    """The bytes are not valid frames, or a message is too long or compressed."""
 
 
 cdef class FrameReader:
-    """masked: frames are a client's. limit: longest message in bytes."""
+    """Reader of one direction of a WebSocket (RFC 6455 section 5).
+
+    masked: the frames come from a client. limit: longest message in bytes. After a FrameError the reader cannot be used
+    any more.
+    """
 
     def __init__(self, bint masked, Py_ssize_t limit):
         self.masked = masked
@@ -28,7 +32,10 @@ cdef class FrameReader:
         self.said = ByteBuffer()
 
     def feed(self, bytes data not None):
-        """Return (opcode, payload, the bytes it came in) of every message and control frame that is complete now."""
+        """Return (opcode, payload, original bytes) of every message and control frame that is now complete.
+
+        Raises FrameError.
+        """
         cdef list found = []
         self.kept.append(data, len(data))
         while self._frame(found):
@@ -36,7 +43,7 @@ cdef class FrameReader:
         return found
 
     cdef int _frame(self, list found) except -1:
-        """Takes one frame; 0 when it is not complete."""
+        """Read one frame. Return 0 if it is not complete."""
         cdef const uint8_t* p = <const uint8_t*>self.kept.data
         cdef Py_ssize_t n = self.kept.length, at = 2, i
         cdef uint64_t length
@@ -96,7 +103,7 @@ cdef class FrameReader:
 
 
 def frame(bytes payload not None, int opcode=TEXT, bytes mask=None):
-    """Return one frame with the whole message; mask: the four bytes that a client's has."""
+    """Return a single frame that holds the whole message. mask: four bytes, for frames from a client."""
     cdef Py_ssize_t n = len(payload), i
     cdef int bit = 0 if mask is None else 0x80
     head = bytearray([0x80 | opcode])

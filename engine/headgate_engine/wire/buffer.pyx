@@ -10,7 +10,7 @@ from libc.string cimport memmove
 
 cdef enum:
     FIRST_CAPACITY = 512
-    # Memory beyond this is given back when the buffer is cleared.
+    # clear() frees memory beyond this.
     KEEP_CAPACITY = 131072
 
 

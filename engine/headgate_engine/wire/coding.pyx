@@ -1,30 +1,31 @@
-"""Content codings undone; see coding.pxd.
+"""Decoders of content codings; see coding.pxd.
 
-A few bytes can stand for gigabytes, so no step makes more than it is asked for: the reader counts and stops. Several
-gzip members or zstd frames in a row are one body (RFC 1952 section 2.2, RFC 8878 section 3.1); the window of zstd is
-that of RFC 9659 section 3.1, 8 MiB.
+A few bytes can decode to gigabytes, so no step returns more than its caller's limit: the caller counts and stops.
+Several gzip members or zstd frames in a row are one body (RFC 1952 section 2.2, RFC 8878 section 3.1). The window of
+zstd is that of RFC 9659 section 3.1, 8 MiB.
 """
 
 import zlib
 
 CODINGS = ("gzip", "deflate", "br", "zstd")
 ALIASES = {"x-gzip": "gzip"}
-# How members of a coding begin that may stand in a row: only so is what comes behind an end more of the body.
+# First byte of a member, for codings whose bodies may have several members. Bytes behind the end of a member belong to
+# the body only if they begin with it.
 MEMBERS = {"gzip": b"\x1f", "zstd": b"\x28"}
 STEP = 65536
 WINDOW_LOG = 23
 
 
 class CodingError(ValueError):
-    """The bytes are not what their coding says, or end too early."""
+    """The bytes do not match their coding, or end too early."""
 
 
 class DecodedTooLong(CodingError):
-    """More bytes than the limit."""
+    """The decoded body is longer than the limit."""
 
 
 class _Inflated:
-    """zlib's: gzip, deflate (RFC 1950; without its head too, as some send it)."""
+    """gzip and deflate with zlib. deflate is RFC 1950, or, as some servers send it, without the zlib header."""
 
     def __init__(self, wbits):
         self._wbits = wbits
@@ -131,7 +132,7 @@ cdef class Decoder:
         while self.rest or self.more:
             if self.done:
                 if self.work is None or not self.rest.startswith(MEMBERS.get(self.coding, b"\0none")):
-                    # Nothing of the coding's: what comes behind that is not looked at either.
+                    # Not a member of this coding: these bytes and all later ones are ignored.
                     self.rest, self.work = b"", None
                     return b""
                 self.work = _begun(self.coding)
@@ -142,7 +143,7 @@ cdef class Decoder:
             except zlib.error as error:
                 raise CodingError(str(error)) from None
             self.rest = self.work.left
-            # Output that was cut off at the limit goes on without input.
+            # If the limit cut the output, the next piece needs no input.
             self.more = len(found) >= limit
             if self.work.ended:
                 self.done, self.more = True, False
@@ -153,7 +154,7 @@ cdef class Decoder:
 
     # -- Python face ---------------------------------------------------------------------------------------------------
     def decode(self, bytes data not None, Py_ssize_t limit):
-        """Pieces of at most `limit` bytes each that this input gives."""
+        """Return the decoded input in pieces of at most `limit` bytes (a few more with br). Raises CodingError."""
         self.feed(data)
         found = []
         while piece := self.next(limit):
@@ -181,10 +182,10 @@ cdef bytes decoded(str coding, bytes body, Py_ssize_t limit):
 
 
 def decode(str coding not None, bytes body not None, Py_ssize_t limit):
-    """Python face of decoded()."""
+    """Return the whole decoded body. Raises CodingError, or DecodedTooLong past `limit` bytes."""
     return decoded(coding, body, limit)
 
 
 def name_of(value):
-    """Python face of coding_of()."""
+    """Return the single coding of a content-encoding, None without one, "" for several and for unknown ones."""
     return coding_of(value)

@@ -1,4 +1,4 @@
-"""What codecs say in Python: one vocabulary for all protocol versions."""
+"""Events that codecs return to Python, the same for all protocol versions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Headers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request head. `target` is origin-form, `authority` the host it is for (empty in HTTP/1.0 without one)."""
+    """A request head. target: in origin-form. authority: the requested host, empty in HTTP/1.0 without one."""
 
     method: str
     target: str
@@ -22,7 +22,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response head: the final one, or 101."""
+    """A response head: a final one, or 101."""
 
     status: int
     headers: Headers = ()
@@ -34,43 +34,43 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class InformationalResponse(Response):
-    """A 1xx response that another one follows (not 101); only its head."""
+    """The head of a 1xx response other than 101; another response follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """A piece of a body, framing removed."""
+    """A piece of a body without its framing."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class EndOfMessage:
-    """The end of a message with its trailer fields."""
+    """The end of a message, with its trailer fields."""
 
     trailers: Headers = field(default=())
 
 
 @dataclass(frozen=True, slots=True)
 class NeedData:
-    """Nothing more can be said before more bytes come."""
+    """The codec needs more bytes before it can return the next event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """The message is complete; start_next_cycle() goes on when the other half is."""
+    """The message is complete. start_next_cycle() continues when the other direction is complete as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Upgraded:
-    """From here on bytes are raw; `leftover` were read already."""
+    """The connection has switched protocols. leftover: bytes of the new protocol that were already read."""
 
     leftover: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionClosed:
-    """The peer closed at the end of a message."""
+    """The peer closed the connection at the end of a message."""
 
 
 Event = (
