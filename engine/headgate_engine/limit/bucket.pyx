@@ -1,8 +1,8 @@
-"""Token buckets: full at the start, refilled in fixed ticks counted from creation, never inside an interval.
+"""Token buckets: full at the start, refilled in fixed ticks that count from creation, never inside an interval.
 
-The words of a bucket change under a lock of a few nanoseconds (shared.lock). A holder that dies inside leaves the
-bucket usable: each section ends with one store of the level, and a refill marks its ticks before, so that what is lost
-is a refill and never a limit.
+The words of a bucket change under a lock that is held for a few nanoseconds (shared.lock). If its holder dies, the
+bucket stays usable: each critical section ends with one store of the level, and a refill marks its ticks first, so that
+at worst a refill is lost and the limit never exceeded.
 """
 
 from libc.stdint cimport int64_t
@@ -18,7 +18,7 @@ cdef extern from *:
     """
     void HG_IN_ORDER() noexcept nogil
 
-# Largest capacity: what a JSON number holds exactly.
+# Largest capacity: the largest integer that a JSON number holds exactly.
 MAX_TOKENS = 1 << 53
 
 
@@ -28,7 +28,7 @@ cdef int64_t _now() noexcept nogil:
     return <int64_t>ts.tv_sec * 1000000000 + ts.tv_nsec
 
 
-# The level of a bucket that has no place in a segment (made with __new__ alone): nothing is ever in it.
+# The always empty slot of a bucket that has none in a segment (made with __new__ alone).
 cdef BucketSlot nowhere
 
 
@@ -61,17 +61,20 @@ cdef class TokenBucket:
         self.slot = <BucketSlot*>self.held.memory
 
     cdef int64_t _refilled(self, int64_t now_ns) noexcept nogil:
-        """The level with what is due; the ticks are marked as paid out. The caller holds the lock and stores it."""
+        """Return the level after the refills that are due, and mark their ticks as done.
+
+        The caller holds the lock and stores the level.
+        """
         cdef BucketSlot* slot = self.slot
         cdef int64_t level = slot.level
-        # A taker with an older clock reading than the last one finds nothing due.
+        # For a caller with an older clock reading than the last one nothing is due.
         cdef int64_t ticks = (now_ns - slot.created_ns) // self.fill_interval_ns if now_ns > slot.created_ns else 0
         cdef int64_t due = ticks - slot.ticks
         if due <= 0:
             return level
         slot.ticks = ticks
         HG_IN_ORDER()
-        # due * tokens_per_fill may not fit: divide first.
+        # due * tokens_per_fill may overflow: divide first.
         if self.tokens_per_fill == 0:
             return level
         if due > (self.max_tokens - level) // self.tokens_per_fill:
@@ -116,17 +119,20 @@ cdef class TokenBucket:
         return 0
 
     def take_at(self, int64_t n, int64_t now_ns):
-        """Python face of take(): (allowed, limit, remaining, reset in seconds)."""
+        """Take n tokens or none. Return (allowed, limit, remaining, seconds to the next refill, rounded down).
+
+        n below 1 or above max_tokens is refused with reset 0. A refusal has remaining 0.
+        """
         cdef TakeResult result
         self.take(n, now_ns, &result)
         return bool(result.allowed), result.limit, result.remaining, result.reset_s
 
     def look_at(self, int64_t n, int64_t now_ns):
-        """Python face of look(): as take_at(), and nothing is taken."""
+        """Return what take_at() would return, and take nothing."""
         cdef TakeResult result
         self.look(n, now_ns, &result)
         return bool(result.allowed), result.limit, result.remaining, result.reset_s
 
     def settle_at(self, int64_t n, int64_t now_ns):
-        """Gives back (n > 0) or takes away (n < 0) after the fact."""
+        """Give tokens back (n > 0) or take them away (n < 0). The level stays within 0..max_tokens."""
         self.settle(n, now_ns)

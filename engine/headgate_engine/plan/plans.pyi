@@ -9,8 +9,10 @@ from headgate_engine.plan.step import Step
 from headgate_engine.route.table import HostTable, RouteTable
 
 class ResponseHold:
-    """limit: bytes of a body that are read before the head is sent on. strict: a larger body is refused. usage_only:
-    only whole answers of models are held.
+    """A response body is read whole before its head is sent on.
+
+    limit: most bytes that are read. strict: refuse a larger body; otherwise it is passed on and steps do not see it.
+    usage_only: hold only whole responses of models.
     """
 
     def __init__(self, limit: int, strict: bool = False, usage_only: bool = False) -> None: ...
@@ -22,10 +24,10 @@ class ResponseHold:
     def usage_only(self) -> bool: ...
 
 class Destination:
-    """What answers the requests of a plan; link.backend.Backend is the class that has instances."""
+    """The target of a plan's requests. Only its subclass link.backend.Backend has instances."""
 
 class BackendPlan:
-    """One destination with the steps of an attempt. Times in ns, 0 is none."""
+    """One backend with the steps of an attempt. Times in ns, 0 is unlimited."""
 
     pool: Pool
     endpoints: EndpointSet | None
@@ -49,10 +51,10 @@ class BackendPlan:
     def destination(self) -> Destination: ...
 
 class MeteredPlan:
-    """A plan that remembers what requests are counted by."""
+    """A plan that caches the counters of its requests."""
 
 class RoutePlan(MeteredPlan):
-    """One route: steps, time-outs in ns (0 is none), weighted backends."""
+    """One route: steps, time-outs in ns (0 is unlimited), weighted backends."""
 
     keep_authority: bool
     retry: RetryPlan | None
@@ -79,7 +81,7 @@ class RoutePlan(MeteredPlan):
     @property
     def rule_name(self) -> str: ...
     def pick(self) -> BackendPlan | None:
-        """Weighted random choice; None when all weights are zero."""
+        """Weighted random choice of a backend, None if all weights are zero or there is none. For tests."""
 
 class ListenerPlan(MeteredPlan):
     """One listener: gateway-phase steps and the route table."""
@@ -99,9 +101,9 @@ class ListenerPlan(MeteredPlan):
     def gateway_namespace(self) -> str: ...
 
 class BindPlan(MeteredPlan):
-    """One port. Times in ns (0 is none where it may be), max_requests per connection (0 is unlimited).
+    """One port. Times in ns (0 is unlimited where it is allowed), max_requests per connection (0 is unlimited).
 
-    protocol: what is spoken on it, a key of link.protocols.SERVERS; `http/1.1` unless set.
+    protocol: the protocol of its connections, a key of link.protocols.SERVERS; `http/1.1` by default.
     """
 
     protocol: str
@@ -127,7 +129,7 @@ class BindPlan(MeteredPlan):
     def key(self) -> str: ...
 
 class BindSlot:
-    """What the connections of a port hold: outlives reloads, its plan does not."""
+    """The object that a port's connections refer to. It outlives reloads, its plan does not."""
 
     plan: BindPlan
     def __init__(self, key: str, plan: BindPlan) -> None: ...

@@ -1,4 +1,4 @@
-"""Plans: the compiled configuration as the request path reads it."""
+"""Plans: the compiled configuration that the request path reads."""
 
 from libc.stdlib cimport free, malloc
 
@@ -9,8 +9,10 @@ from libc.stdint cimport int64_t, uint64_t
 
 
 cdef class ResponseHold:
-    """limit: bytes of a body that are read before the head is sent on. strict: a larger body is refused. usage_only: only
-    whole answers of models are held.
+    """A response body is read whole before its head is sent on.
+
+    limit: most bytes that are read. strict: refuse a larger body; otherwise it is passed on and steps do not see it.
+    usage_only: hold only whole responses of models.
     """
 
     def __init__(self, int64_t limit, bint strict=False, bint usage_only=False):
@@ -75,7 +77,7 @@ cdef class RoutePlan(MeteredPlan):
         free(self.cumulative)
 
     cdef BackendPlan choose(self):
-        """Weighted random choice; None when every weight is zero or there is no backend."""
+        """Weighted random choice of a backend, None if all weights are zero or there is none."""
         cdef Py_ssize_t index = 0
         cdef uint64_t ticket
         if self.total_weight == 0:
@@ -87,7 +89,7 @@ cdef class RoutePlan(MeteredPlan):
         return <BackendPlan>self.backends[index]
 
     def pick(self):
-        """Python face of choose(), for tests."""
+        """Weighted random choice of a backend, None if all weights are zero or there is none. For tests."""
         return self.choose()
 
 

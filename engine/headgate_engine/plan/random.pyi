@@ -1,4 +1,4 @@
-"""Random numbers for weights and balance: fast and evenly spread, not secret."""
+"""Random numbers for weights and load balancing: fast and evenly distributed, not secret."""
 
 def draw_below(bound: int) -> int:
-    """Return a number in [0, bound); ValueError for a bound of 0 or of 2**32 and more."""
+    """Return a random number in [0, bound). Raises ValueError for a bound of 0 or of 2**32 and more."""

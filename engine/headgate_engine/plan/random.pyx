@@ -1,4 +1,4 @@
-"""Random numbers for weights and balance; see random.pxd."""
+"""Random numbers for weights and load balancing: fast and evenly distributed, not secret."""
 
 from libc.stdint cimport uint64_t
 
@@ -14,7 +14,7 @@ def _seed():
 
 
 _seed()
-# Workers are forked: each draws numbers of its own.
+# Workers are forked: each needs its own seed.
 os.register_at_fork(after_in_child=_seed)
 
 
@@ -33,7 +33,7 @@ cdef uint64_t random_below(uint64_t bound) noexcept nogil:
 
 
 def draw_below(uint64_t bound):
-    """Python face of random_below(), for tests. ValueError for a bound of 0 or of 2**32 and more."""
+    """Return a random number in [0, bound). Raises ValueError for a bound of 0 or of 2**32 and more."""
     if not 0 < bound < (<uint64_t>1 << 32):
         raise ValueError(f"bound {bound}")
     return random_below(bound)

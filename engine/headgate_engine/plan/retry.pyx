@@ -1,14 +1,15 @@
-"""Retry policy of a route; the exchange asks it after each attempt."""
+"""Retry policy of a route. The exchange applies it after each attempt."""
 
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 
 cdef class RetryBudget:
-    """share: retries per request, 0..10. least: retries per second that are free whatever the share, 0..10000.
+    """Limit on retries. share: retries per request, 0..10. least: retries per second always allowed, 0..10000.
 
-    Both count over the last ten seconds. Where most requests fail, retries would otherwise multiply what a backend
-    gets just when it can take least (Finagle and Linkerd have 20 % and 10 a second).
+    Both are measured over the last ten seconds, in one worker. If most requests fail, unlimited retries would multiply
+    the load of a backend that is already overloaded. Finagle and Linkerd have a share of 20 % and 10 retries a second:
+    https://linkerd.io/2/reference/service-profiles/.
     """
 
     def __init__(self, double share=0.2, int64_t least=10):
@@ -21,7 +22,7 @@ cdef class RetryBudget:
         memset(self.retries, 0, sizeof(self.retries))
 
     cdef int _turn(self, int64_t now_ns) noexcept:
-        """Empties the slots of the seconds that have come since."""
+        """Clear the slots of the seconds that have passed since the last call."""
         cdef int64_t second = now_ns // 1_000_000_000
         if second - self.second >= BUDGET_SLOTS or second < self.second:
             memset(self.requests, 0, sizeof(self.requests))
@@ -52,19 +53,20 @@ cdef class RetryBudget:
         return True
 
     def request(self, int64_t now_ns):
-        """Note a request at a time of CLOCK_MONOTONIC (the exchange does it in C)."""
+        """Count a request at `now_ns` (CLOCK_MONOTONIC). The exchange does this in C."""
         self.note_request(now_ns)
 
     def retry(self, int64_t now_ns):
-        """Whether one more retry is within the budget at that time; it is counted then."""
+        """Return whether the budget allows a retry at `now_ns` (CLOCK_MONOTONIC), and if so count it."""
         return bool(self.take(now_ns))
 
 
 cdef class RetryPlan:
-    """attempts: tries after the first, 1..255. codes: statuses that are tried again. backoff_ns: pause between tries.
+    """Which results of an attempt are retried.
 
-    condition, precondition: compiled expressions with `test(ctx)`, or None. budget: over all requests of the plan, None
-    without one. ValueError for numbers out of range.
+    attempts: tries after the first, 1..255. codes: statuses that are retried. backoff_ns: pause between tries.
+    condition, precondition: compiled expressions with `test(ctx)`, or None. budget: over all requests of the plan, or
+    None. Raises ValueError for numbers out of range.
     """
 
     def __init__(self, int attempts, codes=(), *, int64_t backoff_ns=0, condition=None, precondition=None,
@@ -88,5 +90,5 @@ cdef class RetryPlan:
         return 0 <= status < 1000 and self._codes[status] != 0
 
     def retries(self, int status):
-        """Whether a response with that status is tried again."""
+        """Return whether a response with this status is retried."""
         return bool(self.listed(status))

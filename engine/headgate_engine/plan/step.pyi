@@ -15,31 +15,38 @@ class Step:
     def name(self) -> str: ...
 
 def run_step(step: Step, ctx: RequestContext) -> int:
-    """Run a step and return its verdict, for tests and benches."""
+    """Run a step and return its verdict, for tests and benchmarks."""
 
 async def settle(step: Step, ctx: RequestContext) -> Reply | None:
-    """Run a step to its end on a context that belongs to no exchange (derived_context).
+    """Run a step to its end on a context without an exchange (derived_context).
 
-    Return the Reply with which it answers, None when the request goes on. TypeError for a step that needs more than
-    the context, such as a body that is not there.
+    Return the Reply with which the step answers, or None if the request continues. Raises TypeError if the step needs
+    more than the context, such as a body that has not been read.
     """
 
 def step_nanoseconds(step: Step, make: Callable[[], RequestContext], times: int) -> float:
-    """Return the mean time of one run in ns, each on a context that `make()` gives, for benches."""
+    """Return the mean time of one run in ns, each on a new context from `make()`, for benchmarks.
+
+    The time of the clock calls is subtracted.
+    """
 
 class PythonStep(Step):
-    """Runs `function(ctx)` inline; it returns None (continue) or one of the verdicts."""
+    """A step that calls `function(ctx)`, which returns None (continue) or a verdict."""
 
     def __init__(self, name: str, function: Callable[[RequestContext], int | None]) -> None: ...
 
 class AsyncStep(Step):
-    """Runs `function(ctx)`; None goes on, a Reply answers, an awaitable of either suspends the request."""
+    """A step that calls `function(ctx)`. The result None continues the request, a Reply answers it.
+
+    An awaitable of either suspends the request until it is done. An exception answers 500. If the client disconnects,
+    the awaitable is cancelled.
+    """
 
     def __init__(
         self, name: str, function: Callable[[RequestContext], Awaitable[Reply | None] | Reply | None]
     ) -> None: ...
     def verdict_of(self, ctx: RequestContext, found: object) -> int:
-        """Return the verdict of what an awaitable came to; TypeError when it is neither None nor a Reply."""
+        """Return the verdict for the result of an awaitable. Raises TypeError if it is neither None nor a Reply."""
 
 async def drive(
     name: str,
@@ -49,4 +56,9 @@ async def drive(
     verdict_of: Callable[[RequestContext, object], int] | None,
     go_on: Callable[[Any], None],
 ) -> None:
-    """Wait for what a request is suspended for, then let it go on; whatever fails on the way answers 500."""
+    """Wait for the awaitable of a suspended request, then resume the request.
+
+    It is resumed by `go_on(verdict_of(ctx, result))`, or `go_on(result)` if `verdict_of` is None. An exception answers
+    500. This runs as a task (Exchange.wait_for): if the request has ended meanwhile, the task was cancelled or does
+    nothing.
+    """

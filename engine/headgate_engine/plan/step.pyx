@@ -1,4 +1,4 @@
-"""The contract of steps, and the one way for a step to be written in Python."""
+"""The interface of steps, and the steps that Python functions implement."""
 
 import asyncio
 import logging
@@ -22,12 +22,16 @@ cdef class Step:
 
 
 def run_step(Step step not None, RequestContext ctx not None):
-    """Runs a step and gives its verdict, for tests and benches."""
+    """Run a step and return its verdict, for tests and benchmarks."""
     return step.run(ctx)
 
 
 async def settle(Step step not None, RequestContext ctx not None):
-    """Runs a step on a context without an exchange, to its end; the Reply with which it answers, None to go on."""
+    """Run a step to its end on a context without an exchange (derived_context).
+
+    Return the Reply with which the step answers, or None if the request continues. Raises TypeError if the step needs
+    more than the context, such as a body that has not been read.
+    """
     cdef int verdict
     if isinstance(step, AsyncStep):
         found = (<AsyncStep>step).function(ctx)
@@ -41,7 +45,10 @@ async def settle(Step step not None, RequestContext ctx not None):
 
 
 def step_nanoseconds(Step step not None, make, int times):
-    """Mean time of one run in ns, each on a context that `make()` gives, for benches. The clock's own time is taken off."""
+    """Return the mean time of one run in ns, each on a new context from `make()`, for benchmarks.
+
+    The time of the clock calls is subtracted.
+    """
     cdef RequestContext ctx
     cdef int64_t started, empty = 0, total = 0
     cdef int _i
@@ -62,7 +69,7 @@ cdef int64_t clock_ns() noexcept nogil:
 
 
 cdef class PythonStep(Step):
-    """Runs `function(ctx)`, which returns None (continue) or a verdict."""
+    """A step that calls `function(ctx)`, which returns None (continue) or a verdict."""
 
     def __init__(self, str name, function):
         self.name = name
@@ -76,8 +83,10 @@ cdef class PythonStep(Step):
 
 
 cdef class AsyncStep(Step):
-    """Runs `function(ctx)`: what it returns at once, None or a Reply, counts at once; an awaitable of either is waited
-    for while the request is suspended. One that raises answers 500; one whose client goes away is cancelled.
+    """A step that calls `function(ctx)`. The result None continues the request, a Reply answers it.
+
+    An awaitable of either suspends the request until it is done. An exception answers 500. If the client disconnects,
+    the awaitable is cancelled.
     """
 
     def __init__(self, str name, function):
@@ -95,7 +104,7 @@ cdef class AsyncStep(Step):
         return SUSPEND
 
     def verdict_of(self, RequestContext ctx, found):
-        """The verdict of what an awaitable of `function` came to; TypeError when it is neither None nor a Reply."""
+        """Return the verdict for the result of an awaitable. Raises TypeError if it is neither None nor a Reply."""
         if found is None:
             return CONTINUE
         if not isinstance(found, Reply):
@@ -105,9 +114,11 @@ cdef class AsyncStep(Step):
 
 
 async def drive(str name, RequestContext ctx, exchange, awaitable, verdict_of, go_on):
-    """Waits for what a request is suspended for, then lets it go on: `go_on(verdict_of(ctx, what it came to))`, or go_on() of
-    that itself where `verdict_of` is None. Whatever fails on the way answers 500. The owner of tasks runs it
-    (Exchange.wait_for); a request that has ended meanwhile has cancelled it, or is left alone.
+    """Wait for the awaitable of a suspended request, then resume the request.
+
+    It is resumed by `go_on(verdict_of(ctx, result))`, or `go_on(result)` if `verdict_of` is None. An exception answers
+    500. This runs as a task (Exchange.wait_for): if the request has ended meanwhile, the task was cancelled or does
+    nothing.
     """
     try:
         found = await awaitable

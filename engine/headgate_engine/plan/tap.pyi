@@ -1,5 +1,5 @@
 class ResponseTap:
-    """C face only: looks at a response body on its way to the client."""
+    """Inspects a response body on its way to the client. Only C code uses it."""
 
 class TunnelTap:
-    """C face only: reads what a backend sends through a tunnel."""
+    """Reads the bytes that a backend sends through a tunnel. Only C code uses it."""

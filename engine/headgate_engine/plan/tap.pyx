@@ -1,4 +1,4 @@
-"""The contract of what looks at a response body on its way to the client."""
+"""The interface of objects that inspect a response body on its way to the client."""
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext

@@ -1,5 +1,5 @@
 class HeapSample:
-    """All samples of one stack. Objects and bytes are those that were sampled, not what they stand for."""
+    """All samples of one stack. Objects and bytes count the samples only, without extrapolation."""
 
     native: tuple[int, ...]
     """Addresses in C code, leaf first."""
@@ -11,16 +11,16 @@ class HeapSample:
     live_bytes: int
 
 def start(rate: int) -> None:
-    """Sample one allocation for every `rate` bytes on average. ValueError below 1, RuntimeError when sampling already.
+    """Sample one allocation for every `rate` bytes on average. Earlier allocations are not included.
 
-    What was allocated before is not seen.
+    Raises ValueError below 1, RuntimeError if sampling is already on.
     """
 
 def stop() -> None:
-    """Sample no more and forget all samples; does nothing when nothing is sampled."""
+    """Stop sampling and discard all samples. Does nothing if sampling is off."""
 
 def rate() -> int:
-    """Return the mean number of bytes between two samples; 0: nothing is sampled."""
+    """Return the mean number of bytes between two samples, 0 if sampling is off."""
 
 def samples() -> list[HeapSample]:
-    """Return what was sampled since start()."""
+    """Return the samples since start()."""

@@ -1,4 +1,4 @@
-"""Samples of allocations; see heap.pxd."""
+"""Samples of memory allocations; see heap.pxd."""
 
 from cpython.ref cimport PyObject
 
@@ -58,7 +58,7 @@ cdef extern from *:
 
 cdef PyMemAllocatorEx mem_below, obj_below
 cdef bint sampling = False
-cdef bint busy = False                 # within a sample: what it allocates itself is none
+cdef bint busy = False                 # a sample is being taken: its own allocations are not sampled
 cdef uint64_t mean = 0
 cdef int64_t until = 0                 # bytes to the next sample
 cdef uint64_t random_state = 1
@@ -67,16 +67,16 @@ cdef uint32_t stack_count = 0
 cdef Live* lives = NULL                # cells by block; a power of two, at most half full
 cdef uint64_t live_cells = 0
 cdef uint64_t live_count = 0
-cdef Stack* overflow = NULL            # of all stacks beyond MAX_STACKS, and without frames
+cdef Stack* overflow = NULL            # counts all stacks beyond MAX_STACKS, without frames
 
 cdef enum:
     STACK_CELLS = 2 * MAX_STACKS
     FIRST_CELLS = 4096
 
 
-# -- which allocations -------------------------------------------------------------------------------------------------
+# -- choice of allocations ---------------------------------------------------------------------------------------------
 cdef inline uint64_t next_random() noexcept nogil:
-    """xorshift64* (Vigna 2016)."""
+    """xorshift64* (https://doi.org/10.1145/2845077)."""
     global random_state
     random_state ^= random_state >> 12
     random_state ^= random_state << 25
@@ -85,12 +85,12 @@ cdef inline uint64_t next_random() noexcept nogil:
 
 
 cdef int64_t next_distance() noexcept nogil:
-    """Exponentially distributed with mean `mean`: every byte is as likely as every other to be a sample."""
+    """Return an exponentially distributed distance: every byte is equally likely to be a sample."""
     cdef double u = ((next_random() >> 11) + 1) / 9007199254740993.0
     return <int64_t>(-log(u) * mean) + 1
 
 
-# -- the live blocks: open addressing with linear probing, deletion moves back what follows -----------------------------
+# -- the live blocks: open addressing with linear probing; deletion moves later cells back -----------------------------
 cdef inline uint64_t live_home(void* block) noexcept nogil:
     return ((<uint64_t><uintptr_t>block >> 4) * 11400714819323198485ULL) & (live_cells - 1)
 
@@ -119,7 +119,7 @@ cdef bint live_grow() noexcept nogil:
 
 
 cdef void forget(void* block) noexcept nogil:
-    """The block is free again."""
+    """Remove the sample of a freed block."""
     global live_count
     cdef uint64_t mask = live_cells - 1
     cdef uint64_t i = live_home(block)
@@ -157,8 +157,11 @@ cdef bint same_stack(Stack* a, Stack* b) noexcept nogil:
 
 
 cdef void capture(Stack* found) noexcept nogil:
-    """Fills in where the thread is. Code objects are borrowed: somebody runs them."""
-    # Our own frames come first; who gives the addresses names leaves them out.
+    """Fill in the stacks of the current thread.
+
+    The references to code objects are borrowed, as the frames hold them.
+    """
+    # Our own frames come first. The code that resolves the addresses drops them.
     cdef int n = backtrace(found.native, MAX_NATIVE)
     cdef PyThreadState* state = HG_THREAD_STATE()
     cdef PyFrameObject* frame
@@ -171,7 +174,7 @@ cdef void capture(Stack* found) noexcept nogil:
     for i in range(found.natives):
         key = mixed(key, <uint64_t><uintptr_t>found.native[i])
     if state != NULL:
-        # Frames get their objects here; before Python 3.12 making one could start a collection in mid-allocation.
+        # This creates frame objects. Before Python 3.12 that could start a garbage collection during an allocation.
         collecting = PyGC_Disable()
         frame = PyThreadState_GetFrame(state)
         while frame != NULL:
@@ -192,7 +195,7 @@ cdef void capture(Stack* found) noexcept nogil:
 
 
 cdef Stack* known(Stack* seen) noexcept nogil:
-    """The kept stack that is the same."""
+    """Return the stored stack that equals this one."""
     global stack_count
     cdef uint64_t i = seen.key & (STACK_CELLS - 1)
     cdef uint32_t j
@@ -243,7 +246,7 @@ cdef inline void taken(void* block, size_t size) noexcept nogil:
             sample(block, size)
 
 
-# -- the hooks: `ctx` is the allocator below ----------------------------------------------------------------------------
+# -- the hooks: `ctx` is the original allocator ------------------------------------------------------------------------
 cdef void* hook_malloc(void* ctx, size_t size) noexcept nogil:
     cdef PyMemAllocatorEx* below = <PyMemAllocatorEx*>ctx
     cdef void* block = below.malloc(below.ctx, size)
@@ -285,7 +288,7 @@ cdef void put_hook(PyMemAllocatorDomain domain, PyMemAllocatorEx* below) noexcep
     PyMem_SetAllocator(domain, &hook)
 
 
-# -- the Python face ---------------------------------------------------------------------------------------------------
+# -- Python interface --------------------------------------------------------------------------------------------------
 class HeapSample:
     __slots__ = ("native", "frames", "alloc_objects", "alloc_bytes", "live_objects", "live_bytes")
 
@@ -354,7 +357,7 @@ def samples():
     found = []
     if not sampling:
         return found
-    busy = True                        # no new stacks; blocks may be freed meanwhile
+    busy = True                        # no new stacks are added; blocks may still be freed
     try:
         for i in range(<uint32_t>STACK_CELLS):
             if stacks[i] != NULL:
@@ -382,5 +385,5 @@ cdef object told(Stack* stack):
     return found
 
 
-# Objects outlive this module: their memory must not come back to a hook that is gone.
+# Objects outlive this module: freeing them must not call a hook that no longer exists.
 atexit.register(stop)
