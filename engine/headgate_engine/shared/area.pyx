@@ -1,20 +1,20 @@
 """Areas of the shared segment; see area.pxd.
 
-Each change becomes visible by one store, so that what a process that died had half done is lost room at worst.
+Each change becomes visible by one store. If a process dies in the middle of a change, at worst memory is lost.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
 cdef enum:
-    # Of an area, one byte in ENTRY_SHARE is for entries.
+    # One byte in ENTRY_SHARE of an area is for entries.
     ENTRY_SHARE = 8
     LEAST_TABLE = 10             # logarithm
-    GONE = 0xFFFFFFFF            # a place in the table whose entry is gone
+    GONE = 0xFFFFFFFF            # a table slot whose entry was removed
 
 
 cdef inline int _class_of(uint64_t size) noexcept nogil:
-    """The class of blocks that hold `size` bytes (1 or more)."""
+    """Return the class of blocks that hold `size` bytes (1 or more)."""
     cdef uint64_t lines = (size + LINE - 1) // LINE
     cdef int found = SMALL_CLASSES
     if lines <= SMALL_CLASSES:
@@ -44,13 +44,13 @@ cdef SlotEntry* entry_of(char* memory, AreaHeader* area, uint32_t number) noexce
 
 
 cdef uint32_t find(char* memory, AreaHeader* area, const SlotRequest* request) noexcept nogil:
-    """The number of the key's entry, or 0."""
+    """Return the number of the key's entry, or 0."""
     cdef uint64_t packed = area.table
     cdef uint32_t* table = <uint32_t*>(memory + (packed & ~<uint64_t>63))
     cdef uint64_t mask = (<uint64_t>1 << (packed & 63)) - 1
     cdef uint64_t at = request.hash & mask
     cdef SlotEntry* entry
-    # A quarter of the places is free: the search ends.
+    # A quarter of the table slots is free, so the search ends.
     while table[at]:
         if table[at] != GONE:
             entry = entry_of(memory, area, table[at])
@@ -62,7 +62,7 @@ cdef uint32_t find(char* memory, AreaHeader* area, const SlotRequest* request) n
 
 
 cdef uint32_t insert(char* memory, AreaHeader* area, const SlotRequest* request) noexcept nogil:
-    """The number of a new entry, or 0 when there is no room."""
+    """Return the number of a new entry, or 0 if there is no room."""
     cdef uint64_t size = aligned(request.size) + <uint64_t>request.key_len
     cdef uint64_t reserve = 0 if request.reserve else area.reserve_bytes
     cdef uint32_t limit = min(area.limit + (RESERVE_ENTRIES if request.reserve else 0), area.entries_max)
@@ -74,7 +74,7 @@ cdef uint32_t insert(char* memory, AreaHeader* area, const SlotRequest* request)
     block = take(memory, area, size, reserve)
     if block == 0:
         return 0
-    # Taken before it is used: who dies between these lines wastes an entry, and never shares one.
+    # Unlinked before it is used: a process that dies between these lines loses an entry, but two never share one.
     if number:
         HG_STORE(&area.free_entry, entry_of(memory, area, number).next_free)
     else:
@@ -103,7 +103,7 @@ cdef uint32_t insert(char* memory, AreaHeader* area, const SlotRequest* request)
 
 
 cdef bint publish(char* memory, AreaHeader* area, uint32_t number, uint64_t hash) noexcept nogil:
-    """Puts an entry into the table; False when that is full and cannot grow."""
+    """Put an entry into the table. Return False if the table is full and cannot grow."""
     cdef uint64_t places = <uint64_t>1 << (area.table & 63)
     cdef uint32_t* table
     cdef uint64_t at
@@ -121,7 +121,7 @@ cdef bint publish(char* memory, AreaHeader* area, uint32_t number, uint64_t hash
 
 
 cdef bint rebuild(char* memory, AreaHeader* area) noexcept nogil:
-    """A new table without the places of what is gone, at most half full; False when there is no room for it."""
+    """Build a new table without removed entries, at most half full. Return False if there is no room for it."""
     cdef uint64_t before = area.table
     cdef uint64_t bits = LEAST_TABLE
     cdef uint64_t block, at, mask
@@ -151,12 +151,12 @@ cdef bint rebuild(char* memory, AreaHeader* area) noexcept nogil:
 
 
 cdef void remove(char* memory, AreaHeader* area, uint32_t number) noexcept nogil:
-    """Gives an entry and its block back."""
+    """Free an entry and its block."""
     cdef SlotEntry* entry = entry_of(memory, area, number)
     cdef uint32_t* table = <uint32_t*>(memory + (area.table & ~<uint64_t>63))
     cdef uint64_t mask = (<uint64_t>1 << (area.table & 63)) - 1
     cdef uint64_t at = entry.hash & mask
-    # First of all nobody finds it any more.
+    # First make sure that find() does not return the entry any more.
     HG_STORE(&entry.kind, 0)
     while table[at] and table[at] != number:
         at = (at + 1) & mask
@@ -170,7 +170,7 @@ cdef void remove(char* memory, AreaHeader* area, uint32_t number) noexcept nogil
 
 
 cdef uint64_t take(char* memory, AreaHeader* area, uint64_t size, uint64_t reserve) noexcept nogil:
-    """The offset of a block for so many bytes, of which `reserve` must be left in the heap; 0 when there is none."""
+    """Return the offset of a block of `size` bytes, 0 if there is none. `reserve` bytes of the heap must stay free."""
     cdef int found = _class_of(size)
     cdef uint64_t block
     if found >= CLASSES:

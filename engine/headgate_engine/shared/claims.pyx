@@ -15,7 +15,7 @@ cdef extern from *:
 SLOTS = CLAIM_SLOTS
 
 
-# The numbers of an object that has no place in a segment (made with __new__ alone).
+# The slots of an object that has none in a segment (made with __new__ alone).
 cdef uint64_t[CLAIM_SLOTS] nowhere
 
 
@@ -39,4 +39,5 @@ cdef class Claims:
         return number != 0 and self.swap(number, number, 0)
 
     def offered(self, uint64_t number):
+        """Return whether a number is on offer."""
         return number != 0 and HG_CLAIM_SEEN(self.cells + number % CLAIM_SLOTS) == number

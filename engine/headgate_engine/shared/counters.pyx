@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from headgate_engine.shared.segment cimport SLOT_COUNTER, SLOT_GAUGE, Segment
 
 
-# What counts before it has a place in a segment (made with __new__ alone) counts here, for nobody.
+# The cell of an object that has none in a segment (made with __new__ alone); its value is never read.
 cdef int64_t nowhere = 0
 
 
@@ -36,9 +36,11 @@ cdef class Gauge:
         self.cell = <int64_t*>self.held.memory
 
     def add(self, int64_t n):
+        """Add n, which may be negative."""
         HG_ADD(self.cell, n)
 
     def set(self, int64_t value):
+        """Set the value."""
         HG_SET(self.cell, value)
 
     @property

@@ -7,47 +7,49 @@ MAX_BOUNDS: int
 SECONDS: int
 
 class BucketBounds:
-    """C face only."""
+    """Bounds of a histogram. Only C code uses it."""
 
 class Histogram:
-    """Observations by bucket. bounds: 1 to 32 rising upper bounds; scale: parts of a unit that `sum` is kept in.
+    """Observations by bucket. bounds: 1 to 32 increasing upper bounds. scale: `sum` is stored in units of 1/scale.
 
-    ValueError for other bounds, or when the key has a histogram of other bounds.
-
-    Without room for another series it is the one of its family whose label values are all `other`.
+    Raises ValueError for other bounds, or if the key has a histogram with other bounds. If there is no room for another
+    series, it is the series of its family with all label values `other`.
     """
 
     def __init__(self, segment: Segment, key: bytes, bounds: Iterable[float], scale: int = ...) -> None: ...
     def observe(self, value: float) -> None:
-        """Count a value in units of the bounds, rounded to 1/scale; below 0 counts as 0. ValueError: not finite."""
+        """Count a value in units of the bounds, rounded to 1/scale; a negative one counts as 0.
+
+        Raises ValueError if it is not finite.
+        """
     @property
     def count(self) -> int: ...
     @property
     def sum(self) -> float:
-        """The sum of all observations in units of the bounds; kept exactly, in 128 bits of 1/scale."""
+        """The sum of all observations in units of the bounds, stored exactly in 128 bits of 1/scale."""
 
 REQUESTS: bytes
 REQUEST_FAMILIES: tuple[str, ...]
 
 class RequestSeries(Histogram):
-    """The requests of one label combination: a snapshot shows them as the three REQUEST_FAMILIES.
+    """The requests of one label combination. A snapshot shows them as the three REQUEST_FAMILIES.
 
-    labels: rendered. bounds: seconds, as those of a histogram.
+    labels: rendered. bounds: in seconds, as for Histogram.
     """
 
     def __init__(self, segment: Segment, labels: str, bounds: Iterable[float]) -> None: ...
     def add(self, duration_ns: int, response_bytes: int) -> None:
-        """Count a request."""
+        """Count a request. duration_ns: ns. response_bytes: bytes of its response."""
 
 class HistogramValue(NamedTuple):
-    """counts are per bucket (not cumulative), one more than bounds; sum in units of the bounds."""
+    """bounds without +Inf; counts per bucket (not cumulative), one more than bounds; sum in units of the bounds."""
 
     bounds: tuple[float, ...]
     counts: tuple[int, ...]
     sum: float
 
 class Sample(NamedTuple):
-    """One series. kind: counter, gauge or histogram."""
+    """One series. kind: counter, gauge or histogram. value: int, HistogramValue, or Decimal for money."""
 
     family: str
     labels: str
@@ -55,4 +57,4 @@ class Sample(NamedTuple):
     value: int | HistogramValue
 
 def snapshot(segment: Segment) -> list[Sample]:
-    """Return every counter, gauge and histogram, sorted by family and labels."""
+    """Return every counter, gauge and histogram of the segment, sorted by family and labels."""

@@ -1,4 +1,4 @@
-"""Histograms in shared memory, and the snapshot that the metrics page renders."""
+"""Histograms in shared memory, and the snapshot for the metrics page."""
 
 from libc.math cimport floor, isfinite
 from libc.stdint cimport INT64_MAX, int64_t
@@ -19,10 +19,10 @@ MAX_BOUNDS = BOUNDS_LIMIT
 SECONDS = 1_000_000_000
 
 cdef enum:
-    # sizeof(HistogramSlot) + 8 * (2 * BOUNDS_LIMIT + 1), and the bytes of requests
+    # sizeof(HistogramSlot) + 8 * (2 * BOUNDS_LIMIT + 1), and the byte count of RequestSeries
     ROOM = 560
 
-# The family of series of requests in the segment, and the families that they are shown as.
+# The family of RequestSeries in the segment, and the metric families that a snapshot makes of it.
 REQUESTS = b"gw_requests"
 REQUEST_FAMILIES = ("gw_requests_total", "gw_response_bytes_total", "gw_request_duration_seconds")
 
@@ -42,7 +42,7 @@ cdef class BucketBounds:
     pass
 
 
-# (bounds, scale) -> BucketBounds. There are few: those of the metric families.
+# (bounds, scale) -> BucketBounds. The metric families have only a few.
 cdef dict KNOWN = {}
 cdef int MAX_KNOWN = 64
 
@@ -53,7 +53,7 @@ cdef BucketBounds _limits(tuple bounds, int64_t scale):
     if limits is None:
         limits = BucketBounds()
         for i in range(len(bounds)):
-            # `observation <= bound` for whole observations: the bound itself, rounded down.
+            # Observations are integers, so `observation <= bound` is the same for the bound rounded down.
             limits.values[i] = <int64_t>floor(<double>bounds[i] * <double>scale + 1e-6)
         if len(KNOWN) >= MAX_KNOWN:
             KNOWN.clear()
@@ -61,7 +61,7 @@ cdef BucketBounds _limits(tuple bounds, int64_t scale):
     return limits
 
 
-# What is observed before there is a place in a segment (an object made with __new__ alone) is observed here, for nobody.
+# The slot of an object that has none in a segment (made with __new__ alone); its values are never read.
 cdef HistogramSlot nowhere
 cdef int64_t[2] nowhere_counts
 cdef BucketBounds NO_LIMITS = BucketBounds()
@@ -96,7 +96,10 @@ cdef class Histogram:
         return 0
 
     def observe(self, double value):
-        """Counts an observation in units of the bounds."""
+        """Count a value in units of the bounds, rounded to 1/scale; a negative one counts as 0.
+
+        Raises ValueError if it is not finite.
+        """
         cdef double scaled = value * <double>self.slot.scale
         if not isfinite(scaled) or scaled >= 9.2e18:
             raise ValueError("observation out of range")
@@ -118,17 +121,17 @@ cdef class Histogram:
 
 cdef class RequestSeries(Histogram):
     def __init__(self, Segment segment not None, str labels not None, bounds):
-        """labels: rendered."""
+        """The requests of one label combination. labels: rendered. bounds: in seconds, as for Histogram."""
         self._open(segment, b"%s\0%s" % (REQUESTS, labels.encode("utf-8", "replace")), SLOT_REQUESTS,
                    _checked(bounds, SECONDS), SECONDS)
 
     def add(self, int64_t duration_ns, int64_t response_bytes):
-        """Counts a request."""
+        """Count a request. duration_ns: ns. response_bytes: bytes of its response."""
         self.count(duration_ns, response_bytes)
 
 
 cdef Py_ssize_t _empty(char* room, tuple bounds, int64_t scale) except -1:
-    """Writes an empty slot with its bounds, which other processes see from its first moment; returns its size."""
+    """Write an empty slot with its bounds and return its size. Other processes see it only when it is complete."""
     cdef HistogramSlot* slot = <HistogramSlot*>room
     cdef double* values = <double*>(room + sizeof(HistogramSlot))
     cdef int i
@@ -149,7 +152,7 @@ class HistogramValue(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One series. kind: counter, gauge or histogram; value: int, HistogramValue, or Decimal for money."""
+    """One series. kind: counter, gauge or histogram. value: int, HistogramValue, or Decimal for money."""
 
     family: str
     labels: str
@@ -158,7 +161,7 @@ class Sample(NamedTuple):
 
 
 def snapshot(Segment segment not None):
-    """Every counter, gauge and histogram of the segment, sorted by family and labels."""
+    """Return every counter, gauge and histogram of the segment, sorted by family and labels."""
     found = []
     for key, kind, value in segment.entries(series_only=True):
         family, _separator, rest = key.partition(b"\0")
@@ -177,7 +180,7 @@ def snapshot(Segment segment not None):
 
 
 def _requests(labels, bytes raw):
-    """The samples of a RequestSeries."""
+    """Return the samples of a RequestSeries."""
     duration = _value(raw)
     values = (sum(duration.counts), struct.unpack_from("=q", raw, len(raw) - 8)[0], duration)
     for family, kind, value in zip(REQUEST_FAMILIES, ("counter", "counter", "histogram"), values):

@@ -1,10 +1,11 @@
 from headgate_engine.shared.segment import Segment
 
 class WorkerLoads:
-    """How many connections each of `workers` workers has, seen by all. Workers count from 0; IndexError beyond them.
+    """The number of connections of each worker, visible to all workers.
 
-    Every process must give the same number of workers: ValueError. SegmentFull without room. stalled_ns: nobody leaves
-    a connection to a worker that has not heard for so long that it is called to accept.
+    workers: number of workers, the same in every process, else ValueError. Workers count from 0; IndexError beyond
+    them. stalled_ns: a worker that does not react to a call to accept for this time gets no connections from others.
+    Raises SegmentFull if there is no room.
     """
 
     stalled_ns: int
@@ -12,8 +13,8 @@ class WorkerLoads:
     @property
     def workers(self) -> int: ...
     def reset(self, worker: int) -> None:
-        """Forget what a worker had that is gone; nobody leaves connections to it until accept()."""
+        """Reset the state of a worker that has ended. Others leave it no connections until accept()."""
     def accept(self, worker: int, accepting: bool) -> None:
-        """Say whether a worker accepts connections, so that others may leave some to it."""
+        """Set whether a worker accepts connections, so that others may leave some to it."""
     def counts(self) -> list[int | None]:
         """Return the connections of each worker, None for one that does not accept any."""

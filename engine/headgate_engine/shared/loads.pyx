@@ -20,21 +20,27 @@ cdef extern from *:
 
 cdef enum:
     MOST_WORKERS = 4096
-    # One of eight connections more than the least loaded worker has is no reason to wake that one up.
+    # A worker counts as less loaded only if it has fewer than 7/8 of the connections: waking it up has a cost.
     SLACK_SHIFT = 3
 
-# Nobody leaves a connection to a worker that has not heard a call for so long: nothing should hold its loop for longer, and
-# whoever called looks after the connection then (link.accept).
+# After this time without a reaction to a call to accept, a worker gets no connections from others: nothing should block
+# its loop for longer. The worker that called then accepts the connection itself (link.accept).
 cdef int64_t STALLED_NS = 4000000
 
 cdef bytes KEY = b"worker loads"
 
 
-# What an object without a place in a segment (made with __new__ alone) has: no workers.
+# The cell of an object that has none in a segment (made with __new__ alone): it has no workers.
 cdef LoadCell nowhere
 
 
 cdef class WorkerLoads:
+    """The number of connections of each worker, visible to all workers.
+
+    workers: number of workers, the same in every process, else ValueError. Workers count from 0; IndexError beyond
+    them. stalled_ns: a worker that does not react to a call to accept for this time gets no connections from others.
+    Raises SegmentFull if there is no room.
+    """
     def __cinit__(self):
         self.cells = &nowhere
 
@@ -52,16 +58,19 @@ cdef class WorkerLoads:
         return 0
 
     def reset(self, int worker):
+        """Reset the state of a worker that has ended. Others leave it no connections until accept()."""
         self._check(worker)
         HG_LOAD_PUT(&self.cells[worker].accepting, 0)
         HG_LOAD_PUT(&self.cells[worker].connections, 0)
         self.hear(worker)
 
     def accept(self, int worker, bint accepting):
+        """Set whether a worker accepts connections, so that others may leave some to it."""
         self._check(worker)
         HG_LOAD_PUT(&self.cells[worker].accepting, accepting)
 
     def counts(self):
+        """Return the connections of each worker, None for one that does not accept any."""
         return [
             HG_LOAD_SEEN(&self.cells[i].connections) if HG_LOAD_SEEN(&self.cells[i].accepting) else None
             for i in range(self.workers)

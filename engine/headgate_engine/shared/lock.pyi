@@ -1,2 +1,2 @@
 def holder_of(pid: int) -> int:
-    """Return the word that names a live process as the holder of a shared lock, 0 when it is gone or a zombie."""
+    """Return the lock word of a live process, 0 if it is gone or a zombie."""

@@ -28,18 +28,18 @@ cdef extern from *:
     void HG_PAUSE() noexcept nogil
 
 cdef enum:
-    # A section behind these locks takes some ten nanoseconds: longer, and its holder is off the CPU.
+    # A critical section takes some ten nanoseconds. If it takes longer, its holder is not running.
     SPINS = 64
     # Yields before the holder is looked up in /proc.
     PATIENCE = 64
-    # Field 22 of /proc/<pid>/stat, counted from the state behind the closing parenthesis.
+    # Field 22 (starttime) of /proc/<pid>/stat, counted from the state behind the closing parenthesis: proc_pid_stat(5).
     FIELDS_TO_START = 19
 
 cdef uint64_t this_process = 0
 
 
 cdef uint64_t _name_of(int pid) noexcept nogil:
-    """The word of a live process, 0 when it is gone or a zombie."""
+    """Return the lock word of a live process, 0 if it is gone or a zombie."""
     cdef char path[32]
     cdef char text[1024]
     cdef size_t n
@@ -49,14 +49,14 @@ cdef uint64_t _name_of(int pid) noexcept nogil:
     snprintf(path, sizeof(path), "/proc/%d/stat", pid)
     file = fopen(path, "r")
     if file == NULL:
-        # No such process, or no /proc here.
+        # The process does not exist, or there is no /proc.
         if kill(pid, 0) < 0 and errno == ESRCH:
             return 0
         return <uint64_t>pid << 32
     n = fread(text, 1, sizeof(text) - 1, file)
     fclose(file)
     text[n] = 0
-    # The name in parentheses may hold anything: its end is the last one.
+    # The name in parentheses may contain any characters, so the last parenthesis ends it.
     at = text + n
     while at > text and at[0] != b")":
         at -= 1
@@ -101,7 +101,7 @@ def _know_this_process():
 
 
 def holder_of(int pid):
-    """The lock word of a process, 0 when it is gone."""
+    """Return the lock word of a live process, 0 if it is gone or a zombie."""
     return _name_of(pid)
 
 

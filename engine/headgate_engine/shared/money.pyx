@@ -9,7 +9,7 @@ import struct
 from decimal import Decimal
 
 
-# What is paid before there is a place in a segment (an object made with __new__ alone) is paid here, to nobody.
+# The slot of an object that has none in a segment (made with __new__ alone); its sum is never read.
 cdef MoneySlot nowhere
 
 
@@ -32,11 +32,11 @@ cdef class Money:
 
 
 def dollars(picos):
-    """An exact number of dollars."""
+    """Return picodollars as an exact number of dollars."""
     return Decimal(picos).scaleb(-12)
 
 
 def slot_dollars(bytes raw not None):
-    """The sum in a copy of a slot."""
+    """Return the sum in a copy of a slot (Segment.entries()) as an exact number of dollars."""
     micros, picos = struct.unpack("=qq", raw)
     return dollars(micros * 1000000 + picos)

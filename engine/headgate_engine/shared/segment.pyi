@@ -10,57 +10,61 @@ class SegmentFull(MemoryError):
     """No room for another limit, endpoint or claim. Series are never refused."""
 
 def other_key(key: bytes) -> bytes:
-    """Return the key of the series that a series without room is counted by: all its label values are `other`."""
+    """Return the key of the series that counts for a series without room: all its label values are `other`."""
 
 @final
 class SlotRef:
-    """C face only."""
+    """A slot in use. Only Segment makes one, and only C code uses it."""
 
 @final
 class Segment:
-    """Shared memory with named slots that lead to the same memory in every process.
+    """Shared memory with named slots; a name leads to the same memory in every process.
 
-    What limits and endpoints need has an area of its own, and so have metrics: they take no room from one another.
+    Limits and endpoints have one area, metrics another, so that neither takes room from the other. create() and
+    attach() make instances.
     """
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         """Refuse: TypeError. The two makers are create() and attach()."""
     @property
     def fd(self) -> int:
-        """The descriptor, -1 once closed."""
+        """The descriptor, -1 after close()."""
     @property
     def holder(self) -> int:
-        """The number that what this process uses is known by."""
+        """The number of this process among the holders of slots."""
     @staticmethod
     def create(*, state_bytes: int = ..., series_bytes: int = ..., series_limit: int = ...) -> Segment:
-        """Return a new segment; ValueError when an area is too small.
+        """Return a new segment. Raises ValueError if an area is too small.
 
-        Sizes in bytes are upper bounds: the file is sparse, and memory that nobody touched costs nothing.
+        Sizes in bytes are upper bounds: the file is sparse, and unused memory costs nothing. If the system cannot map
+        so much, the sizes are halved until it can.
         """
     @staticmethod
     def attach(fd: int, holder: int = ...) -> Segment:
-        """Return the segment behind an inherited descriptor; ValueError when it is something else or of another layout.
+        """Return the segment of an inherited descriptor, which the segment then owns: close() closes it.
 
-        holder: a number from 1 that no other living process has. What a process with the number ANY_HOLDER uses is
-        never given back. The descriptor belongs to the segment from then on: close() closes it.
+        holder: a number from 1 that no other living process has. Slots that a process with the number ANY_HOLDER uses
+        are never freed. Raises ValueError if the descriptor is not a segment of this layout.
         """
     def __len__(self) -> int: ...
     def close(self) -> None:
-        """Close the descriptor; the mapping stays until the object goes."""
+        """Close the descriptor. The mapping stays until this object is freed."""
     def limit_series(self, limit: int) -> None:
-        """Let at most so many series be made from now on; those that exist stay. ValueError below 0."""
+        """Set the limit on the number of series. Existing ones stay. Raises ValueError below 0."""
     def begin_generation(self) -> None:
-        """Note that a new configuration runs."""
+        """Mark the start of a new configuration: series that are requested from now on belong to it."""
     def sweep(self) -> int:
-        """Give back the series that nobody holds, and that neither the running nor the last configuration asked for.
+        """Free the unused series that neither the running nor the last configuration requested. Return their number.
 
-        Nothing happens unless more than half of the series are in use. Returns how many went.
+        Nothing happens unless more than half of the series are in use.
         """
     def forget_predecessor(self) -> None:
-        """Give back what an earlier process with this holder's number held, and this process does not."""
+        """Free the slots that an earlier process with this holder number used, and this process does not."""
     def stats(self) -> dict[str, int]:
-        """Return `state` and `series` (slots in use), `state_bytes` and `series_bytes` (bytes ever used),
-        `series_limit`, and `series_refused` (how often a series found no room).
+        """Return the use of the areas.
+
+        Keys: `state` and `series` (slots in use), `state_bytes` and `series_bytes` (bytes ever used), `series_limit`,
+        and `series_refused` (how often a series found no room).
         """
     def entries(self, *, series_only: bool = False) -> list[tuple[bytes, int, bytes]]:
-        """Return (key, kind, value) of every slot, copied; kinds are the keys of KIND_NAMES."""
+        """Return (key, kind, value) of every slot, or of every series, copied. Kinds are the keys of KIND_NAMES."""

@@ -1,8 +1,7 @@
 """Shared memory with named slots; see segment.pxd.
 
-Everything that changes entries, blocks or the table happens under one lock that names its holder (shared.lock). A lock
-whose holder is gone is taken over: each change becomes visible by one store, and what a dead process had half done is
-lost room at worst. Values change without this lock.
+Entries, blocks and the table change under one lock that names its holder (shared.lock). The lock of a dead holder is
+taken over: each change becomes visible by one store, so that at worst memory is lost. Values change without this lock.
 """
 
 cimport cython
@@ -41,16 +40,16 @@ cdef extern from *:
 cdef uint64_t MAGIC = 0x48656164476174E1
 cdef enum:
     VERSION = 3
-    # The least bytes that an area makes sense with.
+    # Smallest useful size of an area in bytes.
     LEAST_AREA = 65536
-    # Of the series: bytes kept for those named `other`.
+    # Bytes of SERIES that are reserved for the series named `other`.
     RESERVE_BYTES = 262144
-    SLICE = 256                  # entries that are looked at under one hold of the lock
+    SLICE = 256                  # entries that a sweep examines before it releases the lock
 
-# Bytes that the areas may come to (sparse): half a million limits, a quarter of a million series.
+# Largest sizes of the areas (sparse): half a million limits, a quarter of a million series.
 STATE_BYTES = 192 << 20
 SERIES_BYTES = 320 << 20
-# Most series unless the configuration asks for more.
+# Default limit on the number of series.
 SERIES_LIMIT = 9000
 ANY_HOLDER = LAST_HOLDER
 KIND_NAMES = {SLOT_COUNTER: b"counter", SLOT_GAUGE: b"gauge", SLOT_HISTOGRAM: b"histogram", SLOT_BUCKET: b"bucket",
@@ -60,11 +59,12 @@ _VALUE = re.compile(rb'="(?:[^"\\]|\\.)*"')
 
 
 class SegmentFull(MemoryError):
-    """No room for another slot."""
+    """No room for another limit, endpoint or claim. Series are never refused."""
 
 
 cdef inline uint64_t _hash(const char* p, Py_ssize_t n) noexcept nogil:
-    # FNV-1a, with the finalizer of MurmurHash3: label values may come from clients, and the low bits choose the place.
+    # FNV-1a with the finalizer of MurmurHash3: label values may come from clients, and the low bits choose the table
+    # slot.
     cdef uint64_t h = 14695981039346656037U
     cdef Py_ssize_t i
     for i in range(n):
@@ -75,7 +75,7 @@ cdef inline uint64_t _hash(const char* p, Py_ssize_t n) noexcept nogil:
 
 
 def other_key(bytes key not None):
-    """The key of the series that a series without room is counted by: all its label values are `other`."""
+    """Return the key of the series that counts for a series without room: all its label values are `other`."""
     family, separator, labels = key.partition(b"\0")
     return family + separator + _VALUE.sub(b'="other"', labels)
 
@@ -83,7 +83,7 @@ def other_key(bytes key not None):
 @cython.final
 @cython.no_gc
 cdef class SlotRef:
-    """A slot in use; made by Segment alone."""
+    """A slot in use. Only Segment makes one, and only C code uses it."""
 
     def __init__(self):
         raise TypeError("slots are made by a segment")
@@ -95,14 +95,18 @@ cdef class SlotRef:
             free(self.memory)
 
 
-# What an object that is not mapped yet (made with __new__ alone) has: areas without anything in them.
+# The empty areas of an object that is not mapped (made with __new__ alone).
 cdef SegmentHeader nowhere
 
 
 @cython.final
 @cython.no_gc
 cdef class Segment:
-    """Use Segment.create() or Segment.attach()."""
+    """Shared memory with named slots; a name leads to the same memory in every process.
+
+    Limits and endpoints have one area, metrics another, so that neither takes room from the other. create() and
+    attach() make instances.
+    """
 
     def __cinit__(self):
         self.fd = -1
@@ -116,7 +120,11 @@ cdef class Segment:
     @staticmethod
     def create(*, Py_ssize_t state_bytes=STATE_BYTES, Py_ssize_t series_bytes=SERIES_BYTES,
                unsigned int series_limit=SERIES_LIMIT):
-        """A new segment whose areas have so many bytes (sparse). Where that cannot be mapped, it gets half, and so on."""
+        """Return a new segment. Raises ValueError if an area is too small.
+
+        Sizes in bytes are upper bounds: the file is sparse, and unused memory costs nothing. If the system cannot map
+        so much, the sizes are halved until it can.
+        """
         cdef Segment segment = Segment.__new__(Segment)
         if state_bytes < LEAST_AREA or series_bytes < LEAST_AREA + RESERVE_BYTES:
             raise ValueError("the areas of a segment are too small")
@@ -159,8 +167,10 @@ cdef class Segment:
 
     @staticmethod
     def attach(int fd, int holder=ANY_HOLDER):
-        """The segment behind an inherited descriptor; ValueError when it is something else. holder: a number from 1
-        that no other living process has; ANY_HOLDER: what this process holds is never given back.
+        """Return the segment of an inherited descriptor, which the segment then owns: close() closes it.
+
+        holder: a number from 1 that no other living process has. Slots that a process with the number ANY_HOLDER uses
+        are never freed. Raises ValueError if the descriptor is not a segment of this layout.
         """
         cdef Segment segment = Segment.__new__(Segment)
         cdef Py_ssize_t size = os.fstat(fd).st_size
@@ -190,7 +200,7 @@ cdef class Segment:
         self.header = <SegmentHeader*>memory
 
     def __dealloc__(self):
-        # Slots handed out may outlive this object only if it does: holders keep a reference to it.
+        # Every SlotRef has a reference to this object, so no slot is in use any more.
         cdef int area
         if self.memory != NULL:
             munmap(self.memory, self.length)
@@ -198,7 +208,7 @@ cdef class Segment:
             free(self.counts[area])
 
     def close(self):
-        """Closes the descriptor; the mapping stays until the object goes."""
+        """Close the descriptor. The mapping stays until this object is freed."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
@@ -208,7 +218,7 @@ cdef class Segment:
 
     # -- for the one who owns the configuration ------------------------------------------------------------------------
     def limit_series(self, Py_ssize_t limit):
-        """From now on at most `limit` series are made, as far as there is room; those there are stay."""
+        """Set the limit on the number of series. Existing ones stay. Raises ValueError below 0."""
         cdef AreaHeader* area = &self.header.areas[SERIES]
         cdef Py_ssize_t most = <Py_ssize_t>area.entries_max - RESERVE_ENTRIES
         if limit < 0:
@@ -216,12 +226,13 @@ cdef class Segment:
         HG_STORE(&area.limit, <uint32_t>max(min(limit, most), 0))
 
     def begin_generation(self):
-        """A new configuration runs; what is asked for from now on belongs to it."""
+        """Mark the start of a new configuration: series that are requested from now on belong to it."""
         HG_STORE_LONG(&self.header.generation, self.header.generation + 1)
 
     def sweep(self):
-        """Gives the series back that nobody holds and the running and the last configuration did not ask for, if more
-        than half of the series are in use; returns how many.
+        """Free the unused series that neither the running nor the last configuration requested. Return their number.
+
+        Nothing happens unless more than half of the series are in use.
         """
         cdef AreaHeader* area = &self.header.areas[SERIES]
         cdef SlotEntry* entry
@@ -243,7 +254,7 @@ cdef class Segment:
         return swept
 
     def forget_predecessor(self):
-        """Gives back what an earlier process with this holder held when it ended, and this one does not."""
+        """Free the slots that an earlier process with this holder number used, and this process does not."""
         cdef SlotEntry* entry
         cdef AreaHeader* area
         cdef uint32_t number, end
@@ -267,7 +278,11 @@ cdef class Segment:
                 release(&self.header.lock)
 
     def stats(self):
-        """What the areas hold, and how often a series found no room."""
+        """Return the use of the areas.
+
+        Keys: `state` and `series` (slots in use), `state_bytes` and `series_bytes` (bytes ever used), `series_limit`,
+        and `series_refused` (how often a series found no room).
+        """
         cdef AreaHeader* state = &self.header.areas[STATE]
         cdef AreaHeader* series = &self.header.areas[SERIES]
         return {
@@ -313,7 +328,7 @@ cdef class Segment:
         return found
 
     cdef SlotRef _requested(self, SlotRequest* request, int area, bytes key):
-        """The slot, None when there is no room for it."""
+        """Return the slot, None if there is no room for it."""
         cdef SlotRef found = SlotRef.__new__(SlotRef)
         cdef uint32_t number
         cdef SlotEntry* entry
@@ -323,7 +338,7 @@ cdef class Segment:
         request.key = key
         request.key_len = len(key)
         request.hash = _hash(request.key, request.key_len)
-        # No Python below the lock: a switch of threads there would leave others spinning.
+        # No Python code under the lock: a thread switch would let other processes spin.
         acquire(&self.header.lock)
         number = find(self.memory, &self.header.areas[area], request)
         if number == 0:
@@ -345,7 +360,7 @@ cdef class Segment:
         return found
 
     cdef int _count(self, int area, uint32_t number) noexcept nogil:
-        """Makes room to count what this process has of an entry; -1 without memory."""
+        """Make room for this process's count of SlotRefs of an entry. Return -1 without memory."""
         cdef uint32_t wanted
         cdef uint32_t* grown
         if number < self.counted[area]:
@@ -360,7 +375,7 @@ cdef class Segment:
         return 0
 
     cdef int _hold(self, int area, uint32_t number) noexcept nogil:
-        """One more SlotRef of an entry; the caller holds the lock. -1 without memory."""
+        """Count one more SlotRef of an entry. The caller holds the lock. Return -1 without memory."""
         cdef SlotEntry* entry = entry_of(self.memory, &self.header.areas[area], number)
         if self._count(area, number) < 0:
             if not _held(entry) and area == STATE:
@@ -372,10 +387,10 @@ cdef class Segment:
         return 0
 
     cdef int _drop(self, int area, uint32_t number) noexcept nogil:
-        """One SlotRef less."""
+        """Count one SlotRef less."""
         cdef SlotEntry* entry
         if own_name() != self.owner:
-            return 0                 # a copy in a forked process: its parent still holds the slot
+            return 0                 # a copy in a forked process: the parent still uses the slot
         self.counts[area][number] = self.counts[area][number] - 1
         if self.counts[area][number] or self.holder >= LAST_HOLDER:
             return 0
@@ -389,7 +404,7 @@ cdef class Segment:
 
     # -- snapshots -----------------------------------------------------------------------------------------------------
     def entries(self, *, bint series_only=False):
-        """List of (key, kind, value bytes) of every slot, or of every series; a copy."""
+        """Return (key, kind, value) of every slot, or of every series, copied. Kinds are the keys of KIND_NAMES."""
         cdef uint32_t number
         cdef int area
         found = []
