@@ -6,14 +6,14 @@ MAX_NAME: int
 PSEUDO: tuple[str, ...]
 
 def compile_pattern(text: str) -> Any:
-    """Return a linear-time pattern for full matches over bytes.
+    """Return a linear-time pattern for full matches of bytes.
 
-    ASCII patterns see bytes, others UTF-8 characters. ValueError, naming the pattern, for one that is invalid, uses
-    what no linear-time engine can run (look-around, back-references), or needs more than PATTERN_MEMORY bytes.
+    ASCII patterns match bytes, others UTF-8 characters. Raises ValueError, with the pattern, if it is invalid, uses
+    features that no linear-time engine has (look-around, back-references), or needs more than PATTERN_MEMORY bytes.
     """
 
 class ValuePredicate:
-    """One header or query condition: kind is `exact` or `regex` (of the whole value); else ValueError."""
+    """One header or query condition. kind: `exact` or `regex` (of the whole value), otherwise ValueError."""
 
     def __init__(self, name: str, kind: str, text: str) -> None: ...
     @property
@@ -24,6 +24,6 @@ class ValuePredicate:
     def text(self) -> str: ...
 
 class ConditionTable:
-    """Numbers the names of conditions; scheme is what `:scheme` is compared with."""
+    """Numbers the names of conditions. scheme: the value of `:scheme`."""
 
     def __init__(self, header_names: Iterable[str], query_names: Iterable[str], scheme: str = "http") -> None: ...

@@ -1,8 +1,10 @@
 # cython: boundscheck=False
-# Indexes here go over C arrays, whose bounds no check of Cython knows; the few into lists are counted by their length.
-"""Header and query conditions. The names that rules ask for are numbered when the table is built; a request's head and
-query are read once, when the first rule asks, so that a thousand rules on one path cost a thousand comparisons and no
-more than one reading."""
+# Most indexes go into C arrays, whose bounds Cython cannot check; the few into lists are limited by their length.
+"""Header and query conditions.
+
+The names in the rules' conditions are numbered when the table is built. A request's head and query are read once, for
+the first rule that needs them, so that a thousand rules on one path cost a thousand comparisons and one read.
+"""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
@@ -15,9 +17,9 @@ from headgate_engine.wire.scan cimport hex_value, lower
 
 import re2
 
-# Bytes a user's pattern may compile to.
+# Most bytes of a compiled pattern.
 PATTERN_MEMORY = 1 << 20
-# Longest header name a condition may ask for.
+# Longest header name of a condition.
 MAX_NAME = 255
 PSEUDO = (":method", ":path", ":authority", ":scheme")
 
@@ -30,7 +32,7 @@ def compile_pattern(str text):
     options = re2.Options()
     options.max_mem = PATTERN_MEMORY
     options.log_errors = False
-    # Groups only group: a route asks whether a value matches, never where.
+    # Groups need no captures: a route needs to know only whether a value matches.
     options.never_capture = True
     if text.isascii():
         options.encoding = re2.Options.Encoding.LATIN1
@@ -158,7 +160,7 @@ cdef class ConditionTable:
         cdef char* out
         cdef Py_ssize_t n
         cdef int32_t slot
-        # Decoding never makes a text longer, so the target's length is room enough for every value kept.
+        # Decoding never makes a value longer, so all values fit into the target's length.
         facts.values = <ValueSpan*>calloc(1, room + (end - p) + 1)
         if facts.values == NULL:
             raise MemoryError()
@@ -190,7 +192,7 @@ cdef bint _holds(const Condition* condition, const char* value, Py_ssize_t n) ex
 
 
 cdef Py_ssize_t _decoded(const char* p, const char* end, char* out) noexcept nogil:
-    """Writes p..end with %XX and '+' undone (application/x-www-form-urlencoded); a broken escape stays as it is."""
+    """Write p..end decoded as application/x-www-form-urlencoded (%XX and '+'). Invalid escapes stay unchanged."""
     cdef char* start = out
     while p < end:
         if p[0] == 37 and end - p > 2 and hex_value(p[1]) >= 0 and hex_value(p[2]) >= 0:

@@ -4,9 +4,10 @@ MAX_PROBE: int
 MAX_KEYS: int
 
 class KeyIndex:
-    """entries: (space 0..2**32-1, key, value 0..2**31-1); ValueError for a key given twice or too many keys.
+    """entries: (space 0..2**32-1, key, value 0..2**31-1).
 
-    No look-up visits more than MAX_PROBE + 1 slots, whatever the keys are.
+    Raises ValueError for a duplicate key or too many keys. No look-up visits more than MAX_PROBE + 1 slots, whatever
+    the keys are.
     """
 
     def __init__(self, entries: Iterable[tuple[int, bytes, int]]) -> None: ...
@@ -19,7 +20,7 @@ class KeyIndex:
         """Slots beyond the first that the worst stored key needs."""
 
     def get(self, space: int, key: bytes) -> int:
-        """Return the value, or -1."""
+        """Return the value of a key, or -1."""
 
     def get_prefix(self, space: int, path: bytes, lengths: Iterable[int]) -> int:
-        """Return the value of the longest whole-segment prefix of `path` whose length is among `lengths`, or -1."""
+        """Return the value of the longest whole-segment prefix of `path` among those with `lengths`, or -1."""

@@ -1,7 +1,10 @@
 # cython: boundscheck=False
-# Indexes here go over C arrays, whose bounds no check of Cython knows; the few into lists are counted by their length.
-"""An immutable keyed hash table over C memory; see index.pxd. Open addressing with linear probing; a random key is
-drawn until no stored key lies far from its place, so that the worst look-up is bounded when the table is built."""
+# Most indexes go into C arrays, whose bounds Cython cannot check; the few into lists are limited by their length.
+"""An immutable keyed hash table over C memory; see index.pxd.
+
+Open addressing with linear probing. Random hash keys are tried until no stored key is far from its first slot, so that
+the worst look-up is bounded when the table is built.
+"""
 
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
@@ -12,13 +15,13 @@ import os
 
 cdef enum:
     _PROBES = 32
-    # Hash keys that are tried at one capacity before it is doubled.
+    # Number of hash keys to try before the capacity is doubled.
     ATTEMPTS = 4
     MAX_CAPACITY = 1 << 26
-    # Entries that are taken in at once: some tens of microseconds.
+    # Entries that are added between two yields: some tens of microseconds.
     STEP = 256
 
-# Slots a look-up may visit beyond the first.
+# Most slots that a look-up visits beyond the first.
 MAX_PROBE = _PROBES
 MAX_KEYS = 1 << 22
 
@@ -29,7 +32,7 @@ cdef class KeyIndex:
             pass
 
     def steps(self, entries):
-        """Builds the index a few hundred entries at a time, between which the caller may do something else."""
+        """Build an index that `__new__` made, a few hundred entries between two yields."""
         cdef list found = []
         cdef set known = set()
         cdef Py_ssize_t capacity = 8
@@ -76,7 +79,7 @@ cdef class KeyIndex:
         free(self.keys)
 
     cdef int _begin(self, bytes key, Py_ssize_t capacity) except -1:
-        """Empties the table and gives it another hash key."""
+        """Empty the table and set another hash key."""
         cdef Py_ssize_t i
         memcpy(&self.key0, <char*>key, 8)
         memcpy(&self.key1, <char*>key + 8, 8)
@@ -91,8 +94,10 @@ cdef class KeyIndex:
         return 0
 
     cdef Py_ssize_t _fill(self, list entries, Py_ssize_t start, Py_ssize_t at) except -2:
-        """Enters up to STEP entries, whose keys are stored from `at` on; where the next one is stored, -1 when some
-        entry lies too far from its place."""
+        """Add up to STEP entries and store their keys from `at` on.
+
+        Return the offset for the next key, -1 if an entry would be too far from its first slot.
+        """
         cdef Sip state
         cdef Slot* slot
         cdef Py_ssize_t i, probe, n
@@ -151,7 +156,7 @@ cdef class KeyIndex:
             length = lengths[i]
             if length > n:
                 break
-            # Segments match whole: a prefix ends with the path or before a slash.
+            # A prefix has whole segments: it ends with the path or before a slash.
             if length < n and path[length] != 47:
                 continue
             done = sip_words(&state, path, done, length)

@@ -10,10 +10,10 @@ BOUND_LENGTH: int
 class RouteRule:
     """One match entry of one route.
 
-    hostnames: exact or `*.suffix`, empty (or `*`) for any; path_kind: exact, prefix or regex (of the whole path);
-    method: compared byte by byte; headers and query: (name, 'exact' | 'regex', text), header names in any case;
-    target: what a match gives back; order: lower wins among equals. ValueError for a pattern the linear-time engine
-    cannot run, a host name with a misplaced star, a path without a leading slash.
+    hostnames: exact or `*.suffix`, empty (or `*`) for any. path_kind: exact, prefix or regex (of the whole path).
+    method: compared byte by byte. headers, query: (name, 'exact' | 'regex', text), header names in any case.
+    target: the result of a match. order: of equal rules the lower one wins. Raises ValueError for a pattern that the
+    linear-time engine cannot run, a host name with a misplaced star, or a path without a leading slash.
     """
 
     def __init__(
@@ -41,57 +41,62 @@ class RouteRule:
     @property
     def query(self) -> tuple[ValuePredicate, ...]: ...
     target: Any
-    """What a match gives back; it may be replaced while the rule is in a table."""
+    """The result of a match. It may be replaced while the rule is in a table."""
     @property
     def order(self) -> int: ...
     def rank(self) -> tuple[bool, int, int, int]:
         """Return the sort key among the rules of one path, or among all patterns."""
 
 class PathIndex:
-    """The rules of several host names, compiled; buckets: one list of rules per host name."""
+    """The compiled rules of several host names. buckets: one list of rules per host name."""
 
     def __init__(self, buckets: Iterable[Iterable[RouteRule]], scheme: str = "http") -> None: ...
     def steps(self, buckets: Iterable[Iterable[RouteRule]], scheme: str) -> Iterator[None]:
         """Build an index that `__new__` made, some hundred rules between two yields."""
 
 class HostIndex:
-    """keys: ((is suffix, lower-case name or suffix with its leading dot), number)."""
+    """Numbers of host names. keys: ((is suffix, lower-case name or suffix with its leading dot), number)."""
 
     def __init__(self, keys: Iterable[tuple[tuple[bool, bytes], int]]) -> None: ...
     def steps(self, keys: Iterable[tuple[tuple[bool, bytes], int]]) -> Iterator[None]:
         """Build an index that `__new__` made, some hundred names between two yields."""
 
 class RouteTable:
-    """Immutable. Equal rules: the first given wins. scheme: what the pseudo-header `:scheme` is compared with.
+    """An immutable table of rules. Of equal rules the first wins. scheme: the value of the pseudo-header `:scheme`.
 
-    ValueError for more than MAX_RULES rules, an unknown pseudo-header, a header name of more than 255 bytes.
+    Raises ValueError for more than MAX_RULES rules, an unknown pseudo-header, or a header name of more than 255 bytes.
     """
 
     def __init__(self, rules: Iterable[RouteRule], *, scheme: str = "http") -> None: ...
     def steps(self, rules: Iterable[RouteRule], scheme: str = "http") -> Iterator[None]:
-        """Build a table that `__new__` made, some hundred rules between two yields; it matches nothing before the end.
+        """Build a table that `__new__` made, some hundred rules between two yields.
 
-        Raises what `__init__` does.
+        Until the end it matches nothing. Raises the same errors as `__init__`.
         """
     @property
     def size(self) -> int: ...
     def match(
         self, host: str, method: str, target: str, headers: Iterable[tuple[str, str]] = ()
     ) -> RouteRule | None:
-        """Return the rule of a request given in parts, by the code of the request path.
+        """Return the rule of a request that is given in parts, with the code of the request path.
 
-        target: path and query; host: may carry a port. ValueError for what cannot stand in a request line.
+        target: path and query. host: may have a port. Raises ValueError for parts that are invalid in a request line.
         """
     def nanoseconds_per_match(
         self, requests: Iterable[tuple[str, str, str, Iterable[tuple[str, str]]]], *, rounds: int = 10
     ) -> float:
-        """Return the mean time of a match over (host, method, target, headers), measured in C; for benchmarks.
+        """Return the mean time of a match, measured in C, for benchmarks.
 
-        rounds: how often the list is gone through, 1..10**8, else ValueError.
+        requests: (host, method, target, headers) each. rounds: how often all of them are matched, 1..10**8; otherwise
+        ValueError.
         """
 
 class HostTable:
-    """entries: pairs of host name (exact, `*.suffix`, or `*` for any) and target; the first of equal names wins."""
+    """Targets by host name. entries: pairs of name (exact, `*.suffix`, or `*` for any) and target.
+
+    Of equal names the first wins.
+    """
 
     def __init__(self, entries: Iterable[tuple[str, object]]) -> None: ...
-    def get(self, host: str) -> Any: ...
+    def get(self, host: str) -> Any:
+        """Return the target for a host, which may have a port. None if no entry covers it."""

@@ -1,11 +1,14 @@
 # cython: boundscheck=False
-# Indexes here go over C arrays, whose bounds no check of Cython knows; the few into lists are counted by their length.
-"""Route choice. Exact path, then the longest prefix, then patterns; within a path: a method before none, more headers,
-more query conditions, then configuration order. Patterns are ranked by the same, whatever their length. A more specific
-host whose rules do not match falls through to a less specific one.
+# Most indexes go into C arrays, whose bounds Cython cannot check; the few into lists are limited by their length.
+"""Route choice (https://gateway-api.sigs.k8s.io/reference/spec/#httprouterule).
+
+An exact path wins over the longest prefix, a prefix over patterns. Within a path, a rule with a method wins over one
+without, then the one with more headers, with more query conditions, and the first in the configuration. Patterns are
+ranked in the same way, whatever their length. If no rule of a specific host matches, the rules of less specific hosts
+are tried.
 
 Everything is compiled to C arrays and keyed hash tables when the table is built. A match hashes the host and the path
-once per host name that covers it; it makes Python objects only where a pattern has to run.
+once per host name that covers it. It makes Python objects only if a pattern has to run.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -27,10 +30,10 @@ import re2
 
 MAX_HOST = 255
 MAX_RULES = 1 << 20
-# Rules that are compiled between two yields of a table that is built in steps: a fraction of a millisecond.
+# Rules that steps() compiles between two yields: a fraction of a millisecond.
 cdef enum:
     STEP = 128
-# Bytes of a pattern's literal beginning that are compared before it runs.
+# Bytes of a pattern's literal beginning that are compared before the pattern runs.
 BOUND_LENGTH = 64
 
 
@@ -66,9 +69,9 @@ cdef class RouteRule:
 
 
 cdef tuple bounds_of(RouteRule rule):
-    """Least and greatest path the rule's pattern can match; None when the engine cannot tell."""
+    """Return the least and greatest path that the rule's pattern can match, None if the engine cannot tell."""
     try:
-        # A pattern that is valid alone stays what it is inside a group.
+        # A valid pattern has the same meaning inside a group.
         anchored = re2.compile(b"\\A(?:" + rule.raw_path + b")\\z", options=rule.pattern.options)
         return anchored.possiblematchrange(BOUND_LENGTH)
     except re2.error:
@@ -76,7 +79,7 @@ cdef tuple bounds_of(RouteRule rule):
 
 
 cdef class PathIndex:
-    """buckets: one list of rules per host name, in the order of their numbers."""
+    """The compiled rules of several host names. buckets: one list of rules per host name."""
 
     def __init__(self, buckets, str scheme="http"):
         for _ in self.steps(buckets, scheme):
@@ -90,7 +93,7 @@ cdef class PathIndex:
         free(self.lengths)
 
     def steps(self, buckets, str scheme):
-        """Builds the index some hundred rules at a time."""
+        """Build an index that `__new__` made, some hundred rules between two yields."""
         cdef list grouped = []
         cdef list rules = []
         cdef dict headers = {}, query = {}
@@ -130,7 +133,7 @@ cdef class PathIndex:
         return 0
 
     def _enter(self, list buckets):
-        """Lays the grouped rules out in the arrays."""
+        """Write the grouped rules into the arrays."""
         cdef uint32_t bucket = 0, entry = 0, candidate = 0, condition = 0, length = 0
         cdef PathEntry* place
         cdef Bucket* home
@@ -170,7 +173,7 @@ cdef class PathIndex:
         self.bounds = bytes(bounds)
 
     def _parent(self, uint32_t bucket, bytes path):
-        """Entry of the longest shorter prefix that covers the path; the bucket's `/` is found without it."""
+        """Return the entry of the longest shorter prefix that covers the path, except that of `/`."""
         cdef Py_ssize_t at = path.rfind(b"/")
         while at > 0:
             entry = self.paths.get(2 * bucket + 1, path[:at])
@@ -247,7 +250,7 @@ cdef class PathIndex:
                     _compared(path, n, bounds + candidate.low_off, candidate.low_len) < 0
                     or _compared(path, n, bounds + candidate.high_off, candidate.high_len) > 0):
                 continue
-            # The conditions first: they cost less than a pattern.
+            # Check the conditions first: they cost less than a pattern.
             if not self._accepts(candidate, facts, head):
                 continue
             if text is None:
@@ -278,7 +281,10 @@ def _rank(RouteRule rule not None):
 
 
 def _group(rules):
-    """Rules of one host by (kind, path), each in rank order; patterns last and in one list. A generator: see steps()."""
+    """Group the rules of one host by (kind, path), each group in rank order. Patterns come last, in one group.
+
+    A generator: see steps().
+    """
     cdef dict exact = {}, prefixes = {}, kinds
     cdef list patterns = [], found
     cdef RouteRule rule
@@ -307,7 +313,7 @@ def _group(rules):
 
 
 def _keys(grouped):
-    """Entries of the path index, numbered as PathIndex lays them out."""
+    """Yield the entries of the path index, numbered in the order of PathIndex's arrays."""
     entry = 0
     for bucket, group in enumerate(grouped):
         for (kind, path), _ in group:
@@ -317,14 +323,14 @@ def _keys(grouped):
 
 
 def _kept(bounds, text):
-    """Appends a text to the joined bounds; its offset and length."""
+    """Append a text to the joined bounds. Return its offset and length."""
     at = len(bounds)
     bounds += text
     return at, len(text)
 
 
 cdef inline int _compared(const char* p, Py_ssize_t n, const char* bound, Py_ssize_t bound_len) noexcept nogil:
-    """Order of two byte strings: negative, 0 or positive."""
+    """Return the order of two byte strings: negative, 0 or positive."""
     cdef int order = memcmp(p, bound, n if n < bound_len else bound_len)
     if order == 0:
         return (n > bound_len) - (n < bound_len)
@@ -332,7 +338,7 @@ cdef inline int _compared(const char* p, Py_ssize_t n, const char* bound, Py_ssi
 
 
 def _host_key(str hostname):
-    """(is suffix, key) of a configured host name, None for any host; ValueError for a misplaced star."""
+    """Return (is suffix, key) of a configured host name, None for any host. Raises ValueError for a misplaced star."""
     text = hostname.lower()
     if text == "*":
         return None
@@ -346,14 +352,14 @@ def _host_key(str hostname):
 
 
 cdef class HostIndex:
-    """keys: pairs of _host_key() result and number."""
+    """Numbers of host names. keys: ((is suffix, lower-case name or suffix with its leading dot), number)."""
 
     def __init__(self, keys):
         for _ in self.steps(keys):
             pass
 
     def steps(self, keys):
-        """Builds the index some hundred names at a time."""
+        """Build an index that `__new__` made, some hundred names between two yields."""
         if self.names is not None:
             raise TypeError("an index is built once")
         memset(self.suffix_lengths, 0, sizeof(self.suffix_lengths))
@@ -396,7 +402,7 @@ cdef class HostIndex:
             found = self.names.find(0, walk.text, walk.length)
             if found >= 0:
                 return found
-        # A suffix begins behind the first label: `*.` stands for at least one.
+        # A suffix begins after the first label: `*.` stands for at least one label.
         while 0 < at < walk.length:
             if walk.text[at] == 46 and self.suffix_lengths[walk.length - at]:
                 found = self.names.find(1, walk.text + at, walk.length - at)
@@ -414,7 +420,10 @@ cdef class RouteTable:
             pass
 
     def steps(self, rules, str scheme="http"):
-        """Builds the table some hundred rules at a time."""
+        """Build a table that `__new__` made, some hundred rules between two yields.
+
+        Until the end it matches nothing. Raises the same errors as `__init__`.
+        """
         cdef dict numbers = {}
         cdef list buckets = [[]]
         cdef RouteRule rule
@@ -524,5 +533,6 @@ cdef class HostTable:
         return self.any_host
 
     def get(self, str host):
+        """Return the target for a host, which may have a port. None if no entry covers it."""
         raw = host.encode()
         return self.find(raw, len(raw))
