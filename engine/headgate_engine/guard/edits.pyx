@@ -1,4 +1,4 @@
-"""Replacements in a text: made, and put on top of one another."""
+"""Replacements in a text: applies and composes them."""
 
 
 def apply_edits(bytes text not None, edits):
@@ -12,11 +12,13 @@ def apply_edits(bytes text not None, edits):
 
 
 def compose_edits(first, second):
-    """Walks both lists once. An edit of the second that touches a replacement of the first joins it: what is left of the
+    """Return the edits that have the same effect on a text as `first` followed by `second` on its result.
+
+    Walks both lists once. An edit of `second` that touches a replacement of `first` is merged with it; the rest of the
     replacement on either side stays.
     """
     result = []
-    shift = 0                                    # offset in the text = offset in the working text - shift
+    shift = 0                                    # offset in the text = offset in the result of `first` - shift
     queue = list(first)
     position = 0
     for start, stop, replacement, rule in second:
@@ -32,7 +34,7 @@ def compose_edits(first, second):
         if position < len(queue):
             low, high, token, owner = queue[position]
             if low + shift < start:
-                # It begins within a replacement.
+                # It begins inside a replacement.
                 left, head = low, token[:start - low - shift]
         right = stop - shift
         while position < len(queue):
@@ -43,11 +45,11 @@ def compose_edits(first, second):
             position += 1
             right = stop - shift
             if high + shift > stop:
-                # It ends within one.
+                # It ends inside a replacement.
                 right, tail = high, token[len(token) - (high + shift - stop):]
                 break
         if tail:
-            # Another edit may begin in what is left: it is put back as a replacement of its own.
+            # Another edit may begin in the rest of the replacement, so the rest is queued as a replacement of its own.
             result.append((left, right, head + replacement, rule))
             queue.insert(position, (right, right, tail, rule))
             shift -= len(tail)

@@ -1,6 +1,6 @@
 """Readers of responses (OpenAI) and generateContent (Google); see items.pxd.
 
-Google reads names in camelCase and in snake_case.
+Google accepts names in camelCase and in snake_case.
 """
 
 from headgate_engine.guard.reading cimport (
@@ -17,7 +17,7 @@ from headgate_engine.guard.transcript cimport (
 
 # -- responses -----------------------------------------------------------------------------------------------------------
 cdef struct ToolItem:
-    # Members of an item that hold what a tool is given, and what it gave.
+    # Members of an item with the input and the output of a tool.
     const char* kind
     int given[2]
     int gave
@@ -66,7 +66,7 @@ cdef int input_items(BodyTexts t, Span span, int scope, int role) except -1 nogi
 
 
 cdef int variables(BodyTexts t, int start) except -1 nogil:
-    """Notes what is put into a prompt that the provider keeps."""
+    """Add the variables of a prompt that the provider stores."""
     cdef Fields prompt, holder
     cdef Span inner, value
     cdef int within
@@ -128,7 +128,7 @@ cdef int tool_item(BodyTexts t, const Fields* fields, const Word* kind) except -
 
 
 cdef int responses_reply(BodyTexts t) except -1 nogil:
-    """Parts of the output's messages, one choice for each message."""
+    """Add the parts of the output's messages, one choice for each message."""
     cdef Fields top, fields, part
     cdef Span array, row, element, content, one
     cdef Span whole
@@ -169,7 +169,7 @@ cdef int gemini_request(BodyTexts t) except -1 nogil:
             t.drop(&fields)
     at = 0
     while t.each(&top, N_CONTENTS, &at, &span):
-        # One content may stand without a list around it.
+        # A single content may lack the list around it.
         if t.p[span.start] == c"{":
             gemini_content(t, span.start)
     at = 0
@@ -233,7 +233,7 @@ cdef int gemini_part(BodyTexts t, int start, const Span* element, int scope, int
 
 
 cdef bint is_thought(BodyTexts t, const Fields* fields) noexcept nogil:
-    """Whether a part is what the model thinks and nothing that it says."""
+    """Return whether a part is the model's reasoning and no text of its answer."""
     cdef Span span
     cdef int at = 0
     cdef bint found = False

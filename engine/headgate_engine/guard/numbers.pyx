@@ -1,17 +1,20 @@
 # cython: boundscheck=False
-"""The built-in patterns. boundscheck is off: all access is to C memory of known length.
+"""The built-in patterns.
 
-Numbers are checked as far as they allow: Luhn for payment cards and Canadian SINs, area and group rules for US SSNs
-(Social Security Administration, "Randomization FAQs": areas 000, 666 and 900 to 999 are never assigned), a telephone
-library for telephone numbers. Borders are those of ASCII words: text without blanks (Chinese, say) hides no number.
+Numbers are checked as far as possible: Luhn for payment cards and Canadian SINs, area and group rules for US SSNs
+(areas 000, 666 and 900 to 999 are never assigned: https://www.ssa.gov/employer/randomizationfaqs.html), the rules of a
+telephone library for telephone numbers. Word boundaries are those of ASCII, so that text without blanks (Chinese, for
+example) hides no number.
+
+boundscheck is off: all access is to C memory of known length.
 """
 
 from libc.stdint cimport uint8_t
 from libc.string cimport memcmp
 
 cdef enum:
-    WORD_BEFORE = 40           # bytes before nine bare digits in which a word says that they are an SSN
-    MAX_GROUP = 20             # digits of one group that are counted
+    WORD_BEFORE = 40           # bytes before nine bare digits in which a word marks them as an SSN
+    MAX_GROUP = 20             # most digits of one group
     PHONE_GROUPS = 7           # most groups of digits in a telephone number
 
 
@@ -33,7 +36,7 @@ fill_classes()
 
 
 cdef int separator(const uint8_t* p, Py_ssize_t at, Py_ssize_t n, Py_ssize_t* size) noexcept nogil:
-    """The separator at `at` as ASCII, 0 for none: blank, hyphen and full stop, no-break blanks and other dashes."""
+    """Return the separator at `at` as ASCII, 0 for none: blank, hyphen, full stop, no-break blanks, other dashes."""
     cdef uint8_t c = p[at]
     size[0] = 1
     if c == 32 or c == 45 or c == 46:
@@ -51,7 +54,7 @@ cdef int separator(const uint8_t* p, Py_ssize_t at, Py_ssize_t n, Py_ssize_t* si
 
 
 cdef int read_groups(const uint8_t* p, Py_ssize_t at, Py_ssize_t n, Group* groups) noexcept nogil:
-    """Groups of digits with one separator between each, from `at` on."""
+    """Read groups of digits from `at` on, with one separator between two. Return their number."""
     cdef int count = 0
     cdef int before = 0
     cdef Py_ssize_t size = 0
@@ -87,7 +90,7 @@ cdef int digits_of(const uint8_t* p, Group* groups, int count, uint8_t* out) noe
 
 
 cdef bint luhn(const uint8_t* digits, int n) noexcept nogil:
-    """ISO/IEC 7812-1 annex B."""
+    """Return whether the check digit is correct (ISO/IEC 7812-1 annex B)."""
     cdef int total = 0
     cdef int i, value
     for i in range(n):
@@ -101,13 +104,13 @@ cdef bint luhn(const uint8_t* digits, int n) noexcept nogil:
 
 
 cdef bint card_prefix(const uint8_t* d) noexcept nogil:
-    """Issuers of payment cards: 1 (UATP), 2221 to 2720, 3 to 6."""
+    """Return whether the digits begin like a payment card's: 1 (UATP), 2221 to 2720, 3 to 6."""
     cdef int four = d[0] * 1000 + d[1] * 100 + d[2] * 10 + d[3]
     return d[0] == 1 or 3 <= d[0] <= 6 or 2221 <= four <= 2720
 
 
 cdef Py_ssize_t card_at(const uint8_t* p, Py_ssize_t n, Group* groups, int count) noexcept nogil:
-    """End of a payment card number of 13 to 19 digits that begins with the first group, -1 for none."""
+    """Return the end of a payment card number of 13 to 19 digits that begins with the first group, -1 for none."""
     cdef uint8_t digits[20]
     cdef int total = 0
     cdef int used = 0
@@ -124,7 +127,7 @@ cdef Py_ssize_t card_at(const uint8_t* p, Py_ssize_t n, Group* groups, int count
 
 
 cdef bint says_ssn(const uint8_t* p, Py_ssize_t at) noexcept nogil:
-    """Whether a word in front of nine bare digits says what they are."""
+    """Return whether a word before nine bare digits marks them as an SSN."""
     cdef Py_ssize_t start = at - WORD_BEFORE if at > WORD_BEFORE else 0
     cdef uint8_t lower[WORD_BEFORE + 1]
     cdef Py_ssize_t i
@@ -138,7 +141,7 @@ cdef bint says_ssn(const uint8_t* p, Py_ssize_t at) noexcept nogil:
 
 
 cdef Py_ssize_t ssn_at(const uint8_t* p, Py_ssize_t n, Group* g, int count) noexcept nogil:
-    """End of a US social security number that begins with the first group, -1 for none."""
+    """Return the end of a US social security number that begins with the first group, -1 for none."""
     cdef uint8_t d[12]
     cdef int used = 0
     cdef int area
@@ -163,7 +166,7 @@ cdef Py_ssize_t ssn_at(const uint8_t* p, Py_ssize_t n, Group* g, int count) noex
 
 
 cdef Py_ssize_t sin_at(const uint8_t* p, Py_ssize_t n, Group* g, int count) noexcept nogil:
-    """End of a Canadian social insurance number that begins with the first group, -1 for none."""
+    """Return the end of a Canadian social insurance number that begins with the first group, -1 for none."""
     cdef uint8_t d[12]
     cdef int used = 0
     cdef int i, total
@@ -186,7 +189,7 @@ cdef Py_ssize_t sin_at(const uint8_t* p, Py_ssize_t n, Group* g, int count) noex
 
 
 cdef bint is_date(const uint8_t* p, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
-    """1999-12-31 and the like."""
+    """Return whether there is a date such as 1999-12-31."""
     if n - at < 10 or not (p[at] == 49 and p[at + 1] == 57 or p[at] == 50 and p[at + 1] == 48):
         return False
     return p[at + 4] == 45 and p[at + 7] == 45 and CLASS[p[at + 2]] & CLASS[p[at + 3]] & CLASS[p[at + 5]] \
@@ -194,7 +197,10 @@ cdef bint is_date(const uint8_t* p, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
 
 
 cdef int phone_at(const uint8_t* p, Py_ssize_t at, Py_ssize_t n, Py_ssize_t* start, Py_ssize_t* ends) noexcept nogil:
-    """Candidates of telephone numbers whose first digit is at `at`: their ends, longest first; how many."""
+    """Find candidates of telephone numbers with their first digit at `at`.
+
+    Set their start and their ends, longest first. Return the number of ends.
+    """
     cdef Py_ssize_t found[40]
     cdef Py_ssize_t limit = at + 31 if at + 31 < n else n
     cdef int count = 0
@@ -219,7 +225,7 @@ cdef int phone_at(const uint8_t* p, Py_ssize_t at, Py_ssize_t n, Py_ssize_t* sta
                     break
             digits += 1
             if at + 1 == n or not CLASS[p[at + 1]] & C_WORD:
-                # One dot and nothing else is a decimal fraction, three of them an address.
+                # With a single dot it is a decimal fraction, with three dots an IP address.
                 if 7 <= digits <= 15 and (others or dots != 1 and dots != 3 or start[0] < at and p[start[0]] == 43):
                     found[count] = at + 1
                     count += 1
@@ -238,7 +244,7 @@ cdef int phone_at(const uint8_t* p, Py_ssize_t at, Py_ssize_t n, Py_ssize_t* sta
 
 
 cdef Py_ssize_t email_at(const uint8_t* p, Py_ssize_t at, Py_ssize_t n, Py_ssize_t floor, Py_ssize_t* start) noexcept nogil:
-    """End of the address around the @ at `at`, -1 for none; it begins at or behind `floor`."""
+    """Return the end of the e-mail address around the @ at `at`, -1 for none. It begins at or behind `floor`."""
     cdef Py_ssize_t stop = at + 1
     cdef Py_ssize_t dot
     start[0] = at
@@ -253,7 +259,7 @@ cdef Py_ssize_t email_at(const uint8_t* p, Py_ssize_t at, Py_ssize_t n, Py_ssize
     dot = stop
     while stop < n and (CLASS[p[stop]] & C_DOMAIN or p[stop] == 46):
         stop += 1
-    # A full stop or hyphen at the end belongs to the sentence.
+    # A final full stop or hyphen belongs to the sentence.
     while stop > dot and (p[stop - 1] == 46 or p[stop - 1] == 45):
         stop -= 1
     return stop if stop > dot + 1 else -1

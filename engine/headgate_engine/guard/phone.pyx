@@ -1,10 +1,12 @@
 # cython: boundscheck=False
-"""Telephone numbers; see phone.pxd. boundscheck is off: digits are counted before they are stored, and tables end in
-nodes and programs that lead nowhere.
+"""Telephone numbers; see phone.pxd.
 
 The steps are those of libphonenumber (https://github.com/google/libphonenumber, PhoneNumberUtil.parse and
-isValidNumber): an international prefix, the country code and a national prefix come off, and what remains must be a
-number of some type in some region with that code.
+isValidNumber): remove an international prefix, the country code and a national prefix; the rest must be a number of
+some type in some region with that code.
+
+boundscheck is off: digits are counted before they are stored, and the tables' last nodes and programs have no
+successors.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -27,11 +29,11 @@ cdef extern from "phone_rules.h" nogil:
     int PHONE_REGIONS
 
 cdef enum:
-    MOST_DIGITS = 24           # room for a number and what a rule puts in front of it
-    LONGEST_READ = 17          # national digits, and more than any number has with its country code
-    SHORTEST = 2               # national digits
+    MOST_DIGITS = 24           # room for a number and the digits that a rule adds before it
+    LONGEST_READ = 17          # most national digits: MAX_LENGTH_FOR_NSN of libphonenumber
+    SHORTEST = 2               # least national digits: MIN_LENGTH_FOR_NSN of libphonenumber
     MAX_SAVES = 8
-    # Operations of a program, as ci/phone_rules.py writes them.
+    # Operations of a program; ci/phone_rules.py writes the programs.
     OP_SET = 0
     OP_SPLIT = 1
     OP_JUMP = 2
@@ -44,7 +46,7 @@ cdef struct Digits:
 
 
 cdef bint fits(uint16_t root, const uint8_t* digits, int n) noexcept nogil:
-    """Whether all digits lead from a root to a node that accepts."""
+    """Return whether all digits lead from a root to an accepting node."""
     cdef int i
     for i in range(n):
         root = phone_behind[root * 10 + digits[i]]
@@ -52,7 +54,7 @@ cdef bint fits(uint16_t root, const uint8_t* digits, int n) noexcept nogil:
 
 
 cdef int run(const uint16_t* code, const uint8_t* digits, int at, int n, int* saves) noexcept nogil:
-    """Where a program's first match that begins at 0 ends, -1 for none. Programs have no loops."""
+    """Return the end of a program's first match that begins at 0, -1 for none. Programs have no loops."""
     cdef int before, end
     while True:
         if code[0] == OP_SET:
@@ -83,7 +85,7 @@ cdef int run(const uint16_t* code, const uint8_t* digits, int at, int n, int* sa
 
 
 cdef void transformed(const PhonePlan* plan, const Digits* number, int end, const int* saves, Digits* out) noexcept nogil:
-    """What the plan's rule makes of a number whose first `end` digits matched."""
+    """Apply the plan's transform rule to a number of which the first `end` digits matched."""
     cdef const char* rule = plan.transform
     cdef int i, group
     out.count = 0
@@ -105,7 +107,7 @@ cdef void transformed(const PhonePlan* plan, const Digits* number, int end, cons
 
 
 cdef void without_prefix(const PhonePlan* plan, const Digits* number, Digits* out) noexcept nogil:
-    """The number without its national prefix, or as it is."""
+    """Remove the national prefix of a number, if it has one."""
     cdef int saves[MAX_SAVES]
     cdef int i, end
     out[0] = number[0]
@@ -121,30 +123,30 @@ cdef void without_prefix(const PhonePlan* plan, const Digits* number, Digits* ou
     else:
         out.count = number.count - end
         memcpy(out.at, number.at + end, out.count)
-    # What was a number before must be one without the prefix.
+    # A number that was valid with the prefix must be valid without it.
     if fits(plan.general, number.at, number.count) and not fits(plan.general, out.at, out.count):
         out[0] = number[0]
 
 
 cdef bint too_long(const PhonePlan* plan, int n) noexcept nogil:
-    """Whether there are more digits than any number of the plan has."""
+    """Return whether there are more digits than any number of the plan has."""
     return not plan.local_lengths >> n & 1 and (plan.lengths >> n) == 0
 
 
 cdef bint is_national(const PhonePlan* plan, const Digits* number) noexcept nogil:
-    """Whether it is a national number of the plan's country, with or without a national prefix."""
+    """Return whether it is a national number of the plan's country, with or without a national prefix."""
     cdef Digits short
     if number.count < SHORTEST:
         return False
     without_prefix(plan, number, &short)
-    # Without the prefix it must have a possible length, or be too long; else the prefix was none.
+    # Without the prefix the length must be possible or too long; otherwise the digits were not a prefix.
     if plan.local_lengths >> short.count & 1 or not (plan.lengths >> short.count & 1 or too_long(plan, short.count)):
         short = number[0]
     return SHORTEST <= short.count <= LONGEST_READ and fits(plan.valid, short.at, short.count)
 
 
 cdef const PhonePlan* country_of(const Digits* number, int* size) noexcept nogil:
-    """The plan of the country code that international digits begin with, NULL for none."""
+    """Return the plan of the country code at the start of international digits, NULL for none."""
     cdef int code = 0
     cdef int i
     if number.count and number.at[0] == 0:
@@ -165,7 +167,7 @@ cdef void behind(const Digits* number, int gone, Digits* out) noexcept nogil:
 
 
 cdef int is_international(const Digits* number) noexcept nogil:
-    """Whether digits with a country code are a number; -1: they have none."""
+    """Return whether digits with a country code are a valid number, -1 if they have no country code."""
     cdef int size = 0
     cdef Digits rest
     cdef const PhonePlan* plan
@@ -179,7 +181,10 @@ cdef int is_international(const Digits* number) noexcept nogil:
 
 
 cdef bint is_regional(const PhoneRegion* region, const Digits* number, bint plus) noexcept nogil:
-    """Whether a caller in the region could mean a number by digits without a `+`. plus: there was one, which led nowhere."""
+    """Return whether digits without a `+` are a number for a caller in the region.
+
+    plus: there was a `+`, but no country code after it.
+    """
     cdef const PhonePlan* plan = &phone_plans[region.plan]
     cdef const PhonePlan* country
     cdef int saves[MAX_SAVES]
@@ -195,7 +200,7 @@ cdef bint is_regional(const PhoneRegion* region, const Digits* number, bint plus
         size += 1
         code //= 10
     country = country_of(number, &end)
-    # The country's own code may stand in front without anything that says so.
+    # The country's own code may come first without a `+` or an international prefix.
     if country != NULL and country.code == plan.code:
         behind(number, size, &rest)
         without_prefix(plan, &rest, &short)
@@ -223,7 +228,7 @@ cdef bint is_phone(const uint8_t* p, Py_ssize_t n) noexcept nogil:
                 return False
             plus = True
         elif 9 <= p[i] <= 13:
-            return False               # a number stands on one line
+            return False               # a number has no line breaks
     if plus:
         found = is_international(&number)
         if found >= 0:

@@ -1,7 +1,8 @@
-"""Formats of LLM requests and replies as guards read them; see readers.pxd.
+"""Readers of the formats of LLM requests and replies; see readers.pxd.
 
-Sources: the API references of OpenAI (chat completions, responses, embeddings, realtime), Anthropic (messages), Google
-(generateContent) and Cohere (rerank).
+Sources: the API references of OpenAI (https://platform.openai.com/docs/api-reference: chat completions, responses,
+embeddings, realtime), Anthropic (https://docs.anthropic.com/en/api/messages), Google
+(https://ai.google.dev/api/generate-content) and Cohere (https://docs.cohere.com/reference/rerank).
 """
 
 from headgate_engine.guard.items cimport gemini_reply, gemini_request, responses_reply, responses_request
@@ -43,7 +44,7 @@ cdef int completions_message(BodyTexts t, int start) except -1 nogil:
     t.fields(start, &fields)
     words(t, &fields, N_ROLE, is_tool, &tool, &roles)
     words(t, &fields, N_ROLE, is_system, &system, &roles)
-    # Of several roles the one that is looked at more closely counts.
+    # Of several roles, the one that is checked more strictly counts.
     if roles.count == 0 or tool < roles.count:
         scope = S_SYSTEM if roles.count and system == roles.count else S_MESSAGES
     else:
@@ -54,7 +55,7 @@ cdef int completions_message(BodyTexts t, int start) except -1 nogil:
     t.cut()
     at = 0
     while t.each(&fields, N_REFUSAL, &at, &span):
-        # A client can write here what it likes, and models read it.
+        # Clients can write any text here, and models read it.
         if t.is_text(span.start):
             t.add(scope, span.start, span.stop, turn, SPACE)
     t.cut()
@@ -72,7 +73,7 @@ cdef int completions_message(BodyTexts t, int start) except -1 nogil:
 
 
 cdef int completions_reply(BodyTexts t) except -1 nogil:
-    """Token probabilities repeat what is said, and annotations count its characters."""
+    """Add the texts of the choices. Token probabilities repeat a text, annotations count its characters."""
     cdef Fields top, choice, message
     cdef Span array, row, element, inner, span
     cdef Clears clears
@@ -130,7 +131,7 @@ cdef int messages_request(BodyTexts t) except -1 nogil:
 
 
 cdef int blocks(BodyTexts t, Span span, int scope, int turn, int joiner) except -1 nogil:
-    """Notes a content: a string, or blocks."""
+    """Add a content: a string, or blocks."""
     cdef Fields fields
     cdef Span row, element
     cdef int place = 0
@@ -180,7 +181,7 @@ cdef int result(BodyTexts t, const Fields* fields) except -1 nogil:
 
 
 cdef int document(BodyTexts t, const Fields* fields, int scope) except -1 nogil:
-    """Documents, search results, compactions: everything that they say."""
+    """Add all texts of documents, search results and compactions."""
     cdef Fields source
     cdef Span span, inner
     cdef int within
@@ -207,7 +208,7 @@ cdef int document(BodyTexts t, const Fields* fields, int scope) except -1 nogil:
 
 
 cdef int messages_reply(BodyTexts t) except -1 nogil:
-    """Text blocks; they are one choice."""
+    """Add the text blocks as one choice."""
     cdef Fields top, fields
     cdef Span array, row, element
     cdef int place
@@ -229,7 +230,7 @@ cdef int messages_reply(BodyTexts t) except -1 nogil:
 
 # -- formats without a conversation --------------------------------------------------------------------------------------
 cdef int each_text(BodyTexts t, int first, int second) except -1 nogil:
-    """Inputs, queries and documents, each a text of its own; token numbers say nothing that could be read."""
+    """Add inputs, queries and documents, each as a text of its own. Token numbers have no readable text."""
     cdef Fields top, fields
     cdef Span array, row, element
     cdef int[2] names = [first, second]
@@ -252,7 +253,7 @@ cdef int each_text(BodyTexts t, int first, int second) except -1 nogil:
 
 
 cdef int realtime_request(BodyTexts t) except -1 nogil:
-    """What an event has a user say, its parts as one text; nothing for all other events."""
+    """Add the user's text in an event, its parts as one text. All other events have none."""
     cdef Fields top, item, part
     cdef Kinds kinds
     cdef Span one, array, row, element
@@ -286,7 +287,7 @@ ctypedef int (*Reader)(BodyTexts t) except -1 nogil
 
 
 cdef int nothing(BodyTexts t) except -1 nogil:
-    """Vectors and scores are no text."""
+    """Add nothing: vectors and scores are no text."""
     return 0
 
 

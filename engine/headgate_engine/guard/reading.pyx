@@ -1,4 +1,4 @@
-"""Parts of readers; see reading.pxd."""
+"""Functions that several readers use; see reading.pxd."""
 
 from headgate_engine.guard.transcript cimport (
     Fields, N_ANNOTATIONS, N_LOGPROBS, N_REFUSAL, N_TEXT, Piece, ROLE_WRITTEN, Span, BodyTexts, Word, word_ends,
@@ -6,7 +6,7 @@ from headgate_engine.guard.transcript cimport (
 
 
 cdef int words(BodyTexts t, const Fields* fields, int name, Test test, int* passed, Kinds* found) except -1 nogil:
-    """Reads all strings of that name, and counts those that pass a test."""
+    """Read all strings of that name and count those that pass a test."""
     cdef int at = 0
     cdef Span one
     found.count = 0
@@ -78,7 +78,7 @@ cdef int count_words(BodyTexts t, const Fields* fields, int name, Test test) exc
 
 
 cdef int turn_of(BodyTexts t, const Kinds* roles, int otherwise, int joiner) except -1 nogil:
-    """Begins the turn of a message; the last role that it names counts."""
+    """Begin the turn of a message. Of several roles the last one counts."""
     cdef int turn = t.turn(ROLE_WRITTEN if roles.count else otherwise, <unsigned char>joiner)
     if roles.count:
         t.turns[turn].name = roles.last
@@ -93,7 +93,7 @@ cdef Clears no_clears() noexcept nogil:
 
 cdef int add_texts(BodyTexts t, const Fields* fields, int name, int scope, const Span* element, int turn, int joiner,
                    Clears clears) except -1 nogil:
-    """Notes all strings of that name as pieces; how many."""
+    """Add all strings of that name as pieces. Return their number."""
     cdef int at = 0
     cdef int found = 0
     cdef Span one
@@ -108,7 +108,7 @@ cdef int add_texts(BodyTexts t, const Fields* fields, int name, int scope, const
 
 
 cdef int inner_values(BodyTexts t, const Fields* fields, int name, int inner, int scope) except -1 nogil:
-    """Notes the values of a member of the objects of that name."""
+    """Add the values of the member `inner` of the objects of that name."""
     cdef Fields found
     cdef Span one
     cdef int at = 0
@@ -120,7 +120,7 @@ cdef int inner_values(BodyTexts t, const Fields* fields, int name, int inner, in
 
 
 cdef int parts(BodyTexts t, Span span, int scope, int turn, int joiner, Clears clears, bint marked) except -1 nogil:
-    """Notes a content of chat completions or responses: a string, or parts. marked: parts have marks of their own."""
+    """Add a content of chat completions or responses: a string, or parts. marked: parts have marks of their own."""
     cdef Fields fields
     cdef Span row, element
     cdef Piece* piece
@@ -148,7 +148,10 @@ cdef int parts(BodyTexts t, Span span, int scope, int turn, int joiner, Clears c
 
 
 cdef Clears marks(BodyTexts t, const Fields* fields) except * nogil:
-    """What is wrong once a text has changed: annotations count its characters, probabilities repeat it."""
+    """Return the values that become wrong if a text changes.
+
+    Annotations count its characters, probabilities repeat it.
+    """
     cdef Clears found
     cdef Span span
     cdef int at = 0

@@ -1,8 +1,8 @@
 # cython: boundscheck=False, nonecheck=False
 """The compiled scanner of prompt guards; see scan.pxd.
 
-boundscheck is off: all access is to C memory of known length. nonecheck is off: the work of a scan, whose parts are all
-made with it, is looked at for every byte.
+boundscheck is off: all access is to C memory of known length. nonecheck is off: a search reads its work objects for
+every byte, and they are made together with it.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -30,22 +30,23 @@ TOKENS = {
     "caSin": b"<CA_SIN>",
 }
 MASKED = b"<masked>"
-# Matches of one rule in one text; behind the last one everything is masked.
+# Most matches of one rule in one text. The rest of the text is masked as a whole.
 MAX_MATCHES = 20_000
-# A search is linear, all matches of a pattern that runs on to the text's end need not be: time for those of one budget.
+# Time for finding all matches of patterns. One search is linear, but all matches of a pattern that runs to the end of
+# the text may not be.
 BUDGET_SECONDS = 0.25
-# Most time that a search takes: of a byte, of a digit among texts full of numbers, and of a byte for each pattern (RE2
-# without its faster automaton). bench: micro/guard_scan.py
+# Most time of a search: per byte, per digit in a text full of numbers, and per byte for each pattern (RE2 without its
+# faster automaton). Measured by bench/micro/guard_scan.py.
 BYTE_NS = 2
 DIGIT_NS = 90
 PATTERN_NS = 20
-# Memory of one pattern's automaton; it starts again from scratch when that is full.
+# Memory of one pattern's automaton. RE2 clears it when it is full.
 PATTERN_MEMORY = 8 << 20
 
 cdef enum:
     MAX_HITS = 40_000
 
-# Eight bytes at a time: 0x01, 0x80, '0', '@' ^ '0', and ten in each.
+# Eight equal bytes each: 0x01, 0x80, '0', '@' ^ '0', and 10.
 cdef uint64_t ONES = 0x0101010101010101
 cdef uint64_t TOPS = 0x8080808080808080
 cdef uint64_t ZEROS = 0x3030303030303030
@@ -83,12 +84,12 @@ cdef class Budget:
 
 
 cdef Py_ssize_t next_start(const uint8_t* p, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
-    """Offset of the next digit or @ from `at` on, n for none."""
+    """Return the offset of the next digit or @ from `at` on, n for none."""
     cdef uint64_t word
     while at + 8 <= n:
         memcpy(&word, p + at, 8)
         word ^= ZEROS
-        # Is a byte less than ten, or is one zero? Both tests are exact for "any byte" (Anderson, "Bit Twiddling Hacks").
+        # Is a byte less than 10, or is one zero? See https://graphics.stanford.edu/~seander/bithacks.html#ZeroInWord.
         if (word - TENS) & ~word & TOPS or ((word ^ AT_SIGNS) - ONES) & ~(word ^ AT_SIGNS) & TOPS:
             break
         at += 8
@@ -145,7 +146,7 @@ cdef class Scanner:
         self.order = self._order(0, len(self.rules))
 
     cdef int _pass(self, const uint8_t* p, Py_ssize_t n, Hits* out, int wanted) except -1 nogil:
-        """Collects what the wanted built-ins find, left to right."""
+        """Collect the matches of the wanted built-ins, left to right."""
         cdef Py_ssize_t at = 0
         cdef Py_ssize_t start = 0
         cdef Py_ssize_t stop
@@ -187,7 +188,7 @@ cdef class Scanner:
 
     cdef int _numbers(self, const uint8_t* p, Py_ssize_t n, Group* groups, int count, int wanted, Py_ssize_t* floor,
                       Hits* out) except -1 nogil:
-        """Collects the numbers that begin with the first group."""
+        """Collect the numbers that begin with the first group."""
         cdef Py_ssize_t at = groups[0].start
         cdef Py_ssize_t stop
         cdef int kind
@@ -222,7 +223,7 @@ cdef class Scanner:
         return 0
 
     cdef int _take(self, const uint8_t* p, int kind, Workspace work) except -1 nogil:
-        """Adds what one kind has: where two overlap, the rule that is listed first has it."""
+        """Add the matches of one kind. Where two overlap, that of the first rule in the list wins."""
         cdef Hits* taken = &work.taken
         cdef Hits* found = &work.found
         cdef Py_ssize_t i
@@ -234,7 +235,7 @@ cdef class Scanner:
             hit = &work.hits.items[i]
             if hit.kind != kind or hit.start < floor:
                 continue
-            # Both lists ascend by their starts: one walk finds what overlaps.
+            # Both lists are sorted by start, so one pass finds all overlaps.
             while position < taken.count and taken.items[position].stop <= hit.start:
                 position += 1
             if position < taken.count and taken.items[position].start < hit.stop:
@@ -246,7 +247,7 @@ cdef class Scanner:
         return self._merge(work) if found.count else 0
 
     cdef int _merge(self, Workspace work) except -1 nogil:
-        """Makes one ascending list of `taken` and `found`."""
+        """Merge `taken` and `found` into one ascending list."""
         cdef Py_ssize_t i = 0
         cdef Py_ssize_t k = 0
         cdef Hit* one
@@ -267,7 +268,7 @@ cdef class Scanner:
         return 0
 
     cdef Order _order(self, Py_ssize_t first, Py_ssize_t last):
-        """Built-ins among the rules first..last, in their order."""
+        """Return the built-ins among the rules first..last, in their order."""
         cdef Order order
         cdef Py_ssize_t index
         cdef int kind
@@ -320,7 +321,7 @@ cdef class Scanner:
         return found
 
     def _suspects(self, bytes text):
-        """Rules with patterns that match something, be it nothing long."""
+        """Return the rules with patterns that match, even if only the empty string."""
         if self.pattern_set is not None:
             found = self.pattern_set.Match(text)
             return [self.pattern_rules[index] for index in sorted(found or ())]
@@ -348,7 +349,7 @@ cdef class Scanner:
                 break
             match = self.patterns[rule].search(text)
             if match is not None and match.start() == match.end():
-                # It can match nothing, which is no match: is there another?
+                # The first match is empty, which does not count: is there another match?
                 if not self._pattern_edits(text, rule, budget):
                     continue
             return rule
@@ -363,7 +364,7 @@ cdef class Scanner:
             done = self._builtin_edits(text, self.order)
             if not done or not self.follows:
                 return done
-            # A pattern may match what the masks have left: rule by rule, then.
+            # A pattern may match the result of a mask, so apply rule by rule.
         done = []
         working = text
         while index < len(self.rules):

@@ -4,17 +4,18 @@ from headgate_engine.guard.scan import Budget, Scanner
 from headgate_engine.guard.transcript import BodyTexts
 
 def first_rule(scanner: Scanner, texts: BodyTexts, scopes: Collection[str], budget: Budget) -> int:
-    """Return the rule that Scanner.first() names for the first run that has a match, -1 without any.
+    """Return the rule that Scanner.first() returns for the first run with a match, -1 for none.
 
-    scopes: of the runs that are looked at (headgate_engine.guard.transcript.SCOPES); ValueError for another name.
+    scopes: of the runs to search (headgate_engine.guard.transcript.SCOPES). Raises ValueError for another name.
     """
 
 def masked(scanner: Scanner, texts: BodyTexts, scopes: Collection[str], budget: Budget) -> bytes | None:
-    """Return the body with what Scanner.edits() finds in the runs in scope replaced, None when nothing is found.
+    """Return the body with the matches of Scanner.edits() in the runs in scope replaced, None without matches.
 
-    A match over several pieces goes into the last one; those before it lose what it covers, and are left out when
-    nothing remains and they may be. All other bytes stay. PeekError (a ValueError) when a mask broke raw JSON.
+    A match over several pieces is replaced in the last one; the others lose the part that it covers, and are removed if
+    nothing remains and the format allows it. All other bytes stay. Raises PeekError (a ValueError) if a mask broke raw
+    JSON.
     """
 
 class Patch:
-    """What masks change in a body; only masked() makes it."""
+    """Changes of a body by masks. Only masked() makes it."""

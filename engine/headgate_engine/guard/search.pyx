@@ -1,6 +1,8 @@
 # cython: boundscheck=False, nonecheck=False
-"""Searches of whole bodies and their masks; see search.pxd. boundscheck is off: arrays grow before they are written, and
-offsets are those of a transcript. nonecheck is off: the parts of a search are made with it, and it runs without the GIL.
+"""Searches and masks whole bodies; see search.pxd.
+
+boundscheck is off: arrays grow before they are written, and offsets are those of a transcript. nonecheck is off: a
+search makes its parts itself and runs without the GIL.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -25,7 +27,7 @@ cdef int scope_bits(scopes) except -1:
 
 
 cdef class Search:
-    """One search with built-ins alone: the runs that have matches, and the memory that it takes."""
+    """One search with built-ins alone: finds the runs that have matches, and owns the memory for that."""
 
     cdef Text text
     cdef Workspace work
@@ -38,7 +40,7 @@ cdef class Search:
         free(self.text.room)
 
     cdef int next(self, Scanner scanner, BodyTexts texts, int bits, int run) except -2 nogil:
-        """The next run from `run` on in which something is found, -1 without any; what it is lies in `work.taken`."""
+        """Return the next run from `run` on that has matches, -1 for none. The matches are in `work.taken`."""
         while run < texts.run_count:
             if bits >> texts.runs[run].scope & 1:
                 texts.text_of(run, &self.text)
@@ -51,7 +53,7 @@ cdef class Search:
 
 # -- masks ---------------------------------------------------------------------------------------------------------------
 cdef Py_ssize_t said_length(const uint8_t* p, const Piece* piece) noexcept nogil:
-    """Bytes of UTF-8 that a piece says."""
+    """Return the length of a piece's text in bytes of UTF-8."""
     cdef uint8_t scratch[4]
     cdef Py_ssize_t at = piece.start + 1
     cdef Py_ssize_t stop = piece.stop - 1
@@ -71,7 +73,7 @@ cdef Py_ssize_t said_length(const uint8_t* p, const Piece* piece) noexcept nogil
 
 
 cdef Py_ssize_t advanced(const uint8_t* p, Py_ssize_t at, Py_ssize_t stop, Py_ssize_t* place, Py_ssize_t to) noexcept nogil:
-    """Offset in a raw string where `to` bytes have been said, or more where that lies within an escape."""
+    """Return the offset in a raw string at which `to` bytes of its text are passed, or more inside an escape."""
     cdef uint8_t scratch[4]
     cdef Py_ssize_t left
     cdef const uint8_t* hit
@@ -152,7 +154,7 @@ cdef class Patch:
         return 0
 
     cdef int locate(self, BodyTexts t, int first, int count) except -1 nogil:
-        """Finds where the pieces lie in the text of their run."""
+        """Find the offsets of the pieces in the text of their run."""
         cdef Py_ssize_t low = 0
         cdef int i
         for i in range(count):
@@ -160,11 +162,11 @@ cdef class Patch:
             self.places[i].low = low
             low += said_length(t.p, &t.pieces[first + i])
             self.places[i].high = low
-            low += 1                     # the joiner
+            low += 1                     # for the joiner
         return 0
 
     cdef int divide(self, int count) except -1 nogil:
-        """Divides the edits among the pieces; both ascend."""
+        """Divide the edits among the pieces; both ascend."""
         cdef Edit* edit
         cdef Place* place
         cdef int first = 0
@@ -185,7 +187,7 @@ cdef class Patch:
             if touched >= 0:
                 self.parts[self.part_count - 1].token = edit.token
                 continue
-            # Between two pieces: it goes behind the one in front.
+            # Between two pieces: it is added to the first of them.
             k = first if first < count and self.places[first].low <= edit.start else first - 1
             if k < 0:
                 k = 0
@@ -194,7 +196,7 @@ cdef class Patch:
         return 0
 
     cdef int put(self, BodyTexts t, Piece* piece, Edit* parts, int count, Py_ssize_t length) except -1 nogil:
-        """Puts edits of one piece into the body."""
+        """Apply the edits of one piece to the body."""
         cdef Py_ssize_t at = piece.start + 1
         cdef Py_ssize_t place = 0
         cdef Py_ssize_t covered = 0
@@ -221,7 +223,7 @@ cdef class Patch:
         return 0
 
     cdef bytes done(self, BodyTexts t):
-        """The body with all changes."""
+        """Return the body with all changes."""
         cdef int count = <int>len(self.tokens)
         cdef const char** texts = <const char**>malloc(count * sizeof(char*))
         cdef Py_ssize_t* sizes = <Py_ssize_t*>malloc(count * sizeof(Py_ssize_t))
@@ -242,7 +244,7 @@ cdef class Patch:
                     change = &self.changes[i]
                     if change.start < at:
                         change.token = T_NOTHING
-                        change.start = change.stop = <int>at          # within an item that is left out
+                        change.start = change.stop = <int>at          # inside an item that is removed
                         continue
                     at = change.stop
                     total += size_of(change.token, sizes) - (change.stop - change.start)
@@ -331,7 +333,7 @@ def masked(Scanner scanner not None, BodyTexts texts not None, scopes not None, 
 
 
 cdef int note(Patch patch, list edits) except -1:
-    """Takes edits of Scanner.edits(); equal replacements that follow one another are one token."""
+    """Add edits of Scanner.edits(). Equal consecutive replacements share one token."""
     cdef Py_ssize_t start, stop
     cdef bytes replacement
     for start, stop, replacement, _rule in edits:

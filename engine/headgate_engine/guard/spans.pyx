@@ -1,5 +1,8 @@
 # cython: boundscheck=False
-"""Spans in JSON texts; see spans.pxd. boundscheck is off: loops compare with the length first, and all texts were checked."""
+"""Spans in JSON texts; see spans.pxd.
+
+boundscheck is off: loops compare with the length first, and all texts are checked JSON.
+"""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t
@@ -15,7 +18,7 @@ cdef enum:
 
 
 cdef Py_ssize_t string_end(const uint8_t* p, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
-    """Offset behind the closing quote of the string at `at`."""
+    """Return the offset behind the closing quote of the string at `at`."""
     cdef const uint8_t* found
     cdef Py_ssize_t back
     at += 1
@@ -74,7 +77,7 @@ cdef list members_at(bytes text, Py_ssize_t at):
             name = (<const char*>p)[at + 1:stop - 1].decode("utf-8", "replace")
         else:
             name = unquoted(text, at, stop).decode("utf-8", "replace")
-        start = skip_blanks(p, skip_blanks(p, stop, n) + 1, n)         # behind the colon
+        start = skip_blanks(p, skip_blanks(p, stop, n) + 1, n)         # after the colon
         stop = value_end(p, start, n)
         found.append((name, start, stop))
         at = skip_blanks(p, stop, n)
@@ -110,7 +113,10 @@ cdef inline uint32_t hex4(const uint8_t* p) noexcept nogil:
 
 
 cdef int escape(const uint8_t* p, Py_ssize_t left, uint8_t* out, int* size) noexcept nogil:
-    """Reads the escape at p (its backslash); writes up to four bytes. Returns how many were written, `size` were read."""
+    """Decode the escape at p (its backslash), of which `left` bytes exist, to at most four bytes.
+
+    Return the number of bytes written and set `size` to the number read.
+    """
     cdef uint32_t code, low
     cdef uint8_t c = p[1]
     size[0] = 2
@@ -164,7 +170,7 @@ cdef bytes unquoted(bytes text, Py_ssize_t start, Py_ssize_t stop):
     stop -= 1
     if memchr(p + start, 92, stop - start) == NULL:
         return PyBytes_FromStringAndSize(<const char*>p + start, stop - start)
-    # What is said is never longer than its escapes.
+    # Decoded text is never longer than its raw form.
     found = bytearray(stop - start)
     out = found
     while start < stop:
@@ -208,12 +214,15 @@ cdef bytes quoted(bytes said):
 
 
 def splice(bytes text not None, Py_ssize_t start, Py_ssize_t stop, edits):
-    """Walks the raw string and what it says side by side."""
+    """Return the string at start..stop with parts of its text replaced. The rest keeps its bytes and escapes.
+
+    edits: (from, to, replacement), ascending, without overlaps; offsets in the result of said().
+    """
     cdef const uint8_t* p = <const uint8_t*>PyBytes_AS_STRING(text)
     cdef uint8_t scratch[4]
     cdef ByteBuffer out = ByteBuffer()
     cdef Py_ssize_t at, first, last
-    cdef Py_ssize_t place = 0          # of `at` in what the string says
+    cdef Py_ssize_t place = 0          # offset in the decoded text that corresponds to `at`
     cdef int size = 0
     cdef int wrote
     if start < 0 or stop > PyBytes_GET_SIZE(text) or stop - start < 2:

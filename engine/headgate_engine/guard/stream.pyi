@@ -7,19 +7,19 @@ OVERLAP: int
 LIMIT: int
 
 class Frame:
-    """One block of a stream; only StreamGuard makes it."""
+    """One block of a stream. Only StreamGuard makes it."""
 
 class ChoiceText:
-    """What one choice says; only StreamGuard makes it."""
+    """The text of one choice. Only StreamGuard makes it."""
 
 class StreamGuard:
     """Holds the events of one streamed reply until they may go to the client.
 
-    format: one of STREAMED, or REALTIME, whose events come by message() and are not judged here. judged: events wait
-    for passed() or block(), in windows of `window` bytes of text; each is judged together with the last `overlap` bytes
-    before it. scanner: masks texts on their way; the last `overlap` bytes wait for what may follow, so a match of up to
-    that many bytes is found wherever the stream is cut. Never more than `limit` bytes wait for text: then they are
-    judged, or masked, as they are. Bytes that are no events, and events that are no JSON, pass.
+    format: one of STREAMED, or REALTIME, whose events are passed to message() and only masked here. judged: events wait
+    for passed() or block(), in windows of `window` bytes of text; guards see each window together with the last
+    `overlap` bytes before it. scanner: masks the texts; the last `overlap` bytes wait for the following ones, so that a
+    match of up to that length is found wherever the stream is split. At most `limit` bytes of events wait: beyond that
+    they are judged, or masked, as they are. Bytes that are not events, and events that are not JSON, pass.
     """
 
     def __init__(
@@ -46,21 +46,24 @@ class StreamGuard:
     def ended(self) -> bool: ...
     @property
     def due(self) -> bool:
-        """Whether texts() must be judged before anything more can pass."""
+        """True if guards must judge texts() before more can pass."""
     @property
     def masks(self) -> int:
-        """How many masks were made."""
+        """Number of masks so far."""
     def feed(self, data: bytes) -> None:
-        """Take bytes of the stream; headgate_engine.sse.decode.SseError for an event that is too long to be read."""
+        """Take bytes of the stream. Raises headgate_engine.sse.decode.SseError if an event is too long."""
     def message(self, raw: bytes, data: bytes) -> None:
-        """Take one event of a conversation: its JSON, and the frames of the server that it came in."""
+        """Take one event of a conversation. raw: the server's WebSocket frames. data: its JSON.
+
+        An event without guarded text does not wait.
+        """
     def end(self) -> None:
-        """The stream is over: what waits is due, or passes."""
+        """Mark the end of the stream. Waiting events become due, or pass."""
     def texts(self) -> list[bytes]:
-        """Return what is to be judged, one text for each choice; what comes meanwhile belongs to the next window."""
+        """Return the texts to judge, one for each choice. Later bytes belong to the next window."""
     def passed(self) -> None:
-        """What texts() returned may pass."""
+        """Let the events of the last texts() pass."""
     def block(self, event: bytes) -> None:
-        """It may not: all that waits is dropped and the stream ends with `event`."""
+        """Refuse the stream: all waiting events are dropped and it ends with `event`."""
     def take(self) -> bytes:
-        """Return what may go to the client now."""
+        """Return the bytes that may go to the client now."""

@@ -1,4 +1,4 @@
-"""Guards on streams; see stream.pxd."""
+"""Guards on streamed replies; see stream.pxd."""
 
 from headgate_engine.guard.spans cimport K_STRING, items_at, members_at, unquoted
 from headgate_engine.peek.json cimport ObjectPeek
@@ -9,24 +9,24 @@ from headgate_engine.sse.decode import SseDecoder
 from headgate_engine.websocket.frames import frame as websocket_frame
 
 STREAMED = frozenset(("completions", "messages", "responses", "gemini"))
-# Its events are messages of a WebSocket: message() instead of feed().
+# The format of WebSocket conversations: its events are passed to message(), not to feed().
 REALTIME = "realtime"
 WINDOW = 1024
 OVERLAP = 256
-# Bytes of events that wait at most.
+# Most bytes of events that wait.
 LIMIT = 65536
 
 cdef enum:
-    # Choices that are kept apart; a stream with more has the others as one.
+    # Choices with a text of their own. Further choices share one.
     MAX_CHOICES = 128
-    # A match that goes on may keep this many bytes waiting, then what there is of it is masked.
+    # Most bytes of an unfinished match that wait. A longer match is masked before it is complete.
     LONG_MATCH = 4096
-    # Where the data lies in a frame: nowhere as one piece.
+    # Values of Frame.data_at if the data is not one part of the frame's bytes.
     IN_LINES = -1
     IN_A_MESSAGE = -2
 
 
-# Events and parts of a conversation, by their older names as well.
+# Events and parts of a conversation, with their older names.
 cdef frozenset TEXT_DELTAS = frozenset(("response.output_text.delta", "response.text.delta"))
 cdef frozenset TEXT_ENDS = frozenset(("response.output_text.done", "response.text.done"))
 cdef frozenset ITEM_EVENTS = frozenset(("response.output_item.done", "conversation.item.done",
@@ -44,7 +44,7 @@ cdef class ChoiceText:
 
 
 cdef dict fields(bytes data, Py_ssize_t at):
-    """Members of an object: name -> (start, stop), the last one of each name."""
+    """Return the members of an object: name -> (start, stop), the last one of each name."""
     cdef dict found = {}
     for name, start, stop in members_at(data, at):
         found[name] = (start, stop)
@@ -60,12 +60,12 @@ cdef str word(bytes data, span):
 
 
 cdef bytes number(bytes data, span):
-    """A number as a key; its bytes do."""
+    """Return the bytes of a number, as a dictionary key."""
     return b"0" if span is None else data[span[0]:span[1]]
 
 
 cdef Py_ssize_t char_start(bytes text, Py_ssize_t at):
-    """The start of the character that `at` lies in."""
+    """Return the start of the UTF-8 character that contains `at`."""
     cdef const unsigned char* p = text
     cdef Py_ssize_t n = len(text)
     while 0 < at < n and p[at] & 0xC0 == 0x80:
@@ -96,7 +96,10 @@ cdef class StreamGuard:
         self._settle(False)
 
     def message(self, bytes raw not None, bytes data not None):
-        """One event of a conversation; what says nothing that is guarded waits for nothing."""
+        """Take one event of a conversation. raw: the server's WebSocket frames. data: its JSON.
+
+        An event without guarded text does not wait.
+        """
         cdef Frame frame = Frame.__new__(Frame)
         frame.raw, frame.data, frame.data_at = raw, data, IN_A_MESSAGE
         self._read(frame)
@@ -127,7 +130,7 @@ cdef class StreamGuard:
         self.ended = True
         rest = self.decoder.rest()
         if rest:
-            # A last event without its blank line says what it says; clients may read it.
+            # The last event may lack its blank line; clients may read it nevertheless.
             event = next((one for _, one in self.decoder.split(b"\n\n") if one is not None), None)
             self._event(rest, event)
         if not self.fresh_bytes and self.judging < 0:
@@ -188,7 +191,7 @@ cdef class StreamGuard:
 
     # -- masking -------------------------------------------------------------------------------------------------------
     cdef int _pass(self, Frame frame) except -1:
-        """Hands a frame to the masks, or out."""
+        """Pass a frame to the masks, or to the output without them."""
         cdef ChoiceText choice
         if self.scanner is None:
             self.out.append(frame.raw)
@@ -205,7 +208,7 @@ cdef class StreamGuard:
         self.held.append(frame)
         self.held_bytes += len(frame.raw)
         if frame.ends is not None:
-            # A choice that goes on behind its end begins anew, however the stream was cut.
+            # If a choice continues after its end, it is a new text, no matter how the stream was split.
             self._settle(False)
         return 0
 
@@ -221,7 +224,7 @@ cdef class StreamGuard:
         return self._release()
 
     cdef int _settle_one(self, ChoiceText choice, bint all_of_it) except -1:
-        """Finds what is to be masked up to where nothing that comes can change it."""
+        """Find the masks in the part of the text that later bytes cannot change."""
         cdef Py_ssize_t start, stop, safe
         cdef Py_ssize_t end = choice.base + len(choice.text)
         choice.changed = False
@@ -236,14 +239,14 @@ cdef class StreamGuard:
         for low, high, replacement, _rule in self.scanner.edits(choice.text):
             start, stop = choice.base + low, choice.base + high
             if stop <= choice.settled:
-                continue                     # it was masked before, and is here for what stands in front
+                continue                     # already masked; the text is only context for later matches
             if start >= safe:
                 break
             if start < choice.settled:
                 start = choice.settled
             if stop > safe:
                 if stop - start <= LONG_MATCH:
-                    safe = start             # it may go on
+                    safe = start             # the match may continue
                     break
                 safe = stop
             found.append((start, stop, replacement))
@@ -309,7 +312,7 @@ cdef class StreamGuard:
             return frame.raw[:frame.data_at] + data + frame.raw[frame.data_at + len(frame.data):]
         return websocket_frame(data) if frame.data_at == IN_A_MESSAGE else several_lines(frame.raw, data)
 
-    # -- what events say -----------------------------------------------------------------------------------------------
+    # -- texts of events -----------------------------------------------------------------------------------------------
     cdef int _read(self, Frame frame) except -1:
         cdef ObjectPeek peek
         cdef bytes data = frame.data
@@ -385,7 +388,7 @@ cdef class StreamGuard:
             if is_string(data, content):
                 self._says(frame, key, content[0], content[1])
                 self._marks(frame, choice, ("logprobs", b"null"))
-            # What was said in front of a tool call, and at the end, waits for nothing more.
+            # The text is complete at a tool call and at the end.
             if "tool_calls" in delta or is_string(data, choice.get("finish_reason")):
                 self._ends(frame, key)
 
@@ -410,7 +413,7 @@ cdef class StreamGuard:
             key = number(data, top.get("output_index")) + b"," + number(data, top.get("content_index"))
             span = top.get("delta" if kind == "response.output_text.delta" else "text")
             if is_string(data, span):
-                # Whoever sends the whole text alone says it then.
+                # Without earlier deltas this event brings the text.
                 if kind == "response.output_text.delta" or key not in self.choices:
                     self._says(frame, key, span[0], span[1])
                 else:
@@ -429,7 +432,7 @@ cdef class StreamGuard:
             frame.ends = list(self.choices.values())
 
     def _read_realtime(self, Frame frame, dict top):
-        """As responses, with names of their own for the text of a conversation; the other events say nothing."""
+        """Read an event like those of responses, with other names for texts. Other events have no text."""
         data = frame.data
         kind = word(data, top.get("type"))
         if kind in TEXT_DELTAS or kind in TEXT_ENDS:
@@ -486,7 +489,7 @@ cdef class StreamGuard:
 
 
 cdef bytes several_lines(bytes raw, bytes data):
-    """The block with its data lines as one."""
+    """Return the block with its data lines joined into one."""
     lines = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     kept = [line for line in lines if line and not line.startswith(b"data")]
     return b"\n".join([*kept, b"data: " + data.replace(b"\n", b" "), b"", b""])

@@ -1,6 +1,8 @@
 # cython: boundscheck=False, nonecheck=False
-"""Texts of a body; see transcript.pxd. boundscheck is off: the body has been checked as JSON before offsets are taken from
-it, and arrays grow before they are written. nonecheck is off: it is read without the GIL, into objects made for it.
+"""The texts of a body; see transcript.pxd.
+
+boundscheck is off: the body is checked as JSON before offsets are taken from it, and arrays grow before they are
+written. nonecheck is off: the body is read without the GIL, into objects that are made for it.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -14,7 +16,7 @@ from headgate_engine.peek.scan cimport DEPTH_LIMIT, Field, Found, Scan, scan_tex
 
 SCOPES = ("systemPrompt", "messages", "toolInput", "toolOutput")
 cdef tuple ROLES = ("", "system", "user", "assistant")
-# Deeper ones are refused (RFC 8259 §9 lets a reader set a limit).
+# Deeper nesting is refused (RFC 8259 section 9 allows a limit).
 DEPTH = 512
 
 cdef const char** NAMES = [
@@ -25,7 +27,7 @@ cdef const char** NAMES = [
     "queries", "query", "refusal", "response", "results", "role", "source", "system", "systemInstruction",
     "system_instruction", "text", "thought", "title", "tool_calls", "tools", "type", "variables"]
 cdef uint8_t LENGTHS[N_COUNT]
-# Names by length and first letter; those that share a place follow one another in `NEXT`.
+# Hash table of names by length and first letter; `NEXT` links the names that share a slot.
 cdef uint8_t PLACES[256]
 cdef uint8_t NEXT[N_COUNT]
 
@@ -92,7 +94,7 @@ cdef class BodyTexts:
         with nogil:
             check_text(&scan, &top, self.p, self.n)
         if scan.fault:
-            # The slow way says what is wrong.
+            # This slower check raises the error.
             ObjectPeek(DEPTH).scan(<const char*>self.p, self.n)
         self.lead = <int>skip_blanks(self.p, 0, self.n)
         if self.n == self.lead or self.p[self.lead] != K_OBJECT:
@@ -214,7 +216,7 @@ cdef class BodyTexts:
                 wrote = size = 1
             for i in range(wrote):
                 if found.length >= WORD:
-                    # Only its end is kept: what is longer is compared by that.
+                    # Only the last bytes are kept; longer strings are compared by these.
                     shift(&found)
                     found.text[WORD - 1] = scratch[i]
                 else:
@@ -223,9 +225,9 @@ cdef class BodyTexts:
             start += size
         return found
 
-    # -- noting --------------------------------------------------------------------------------------------------------
+    # -- collecting ----------------------------------------------------------------------------------------------------
     cdef int turn(self, int role, uint8_t joiner) except -1 nogil:
-        """Begins a turn; its number."""
+        """Begin a turn and return its number."""
         cdef Turn* one
         self.open = False
         self.turns = <Turn*>grown(self.turns, self.turn_count, &self.turn_room, sizeof(Turn))
@@ -237,11 +239,11 @@ cdef class BodyTexts:
         return self.turn_count - 1
 
     cdef void cut(self) noexcept nogil:
-        """Ends the run: what comes next is another text."""
+        """End the run: the next piece begins another text."""
         self.open = False
 
     cdef Piece* add(self, int scope, int start, int stop, int turn, uint8_t joiner) except NULL nogil:
-        """Notes a piece; it goes on with the run when that has not been cut."""
+        """Add a piece. It continues the run unless that has been cut."""
         cdef Run* run
         cdef Piece* piece
         run = &self.runs[self.run_count - 1] if self.open else NULL
@@ -266,7 +268,7 @@ cdef class BodyTexts:
         return piece
 
     cdef int alone(self, int scope, int start, int stop) except -1 nogil:
-        """Notes a value that is a text of its own: a string, or raw JSON."""
+        """Add a value, a string or raw JSON, as a text of its own."""
         cdef Piece* piece
         self.open = False
         piece = self.add(scope, start, stop, NO_TURN, SPACE)
@@ -298,7 +300,7 @@ cdef class BodyTexts:
         self.clear_count += 1
         return 0
 
-    # -- what was noted ------------------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------------------
     cdef int text_of(self, int run, Text* text) except -1 nogil:
         cdef Run* one = &self.runs[run]
         cdef Piece* piece = &self.pieces[one.first]
@@ -383,7 +385,7 @@ cdef Field[1] NO_FIELDS
 
 
 cdef int check_text(Scan* scan, Found* top, const uint8_t* p, Py_ssize_t n) noexcept nogil:
-    """Checks all of a text as JSON."""
+    """Check a whole text as JSON."""
     scan.text = p
     scan.length = n
     scan.fields = NO_FIELDS
@@ -403,7 +405,7 @@ cdef void shift(Word* word) noexcept nogil:
 
 
 cdef Py_ssize_t written(const uint8_t* p, const Piece* piece, uint8_t* out) noexcept nogil:
-    """Writes what a piece says; how many bytes. They are never more than the piece's own."""
+    """Write the text of a piece and return its length, which is at most the length of the piece."""
     cdef Py_ssize_t at = piece.start
     cdef Py_ssize_t stop = piece.stop
     cdef Py_ssize_t used = 0
