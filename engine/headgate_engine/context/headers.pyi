@@ -1,8 +1,8 @@
 def hide_header(name: str) -> None:
-    """Count a field's values as credentials in this process; ValueError when there are too many."""
+    """Treat a field's values as credentials in this process: redacted() hides them. Raises ValueError if too many."""
 
 class MessageHead:
-    """Start line and fields of a message; edits are seen by whatever sends it on."""
+    """Start line and fields of a message. Edits apply to the message that is sent."""
 
     @property
     def method(self) -> str: ...
@@ -22,16 +22,18 @@ class MessageHead:
     def version(self) -> str: ...
     @property
     def content_length(self) -> int:
-        """-1 when no length is given."""
+        """-1 if the message has none."""
     def get(self, name: str) -> str | None:
-        """Return the first field of that name, in any case."""
-    def get_list(self, name: str) -> list[str]: ...
-    def items(self) -> list[tuple[str, str]]: ...
+        """Return the value of the first field with that name, in any case. None without one."""
+    def get_list(self, name: str) -> list[str]:
+        """Return the values of all fields with that name, in any case, in their order."""
+    def items(self) -> list[tuple[str, str]]:
+        """Return (name, value) of all fields in their order."""
     def add(self, name: str, value: str) -> None:
-        """Append a field; ValueError for an illegal name or value."""
+        """Append a field. Raises ValueError for an invalid name or value."""
     def set(self, name: str, value: str) -> None:
-        """Replace all fields of that name."""
+        """Replace all fields with that name by one."""
     def remove(self, name: str) -> int:
-        """Drop all fields of that name; return how many."""
+        """Remove all fields with that name. Return their number."""
     def set_request(self, method: str, target: str, authority: str) -> None:
-        """Make this the head of a request; ValueError for what cannot stand in a request line."""
+        """Make this the head of a request. Raises ValueError for parts that are invalid in a request line."""

@@ -1,7 +1,7 @@
 # cython: boundscheck=False
 """Message heads as spans; see headers.pxd.
 
-boundscheck is off: bytes and spans are C memory, and offsets come from the parser that filled them.
+boundscheck is off: bytes and spans are C memory, and the offsets come from the parser that filled it.
 """
 
 cimport cython
@@ -14,13 +14,13 @@ from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, IS_VALUE, all_of, is
 cdef enum:
     FIRST_DATA = 1024
     FIRST_SPANS = 24
-    # Memory that one head leaves to another is at most this large.
+    # Largest buffers that are reused for another head.
     KEEP_DATA = 16384
     KEEP_SPANS = 256
     MAX_DATA = 16777216
     MAX_SPARE = 128
 
-# Only memory is used again, when the head that had it is gone; never a head that somebody may still look at.
+# Only the memory of freed heads is reused, never a head that may still be referenced.
 cdef struct HeadMemory:
     char* data
     HeaderSpan* spans
@@ -160,7 +160,7 @@ cdef class MessageHead:
         return 0
 
     cdef int find(self, const char* name, Py_ssize_t n, int start) noexcept:
-        # A name with control characters is nobody's; header_id_of() would take some for others.
+        # No field has a name with control characters, but header_id_of() would mistake some for valid names.
         return self.find_known(header_id_of(name, n) if is_value(name, n) else H_OTHER, name, n, start)
 
     cdef int find_known(self, int header_id, const char* name, Py_ssize_t n, int start) noexcept:
@@ -174,7 +174,7 @@ cdef class MessageHead:
         first = name[0] | 32
         for i in range(start, self.count):
             span = &self.spans[i]
-            # A length and a first letter in common are rare among names that differ.
+            # Different names rarely have the same length and first letter.
             if span.name_len == n and span.id == H_OTHER and self.data[span.name_off] | 32 == first \
                     and not span.flags & SPAN_DROPPED and same_lower(self.data + span.name_off, name, n):
                 return i
@@ -223,7 +223,7 @@ cdef class MessageHead:
         cdef Py_ssize_t inside = -1
         if n > MAX_DATA:
             raise ValueError("message head is too large")
-        # The bytes may lie in this head, and making room may move it.
+        # The bytes may be part of this head's buffer, which reserve() may move.
         if p >= self.data and p < self.data + self.length:
             inside = p - self.data
         self.reserve(<uint32_t>n)
@@ -289,6 +289,7 @@ cdef class MessageHead:
         return self._text(self.spans[i].value_off, self.spans[i].value_len)
 
     def get_list(self, str name):
+        """Return the values of all fields with that name, in any case, in their order."""
         raw = name.lower().encode("ascii")
         found = []
         cdef int i = self.find(raw, len(raw), 0)
@@ -298,6 +299,7 @@ cdef class MessageHead:
         return found
 
     def items(self):
+        """Return (name, value) of all fields in their order."""
         cdef int i
         found = []
         for i in range(self.count):
@@ -321,7 +323,7 @@ cdef class MessageHead:
         return self.drop_field(raw, len(raw))
 
     def set_request(self, str method, str target, str authority):
-        """Makes this the head of a request; ValueError for what cannot stand in a request line."""
+        """Make this the head of a request. Raises ValueError for parts that are invalid in a request line."""
         raw_method = method.encode("ascii")
         raw_target = target.encode("ascii")
         raw_authority = authority.encode("ascii")
@@ -356,7 +358,7 @@ def _checked(str name, str value):
     return raw_name, raw_value
 
 
-# What the configuration calls sensitive, lower case.
+# Names that the configuration marks as sensitive, in lower case.
 cdef enum:
     MAX_NAMED = 64
 cdef list named_sensitive = []
@@ -366,9 +368,7 @@ cdef int sensitive_count = 0
 
 
 def hide_header(str name):
-    """The values of that field are credentials: redacted() hides them in this process from now on. ValueError when there
-    are too many.
-    """
+    """Treat a field's values as credentials in this process: redacted() hides them. Raises ValueError if too many."""
     global sensitive_count
     cdef bytes raw = name.lower().encode("ascii")
     if raw in named_sensitive:
@@ -382,13 +382,13 @@ def hide_header(str name):
 
 
 cdef unsigned char sensitivity(int header_id, const char* name, Py_ssize_t n) noexcept nogil:
-    """SPAN_SENSITIVE for fields that carry credentials."""
+    """Return SPAN_SENSITIVE for fields that contain credentials, else 0."""
     cdef int i
     if header_id in (H_AUTHORIZATION, H_PROXY_AUTHORIZATION, H_COOKIE, H_SET_COOKIE):
         return SPAN_SENSITIVE
     if header_id != H_OTHER and sensitive_count == 0:
         return 0
-    # `api-key`, `x-api-key`, and those of vendors: `x-goog-api-key`.
+    # `api-key`, `x-api-key`, and vendors' names such as `x-goog-api-key`.
     if n >= 7 and name[n - 1] | 32 == 121 and same_lower(name + n - 7, b"api-key", 7):
         return SPAN_SENSITIVE
     if n == 12 and same_lower(name, b"x-auth-token", 12) or n == 20 and same_lower(name, b"x-amz-security-token", 20):

@@ -1,10 +1,10 @@
 from headgate_engine.context.headers import MessageHead
 
 class HeadMark:
-    """What restore() sets back: the fields, method, target and authority."""
+    """The parts of a head that restore() resets: fields, method, target and authority."""
 
     def put_back(self, head: MessageHead) -> None:
-        """Python face of restore(), for tests."""
+        """Python interface of restore(), for tests."""
 
 def mark(head: MessageHead) -> HeadMark:
-    """Python face of mark_head(), for tests."""
+    """Python interface of mark_head(), for tests."""

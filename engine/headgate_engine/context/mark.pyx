@@ -1,4 +1,4 @@
-"""Snapshots of a head, for attempts that start from the same request."""
+"""Snapshots of a request head, for several attempts of the same request."""
 
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
@@ -7,7 +7,7 @@ from headgate_engine.context.headers cimport HeaderSpan, MessageHead
 
 
 cdef class HeadMark:
-    """What restore() sets back: the fields, method, target and authority."""
+    """The parts of a head that restore() resets: fields, method, target and authority."""
 
     def __dealloc__(self):
         free(self.spans)
@@ -26,7 +26,7 @@ cdef class HeadMark:
         return 0
 
     def put_back(self, MessageHead head):
-        """Python face of restore(), for tests."""
+        """Python interface of restore(), for tests."""
         self.restore(head)
 
 
@@ -49,5 +49,5 @@ cdef HeadMark mark_head(MessageHead head):
 
 
 def mark(MessageHead head):
-    """Python face of mark_head(), for tests."""
+    """Python interface of mark_head(), for tests."""
     return mark_head(head)

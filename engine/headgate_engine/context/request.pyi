@@ -5,10 +5,10 @@ from headgate_engine.llm.attempt import LlmCall
 from headgate_engine.llm.pattern import ModelPattern
 
 class Reply:
-    """An answer the gateway makes itself: status 200..999, body, header pairs as bytes (names in lower case).
+    """A response of the gateway itself: status 200..999, body, header pairs as bytes (names in lower case).
 
-    reason: value of the `reason` label in metrics and logs. TypeError for headers that are no pairs of bytes;
-    ValueError for a status outside 100..999 and for names and values that HTTP does not have (RFC 9110 section 5).
+    reason: value of the `reason` label in metrics and logs. Raises TypeError if a header is not a pair of bytes,
+    ValueError for an invalid status, name or value (RFC 9110 section 5).
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class Reply:
     def reason(self) -> str: ...
 
 class Usage:
-    """Tokens as the provider counted them; -1 where it said nothing."""
+    """Token counts of the provider, -1 if it did not report one."""
 
     input_tokens: int
     output_tokens: int
@@ -54,12 +54,12 @@ class Usage:
     ) -> None: ...
 
 class RequestContext:
-    """What is known of one request; valid until the request is over.
+    """State of one request, valid until the request ends.
 
-    jwt: verified claims, jwt_token: the token they came in. api_key: metadata of the presented key,
-    api_key_text: the key. basic_user: name that basic authentication proved. metadata: what transformations
-    set. dynamic: what external services said, by name (`extauthz`, `extproc`). All None until a step sets them.
-    secure: the client's connection is TLS. signing_keys: AwsKeys of this request alone.
+    jwt: verified claims. jwt_token: the token with these claims. api_key: metadata of the presented key. api_key_text:
+    the key. basic_user: authenticated name of basic authentication. metadata: results of transformations. dynamic:
+    results of external services by name (`extauthz`, `extproc`). All are None until a step sets them. secure: the
+    client's connection is TLS. signing_keys: AwsKeys of this request alone.
     """
 
     jwt: dict[str, object] | None
@@ -79,7 +79,7 @@ class RequestContext:
     def request(self) -> MessageHead: ...
     @property
     def trace(self) -> object | None:
-        """Who records what happens to this request; None: nobody watches it."""
+        """The recorder of this request's trace; None if it is not traced."""
     @property
     def method(self) -> str: ...
     @property
@@ -93,26 +93,29 @@ class RequestContext:
     def authority(self) -> str: ...
     @property
     def request_body(self) -> bytes | None:
-        """What a step waited for; setting it replaces the client's body."""
+        """The request body that a step has waited for. Setting it replaces the client's body."""
     @request_body.setter
     def request_body(self, body: bytes) -> None: ...
     @property
     def body_state(self) -> int:
-        """BodyState: 0 nobody read it, 1 request_body is whole, 2 it is the first body_limit bytes."""
+        """BodyState: 0 the body was not read, 1 request_body is whole, 2 it is the first body_limit bytes."""
     @property
     def response_head(self) -> MessageHead | None: ...
     @property
     def own_reply(self) -> Reply | None:
-        """What a step answers with."""
+        """The reply that a step has set."""
     @property
     def added_response_headers(self) -> list[tuple[bytes, bytes]]: ...
     @property
     def log_field_items(self) -> list[tuple[str, object]]: ...
     @property
     def peer(self) -> str: ...
-    def add_log_field(self, key: str, value: object) -> None: ...
-    def add_response_header(self, name: str, value: str) -> None: ...
-    def respond(self, reply: Reply) -> None: ...
+    def add_log_field(self, key: str, value: object) -> None:
+        """Add a field to this request's access-log line. For rare fields only."""
+    def add_response_header(self, name: str, value: str) -> None:
+        """Set a header of the final response, replacing one with that name; cookies are added."""
+    def respond(self, reply: Reply) -> None:
+        """Set the reply; the step must then return RESPOND."""
 
 def make_context(
     method: str = "GET",
@@ -124,7 +127,7 @@ def make_context(
     secure: bool = False,
     response: MessageHead | None = None,
 ) -> RequestContext:
-    """Return a context of its own with that request, for tests and benches; with a body it counts as read."""
+    """Return a new context of a request, for tests and benchmarks. A body counts as read."""
 
 def derived_context(
     source: RequestContext | None,
@@ -134,7 +137,7 @@ def derived_context(
     headers: Iterable[tuple[str, str]],
     body: bytes | None = None,
 ) -> RequestContext:
-    """Return a context of its own for another request that is made on behalf of the client of `source`.
+    """Return a new context for another request on behalf of the client of `source` (None: no client).
 
-    It knows who asks and what policies found out; steps that run on it change nothing of `source`.
+    It has the client's identity and the results of policies. Steps that run on it do not change `source`.
     """

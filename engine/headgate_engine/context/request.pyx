@@ -1,4 +1,4 @@
-"""Per-request state: filled by the connection classes and read by steps."""
+"""Per-request state: connections fill it in, steps read and change it."""
 
 cimport cython
 
@@ -6,7 +6,10 @@ from headgate_engine.wire.scan cimport IS_TOKEN, all_of, is_value
 
 
 cdef int checked_fields(tuple fields) except -1:
-    """TypeError for what is no pair of bytes, ValueError for what may not stand in a field (RFC 9110 section 5)."""
+    """Check header pairs (RFC 9110 section 5).
+
+    Raises TypeError if one is not a pair of bytes, ValueError if a name or value is invalid.
+    """
     cdef bytes name, value
     for pair in fields:
         if type(pair) is not tuple or len(<tuple>pair) != 2:
@@ -22,9 +25,10 @@ cdef int checked_fields(tuple fields) except -1:
 
 
 cdef class Reply:
-    """An answer the gateway makes itself: status 200..999, body bytes, header pairs as bytes.
+    """A response of the gateway itself: status 200..999, body, header pairs as bytes (names in lower case).
 
-    TypeError for headers that are no pairs of bytes; ValueError for a status or a field that HTTP does not have.
+    reason: value of the `reason` label in metrics and logs. Raises TypeError if a header is not a pair of bytes,
+    ValueError for an invalid status, name or value (RFC 9110 section 5).
     """
 
     def __init__(self, int status, bytes body not None=b"", tuple headers not None=(), str reason not None="Internal"):
@@ -38,7 +42,7 @@ cdef class Reply:
 
 
 cdef inline int64_t both(int64_t one, int64_t other) noexcept:
-    """The sum of two counts of which -1 is none."""
+    """Return the sum of two counts, of which -1 means unknown."""
     return other if one < 0 else (one if other < 0 else one + other)
 
 
@@ -75,7 +79,7 @@ cdef class Usage:
         return 0
 
 
-# Only the memory of contexts that are gone is used again.
+# Only the memory of freed contexts is reused.
 @cython.freelist(64)
 cdef class RequestContext:
     cdef int set_response_header(self, bytes name, bytes value) except -1:
@@ -145,17 +149,17 @@ cdef class RequestContext:
         return self.connection.peer
 
     def add_log_field(self, str key, value):
-        """Adds a field to this request's access-log line; rare fields only."""
+        """Add a field to this request's access-log line. For rare fields only."""
         if self.log_fields is None:
             self.log_fields = []
         self.log_fields.append((key, value))
 
     def add_response_header(self, str name, str value):
-        """Puts a header on the final response, replacing one of that name; cookies are added."""
+        """Set a header of the final response, replacing one with that name; cookies are added."""
         self.set_response_header(name.lower().encode("latin-1"), value.encode("latin-1"))
 
     def respond(self, Reply reply):
-        """Answers here; the step must then return RESPOND."""
+        """Set the reply; the step must then return RESPOND."""
         self.reply = reply
 
 
@@ -173,7 +177,7 @@ cdef int release_context(RequestContext ctx) except -1:
 
 def make_context(str method="GET", str target="/", str authority="a.test", headers=(), *, bytes body=None, bint secure=False,
                  MessageHead response=None):
-    """A context of its own with that request, for tests and benches; with a body it counts as read."""
+    """Return a new context of a request, for tests and benchmarks. A body counts as read."""
     cdef RequestContext ctx = RequestContext.__new__(RequestContext)
     ctx.head = MessageHead()
     ctx.head.set_request(method, target, authority)
@@ -188,7 +192,10 @@ def make_context(str method="GET", str target="/", str authority="a.test", heade
 
 
 def derived_context(RequestContext source, str method, str target, str authority, headers, bytes body=None):
-    """A context of its own for another request that is made on behalf of `source` (None: of nobody)."""
+    """Return a new context for another request on behalf of the client of `source` (None: no client).
+
+    It has the client's identity and the results of policies. Steps that run on it do not change `source`.
+    """
     cdef RequestContext ctx = make_context(method, target, authority, headers, body=body)
     if source is not None:
         ctx.secure = source.secure

@@ -5,30 +5,36 @@ SERVER: int
 CLIENT: int
 
 class PythonCodec(Http1Codec):
-    """Http1Codec for Python callers: bytes in, events out; events in, bytes out."""
+    """Http1Codec for Python callers: receives bytes and returns events, takes events and returns bytes."""
 
     def receive(self, data: bytes) -> None:
-        """Take bytes from the peer; b"" tells that it closed its half. Call next_event() until NeedData or Paused."""
+        """Take bytes from the peer; b"" means that it closed its direction.
+
+        Call next_event() afterwards until it returns NeedData or Paused.
+        """
     def next_event(self) -> Event:
-        """Return the next event; RemoteProtocolError when the peer broke the protocol."""
+        """Return the next event. Raises RemoteProtocolError if the peer broke the protocol."""
     def send(self, event: Event, close: bool = False) -> bytes:
-        """Return the bytes of an event; LocalProtocolError when it may not be sent now."""
+        """Return the bytes of an event. close: close the connection after it.
+
+        Raises LocalProtocolError if the event is not allowed now.
+        """
     def next_cycle(self) -> None:
-        """Go on with the next message; LocalProtocolError while the connection cannot take one."""
+        """Start the next message. Raises LocalProtocolError if the connection is not ready for one."""
     @property
     def can_reuse(self) -> bool: ...
     @property
     def unread(self) -> int:
-        """Bytes received and not yet told in events."""
+        """Received bytes that no event has returned yet."""
     @property
     def held_memory(self) -> int:
-        """Bytes of memory the codec keeps for input; 0 when it is idle."""
+        """Bytes of memory that buffer input; 0 when idle."""
     @property
     def waits_for_continue(self) -> bool:
-        """True while the client holds its body back for a 100 response."""
+        """True while the client waits for a 100 response before it sends its body."""
 
 def bench_parse(data: bytes, times: int) -> None:
-    """Parse a request head `times` times; for bench/micro."""
+    """Parse a request head `times` times, for bench/micro: without the cost of Python calls."""
 
 def bench_send_request(data: bytes, times: int) -> bytes:
-    """Write the request whose head `data` is `times` times and return it once; for bench/micro."""
+    """Write the request with the head `data` `times` times and return it once, for bench/micro."""

@@ -1,4 +1,4 @@
-"""The codec for Python callers: the same code, for tests, tools and bindings."""
+"""The codec for Python callers: tests, tools and bindings run the same code."""
 
 from libc.stdint cimport int64_t
 
@@ -22,16 +22,19 @@ def _fields_of(MessageHead head):
 
 
 cdef class PythonCodec(Http1Codec):
-    """Http1Codec for Python callers: bytes in, events out; events in, bytes out."""
+    """Http1Codec for Python callers: receives bytes and returns events, takes events and returns bytes."""
 
     def receive(self, bytes data):
-        """Takes bytes from the peer; b"" tells that it closed its half. Call next_event() until NeedData or Paused."""
-        self._keep_rest()       # what a caller who stopped early has not asked for yet
+        """Take bytes from the peer; b"" means that it closed its direction.
+
+        Call next_event() afterwards until it returns NeedData or Paused.
+        """
+        self._keep_rest()       # bytes that the caller has not read with next_event() yet
         self.given = data
         self.feed(data, len(data))
 
     def next_event(self):
-        """The next event; RemoteProtocolError when the peer broke the protocol."""
+        """Return the next event. Raises RemoteProtocolError if the peer broke the protocol."""
         cdef MessageHead head
         cdef int event = self.next()
         if event == EV_DATA:
@@ -56,7 +59,10 @@ cdef class PythonCodec(Http1Codec):
                               chunked)
 
     def send(self, event, bint close=False):
-        """The bytes of an event; LocalProtocolError when it may not be sent now. `close`: end the connection after it."""
+        """Return the bytes of an event. close: close the connection after it.
+
+        Raises LocalProtocolError if the event is not allowed now.
+        """
         cdef ByteBuffer out = ByteBuffer()
         cdef MessageHead head = new_head()
         cdef int mode = BODY_NONE
@@ -90,7 +96,7 @@ cdef class PythonCodec(Http1Codec):
         return out.take()
 
     def next_cycle(self):
-        """Goes on with the next message; LocalProtocolError while the connection cannot take one."""
+        """Start the next message. Raises LocalProtocolError if the connection is not ready for one."""
         self.start_next_cycle()
 
     @property
@@ -99,22 +105,22 @@ cdef class PythonCodec(Http1Codec):
 
     @property
     def unread(self):
-        """Bytes received and not yet told in events."""
+        """Received bytes that no event has returned yet."""
         return self.buffered()
 
     @property
     def held_memory(self):
-        """Bytes of memory the codec keeps for input."""
+        """Bytes of memory that buffer input; 0 when idle."""
         return self.pending.capacity
 
     @property
     def waits_for_continue(self):
-        """True while the client holds its body back for a 100 response."""
+        """True while the client waits for a 100 response before it sends its body."""
         return self.continue_due
 
 
 def bench_parse(bytes data, int times):
-    """Parses a request head `times` times; for bench/micro, so that no Python call is measured."""
+    """Parse a request head `times` times, for bench/micro: without the cost of Python calls."""
     cdef MessageHead head
     for _ in range(times):
         head = new_head()
@@ -122,7 +128,7 @@ def bench_parse(bytes data, int times):
 
 
 def bench_send_request(bytes data, int times):
-    """Writes the request whose head `data` is `times` times; for bench/micro."""
+    """Write the request with the head `data` `times` times and return it once, for bench/micro."""
     cdef MessageHead head = new_head()
     cdef ByteBuffer out = ByteBuffer()
     cdef Http1Codec codec = Http1Codec(ROLE_CLIENT)

@@ -1,6 +1,8 @@
 # cython: boundscheck=False
-"""The line in front of a chunk: RFC 9112 section 7.1. boundscheck is off: all indexing is into C memory whose length is
-checked beside it."""
+"""The line before a chunk: RFC 9112 section 7.1.
+
+boundscheck is off: all indexes go into C memory, and the code next to them checks the length.
+"""
 
 from libc.stdint cimport int64_t
 from libc.string cimport memchr
@@ -10,7 +12,7 @@ from headgate_engine.wire.scan cimport IS_TOKEN, IS_VALUE, all_of, hex_value
 from headgate_engine.errors import RemoteProtocolError
 
 cdef enum:
-    # Hexadecimal digits of a chunk size: 2^60 bytes is more than any body.
+    # Most hexadecimal digits of a chunk size: no body has 2^60 bytes.
     MAX_CHUNK_DIGITS = 15
 
 
@@ -21,7 +23,7 @@ cdef Py_ssize_t parse_chunk_line(const char* p, Py_ssize_t n, Py_ssize_t limit, 
     cdef int digit
     cdef const char* end
     if n == 0:
-        return -1       # p may be NULL, which memchr() does not take
+        return -1       # p may be NULL, which memchr() does not allow
     end = <const char*>memchr(p, 10, n)
     stop = n if end == NULL else end - p
     if stop > limit:
@@ -48,9 +50,10 @@ cdef Py_ssize_t parse_chunk_line(const char* p, Py_ssize_t n, Py_ssize_t limit, 
 
 
 cdef bint are_extensions(const char* p, Py_ssize_t n) noexcept nogil:
-    """`;name`, `;name=token` or `;name="text"`, any number of them: RFC 9112 section 7.1.1.
+    """Return whether the bytes are `;name`, `;name=token` or `;name="text"`, any number of times.
 
-    Blanks in front of a ';' or at the end are bad whitespace of the kind that peers disagree about: refused.
+    See RFC 9112 section 7.1.1. Blanks before a ';' or at the end are refused: implementations differ on this bad
+    whitespace.
     """
     cdef Py_ssize_t at = 0
     while at < n:
@@ -87,7 +90,7 @@ cdef inline Py_ssize_t past_token(const char* p, Py_ssize_t n, Py_ssize_t at) no
 
 
 cdef Py_ssize_t past_quoted(const char* p, Py_ssize_t n, Py_ssize_t at) noexcept nogil:
-    """Behind the closing quote; -1 when there is none or a control character comes first."""
+    """Return the offset behind the closing quote, -1 if there is none or a control character comes first."""
     while at < n and all_of(p + at, 1, IS_VALUE):
         if p[at] == b'"':
             return at + 1

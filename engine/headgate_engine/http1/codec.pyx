@@ -1,7 +1,9 @@
 # cython: boundscheck=False, nonecheck=False
-"""HTTP/1.1 codec for both roles, sans-IO; see codec.pxd. Its receiving half is Http1Receiver. boundscheck is off: all
-indexing is into C memory whose length is checked beside it. nonecheck is off: only compiled code calls it, with buffers and
-heads of its own; trailers are compared with None."""
+"""HTTP/1.1 codec for both roles, sans-IO; see codec.pxd. Its receiving half is Http1Receiver.
+
+boundscheck is off: all indexes go into C memory, and the code next to them checks the length. nonecheck is off: only
+compiled code calls it, with its own buffers and heads; trailers are compared with None.
+"""
 
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
@@ -42,8 +44,8 @@ cdef class Http1Codec(Http1Receiver):
         if self.recv_state != S_DONE or self.send_state != S_DONE or not self.peer_keep_alive \
                 or not self.our_keep_alive or self.switching:
             return False
-        # Bytes behind a response answer nothing we asked. Kept, they would be read as the answer to the next request,
-        # which may be another client's.
+        # Bytes behind a response belong to no request. If the connection were reused, they would be read as the
+        # response to the next request, which may be another client's.
         return self.role == ROLE_SERVER or self._rest_len() == 0
 
     cdef int start_next_cycle(self) except -1:
@@ -88,7 +90,7 @@ cdef class Http1Codec(Http1Receiver):
         elif mode == BODY_CHUNKED:
             out.append(b"transfer-encoding: chunked\r\n", 28)
         elif mode == BODY_NONE and length >= 0:
-            # What the body would have been: answers to HEAD, and 304.
+            # The length that the body would have: responses to HEAD, and 304.
             out.append(b"content-length: ", 16)
             out.append_uint(length)
             out.append(b"\r\n", 2)
@@ -129,7 +131,7 @@ cdef class Http1Codec(Http1Receiver):
                           bint upgrade) except -1:
         if mode == BODY_UNTIL_CLOSE:
             raise LocalProtocolError("a request cannot be ended by closing")
-        # What the parser has found in the peer's own bytes was checked by it.
+        # The parser has validated the fields in the peer's bytes.
         if head.method_len == 0 or head.method_off >= head.parsed and not all_of(
                 head.data + head.method_off, head.method_len, IS_TOKEN):
             raise LocalProtocolError("a request needs a method")
@@ -183,7 +185,7 @@ cdef class Http1Codec(Http1Receiver):
         elif self.request_flags & HEAD_IS_HEAD or head.status == 304:
             mode = BODY_NONE
         elif mode == BODY_NONE:
-            # Without a framing field the client would wait for the end of the connection.
+            # Without a framing field the client would wait until the connection closes.
             if length > 0:
                 raise LocalProtocolError("a body is announced and none will be sent")
             length = 0
@@ -282,7 +284,7 @@ cdef int write_refusal(ByteBuffer out, int status, bytes body) except -1:
 
 
 cdef int check_added(MessageHead head) except -1:
-    """Fields of the peer were checked when they were read; those that steps added are checked before a byte is written."""
+    """Validate fields that steps added before a byte is written. The peer's fields were validated on receipt."""
     cdef int i
     cdef HeaderSpan* span
     for i in range(head.count):

@@ -1,5 +1,5 @@
 # cython: boundscheck=False
-"""Request lines, status lines and header sections (RFC 9112 sections 2 to 5) into spans.
+"""Parses request lines, status lines and header sections (RFC 9112 sections 2 to 5) into spans.
 
 boundscheck is off: every index is derived from memchr() results within [p, p + n).
 """
@@ -19,24 +19,24 @@ from headgate_engine.context.field_names import (
     HOP_BY_HOP, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, REQUEST_FRAMING, encoded)
 from headgate_engine.errors import RemoteProtocolError
 
-# Fields that `connection` may not make hop-by-hop: dropping them would change whom or what the request is for.
+# Fields that `connection` cannot make hop-by-hop: dropping them would change the message's meaning or recipient.
 PROTECTED = (
     b"host", b"content-length", b"authorization", b"cookie", b"set-cookie", b"content-type", b"content-encoding")
-# RFC 9110 section 6.5.1: framing, routing, modifiers, authentication and content fields are no trailers.
+# RFC 9110 section 6.5.1: framing, routing, modifiers, authentication and content fields are invalid in trailers.
 FORBIDDEN_TRAILERS = encoded(REQUEST_FRAMING | {PROXY_AUTHENTICATE, PROXY_AUTHORIZATION}) | {
     b"authorization", b"www-authenticate", b"cookie", b"set-cookie", b"content-encoding", b"content-type",
     b"content-range", b"cache-control", b"expect", b"max-forwards", b"pragma", b"range",
 }
 cdef enum:
     MAX_LENGTH_DIGITS = 18
-    # Each option is looked for among all fields: unbounded, one head could cost milliseconds. Real ones name a few.
+    # Each option is compared with all fields: without a bound, one head could cost milliseconds. Real heads have a few.
     MAX_CONNECTION_OPTIONS = 100
-    # Longest authority that is remembered.
+    # Longest authority that is cached.
     GOOD_ROOM = 128
 
 
 cdef int mark_ids(uint8_t* table, names) except -1:
-    """Sets the entries of these fields in a table by HeaderId; each must have one."""
+    """Set the entries of these fields in a table by HeaderId. Each must have one."""
     for name in names:
         known = header_id_of(<bytes>name, len(<bytes>name))
         if known == H_OTHER:
@@ -82,12 +82,12 @@ cdef int parse_trailers(MessageHead head, const char* p, Py_ssize_t n, int max_h
 
 
 cdef Py_ssize_t load(MessageHead head, const char* p, Py_ssize_t n) except -1:
-    """Copies the section; returns the length of its first line."""
+    """Copy the section and return the length of its first line."""
     cdef const char* end = <const char*>memchr(p, 13, n)
     head.reserve(<uint32_t>n)
     memcpy(head.data, p, n)
     head.length = head.parsed = <uint32_t>n
-    # The caller has seen that the section ends in an empty line: a byte behind the CR is there.
+    # The caller has checked that the section ends with an empty line, so there is a byte behind the CR.
     if end == NULL or end[1] != 10:
         refuse("line does not end in CR LF")
     return end - p
@@ -127,7 +127,7 @@ cdef int parse_version(MessageHead head, const char* p, Py_ssize_t n) except -1:
 
 
 cdef int parse_target(MessageHead head) except -1:
-    """Origin, absolute, authority (CONNECT) and asterisk (OPTIONS) form, RFC 9112 section 3.2."""
+    """Parse the target: origin, absolute, authority (CONNECT) or asterisk (OPTIONS) form, RFC 9112 section 3.2."""
     cdef const char* target = head.data + head.target_off
     cdef uint32_t n = head.target_len
     cdef uint32_t skip
@@ -170,13 +170,13 @@ cdef int split_absolute(MessageHead head, uint32_t skip) except -1:
     head.authority_off = start
     head.authority_len = at - start
     if at == stop:
-        # RFC 9112 section 3.2.4: without a path, OPTIONS asks about the server as a whole.
+        # RFC 9112 section 3.2.4: without a path, OPTIONS applies to the server as a whole.
         if head.method_len == 7 and memcmp(head.data, b"OPTIONS", 7) == 0:
             head.set_target(b"*", 1)
         else:
             head.set_target(b"/", 1)
     elif head.data[at] == b"?":
-        # An empty path is "/" (RFC 9112 section 3.2.1); the bytes are put together anew.
+        # An empty path becomes "/" (RFC 9112 section 3.2.1), in new bytes.
         rest = b"/" + head.data[at:stop]
         head.set_target(rest, len(rest))
     else:
@@ -185,13 +185,13 @@ cdef int split_absolute(MessageHead head, uint32_t skip) except -1:
     return 0
 
 
-# The authority that was checked last: most requests name the host that the one before them named.
+# The last valid authority: most requests have the same host as the request before.
 cdef char[GOOD_ROOM] _good
 cdef Py_ssize_t _good_size = 0
 
 
 cdef int check_authority(const char* p, Py_ssize_t n) except -1:
-    """host[:port] without user information; RFC 9110 section 4.2."""
+    """Check host[:port] without user information; RFC 9110 section 4.2."""
     global _good_size
     if n == 0 or n != _good_size or memcmp(p, _good, n) != 0:
         _check_authority(p, n)
@@ -216,7 +216,7 @@ cdef int _check_authority(const char* p, Py_ssize_t n) except -1:
             if not (p[at] == b":" or p[at] == b"." or HG_CLASS[<uint8_t>p[at]] & IS_HEX):
                 refuse("invalid host")
             at += 1
-        # A zone (RFC 6874) is a name.
+        # A zone identifier (RFC 6874) is a name.
         while p + at < close:
             if not (p[at] == b"%" or HG_CLASS[<uint8_t>p[at]] & IS_TOKEN):
                 refuse("invalid host")
@@ -243,7 +243,7 @@ cdef int _check_authority(const char* p, Py_ssize_t n) except -1:
 
 
 cdef bint has_port(const char* p, Py_ssize_t n) noexcept nogil:
-    """A checked authority ends in a port that is not 0."""
+    """Return whether a checked authority ends with a port that is not 0."""
     cdef bint nonzero = False
     while n > 0 and 48 <= p[n - 1] <= 57:
         nonzero = nonzero or p[n - 1] != 48
@@ -274,7 +274,7 @@ cdef int parse_status_line(MessageHead head, Py_ssize_t n) except -1:
 
 # -- fields ------------------------------------------------------------------------------------------------------------
 cdef int parse_fields(MessageHead head, Py_ssize_t at, Py_ssize_t n, int max_headers) except -1:
-    # n: length of the section; the head may hold more by now (a target put together anew).
+    # n: length of the section; the head may be longer by now (a rewritten target).
     cdef const char* p = head.data
     cdef Py_ssize_t start, stop, name_len
     cdef const char* end
@@ -295,7 +295,7 @@ cdef int parse_fields(MessageHead head, Py_ssize_t at, Py_ssize_t n, int max_hea
         if colon == NULL:
             refuse("field without a colon")
         name_len = colon - p - at
-        # Known names are tokens; a line without control characters is the condition for telling them fast.
+        # Known names are tokens. The fast search for them needs a line without control characters.
         clean = is_value(p + at, stop - at)
         known = header_id_of(p + at, name_len) if clean else H_OTHER
         if name_len == 0 or name_len > 65535 or known == H_OTHER and not all_of(p + at, name_len, IS_TOKEN):
@@ -336,7 +336,7 @@ cdef int finish_request(MessageHead head) except -1:
             check_authority(head.data + span.value_off, span.value_len)
             head.flags |= HEAD_HAS_HOST
             span.flags |= SPAN_DROPPED
-            # An absolute target or CONNECT authority wins over the field (RFC 9112 section 3.2.2).
+            # The authority of an absolute target or of CONNECT overrides the field (RFC 9112 section 3.2.2).
             if head.authority_len == 0:
                 head.authority_off = span.value_off
                 head.authority_len = span.value_len
@@ -359,7 +359,7 @@ cdef int finish_response(MessageHead head) except -1:
 
 
 cdef int framing(MessageHead head) except -1:
-    """content-length and transfer-encoding: one of them, once, in its plainest form (RFC 9112 section 6)."""
+    """Read content-length or transfer-encoding: exactly one, once, in its simplest form (RFC 9112 section 6)."""
     cdef int i, j
     cdef HeaderSpan* span
     cdef const char* value
@@ -399,7 +399,7 @@ cdef int framing(MessageHead head) except -1:
 
 
 cdef int connection_fields(MessageHead head) except -1:
-    """Persistence and hop-by-hop fields, RFC 9110 section 7.6.1."""
+    """Read persistence and mark hop-by-hop fields, RFC 9110 section 7.6.1."""
     cdef int i
     cdef int options = 0, asked = 0
     cdef HeaderSpan* span
@@ -407,13 +407,13 @@ cdef int connection_fields(MessageHead head) except -1:
     for i in range(head.count):
         span = &head.spans[i]
         if not IS_HOP_BY_HOP[span.id] or span.id == H_TRANSFER_ENCODING:
-            continue          # the body's coding is read by framing_fields()
+            continue          # framing() reads the body's coding
         span.flags |= SPAN_DROPPED
         if span.id == H_CONNECTION:
             asked |= connection_options(head, span, &options)
         elif span.id == H_UPGRADE:
-            # HTTP/2 in a tunnel would get past listeners, routes and policies: whoever asks for it stays with HTTP/1.1
-            # (RFC 9110 section 7.8 lets an upgrade be ignored).
+            # HTTP/2 in a tunnel would bypass listeners, routes and policies, so a request for h2c is ignored
+            # (RFC 9110 section 7.8 allows that).
             no_tunnel |= has_word(head.data + span.value_off, span.value_len, b"h2c", 3)
             upgrade_field = True
         elif span.id == H_TE and has_word(head.data + span.value_off, span.value_len, b"trailers", 8):
@@ -425,7 +425,7 @@ cdef int connection_fields(MessageHead head) except -1:
     return 0
 
 
-# What the options of a connection field ask for.
+# Options of a connection field.
 cdef enum:
     ASKED_CLOSE = 1
     ASKED_KEEP = 2
@@ -433,7 +433,7 @@ cdef enum:
 
 
 cdef int connection_options(MessageHead head, const HeaderSpan* span, int* options) except -1:
-    """Drops the fields that one connection field names; returns ASKED bits. `options` counts over the whole head."""
+    """Drop the fields that one connection field names. Return ASKED bits. options: count for the whole head."""
     cdef const char* p = head.data + span.value_off
     cdef Py_ssize_t stop = span.value_len
     cdef Py_ssize_t at = 0
@@ -458,7 +458,7 @@ cdef int connection_options(MessageHead head, const HeaderSpan* span, int* optio
 
 
 cdef int drop_named(MessageHead head, const char* name, Py_ssize_t n) noexcept nogil:
-    """Like MessageHead.drop_field(), for a name in any case."""
+    """Drop the fields with that name, like MessageHead.drop_field(), for a name in any case."""
     cdef int i
     cdef Py_ssize_t j
     cdef HeaderSpan* span
@@ -477,7 +477,7 @@ cdef int drop_named(MessageHead head, const char* name, Py_ssize_t n) noexcept n
 
 
 cdef bint has_word(const char* p, Py_ssize_t stop, const char* lowered, Py_ssize_t length) noexcept nogil:
-    """Whether one member of a comma list is this word, in any case."""
+    """Return whether one member of a comma-separated list is this word, in any case."""
     cdef Py_ssize_t at = 0
     cdef Py_ssize_t n, start
     while at <= stop:
@@ -488,7 +488,7 @@ cdef bint has_word(const char* p, Py_ssize_t stop, const char* lowered, Py_ssize
 
 
 cdef inline Py_ssize_t next_element(const char* p, Py_ssize_t stop, Py_ssize_t* at, Py_ssize_t* start) noexcept nogil:
-    """Length of the member of a comma list that begins at `at`, blanks around it left out; moves `at` behind its comma."""
+    """Return the length of the list member that begins at `at`, without blanks. Move `at` behind its comma."""
     cdef const char* comma = <const char*>memchr(p + at[0], 44, stop - at[0])
     cdef Py_ssize_t end = stop if comma == NULL else comma - p
     start[0] = at[0]

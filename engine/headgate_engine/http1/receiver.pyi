@@ -1,5 +1,5 @@
 class Limits:
-    """Bounds of what is received, in bytes (max_headers: fields)."""
+    """Limits of received messages, in bytes (max_headers: number of fields)."""
 
     def __init__(
         self,
@@ -21,7 +21,7 @@ class Limits:
     def max_trailers(self) -> int: ...
 
 class Http1Receiver:
-    """The receiving half of Http1Codec; its working face is receiver.pxd."""
+    """The receiving half of Http1Codec. receiver.pxd has its C interface."""
 
     def __init__(self, role: int, limits: Limits | None = None) -> None: ...
     @property

@@ -3,4 +3,4 @@ INPUTS: tuple[str, ...]
 TRANSITIONS: tuple[tuple[str, str, str], ...]
 
 def step(state: str, event: str) -> str | None:
-    """Return the next state by name, None when the machine refuses."""
+    """Return the next state by name, None if the machine refuses the event."""

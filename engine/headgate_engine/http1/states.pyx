@@ -1,7 +1,7 @@
-"""The states of one half of an HTTP/1.1 exchange (RFC 9112): what may be received or sent when.
+"""The state machine of one direction of an HTTP/1.1 exchange (RFC 9112): what may be received or sent when.
 
-TRANSITIONS is the machine; every pair it does not list is refused. Receiving and sending, client and server run the
-same table; which framing a body has is the codec's business.
+TRANSITIONS is the machine; pairs that it does not list are refused. Receiving and sending, client and server use the
+same table. The codec decides on a body's framing.
 """
 
 from libc.stdint cimport uint8_t
@@ -52,6 +52,6 @@ cdef int next_state(int state, int event) noexcept nogil:
 
 
 def step(str state, str event):
-    """Next state by name, None when the machine refuses."""
+    """Return the next state by name, None if the machine refuses the event."""
     cdef int found = next_state(STATES.index(state), INPUTS.index(event))
     return None if found == REFUSED else STATES[found]
