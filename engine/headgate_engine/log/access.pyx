@@ -1,12 +1,12 @@
 # cython: boundscheck=False
-# Indexes here go over C arrays, whose bounds no check of Cython knows; the few into lists are counted by their length.
+# Most indexes go into C arrays, whose bounds Cython cannot check; the few into lists are limited by their length.
 """Access-log lines: one per request, at the end of its response.
 
-Text: `<RFC 3339 time>` TAB `info` TAB `request` and `key=value` pairs. JSON: one object. log/text.pyx says how values
-are escaped. `http.host` has no port; `http.path` has the query, in which the values of CREDENTIALS are replaced by
-`<redacted>`: secrets never show in a log.
+Text: `<RFC 3339 time>` TAB `info` TAB `request` and `key=value` pairs. JSON: one object. log/text.pyx escapes values.
+`http.host` has no port. `http.path` has the query, in which `<redacted>` replaces the values of CREDENTIALS: secrets
+never appear in a log.
 
-The address of the client aside, a line makes no Python objects unless it has fields that are not in FIELDS.
+Apart from the client's address, a line makes no Python objects unless it has fields that are not in FIELDS.
 """
 
 from libc.stdint cimport int64_t, uint64_t
@@ -31,7 +31,7 @@ import time
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
-# Keys that the engine fills itself, in the order they are written.
+# Keys that the engine itself writes, in this order.
 FIELDS = (
     "gateway", "listener", "route_rule", "route", "endpoint", "src.addr", "http.method", "http.host", "http.path",
     "http.version", "http.status", "protocol", "gen_ai.operation.name", "gen_ai.provider.name",
@@ -39,7 +39,7 @@ FIELDS = (
     "gen_ai.usage.output_tokens", "gen_ai.usage.reasoning_tokens", "retry.attempt", "error", "reason", "duration",
 )
 
-# Where a field goes that steps and handlers add: every known key in the order of a line. Others end the line.
+# All known keys in the order of a line, for fields that steps and handlers add. Other keys come last.
 ORDER = (
     "connection.id", "request.id", "gateway", "listener", "route_rule", "route", "endpoint", "src.addr",
     "src.identity", "http.method", "http.host", "http.path", "http.version", "http.status", "grpc.status", "tls.sni",
@@ -85,14 +85,14 @@ cdef enum:
 
 cdef enum:
     END_OF_LINE = 1 << 20
-    # Names that are longer together are joined as Python strings.
+    # Longer pairs of names are joined as Python strings.
     PAIR_SIZE = 256
 
 MAX_REMOVED = 32
 
 
 def _text_prefix(key):
-    """What stands before a value. Keys come from configurations too: one must not look like anything else."""
+    """Return the text before a value. Unusual characters of a key become `_`, so that no key imitates another field."""
     raw = key.encode("utf-8", "replace")
     return b" " + bytes(c if 33 <= c < 127 and c not in b'"=\\' else 95 for c in raw) + b"="
 
@@ -122,7 +122,7 @@ cdef int _lay_out(Key* keys, dict prefixes) except -1:
 _lay_out(TEXT_KEYS, TEXT_PREFIXES)
 _lay_out(JSON_KEYS, JSON_PREFIXES)
 
-# Places of the fields before which added ones may have to be written.
+# Positions in ORDER of the keys of FIELDS, for fields that are written before them.
 cdef int[23] PLACE
 for _field in range(len(FIELDS)):
     PLACE[_field] = PLACES[FIELDS[_field]]
@@ -144,7 +144,7 @@ cdef class AccessLogFormat:
         self.fields = fields
         self.removed = set(self.remove)
         if fields is not None:
-            # A key of the configuration's own takes the place of the one that would be there.
+            # A key that the configuration adds replaces the engine's field with that key.
             self.removed.update(key for key, _ in fields.added)
         self.kept = 0
         for i in range(len(FIELDS)):
@@ -162,12 +162,12 @@ cdef class AccessLogFormat:
         try:
             return self._write(out, ctx, wall_ns, extras)
         except BaseException:
-            # Half a line would swallow the next one.
+            # The next line must not continue an incomplete one.
             out.length = start
             raise
 
     cdef list _placed(self, list fields):
-        """(place, number, key, value) of what is told, the last one first."""
+        """Return (place, number, key, value) of the added fields, the last one first."""
         cdef list found = []
         for key, value in fields:
             if value is not None and key not in self.removed:
@@ -209,7 +209,7 @@ cdef class AccessLogFormat:
         return out.append(b"}\n", 2) if self.as_json else out.append_byte(10)
 
     cdef int _target(self, ByteBuffer out, RequestContext ctx) except -1:
-        """Where the request went, and where it came from."""
+        """Write the fields of gateway, route, endpoint and client."""
         cdef RoutePlan route
         cdef ByteBuffer text
         if ctx.route is None:
@@ -241,7 +241,7 @@ cdef class AccessLogFormat:
         return 0
 
     cdef int _request(self, ByteBuffer out, RequestContext ctx) except -1:
-        """What the client sent, and the status it got."""
+        """Write the fields of the request, and its status."""
         cdef MessageHead head = ctx.head
         cdef const char* host = head.data + ctx.host_off
         cdef const char* target = head.data + ctx.target_off
@@ -307,7 +307,7 @@ cdef class AccessLogFormat:
         return 0
 
     cdef int _extras(self, ByteBuffer out, list extras, int before) except -1:
-        """Writes and takes away the added fields that come before a place of ORDER."""
+        """Write the added fields that come before a place of ORDER, and remove them from the list."""
         cdef tuple extra
         while extras:
             extra = <tuple>extras[len(extras) - 1]
@@ -436,7 +436,7 @@ class _Peer:
 
 
 cdef RequestContext _context(request):
-    """A context made of parts by their log keys, for the Python face; KeyError for a key that is none."""
+    """Return a context from parts by their log keys, for Python callers. Raises KeyError for an unknown key."""
     cdef RequestContext ctx = new_context()
     cdef MessageHead head = MessageHead()
     cdef bytes method, host, target

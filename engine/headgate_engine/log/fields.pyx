@@ -1,4 +1,4 @@
-"""Access-log fields by expression. One that fails, or is null, is not in the line; a filter that fails keeps it out."""
+"""Access-log fields by expression. A field that fails or is null is left out. A filter that fails skips the line."""
 
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.program cimport Program
@@ -11,11 +11,11 @@ import base64
 
 
 class JsonText(str):
-    """A text that is JSON already: it stands in a JSON line as it is."""
+    """A string that is JSON already and is written to JSON lines without quotes."""
 
 
 def shown(value):
-    """A value of an expression as a log line has it; None when it has none."""
+    """Return the log form of an expression's value, None if it has none."""
     kind = type(value)
     if kind is str or kind is bool or kind is int or kind is float or value is None:
         return value
@@ -37,7 +37,10 @@ def shown(value):
 
 
 cdef class LogFields:
-    """filter: which requests are logged (None: all). added: pairs of key and expression, in order."""
+    """Fields of access-log lines by expression. filter: which requests are logged (None: all).
+
+    added: pairs of key and expression, in order.
+    """
 
     def __init__(self, Program filter=None, added=()):
         self.filter = filter
@@ -62,9 +65,9 @@ cdef class LogFields:
 
     # -- Python face ---------------------------------------------------------------------------------------------------
     def keeps(self, RequestContext ctx not None):
-        """Whether the request is logged."""
+        """Return whether the request is logged."""
         return bool(self.wanted(ctx))
 
     def pairs(self, RequestContext ctx not None):
-        """The fields of a request."""
+        """Return the (key, value) pairs of a request."""
         return self.values(ctx)

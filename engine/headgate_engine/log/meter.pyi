@@ -13,7 +13,7 @@ TOKEN_TYPES: tuple[str, ...]
 MAX_MODELS: int
 
 class PlanMeter:
-    """C face only."""
+    """The series of one combination of labels. Only C code uses it."""
 
 class BindMeter:
     """The series of one port."""
@@ -21,25 +21,28 @@ class BindMeter:
     def __init__(self, segment: Segment, labels: str) -> None: ...
 
 class ModelMeter:
-    """The series of one provider, model and route: `labels` are theirs."""
+    """The series of one provider, model and route. labels: those of the series."""
 
     def __init__(self, segment: Segment, labels: str) -> None: ...
-    def count_tokens(self, usage: Usage) -> None: ...
-    def count_cost(self, picos: int) -> None: ...
+    def count_tokens(self, usage: Usage) -> None:
+        """Count input and output tokens if they are known, and cached tokens if there are any."""
+    def count_cost(self, picos: int) -> None:
+        """Add a cost in picodollars (1e-12 USD)."""
     def count_stream(self, first_ns: int, per_token: int) -> None:
-        """Count a stream's first event and the time of one token, in ns; -1 where that is not known."""
+        """Count a stream's first event and its time per token. Both in ns, -1 if unknown."""
 
 class RequestMeters:
     """All request metrics of a worker."""
 
     def __init__(self, segment: Segment | None) -> None: ...
 
-def label(name: str, value: object) -> str: ...
+def label(name: str, value: object) -> str:
+    """Return `name="value"`, escaped (https://prometheus.io/docs/instrumenting/exposition_formats/)."""
 
 def route_labels(ctx: RequestContext, bind: BindPlan) -> str:
-    """Return the labels that tell where a request was taken to, and what the configuration adds to them."""
+    """Return the labels of a request's port, gateway, listener and route, and the configured ones."""
 
 MAX_LABEL: int
 
 def label_value(program: Program, ctx: RequestContext) -> str:
-    """Return the text of a configured label; `unknown` when the expression fails or has no value."""
+    """Return the value of a configured label, `unknown` if the expression fails or has no value."""

@@ -17,7 +17,7 @@ from headgate_engine.shared.segment cimport Segment
 from headgate_engine.expr.values import EvaluationError
 from headgate_engine.log.fields import shown
 
-# Methods with a label value of their own; what else a client makes up is counted as one.
+# Methods with a label value of their own. All others, which clients can invent, are `other`.
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "other")
 cdef list METHOD_BYTES = [name.encode() for name in METHODS]
 
@@ -29,16 +29,16 @@ FIRST_TOKEN_SECONDS = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.
 TOKEN_TYPES = ("input", "output", "input_cache_read", "input_cache_write")
 # Longest value of a label, in characters.
 MAX_LABEL = 256
-# Combinations of route, provider and models that a worker counts apart; what comes later has the models `other`.
+# Most combinations of route, provider and models that a worker counts. Further ones have the models `other`.
 MAX_MODELS = 1024
 
 
 cdef enum:
-    # Combinations that a plan remembers. More happen where a backend makes up statuses.
+    # Combinations that a plan caches. There are more if a backend invents statuses.
     MAX_COMBINATIONS = 32
-    # Series with labels of the configuration's own that a worker remembers; the oldest go first.
+    # Series with configured labels that a worker caches; the oldest are removed first.
     MAX_LABELLED = 1024
-    # A series that found no room looks for it again after so many requests, a power of two.
+    # A series without room tries again after this number of requests, a power of two.
     PATIENCE = 1024
 
 
@@ -56,7 +56,7 @@ cdef class BindMeter:
 
 
 cdef class ModelMeter:
-    """The series of one provider, model and route."""
+    """The series of one provider, model and route. labels: those of the series."""
 
     def __init__(self, Segment segment not None, str labels not None):
         self.segment = segment
@@ -66,7 +66,7 @@ cdef class ModelMeter:
             segment, b"gw_gen_ai_server_request_duration\0" + labels.encode("utf-8", "replace"), MODEL_SECONDS)
 
     cpdef count_tokens(self, Usage usage):
-        """Input and output where they were told, caches where they were used."""
+        """Count input and output tokens if they are known, and cached tokens if there are any."""
         cdef int64_t[4] counts = [usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cache_write_tokens]
         cdef int kind
         for kind in range(4):
@@ -80,13 +80,14 @@ cdef class ModelMeter:
             (<Histogram>found).observe_scaled(counts[kind])
 
     cpdef count_cost(self, int64_t picos):
+        """Add a cost in picodollars (1e-12 USD)."""
         if self.cost is None:
             self.cost = Money(
                 self.segment, b"gw_gen_ai_client_cost_usd_total\0" + self.labels.encode("utf-8", "replace"))
         self.cost.pay(picos)
 
     cpdef count_stream(self, int64_t first_ns, int64_t per_token):
-        """per_token: ns, -1 when it is not known."""
+        """Count a stream's first event and its time per token. Both in ns, -1 if unknown."""
         if self.first_token is None or self.per_token is None:
             raw = self.labels.encode("utf-8", "replace")
         if self.first_token is None:
@@ -113,13 +114,13 @@ cdef int method_index(MessageHead head) noexcept:
 
 
 def label(name, value):
-    """`name="value"` with the value escaped as the exposition format wants."""
+    """Return `name="value"`, escaped (https://prometheus.io/docs/instrumenting/exposition_formats/)."""
     text = str(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'{name}="{text}"'
 
 
 def label_value(Program program not None, RequestContext ctx not None):
-    """The text of a configured label; `unknown` when the expression fails or has no value."""
+    """Return the value of a configured label, `unknown` if the expression fails or has no value."""
     try:
         text = shown(program.evaluate(ctx))
     except EvaluationError:
@@ -128,7 +129,7 @@ def label_value(Program program not None, RequestContext ctx not None):
 
 
 cdef MeteredPlan plan_of(RequestContext ctx, BindPlan bind):
-    """The innermost plan that a request has come to."""
+    """Return the innermost plan that a request has reached."""
     if ctx.route is not None:
         return <MeteredPlan>ctx.route
     return bind if ctx.listener is None else <MeteredPlan>ctx.listener
@@ -152,12 +153,12 @@ cdef str place_labels(RequestContext ctx, BindPlan bind):
 
 
 def route_labels(RequestContext ctx not None, BindPlan bind not None):
-    """Where a request was taken to, and what the configuration adds."""
+    """Return the labels of a request's port, gateway, listener and route, and the configured ones."""
     return place_labels(ctx, bind) + _added(ctx, bind)
 
 
 cdef str _added(RequestContext ctx, BindPlan bind):
-    """The labels of the configuration's own, each behind a comma."""
+    """Return the configured labels, each after a comma."""
     cdef str found = ""
     if bind.metric_labels is not None:
         for name, program in bind.metric_labels:
@@ -212,7 +213,7 @@ cdef class RequestMeters:
         return self._make(plan, ctx, bind, method)
 
     cdef PlanMeter _make(self, MeteredPlan plan, RequestContext ctx, BindPlan bind, int method):
-        """A combination that the plan did not have yet becomes the first of its chain; one too many goes."""
+        """Add a new combination to the front of the plan's chain. If the chain is too long, remove the last one."""
         cdef PlanMeter meter = PlanMeter()
         cdef PlanMeter one = meter
         cdef int length = 1
@@ -238,7 +239,7 @@ cdef class RequestMeters:
         return meter
 
     cdef RequestSeries _labelled(self, PlanMeter meter, RequestContext ctx, BindPlan bind):
-        """The series of a request whose configuration adds labels. One that found no room is not remembered."""
+        """Return the series of a request with configured labels. A series without room is not cached."""
         cdef str text = meter.labels + _added(ctx, bind)
         cdef RequestSeries series = <RequestSeries>self.labelled.get(text)
         if series is None:
@@ -250,7 +251,7 @@ cdef class RequestMeters:
         return series
 
     def _labels(self, RequestContext ctx, BindPlan bind, int method):
-        """The labels of a request without those of the configuration."""
+        """Return the labels of a request without the configured ones."""
         cdef BackendPlan backend = <BackendPlan>ctx.backend
         return ",".join((
             label("backend", "unknown" if backend is None else backend.name),
@@ -278,7 +279,7 @@ cdef class RequestMeters:
         if call.attempts is None:
             return 0
         if bind.generation != self.generation:
-            # The names of what ran before must not pile up.
+            # Names of earlier configurations must not accumulate.
             self.models = {}
             self.labelled = {}
             self.last = None
@@ -299,7 +300,8 @@ cdef class RequestMeters:
     cdef ModelMeter _model_meter(self, RequestContext ctx, BindPlan bind, LlmCall call, LlmAttempt attempt):
         cdef ModelMeter meter
         cdef str answered
-        # Names that clients make up must not become series: those of patterns count when the provider knew them.
+        # Names that clients invent must not become series: a model that only a pattern allows counts if the provider
+        # accepted it.
         cdef str model = attempt.model if call.known or 200 <= attempt.status < 300 or attempt.status == 101 else "unknown"
         if len(model) > MAX_LABEL:
             model = model[:MAX_LABEL]

@@ -10,8 +10,10 @@ END_PAUSE: float
 END_TRIES: int
 
 class RecordFormat:
-    """What is kept of a request. line: its attributes, as JSON (else ValueError), and which requests are kept.
-    payload: prompts and answers of models too.
+    """The format of a request's record.
+
+    line: its attributes, as JSON (otherwise ValueError), and the filter of requests. payload: include prompts and
+    answers of models.
     """
 
     def __init__(self, line: AccessLogFormat, payload: bool = False) -> None: ...
@@ -20,10 +22,13 @@ class RecordFormat:
     @property
     def payload(self) -> bool: ...
     def record(self, now_ns: int, ctx: RequestContext) -> bytes:
-        """Return the record of a finished request, empty when it is not kept."""
+        """Return the record of a finished request, b"" if the filter excludes it."""
 
 class RecordSink:
-    """The writing end of a pipe to whoever stores records; full, it drops and counts. fd: owned from now on."""
+    """The writing end of a pipe to the process that stores records. When it is full, records are dropped and counted.
+
+    fd: becomes non-blocking; the sink owns and closes it.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, fd: int, dropped: Counter | None = None) -> None: ...
     @property
@@ -31,8 +36,8 @@ class RecordSink:
     @property
     def loop(self) -> asyncio.AbstractEventLoop: ...
     def pending(self) -> int:
-        """Return how many bytes wait."""
+        """Return the number of waiting bytes."""
     def add(self, ctx: RequestContext, form: RecordFormat) -> None:
-        """Take the record of a finished request, as the request path does."""
+        """Write the record of a finished request, as the request path does. For tests."""
     async def aclose(self) -> None:
-        """Send what waits, for a second at most, and close the pipe."""
+        """Write the waiting records, for at most a second, and close the pipe."""

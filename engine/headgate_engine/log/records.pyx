@@ -1,11 +1,11 @@
-"""Records of the request log: one JSON array per finished request, and the pipe they go into.
+"""Records of the request log: one JSON array per finished request, and the pipe to which they are written.
 
 A record is `[completed_us, duration_us, status, provider, requested model, response model, input tokens, output tokens,
-cost in picodollars, error, traceparent, prompt, answer, attributes]` and a line feed: texts or null, numbers or -1; the
-attributes are the JSON access-log line. The order is that of FIELDS, and headgate.telemetry.requests.records reads it.
+cost in picodollars, error, traceparent, prompt, answer, attributes]` and a line feed: strings or null, numbers or -1.
+The attributes are the JSON access-log line. The order is that of FIELDS; headgate.telemetry.requests.records reads it.
 
-Whoever reads the pipe may be slow: what does not fit waits here, up to LIMIT bytes, and what comes then is dropped and
-counted. A request waits for nothing.
+The reader of the pipe may be slow: records that do not fit into the pipe wait here, up to LIMIT bytes; further ones are
+dropped and counted. Requests never wait.
 """
 
 from libc.errno cimport EAGAIN, EINTR, errno
@@ -32,13 +32,13 @@ FIELDS = ("completed_us", "duration_us", "status", "provider", "request_model", 
           "attributes")
 
 cdef enum:
-    # A pipe of the usual size takes this at once.
+    # Capacity of an empty pipe with the default size: pipe(7).
     CHUNK = 65536
     LIMIT = 4194304
 
-# Longest time a record waits for company, in seconds.
+# Longest time that a record waits for others, in seconds.
 DELAY = 0.05
-# At the end of a worker: between two tries, and how many.
+# At the end of a worker: seconds between two writes, and most writes.
 END_PAUSE = 0.01
 END_TRIES = 100
 
@@ -58,9 +58,9 @@ cdef class RecordFormat:
             head = out.length
             self.line.write_line(out, ctx, now_ns)
             if out.length == head:
-                out.length = start          # the filter does not want it
+                out.length = start          # the filter excludes it
                 return 0
-            # The line feed of the line is ours.
+            # Replace the line feed at the end of the line.
             out.data[out.length - 1] = 93
             return out.append_byte(10)
         except BaseException:
@@ -126,10 +126,10 @@ cdef int _kept(ByteBuffer out, bytes value) except -1:
 
 
 cdef int _parent(ByteBuffer out, MessageHead head) except -1:
-    """The trace that the client says the request belongs to (W3C Trace Context)."""
+    """Write the client's traceparent field (https://www.w3.org/TR/trace-context/)."""
     cdef int i
     for i in range(head.count):
-        # Clients may write the name in any case (RFC 9110 section 5.1).
+        # Field names are case-insensitive (RFC 9110 section 5.1).
         if head.spans[i].name_len == 11 and same_lower(head.data + head.spans[i].name_off, b"traceparent", 11):
             append_json_value(out, head.data + head.spans[i].value_off, min(head.spans[i].value_len, 128))
             return out.append_byte(44)
@@ -137,7 +137,10 @@ cdef int _parent(ByteBuffer out, MessageHead head) except -1:
 
 
 cdef class RecordSink:
-    """fd: the writing end of a pipe, which becomes non-blocking and is closed with the sink."""
+    """The writing end of a pipe to the process that stores records. When it is full, records are dropped and counted.
+
+    fd: becomes non-blocking; the sink owns and closes it.
+    """
 
     def __init__(self, loop, int fd, dropped=None):
         os.set_blocking(fd, False)
@@ -175,7 +178,7 @@ cdef class RecordSink:
             elif errno == EAGAIN:
                 return False
             elif errno != EINTR:
-                # Nobody reads it any more.
+                # The pipe has no reader any more.
                 self._lost(_lines(self.waiting))
                 self.waiting.release()
                 self._close()
@@ -194,11 +197,11 @@ cdef class RecordSink:
         return self.waiting.length
 
     def add(self, RequestContext ctx not None, RecordFormat form not None):
-        """What the request path does at the end of a request; for tests."""
+        """Write the record of a finished request, as the request path does. For tests."""
         self.put(ctx, form)
 
     async def aclose(self):
-        """Sends what waits, for a second at most, and closes the pipe."""
+        """Write the waiting records, for at most a second, and close the pipe."""
         if self.handle is not None:
             self.handle.cancel()
             self.handle = None

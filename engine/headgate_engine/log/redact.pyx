@@ -1,4 +1,4 @@
-"""Credentials in the query of a logged target: their values are replaced. Names are compared decoded, in any case."""
+"""Replaces the values of credentials in the query of a logged target. Names are compared decoded, in any case."""
 
 from headgate_engine.wire.buffer cimport ByteBuffer
 from headgate_engine.wire.scan cimport same_lower
@@ -7,7 +7,7 @@ from libc.string cimport memchr
 
 from urllib.parse import unquote_to_bytes
 
-# Query parameters that carry credentials. `key` is too common a word: only what is as long as a credential counts.
+# Query parameters that contain credentials. `key` is a common word: only values as long as a credential count.
 CREDENTIALS = (
     "access_token", "refresh_token", "id_token", "token", "auth", "authorization", "api_key", "apikey", "api-key",
     "x-api-key", "client_secret", "client_assertion", "secret", "password", "passwd", "code", "code_verifier",
@@ -16,23 +16,23 @@ CREDENTIALS = (
 )
 REDACTED = "<redacted>"
 cdef enum:
-    # Shortest value of the parameter `key` that is taken for a credential.
+    # Shortest value of the parameter `key` that counts as a credential.
     LONG_KEY = 16
 
 cdef list SECRET_NAMES = [name.encode() for name in CREDENTIALS]
-# What the configuration says of itself: names of its credential locations, lower case.
+# Names of the configured credential locations, in lower case.
 cdef list CONFIGURED_NAMES = []
 
 
 def hide_parameter(str name not None):
-    """The values of that query parameter are credentials: no log line of this process shows them from now on."""
+    """Redact the values of that query parameter in all log lines of this process from now on."""
     raw = name.lower().encode()
     if raw and raw not in CONFIGURED_NAMES:
         CONFIGURED_NAMES.append(raw)
 
 
 def redacted(str target not None):
-    """A target without the values of credentials in its query."""
+    """Return a target without the values of credentials in its query."""
     cdef ByteBuffer out
     cdef bytes raw = target.encode("utf-8", "surrogateescape")
     cdef Py_ssize_t query = raw.find(b"?")
@@ -44,13 +44,13 @@ def redacted(str target not None):
 
 
 cdef bint is_secret(const char* p, const char* equals, const char* stop) except -1:
-    """Whether the parameter p..equals with the value equals+1..stop carries a credential."""
+    """Return whether the parameter p..equals with the value equals+1..stop contains a credential."""
     cdef Py_ssize_t n = equals - p
     cdef bytes name, plain
     if equals + 1 >= stop:
         return False
     if memchr(p, 37, n) != NULL:
-        # A server reads `t%6Fken` as `token`.
+        # Servers decode `t%6Fken` to `token`.
         plain = unquote_to_bytes(p[:n])
         if b"=" in plain or b"%" in plain and plain == p[:n]:
             return False
@@ -79,7 +79,7 @@ cdef bint has_secret(const char* p, const char* end) except -1:
 
 
 cdef int redact(ByteBuffer out, const char* start, const char* p, const char* end) except -1:
-    """Appends start..end, a target whose query begins at p, without the values of credentials."""
+    """Append start..end, a target with a query that begins at p, without the values of credentials."""
     cdef const char* stop
     cdef const char* equals
     cdef bytes mark = REDACTED.encode()

@@ -1,11 +1,12 @@
 MAX_VALUE: int
 
 def text_value(value: bytes) -> bytes:
-    r"""Return a value as it stands in a text line.
+    r"""Return the form of a value in a text line.
 
-    Bare when it is made of visible ASCII without quotes and backslashes, else in double quotes: `"` and `\` behind a
-    backslash, control characters (C0, DEL, C1), line separators, direction marks and bytes that are no UTF-8 as \xNN.
+    It is bare if it is visible ASCII without quotes and backslashes. Otherwise it is in double quotes: `"` and `\` have
+    a backslash; control characters (C0, DEL, C1), line separators, direction marks and bytes that are not UTF-8 are
+    \xNN.
     """
 
 def json_value(value: bytes) -> bytes:
-    r"""Return a value as a JSON string; bytes that are no UTF-8 become U+FFFD, what text escapes is \uNNNN here."""
+    r"""Return a value as a JSON string. Bytes that are not UTF-8 become U+FFFD, other escaped characters \uNNNN."""

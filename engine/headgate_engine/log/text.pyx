@@ -1,5 +1,5 @@
 # cython: boundscheck=False
-# Indexes here go over C arrays, whose bounds no check of Cython knows; the few into lists are counted by their length.
+# Most indexes go into C arrays, whose bounds Cython cannot check; the few into lists are limited by their length.
 """Values of log lines; see text.pxd."""
 
 from libc.stdint cimport int32_t, uint8_t, uint64_t
@@ -10,7 +10,7 @@ from headgate_engine.wire.scan cimport some_below, some_equal, word_at
 cdef enum:
     _MAX_VALUE = 8192
 
-# Bytes of a value that are logged; a longer one is cut and ends in `...`.
+# Most bytes of a value. A longer one is cut and ends in `...`.
 MAX_VALUE = _MAX_VALUE
 
 cdef const char* HEX = b"0123456789abcdef"
@@ -22,7 +22,7 @@ cdef inline uint64_t _some_not_bare(uint64_t word) noexcept nogil:
 
 
 cdef inline bint _bare(const char* p, Py_ssize_t n) noexcept nogil:
-    """Visible ASCII without quotes and backslashes."""
+    """Return whether it is visible ASCII without quotes and backslashes."""
     cdef Py_ssize_t i = 0
     cdef uint8_t c
     if n >= 8:
@@ -39,7 +39,7 @@ cdef inline bint _bare(const char* p, Py_ssize_t n) noexcept nogil:
 
 
 cdef inline bint _hidden(int32_t code) noexcept nogil:
-    """Control characters, line separators and direction marks: they change what a reader sees around them."""
+    """Return whether it is a control character, line separator or direction mark: these change the text around them."""
     return code < 32 or 127 <= code < 160 or 0x200E <= code <= 0x200F or 0x2028 <= code <= 0x202E \
         or 0x2066 <= code <= 0x2069 or code == 0xFEFF
 
@@ -81,7 +81,7 @@ cdef Py_ssize_t next_character(const uint8_t* p, Py_ssize_t n, int32_t* code) no
 
 
 cdef Py_ssize_t _cut(const char* p, Py_ssize_t n) noexcept nogil:
-    """Where a value is cut: not within a character."""
+    """Return the length to which a value is cut, at the end of a character."""
     cdef Py_ssize_t at = _MAX_VALUE
     if n <= _MAX_VALUE:
         return n

@@ -5,11 +5,11 @@ from headgate_engine.expr.program import Program
 from headgate_engine.plan.step import Step
 
 class AuthorizationStep(Step):
-    """deny, require, allow: programs. refused: the answer to who may not pass."""
+    """deny, require, allow: programs. refused: the reply to requests that are not allowed."""
 
     def __init__(
         self, deny: Iterable[Program], require: Iterable[Program], allow: Iterable[Program], refused: Reply
     ) -> None: ...
     @property
     def rules(self) -> tuple[tuple[str, str], ...]:
-        """(mode, expression) of every rule, in the order of evaluation."""
+        """Return (mode, expression) of every rule, in the order of evaluation."""

@@ -1,4 +1,4 @@
-"""authorization: deny wins, every require must hold, and of the allow rules one, if there are any.
+"""authorization: deny rules win, all require rules must hold, and one of the allow rules, if there are any.
 
 A deny rule that fails to evaluate denies; an allow or require rule that fails does not hold.
 """
@@ -9,7 +9,7 @@ from headgate_engine.plan.step cimport CONTINUE, RESPOND, Step
 
 
 cdef class AuthorizationStep(Step):
-    """deny, require, allow: programs. refused: the answer to who may not pass."""
+    """deny, require, allow: programs. refused: the reply to requests that are not allowed."""
 
     def __init__(self, deny, require, allow, Reply refused):
         self.name = "authorization"
@@ -20,7 +20,7 @@ cdef class AuthorizationStep(Step):
 
     @property
     def rules(self):
-        """(mode, expression) of every rule, in the order of evaluation."""
+        """Return (mode, expression) of every rule, in the order of evaluation."""
         return tuple((mode, program.text) for mode, group in (
             ("deny", self.deny), ("require", self.require), ("allow", self.allow)) for program in group)
 

@@ -7,19 +7,20 @@ from headgate_engine.steps.held import HeldCredential
 UNSIGNED: tuple[bytes, ...]
 
 class AwsKeys:
-    """Keys that sign. access: the key id. token: that of temporary credentials. ValueError, without the values, for
-    what cannot stand in a header.
+    """Keys for signatures. access: the key id. token: the session token of temporary credentials.
+
+    Raises ValueError, without the values, if one is invalid in a header.
     """
 
     def __init__(self, access: bytes, secret: bytes, token: bytes | None = None) -> None: ...
     @property
     def access(self) -> bytes: ...
     def same_as(self, other: AwsKeys | None) -> bool:
-        """They sign alike."""
+        """Return whether both make the same signatures."""
     def __reduce__(self) -> NoReturn: ...
 
 class AwsSignatureStep(Step):
-    """Signs the request as it is. held: its value is AwsKeys; None: those of RequestContext.signing_keys."""
+    """Signs the final request. held: its value is AwsKeys; None: use RequestContext.signing_keys."""
 
     def __init__(self, held: HeldCredential | None, *, region: str, service: str) -> None: ...
 
@@ -35,6 +36,7 @@ def sign(
     service: str,
     now: float | None = None,
 ) -> list[tuple[str, str]]:
-    """The headers of a request with those that sign it. AWS Signature Version 4; the path is encoded once more, as all
-    services but S3 want it. now: Unix time.
+    """Return the headers of a request with those of its signature, for requests that Python code sends.
+
+    AWS Signature Version 4. The path is encoded once more, as all services except S3 require. now: Unix time.
     """

@@ -1,6 +1,7 @@
-"""AWS Signature Version 4 in headers (AWS General Reference, "Create a signed AWS API request"); see aws_signature.pxd.
+"""AWS Signature Version 4 in headers; see aws_signature.pxd.
 
-Signed are host, content-type, date and what begins with x-amz- or x-amzn-, but for the trace id, which proxies change.
+Source: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. The signed fields
+are host, content-type, date and those that begin with x-amz- or x-amzn-, except the trace id, which proxies change.
 """
 
 import hmac
@@ -21,11 +22,11 @@ cdef extern from "<time.h>" nogil:
     tm* gmtime_r(const time_t* clock, tm* out)
 
 cdef bytes ALGORITHM = b"AWS4-HMAC-SHA256"
-# Signing keys are kept for as many days, regions and services of one secret.
+# Size of the cache of signing keys for the days, regions and services of one secret.
 cdef int MAX_DERIVED = 64
-# Services whose paths are signed as they are, and which want to be told the hash of the body.
+# Services that sign the path as it is sent, and need a field with the hash of the body.
 cdef frozenset PLAIN_PATHS = frozenset((b"s3", b"s3-outposts", b"s3-object-lambda", b"s3express"))
-# What a client of S3 may say in the place of the hash: it tells how its body is framed.
+# Values that an S3 client may send instead of the hash; they describe how the body is framed.
 UNSIGNED = (b"UNSIGNED-PAYLOAD", b"STREAMING-UNSIGNED-PAYLOAD-TRAILER")
 cdef bytes HASH_FIELD = b"x-amz-content-sha256"
 cdef bytes TOKEN_FIELD = b"x-amz-security-token"
@@ -34,7 +35,10 @@ cdef const unsigned char* HEX = b"0123456789ABCDEF"
 
 
 cdef class AwsKeys:
-    """access: the key id. token: that of temporary credentials."""
+    """Keys for signatures. access: the key id. token: the session token of temporary credentials.
+
+    Raises ValueError, without the values, if one is invalid in a header.
+    """
 
     def __init__(self, bytes access not None, bytes secret not None, bytes token=None):
         if any(c <= 32 or c >= 127 for c in access + (token or b"")):
@@ -51,7 +55,7 @@ cdef class AwsKeys:
         raise TypeError("a credential stays in its process")
 
     def same_as(self, AwsKeys other):
-        """They sign alike."""
+        """Return whether both make the same signatures."""
         return other is not None and (self.access, self.secret, self.token) == (other.access, other.secret, other.token)
 
     cdef bytes signing_key(self, bytes day, bytes region, bytes service):
@@ -68,7 +72,7 @@ cdef class AwsKeys:
 
 
 cdef bytes canonical_path(bytes path, bytes service):
-    """RFC 3986 section 5.2.4 without empty segments, and escaped once more; S3's is as it is sent."""
+    """Return the canonical path: RFC 3986 section 5.2.4 without empty segments, escaped once more; for S3 as sent."""
     if service in PLAIN_PATHS:
         return path
     if b"/." in path or b"//" in path:
@@ -98,7 +102,7 @@ cdef bytes unescaped(bytes text):
 
 
 cdef bytes escaped(bytes text, bint slashes):
-    """Everything but letters, digits and -_.~ (and slashes) is escaped."""
+    """Escape all characters except letters, digits, -_.~ and, with `slashes`, slashes."""
     cdef const unsigned char* p = text
     cdef Py_ssize_t n = len(text), i, at = 0
     cdef bytearray out = bytearray(3 * n)
@@ -124,13 +128,13 @@ cdef bint is_signed(bytes name):
 
 
 cdef tuple canonical_fields(MessageHead head):
-    """(lines of the fields that are signed, their names)."""
+    """Return (lines of the signed fields, their names)."""
     cdef HeaderSpan* span
     cdef int i
     cdef dict found = {b"host": [head.data[head.authority_off:head.authority_off + head.authority_len]]}
     for i in range(head.count):
         span = &head.spans[i]
-        # Only names that begin with c, d or x can be meant.
+        # All other signed names begin with c, d or x.
         if span.flags & SPAN_DROPPED or head.data[span.name_off] not in b"cdxCDX":
             continue
         name = head.data[span.name_off:span.name_off + span.name_len].lower()
@@ -216,7 +220,10 @@ cdef class AwsSignatureStep(Step):
 
 def sign(str method, str target, str authority, headers, bytes body, AwsKeys keys not None, *, str region, str service,
          now=None):
-    """The headers of a request with those that sign it: for calls that Python makes."""
+    """Return the headers of a request with those of its signature, for requests that Python code sends.
+
+    AWS Signature Version 4. The path is encoded once more, as all services except S3 require. now: Unix time.
+    """
     cdef MessageHead head = MessageHead()
     head.set_request(method, target, authority)
     for name, value in headers:

@@ -1,4 +1,4 @@
-"""Backend credentials at any location: fixed ones, the client's own, and tokens that are made here."""
+"""Backend credentials at any location: fixed ones, the client's own, and tokens that this process mints."""
 
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.request cimport RequestContext
@@ -15,7 +15,7 @@ cdef CredentialLocation writable(CredentialLocation location):
 
 
 cdef class LocatedCredentialStep(Step):
-    """The same value for every request. ValueError, without the value, if it has control characters."""
+    """Sets the same value for every request. Raises ValueError, without the value, for control characters."""
 
     def __init__(self, CredentialLocation location not None, bytes value not None):
         self.name = "backendAuth"
@@ -33,7 +33,7 @@ cdef class LocatedCredentialStep(Step):
 
 
 cdef class PassthroughStep(Step):
-    """The token that jwtAuth verified, which left the request there; without one nothing is done."""
+    """Sets the token that jwtAuth verified and removed from the request. Without a token it does nothing."""
 
     def __init__(self, CredentialLocation location not None):
         self.name = "backendAuth"
@@ -46,7 +46,7 @@ cdef class PassthroughStep(Step):
 
 
 cdef class MintedCredentialStep(Step):
-    """A value of our own making: `mint()` gives it with the seconds for which it may be used again."""
+    """Sets a value of `mint()`, which returns it with the seconds for which it may be reused."""
 
     def __init__(self, CredentialLocation location not None, mint):
         self.name = "backendAuth"

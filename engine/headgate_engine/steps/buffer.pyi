@@ -2,7 +2,7 @@ from headgate_engine.context.request import Reply
 from headgate_engine.plan.step import Step
 
 class BufferStep(Step):
-    """max_bytes: longest body read whole. fail_open: a longer one goes on as it comes; else `too_large` answers."""
+    """max_bytes: longest body that is read whole. fail_open: stream longer ones; otherwise reply with `too_large`."""
 
     def __init__(self, max_bytes: int, fail_open: bool, too_large: Reply) -> None: ...
     @property

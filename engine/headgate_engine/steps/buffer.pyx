@@ -1,4 +1,4 @@
-"""`buffer.request`: whole bodies up to a limit."""
+"""`buffer.request`: reads whole request bodies up to a limit."""
 
 from libc.stdint cimport int64_t
 
@@ -8,7 +8,7 @@ from headgate_engine.plan.step cimport CONTINUE, RESPOND, WAIT_BODY, Step
 
 
 cdef class BufferStep(Step):
-    """max_bytes: longest body read whole. fail_open: a longer one goes on as it comes; else `too_large` answers."""
+    """max_bytes: longest body that is read whole. fail_open: stream longer ones; otherwise reply with `too_large`."""
 
     def __init__(self, int64_t max_bytes, bint fail_open, Reply too_large):
         if max_bytes < 0:

@@ -5,12 +5,15 @@ from headgate_engine.expr.program import Program
 from headgate_engine.plan.step import Step
 
 class ConditionalStep(Step):
-    """entries: (condition, step) in order; a condition of None always holds. A condition that fails does not."""
+    """Runs the first step whose condition holds. entries: (condition, step) in order.
+
+    A condition of None always holds, one that fails does not.
+    """
 
     def __init__(self, name: str, entries: Iterable[tuple[Program | None, Step]]) -> None: ...
 
 class ComputedReplyStep(Step):
-    """directResponse with expressions. headers: (name, Program); failed: the answer when the body has no value."""
+    """directResponse with expressions. headers: (name, Program). failed: the reply if the body has no value."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The conditional form of policies, and direct responses with expressions."""
+"""Policies with conditions, and direct responses with expressions."""
 
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.expr.program cimport Program
@@ -9,7 +9,10 @@ from headgate_engine.expr.values import EvaluationError
 
 
 cdef class ConditionalStep(Step):
-    """entries: (condition, step) in order; a condition of None always holds. A condition that fails does not."""
+    """Runs the first step whose condition holds. entries: (condition, step) in order.
+
+    A condition of None always holds, one that fails does not.
+    """
 
     def __init__(self, str name, entries):
         self.name = name
@@ -26,7 +29,7 @@ cdef class ConditionalStep(Step):
 
 
 cdef class ComputedReplyStep(Step):
-    """directResponse with expressions. headers: (name, Program); failed: the answer when the body has no value."""
+    """directResponse with expressions. headers: (name, Program). failed: the reply if the body has no value."""
 
     def __init__(self, int status, bytes body, Program expression, headers, Reply failed not None):
         self.name = "directResponse"

@@ -9,14 +9,14 @@ def normalised(origin: bytes) -> bytes:
     """Return an origin in lower case without its scheme's default port."""
 
 class OriginRule:
-    """`*`, or scheme://host[:port] in which the host may hold stars. ValueError for anything else."""
+    """`*`, or scheme://host[:port] with wildcards `*` in the host. Raises ValueError for anything else."""
 
     def __init__(self, text: str) -> None: ...
     def admits(self, origin: bytes) -> bool:
-        """Tell whether the rule is for an origin as a browser sends it."""
+        """Return whether the rule matches an origin as a browser sends it."""
 
 class CorsStep(Step):
-    """origins: as for OriginRule. methods, headers, exposed: names; `*` allows what is asked for. max_age: seconds."""
+    """origins: as for OriginRule. methods, headers, exposed: names; `*` allows the requested ones. max_age: seconds."""
 
     def __init__(
         self,

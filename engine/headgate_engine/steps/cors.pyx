@@ -11,7 +11,7 @@ MAX_KNOWN = 1024
 
 
 def normalised(bytes origin):
-    """An origin in lower case without its scheme's default port."""
+    """Return an origin in lower case without its scheme's default port."""
     origin = origin.lower()
     scheme, mark, host = origin.partition(b"://")
     port = DEFAULT_PORTS.get(scheme)
@@ -19,7 +19,7 @@ def normalised(bytes origin):
 
 
 cdef class OriginRule:
-    """`*`, or scheme://host[:port] in which the host may hold stars. ValueError for anything else."""
+    """`*`, or scheme://host[:port] with wildcards `*` in the host. Raises ValueError for anything else."""
 
     def __init__(self, str text):
         raw = text.encode("ascii")
@@ -43,12 +43,15 @@ cdef class OriginRule:
         return covers(self.parts, origin) and b"[" not in origin
 
     def admits(self, bytes origin):
-        """Tell whether the rule is for an origin as a browser sends it."""
+        """Return whether the rule matches an origin as a browser sends it."""
         return bool(self.matches(normalised(origin)))
 
 
 cdef bint covers(tuple parts, bytes text) except -1:
-    """A star stands for any characters, also none; `parts` is what is between them."""
+    """Return whether a pattern matches.
+
+    A star matches any characters, also none; `parts` are the texts between stars.
+    """
     cdef Py_ssize_t at
     first, last = parts[0], parts[len(parts) - 1]
     if not text.startswith(first) or len(text) < len(first) + len(last):
@@ -63,7 +66,7 @@ cdef bint covers(tuple parts, bytes text) except -1:
 
 
 cdef class CorsStep(Step):
-    """origins: as for OriginRule. methods, headers, exposed: names; `*` allows what is asked for. max_age: seconds."""
+    """origins: as for OriginRule. methods, headers, exposed: names; `*` allows the requested ones. max_age: seconds."""
 
     def __init__(self, origins, methods=(), headers=(), exposed=(), bint credentials=False, max_age=None):
         self.name = "cors"

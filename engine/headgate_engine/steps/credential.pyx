@@ -1,4 +1,4 @@
-"""Static backend credentials. The value leaves this object only towards the backend."""
+"""Static backend credentials. The value is sent only to the backend."""
 
 from headgate_engine.context.headers cimport SPAN_SENSITIVE
 from headgate_engine.context.request cimport RequestContext
@@ -7,7 +7,10 @@ from headgate_engine.plan.step cimport CONTINUE, Step
 
 cdef class CredentialStep(Step):
     def __init__(self, str header, bytes value):
-        """header: field name; value: whole field value. ValueError, without the value, if it has control characters."""
+        """header: field name. value: whole field value.
+
+        Raises ValueError, without the value, if it has control characters.
+        """
         self.name = "backendAuth"
         self.header = header.lower().encode("ascii")
         if any(c < 32 or c == 127 for c in value):

@@ -17,7 +17,7 @@ cdef bytes value_of(MessageHead head, bytes name):
 
 
 cdef class CsrfStep(Step):
-    """origins: scheme://host[:port] of other sites that may send requests. refused: the answer to the rest."""
+    """origins: scheme://host[:port] of other sites that may send requests. refused: the reply to all others."""
 
     def __init__(self, origins, Reply refused):
         self.name = "csrf"
@@ -36,7 +36,7 @@ cdef class CsrfStep(Step):
                 return True
             return origin is not None and normalised(origin) in self.origins
         if origin is None or origin == b"null":
-            return True                      # no browser sends a request of another site without an origin
+            return True                      # browsers send an origin with all cross-site requests
         origin = normalised(origin)
         own = (b"https://" if ctx.secure else b"http://") + head.data[
             head.authority_off:head.authority_off + head.authority_len]

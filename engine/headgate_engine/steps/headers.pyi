@@ -5,7 +5,10 @@ from headgate_engine.plan.step import Step
 FRAMING: frozenset[bytes]
 
 class HeaderEdit:
-    """Fields to add, set and remove, checked and rendered once."""
+    """Fields to add, to set and to remove, in this order, validated and rendered once.
+
+    Applying an edit takes one pass over the fields of the message, whatever the number of changes.
+    """
 
     def __init__(
         self,
@@ -15,7 +18,10 @@ class HeaderEdit:
     ) -> None: ...
 
 class RequestHeaderStep(Step):
-    """Edits request fields; `host` or `:authority` changes the authority. ValueError for illegal names or values."""
+    """Edits request fields. `host` or `:authority` changes the authority.
+
+    Raises ValueError for invalid names or values.
+    """
 
     def __init__(
         self,
@@ -25,7 +31,7 @@ class RequestHeaderStep(Step):
     ) -> None: ...
 
 class ResponseHeaderStep(Step):
-    """Edits response fields, also of answers the gateway makes itself."""
+    """Edits response fields, also of the gateway's own replies."""
 
     def __init__(
         self,

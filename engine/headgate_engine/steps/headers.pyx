@@ -13,14 +13,14 @@ from headgate_engine.context.field_names import MESSAGE_FRAMING, encoded
 
 cdef enum:
     MAX_NAME = 65535                     # HeaderSpan.name_len
-    FEW = 16                             # names that are compared one after the other
+    FEW = 16                             # most names that are compared one by one
 
-# A modifier that could write these could break framing (RFC 9112 section 6).
+# Modifiers must not write these, as they could break framing (RFC 9112 section 6).
 FRAMING = encoded(MESSAGE_FRAMING)
 
 
 def _field(name, value=""):
-    """Name and value as bytes; ValueError for what may not stand in a field (RFC 9110 section 5)."""
+    """Return name and value as bytes. Raises ValueError for an invalid field (RFC 9110 section 5)."""
     raw_name = name.lower().encode("ascii")
     raw_value = value.encode("utf-8")
     if not raw_name or not all(c in b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz" for c in raw_name):
@@ -33,19 +33,19 @@ def _field(name, value=""):
 
 
 cdef inline uint64_t hash_bit(const char* name, Py_ssize_t n) noexcept nogil:
-    """A bit that is the same for a name in any case: of its length, first and last byte."""
+    """Return a bit that depends on a name's length, first and last byte, but not on its case."""
     cdef unsigned int ends = (<unsigned char>name[0] | 32) * 5 + (<unsigned char>name[n - 1] | 32)
     return <uint64_t>1 << ((ends * 7 + <unsigned int>n) & 63)
 
 
 cdef class HeaderEdit:
-    """Fields are added, then replaced, then removed; what comes of it is known when a plan is compiled.
+    """Fields to add, to set and to remove, in this order, validated and rendered once.
 
-    Applying takes one pass over the fields of the message, whatever the number of edits.
+    Applying an edit takes one pass over the fields of the message, whatever the number of changes.
     """
 
     def __init__(self, added=(), replaced=(), removed=()):
-        """added, replaced: pairs of str; removed: names."""
+        """added, replaced: pairs of str. removed: names."""
         final = [_field(name, value) for name, value in added]
         gone = set()
         for name, value in replaced:
@@ -116,7 +116,7 @@ cdef class HeaderEdit:
             field = self.fields[i]
             field.name_off += at
             field.value_off += at
-            # Which fields are sensitive may be said after this was made.
+            # Fields may become sensitive after this object was made.
             field.flags = SPAN_ADDED | SPAN_CHECKED | sensitivity(field.id, head.data + field.name_off, field.name_len)
             head.push_span(field)
         return 0
@@ -136,7 +136,7 @@ cdef class HeaderEdit:
 
 
 def _authority(pairs):
-    """Splits a `host` or `:authority` entry off: it sets the authority instead of a field."""
+    """Split off a `host` or `:authority` entry: it sets the authority instead of a field."""
     authority = None
     rest = []
     for name, value in pairs:

@@ -6,7 +6,7 @@ from headgate_engine.plan.step import AsyncStep
 from headgate_engine.steps.location import CredentialLocation
 
 class HeldCredential:
-    """A credential that runs out: `value` is the bytes of a token, or AwsKeys; None until keep() was called."""
+    """A credential that expires. `value`: the bytes of a token, or AwsKeys; None before keep() is called."""
 
     @property
     def value(self) -> object: ...
@@ -16,18 +16,18 @@ class HeldCredential:
     def expires_ns(self) -> int: ...
     @property
     def fresh(self) -> bool:
-        """Nobody has to ask for a newer one."""
+        """True if it need not be renewed yet."""
     @property
     def usable(self) -> bool:
-        """It can be used, now."""
+        """True if it has not expired."""
     def keep(self, value: object, renew_s: float, expires_s: float) -> None:
-        """Holds another value: for `expires_s` seconds, of which the first `renew_s` without asking for a newer one."""
+        """Store a value for `expires_s` seconds. For the first `renew_s` seconds it is fresh."""
     def __reduce__(self) -> NoReturn: ...
 
 class HeldStep(AsyncStep):
-    """Puts what is held into the request as long as it is fresh; `function(ctx)` does what is to be done otherwise,
-    and puts it there itself. location None: another step reads what is held. ValueError: a location that is an
-    expression.
+    """Sets the held credential as long as it is fresh; otherwise `function(ctx)` must renew it and set it.
+
+    location: None if another step reads the credential. Raises ValueError if it is an expression.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Credentials that run out; see held.pxd."""
+"""Credentials that expire; see held.pxd."""
 
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.request cimport RequestContext
@@ -16,7 +16,7 @@ cdef class HeldCredential:
         raise TypeError("a credential stays in its process")
 
     def keep(self, value, double renew_s, double expires_s):
-        """Holds another value: for `expires_s` seconds, of which the first `renew_s` without asking for a newer one."""
+        """Store a value for `expires_s` seconds. For the first `renew_s` seconds it is fresh."""
         cdef int64_t now = monotonic_ns()
         self.value = value
         self.renew_ns = now + <int64_t>(renew_s * 1e9)
@@ -24,17 +24,20 @@ cdef class HeldCredential:
 
     @property
     def fresh(self):
-        """Nobody has to ask for a newer one."""
+        """True if it need not be renewed yet."""
         return monotonic_ns() < self.renew_ns
 
     @property
     def usable(self):
-        """It can be used, now."""
+        """True if it has not expired."""
         return monotonic_ns() < self.expires_ns
 
 
 cdef class HeldStep(AsyncStep):
-    """Puts what is held into the request as long as it is fresh; `function(ctx)` does what is to be done otherwise."""
+    """Sets the held credential as long as it is fresh; otherwise `function(ctx)` must renew it and set it.
+
+    location: None if another step reads the credential. Raises ValueError if it is an expression.
+    """
 
     def __init__(self, function, HeldCredential held not None, CredentialLocation location=None):
         super().__init__("backendAuth", function)

@@ -10,13 +10,15 @@ DIGEST_KEY: bytes
 MODES: dict[str, int]
 
 class Remembered:
-    """C face only."""
+    """A cached result. Only C code uses it."""
 
     def __init__(self, value: object, until_ns: int) -> None: ...
 
 class IdentityStep(AsyncStep):
-    """One credential. `verify(ctx, credential)` judges one that is not remembered: it calls admit() or gives a Reply,
-    at once or awaited. missing, invalid: the answers when there is none, or a bad one.
+    """Authentication by one credential.
+
+    `verify(ctx, credential)` is called for a credential that is not in the cache. It calls admit(), or returns a Reply
+    or an awaitable of one. missing, invalid: the replies to requests without a credential, or with a bad one.
     """
 
     def __init__(
@@ -35,24 +37,23 @@ class IdentityStep(AsyncStep):
     @property
     def bad(self) -> Reply: ...
     def judge(self, ctx: RequestContext, credential: bytes) -> int:
-        """Have an unknown credential verified; returns a verdict."""
+        """Verify a credential that is not in the cache. Return a verdict."""
     def verdict_of(self, ctx: RequestContext, found: object) -> int:
-        """Return the verdict of what an awaited verify() came to."""
+        """Return the verdict for the result of an awaited verify()."""
     def admit(self, ctx: RequestContext, credential: bytes, value: object, seconds: float = 0.0) -> None:
-        """Accept a verified credential, and remember it for so long."""
+        """Accept a verified credential, and cache it for `seconds`."""
 
 class JwtStep(IdentityStep):
-    """jwtAuth: the claims go to ctx.jwt, the token leaves the request. verify() remembers what it finds good in the
-    tables that trust() names.
+    """jwtAuth: sets ctx.jwt to the claims and removes the token from the request.
+
+    verify() records verified tokens in the tables that trust() sets.
     """
 
     def trust(self, trusted: tuple[tuple[VerifiedTokens, object], ...]) -> None:
-        """Take the tokens that each key set has verified, with the checks that their claims must pass here."""
+        """Set the verified tokens of each key set, with the checks that their claims must pass in this step."""
 
 class ChallengeStep(JwtStep):
-    """JWT whose refusal says where the client finds its way: challenge(ctx) gives the Reply to every bad or missing
-    token.
-    """
+    """JWT with a challenge: challenge(ctx) returns the Reply to every request with a bad or missing token."""
 
     def __init__(
         self,
@@ -64,8 +65,9 @@ class ChallengeStep(JwtStep):
     ) -> None: ...
 
 class ApiKeyStep(IdentityStep):
-    """apiKey: keys maps SHA-256 digests to metadata and the models that the key may use (None: all), so that no
-    comparison tells how much of a guess was right.
+    """apiKey: keys maps SHA-256 digests to metadata and the models that the key may use (None: all).
+
+    Look-ups by digest reveal nothing about a key by their duration.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class ApiKeyStep(IdentityStep):
     ) -> None: ...
 
 class BasicStep(IdentityStep):
-    """basicAuth: the name goes to ctx.basic_user, the credential leaves the request. Passwords are not kept: what was
-    verified is remembered by a digest that only this process can make.
+    """basicAuth: sets ctx.basic_user to the name and removes the credential from the request.
+
+    Passwords are not stored: the cache's key is a digest that only this process can compute.
     """

@@ -1,4 +1,4 @@
-"""Authentication: a credential that was verified is remembered, so that the next request costs a look into a table."""
+"""Authentication. Verified credentials are cached, so that the next request costs one look-up."""
 
 import secrets
 from hashlib import blake2b, sha256
@@ -22,8 +22,10 @@ cdef class Remembered:
 
 
 cdef class IdentityStep(AsyncStep):
-    """One credential. `verify(ctx, credential)` judges one that is not remembered: it calls admit() or gives a Reply,
-    at once or awaited. missing, invalid: the answers when there is none, or a bad one.
+    """Authentication by one credential.
+
+    `verify(ctx, credential)` is called for a credential that is not in the cache. It calls admit(), or returns a Reply
+    or an awaitable of one. missing, invalid: the replies to requests without a credential, or with a bad one.
     """
 
     def __init__(self, str name, CredentialLocation location not None, str mode, verify, Reply missing, Reply invalid):
@@ -53,11 +55,11 @@ cdef class IdentityStep(AsyncStep):
         return self.judge(ctx, credential)
 
     cdef bytes key_of(self, bytes credential):
-        """What a credential is remembered by."""
+        """Return the credential's key in the cache."""
         return credential
 
     def judge(self, RequestContext ctx, bytes credential):
-        """Has an unknown credential verified."""
+        """Verify a credential that is not in the cache. Return a verdict."""
         found = self.function(ctx, credential)
         if found is None:
             return CONTINUE
@@ -67,7 +69,7 @@ cdef class IdentityStep(AsyncStep):
         return SUSPEND
 
     def verdict_of(self, RequestContext ctx, found):
-        """The verdict of what an awaited verify() came to."""
+        """Return the verdict for the result of an awaited verify()."""
         if found is None:
             return CONTINUE
         if not isinstance(found, Reply):
@@ -85,7 +87,7 @@ cdef class IdentityStep(AsyncStep):
 
     # -- for verify() --------------------------------------------------------------------------------------------------
     def admit(self, RequestContext ctx, bytes credential, value, double seconds=0.0):
-        """Accepts a verified credential, and remembers it for so long."""
+        """Accept a verified credential, and cache it for `seconds`."""
         if seconds > 0:
             if len(self.remembered) >= MAX_REMEMBERED:
                 self.remembered.clear()
@@ -94,20 +96,21 @@ cdef class IdentityStep(AsyncStep):
 
     @property
     def bad(self):
-        """The answer to a bad credential."""
+        """The reply to a bad credential."""
         return self.invalid
 
 
 cdef class JwtStep(IdentityStep):
-    """jwtAuth: the claims go to ctx.jwt, the token leaves the request. verify() remembers what it finds good in the tables
-    that trust() names.
+    """jwtAuth: sets ctx.jwt to the claims and removes the token from the request.
+
+    verify() records verified tokens in the tables that trust() sets.
     """
 
     def __cinit__(self, *_, **__):
         self.trusted = ()
 
     def trust(self, tuple trusted not None):
-        """The tokens that each key set has verified, with the checks that their claims must pass here."""
+        """Set the verified tokens of each key set, with the checks that their claims must pass in this step."""
         for tokens, _ in trusted:
             if not isinstance(tokens, VerifiedTokens):
                 raise TypeError("trusted holds pairs of VerifiedTokens and checks")
@@ -139,9 +142,7 @@ cdef class JwtStep(IdentityStep):
 
 
 cdef class ChallengeStep(JwtStep):
-    """JWT whose refusal says where the client finds its way: challenge(ctx) gives the Reply to every bad or missing
-    token.
-    """
+    """JWT with a challenge: challenge(ctx) returns the Reply to every request with a bad or missing token."""
 
     def __init__(self, str name, CredentialLocation location not None, str mode, verify, challenge):
         IdentityStep.__init__(self, name, location, mode, verify, None, None)
@@ -155,8 +156,9 @@ cdef class ChallengeStep(JwtStep):
 
 
 cdef class ApiKeyStep(IdentityStep):
-    """apiKey: keys maps SHA-256 digests to metadata and the models that the key may use (None: all), so that no
-    comparison tells how much of a guess was right.
+    """apiKey: keys maps SHA-256 digests to metadata and the models that the key may use (None: all).
+
+    Look-ups by digest reveal nothing about a key by their duration.
     """
 
     def __init__(self, str name, CredentialLocation location not None, str mode, dict keys, Reply missing, Reply invalid):
@@ -183,8 +185,9 @@ cdef class ApiKeyStep(IdentityStep):
 
 
 cdef class BasicStep(IdentityStep):
-    """basicAuth: the name goes to ctx.basic_user, the credential leaves the request. Passwords are not kept: what was
-    verified is remembered by a digest that only this process can make.
+    """basicAuth: sets ctx.basic_user to the name and removes the credential from the request.
+
+    Passwords are not stored: the cache's key is a digest that only this process can compute.
     """
 
     cdef bytes key_of(self, bytes credential):

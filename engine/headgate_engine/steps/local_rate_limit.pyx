@@ -1,4 +1,4 @@
-"""localRateLimit by requests: every entry must have a token; the tightest one is told to the client."""
+"""localRateLimit by requests: every entry must have a token; response fields describe the tightest one."""
 
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport MessageHead
@@ -19,7 +19,7 @@ FREE = frozenset(("count_tokens", "gemini_count_tokens"))
 
 
 cdef bytes digits(int64_t value):
-    """A number that is not negative, as text."""
+    """Return a non-negative number as decimal digits."""
     cdef char[20] text
     cdef int at = 20
     while True:
@@ -49,7 +49,7 @@ cdef class LocalRateLimitStep(Step):
                 tightest = result
                 first = False
             if not result.allowed:
-                # Entries already passed keep what they took: a limit counts what it let pass.
+                # Entries that were passed keep their token: a limit counts the requests that it lets pass.
                 refused = True
                 break
         self.tell(ctx, &tightest)
@@ -68,8 +68,10 @@ cdef class LocalRateLimitStep(Step):
 
 
 cdef class TokenLimitStep(LocalRateLimitStep):
-    """localRateLimit by LLM tokens: a request passes while every entry has one left, and is charged when its answer
-    has told what it used. The level may reach 0 and never falls below: the request that crosses the limit succeeds.
+    """localRateLimit by LLM tokens: a request passes if every entry has a token left.
+
+    It is charged when its response reports its usage. The level may reach 0 but not fall below: the request that
+    crosses the limit succeeds.
     """
 
     cdef int run(self, RequestContext ctx) except -1:
@@ -78,7 +80,7 @@ cdef class TokenLimitStep(LocalRateLimitStep):
         now = monotonic_ns()
         for bucket in self.buckets:
             bucket.look(1, now, &result)
-            # Asking how many tokens a prompt has costs none.
+            # Requests that count a prompt's tokens are free.
             if not result.allowed and not counts_tokens(ctx.head):
                 self.tell(ctx, &result)
                 ctx.reply = self.refusal
@@ -97,8 +99,10 @@ cdef bint counts_tokens(MessageHead head) noexcept:
 
 
 cdef class PromptTokenStep(LocalRateLimitStep):
-    """`tokenize` of a provider: the prompt's tokens are estimated and taken before it is asked, once per request.
-    Refuses what the limits have no room for.
+    """`tokenize` of a provider: limits requests by an estimate of the prompt's tokens (llm.estimate).
+
+    The estimate is taken from the token limits that the request passed, once per request, before the provider is
+    called. A request that exceeds a limit is refused.
     """
 
     def __init__(self, Reply refusal not None):
@@ -133,7 +137,7 @@ cdef class PromptTokenStep(LocalRateLimitStep):
         return CONTINUE
 
     cdef int retell(self, RequestContext ctx, TakeResult* result) except -1:
-        """Tells what is left now instead of what was left before."""
+        """Update the response fields to the remaining tokens after the estimate."""
         if ctx.response_headers is not None:
             ctx.response_headers = [pair for pair in ctx.response_headers if not pair[0].startswith(b"x-ratelimit-")]
         return self.tell(ctx, result)
@@ -146,7 +150,7 @@ cdef int settle_tokens(RequestContext ctx) except -1:
     if call.total_usage is not None:
         used = max(call.total_usage.input_tokens, 0) + max(call.total_usage.output_tokens, 0)
     elif call.charged:
-        used = call.taken                 # nobody counted: the estimate stands
+        used = call.taken                 # no usage was reported: the estimate is final
     used -= call.taken
     if used:
         now = monotonic_ns()

@@ -14,7 +14,10 @@ KINDS = {"header": IN_HEADER, "query": IN_QUERY, "cookie": IN_COOKIE, "expressio
 
 
 cdef class CredentialLocation:
-    """kind: header, query, cookie or expression. prefix: of a header's value, in any case. program: the expression."""
+    """A place of a credential in requests.
+
+    kind: header, query, cookie or expression. prefix: of a header's value, in any case. program: the expression.
+    """
 
     def __init__(self, str kind, str name="", str prefix="", Program program=None):
         self.kind = KINDS[kind]
@@ -125,7 +128,7 @@ cdef class CredentialLocation:
         return 0
 
     cdef int rewrite_query(self, MessageHead head, bytes value) except -1:
-        """Cuts the parameter out; with a value, adds it at the end."""
+        """Remove the parameter. With a value, append it at the end."""
         cdef bytes path = head.data[head.target_off:head.target_off + head.path_len]
         cdef bytes query = head.data[head.target_off + head.path_len + 1:head.target_off + head.target_len] \
             if head.target_len > head.path_len else b""
@@ -159,12 +162,12 @@ cdef class CredentialLocation:
 
     # -- Python face -------------------------------------------------------------------------------------------------
     def take(self, RequestContext ctx):
-        """The credential, taken out of the request; None when there is none or more than one."""
+        """Remove the credential from the request and return it, None if there is none or more than one."""
         found = self.find(ctx)
         if found is not None:
             self.drop(ctx)
         return found
 
     def set(self, RequestContext ctx, bytes value):
-        """Python face of put()."""
+        """Set the credential, replacing the client's."""
         self.put(ctx, value)

@@ -5,14 +5,15 @@ from headgate_engine.plan.step import Step
 PICTURES: frozenset[str]
 
 def shows_pictures(body: bytes) -> bool:
-    """Whether a request of chat completions, Messages or Responses has pictures, those of tools' results among them."""
+    """Return whether a request of chat completions, Messages or Responses has pictures, also in tool results."""
 
 class ProviderStep(Step):
-    """Moves the value of `authorization: Bearer` to another field, as an LLM provider wants it.
+    """Moves the value of `authorization: Bearer` to the field that an LLM provider needs.
 
-    header: the field, None moves nothing. starting: only values that begin so are moved; sparing: those that begin so
-    stay, and the client's field of that name goes. formats: only when the provider is asked in one of them. missing:
-    fields added where the request has none. pictured: the same, for requests with pictures.
+    header: the field, None moves nothing. starting: move only values with this prefix. sparing: leave values with this
+    prefix, and remove the client's field of that name. formats: only for requests to the provider in one of these
+    formats. missing: fields that are added if the request does not have them. pictured: the same, for requests with
+    pictures.
     """
 
     def __init__(

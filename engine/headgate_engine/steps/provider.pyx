@@ -8,12 +8,12 @@ from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.plan.step cimport CONTINUE, Step
 
 
-# Types of parts that are pictures, in the formats of clients.
+# Types of content parts with pictures, in the formats of clients.
 PICTURES = frozenset(("image", "image_url", "input_image", "computer_screenshot"))
 
 
 def shows_pictures(bytes body not None):
-    """Whether a request of chat completions, Messages or Responses has pictures, those of tools' results among them."""
+    """Return whether a request of chat completions, Messages or Responses has pictures, also in tool results."""
     if b"image" not in body and b"screenshot" not in body:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Answers known when the plan is compiled."""
+"""Replies that are known when the plan is compiled."""
 
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.plan.step cimport RESPOND, Step

@@ -18,7 +18,7 @@ cdef bytes checked(str text, str what):
 
 
 cdef tuple split_port(bytes authority):
-    """Host and port (without the colon, empty when there is none) of an authority."""
+    """Split an authority into host and port (without the colon, empty if there is none)."""
     host, colon, port = authority.rpartition(b":")
     if not colon or b"]" in port:
         return authority, b""
@@ -26,7 +26,7 @@ cdef tuple split_port(bytes authority):
 
 
 cdef class AuthorityChange:
-    """One of full, host, port (0: none). ValueError for what is no authority."""
+    """A new authority: one of full, host, port (0: none). Raises ValueError if it is invalid."""
 
     def __init__(self, str full=None, str host=None, int port=0):
         self.full = None if full is None else checked(full, "an authority")
@@ -45,7 +45,7 @@ cdef class AuthorityChange:
 
 
 cdef class PathChange:
-    """full: the new path; prefix: what takes the place of the prefix that the route matched. The query stays."""
+    """A new path. full: the whole path. prefix: replaces the prefix that the route matched. The query stays."""
 
     def __init__(self, str full=None, str prefix=None):
         if (full is None) == (prefix is None):
@@ -69,13 +69,13 @@ cdef class PathChange:
         rule = <RouteRule>ctx.rule
         if rule is None or rule.path_kind != PREFIX:
             return None
-        # The matched prefix ends at a segment, so that what is left is empty or begins with a slash.
+        # The matched prefix ends with a segment, so the rest is empty or begins with a slash.
         rest = path[rule.prefix_length():]
         return (self.prefix + rest if rest else self.prefix or b"/") + query
 
 
 cdef class RewriteStep(Step):
-    """urlRewrite. failed: the answer when there is no prefix to replace."""
+    """urlRewrite. failed: the reply if there is no prefix to replace."""
 
     def __init__(self, AuthorityChange authority, PathChange path, Reply failed):
         self.name = "urlRewrite"
@@ -99,7 +99,7 @@ cdef class RewriteStep(Step):
 
 
 cdef class RedirectStep(Step):
-    """requestRedirect: an absolute Location. scheme None keeps the request's. failed: as for a rewrite."""
+    """requestRedirect: an absolute Location. scheme None keeps the request's. failed: as for RewriteStep."""
 
     def __init__(self, str scheme, AuthorityChange authority, PathChange path, int status, Reply failed):
         self.name = "requestRedirect"

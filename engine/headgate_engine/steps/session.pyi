@@ -4,11 +4,11 @@ from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.steps.identity import IdentityStep
 
 class OidcStep(IdentityStep):
-    """oidc: claims and ID token of a session go to ctx.jwt and ctx.jwt_token, the policy's cookies leave the request.
+    """oidc: sets ctx.jwt and ctx.jwt_token to claims and ID token, removes the policy's cookies from the request.
 
-    session: name of the session cookie. login_prefix: how the cookies of logins under way begin. callback, logout:
-    paths that `verify` answers, as everything without a session that is remembered; its credential is None without a
-    cookie. Values given to admit() are pairs of claims and token.
+    session: name of the session cookie. login_prefix: prefix of the cookies of unfinished logins. callback, logout:
+    paths that `verify` answers, like all requests without a cached session; its credential is None without a cookie.
+    Values given to admit() are pairs of claims and token.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Browser sessions: a session cookie that was opened is remembered, all else goes to the policy in Python."""
+"""Browser sessions. Verified session cookies are cached; all other requests go to the policy in Python."""
 
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport H_COOKIE, SPAN_SENSITIVE, MessageHead
@@ -11,11 +11,11 @@ from libc.string cimport memcmp
 
 
 cdef class OidcStep(IdentityStep):
-    """oidc: claims and ID token of a session go to ctx.jwt and ctx.jwt_token, the policy's cookies leave the request.
+    """oidc: sets ctx.jwt and ctx.jwt_token to claims and ID token, removes the policy's cookies from the request.
 
-    session: name of the session cookie. login_prefix: how the cookies of logins under way begin. callback, logout:
-    paths that `verify` answers, as everything without a session that is remembered; its credential is None without a
-    cookie. Values given to admit() are pairs of claims and token.
+    session: name of the session cookie. login_prefix: prefix of the cookies of unfinished logins. callback, logout:
+    paths that `verify` answers, like all requests without a cached session; its credential is None without a cookie.
+    Values given to admit() are pairs of claims and token.
     """
 
     def __init__(self, str session, str login_prefix, str callback, str logout, verify):
@@ -61,7 +61,7 @@ cdef class OidcStep(IdentityStep):
         return 0
 
     cdef int strip(self, MessageHead head) except -1:
-        """Takes the policy's own cookies out; those of others stay as they are."""
+        """Remove the policy's own cookies. All others stay unchanged."""
         cdef int i = head.find_id(H_COOKIE, 0)
         cdef bytes line
         parts = []
@@ -82,6 +82,9 @@ cdef class OidcStep(IdentityStep):
 
 
 cdef bint is_preflight(MessageHead head) noexcept:
-    """https://fetch.spec.whatwg.org/#cors-preflight-request: it carries no cookies, so nobody can be logged in."""
+    """Return whether it is a CORS preflight (https://fetch.spec.whatwg.org/#cors-preflight-request).
+
+    A preflight has no cookies, so it cannot have a session.
+    """
     return (head.method_len == 7 and memcmp(head.data + head.method_off, b"OPTIONS", 7) == 0
             and head.find(b"origin", 6, 0) >= 0 and head.find(b"access-control-request-method", 29, 0) >= 0)

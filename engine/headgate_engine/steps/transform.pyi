@@ -10,9 +10,10 @@ BODILESS: tuple[int, ...]
 UNCHANGED: tuple[bytes, ...]
 
 class TransformStep(Step):
-    """One half of the policy. metadata, added, replaced: pairs of name and Program; replace, body: a Program.
+    """The request or the response half of the policy.
 
-    max_body: bytes of a request body that expressions may read. ValueError for names that cannot be changed.
+    metadata, added, replaced: pairs of name and Program. replace, body: a Program. max_body: bytes of a request body
+    that expressions may read. Raises ValueError for names that cannot be changed.
     """
 
     def __init__(

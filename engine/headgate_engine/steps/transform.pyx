@@ -1,6 +1,6 @@
 """transformations: metadata, replace, add, set, remove, body, in that order.
 
-An expression that fails, or whose value cannot stand where it belongs, changes nothing; the failure is a log field.
+An expression that fails, or has an invalid value, changes nothing; a log field has the error.
 """
 
 from headgate_engine.context.headers cimport HEAD_CHUNKED, SPAN_DROPPED, MessageHead
@@ -15,11 +15,11 @@ from headgate_engine.context.field_names import REQUEST_FRAMING, encoded
 from headgate_engine.expr.functions import json_text
 from headgate_engine.expr.values import EvaluationError
 
-# An expression that could write these could break framing.
+# Expressions must not write these, as they could break framing.
 FRAMING = encoded(REQUEST_FRAMING)
 REQUEST_PSEUDO = (b":method", b":path", b":authority", b":scheme")
 FAILED = "transformation.failed"
-# Statuses without a body, and methods that decide about one.
+# Statuses without a body, and methods that affect the response body.
 BODILESS = (204, 304)
 UNCHANGED = (b"HEAD", b"CONNECT")
 
@@ -37,9 +37,10 @@ def _name(str name, bint response):
 
 
 cdef class TransformStep(Step):
-    """One half of the policy. metadata, added, replaced: pairs of name and Program; replace, body: a Program.
+    """The request or the response half of the policy.
 
-    max_body: bytes of a request body that expressions may read. ValueError for names that cannot be changed.
+    metadata, added, replaced: pairs of name and Program. replace, body: a Program. max_body: bytes of a request body
+    that expressions may read. Raises ValueError for names that cannot be changed.
     """
 
     def __init__(self, bint response, *, metadata=(), replace=None, added=(), replaced=(), removed=(), body=None,
@@ -54,7 +55,7 @@ cdef class TransformStep(Step):
         self.body = body
         self.max_body = max_body
         programs = [program for _, program in (*self.metadata, *self.added, *self.replaced)] + [replace, body]
-        # Names are checked with None in place of the programs, before there are any.
+        # While a configuration is validated, the programs are None.
         self.reads_body = any((<Program>program).needs_request_body for program in programs if program is not None)
 
     cdef int run(self, RequestContext ctx) except -1:
@@ -96,7 +97,7 @@ cdef class TransformStep(Step):
             ctx.metadata[key] = value
 
     def _replace(self, RequestContext ctx, MessageHead head):
-        """All regular fields at once; the ones that frame the message stay."""
+        """Replace all regular fields, except those that frame the message."""
         cdef int i
         try:
             wanted = (<Program>self.replace).evaluate(ctx)
@@ -133,11 +134,11 @@ cdef class TransformStep(Step):
         return 0
 
     def _pseudo(self, RequestContext ctx, MessageHead head, bytes name, bytes value):
-        """Sets the start line; False for a value that cannot stand there."""
+        """Set a part of the start line. Return False if the value is invalid there."""
         if name == b":status":
             if not value.isdigit() or not 200 <= int(value) <= 599:
                 return False
-            # Whether there is a body goes with the status: it cannot be changed across that line.
+            # The status decides whether there is a body, so a change must not affect that.
             if int(value) != head.status:
                 if head.status < 200 or head.status in BODILESS or int(value) in BODILESS:
                     return False
@@ -155,7 +156,7 @@ cdef class TransformStep(Step):
                 return False
             head.set_authority(value, len(value))
         elif name == b":method":
-            # An answer to HEAD has no body: a request cannot become one, nor stop being one.
+            # Responses to HEAD have no body, so HEAD cannot replace another method, nor another method HEAD.
             if not all_of(value, len(value), IS_TOKEN) or value in UNCHANGED or head.method.encode() in UNCHANGED:
                 return value == head.method.encode()
             head.set_request(value.decode(), head.target, head.authority)

@@ -7,7 +7,7 @@ from headgate_engine.clock cimport monotonic_ns
 from libc.stdint cimport int64_t
 
 cdef enum:
-    # Checks of one token; more than that many policies differ seldom.
+    # Most checks of one token. Few configurations have more policies that differ.
     MAX_CHECKS = 16
 
 
@@ -16,6 +16,10 @@ cdef class VerifiedToken:
 
 
 cdef class VerifiedTokens:
+    """Tokens whose signatures a key set has verified: at most 16,384, and 32 MiB of them.
+
+    Tokens are removed when they expire. If there is no room, the oldest quarter is removed.
+    """
     def __cinit__(self):
         self.tokens = {}
 
@@ -36,12 +40,15 @@ cdef class VerifiedTokens:
         return None
 
     def claims(self, bytes token not None):
-        """The claims of a token that was verified, whatever they say."""
+        """Return the claims of a verified token, whatever they are. None if it is unknown or has expired."""
         cdef VerifiedToken known = self._living(token)
         return None if known is None else known.claims
 
     def remember(self, bytes token not None, dict claims not None, checks not None, double seconds):
-        """Notes that the claims have passed these checks. A token that is known keeps the time it has."""
+        """Record that the claims of a verified token have passed `checks`, compared by identity.
+
+        seconds: how long; 0 or less records nothing. A token that is already known keeps its time.
+        """
         cdef VerifiedToken known
         if not seconds > 0:
             return
@@ -59,7 +66,7 @@ cdef class VerifiedTokens:
         known.accepted.append(checks)
 
     cdef int _make_room(self, Py_ssize_t n) except -1:
-        """Forgets a quarter, the oldest, when all places are taken; none by none would go over the same gaps each time."""
+        """If there is no room, remove the oldest quarter at once: removing one by one from a dict is slow."""
         while self.tokens and (len(self.tokens) >= MAX_TOKENS or self.size + n > MAX_BYTES):
             for token in list(islice(self.tokens, len(self.tokens) // 4 + 1)):
                 del self.tokens[token]
@@ -67,6 +74,7 @@ cdef class VerifiedTokens:
         return 0
 
     def clear(self):
+        """Remove all tokens, as the keys have changed."""
         self.tokens.clear()
         self.size = 0
 
