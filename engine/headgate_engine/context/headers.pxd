@@ -1,9 +1,9 @@
-# Message heads as spans over one owned buffer. A head copies its bytes once when it is parsed, so that it stays
-# valid while a request waits; edits append to the same buffer and add spans, nothing is moved.
+# Message heads as spans over one buffer that the head owns. The bytes are copied once, when the head is parsed, so that
+# it stays valid while a request waits. Edits append bytes and spans; nothing is moved.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 
-# Names the engine itself has to recognise; every other field is H_OTHER.
+# Names that the engine itself recognises; every other field is H_OTHER.
 cdef enum HeaderId:
     H_OTHER = 0
     H_HOST = 1
@@ -31,8 +31,8 @@ cdef enum HeaderId:
 cdef enum SpanFlag:
     SPAN_DROPPED = 1      # not sent on (hop-by-hop, consumed or removed by a step)
     SPAN_SENSITIVE = 2    # never shown in logs, dumps or traces
-    SPAN_ADDED = 4        # put there by the gateway, not by the peer
-    SPAN_CHECKED = 8      # added, and known to have nothing in it that cannot be sent
+    SPAN_ADDED = 4        # added by the gateway, not received
+    SPAN_CHECKED = 8      # added, and validated by the code that added it
 
 cdef struct HeaderSpan:
     uint32_t name_off
@@ -44,7 +44,7 @@ cdef struct HeaderSpan:
 
 cdef enum HeadFlag:
     HEAD_CHUNKED = 1            # last transfer coding is chunked
-    HEAD_KEEP_ALIVE = 2         # the peer lets the connection live after this message
+    HEAD_KEEP_ALIVE = 2         # the peer keeps the connection open after this message
     HEAD_UPGRADE = 4            # `connection: upgrade` and an `upgrade` field
     HEAD_EXPECT_CONTINUE = 8
     HEAD_ABSOLUTE_FORM = 16     # request target was absolute-form
@@ -58,7 +58,7 @@ cdef class MessageHead:
     # -- bytes: everything below is an offset into `data` --------------------------------------------------------
     cdef char* data
     cdef uint32_t length, capacity
-    cdef uint32_t parsed                       # how many of them came from the peer, and were checked by the parser
+    cdef uint32_t parsed                       # length of the peer's bytes, which the parser has validated
     # -- start line -----------------------------------------------------------------------------------------------
     cdef uint32_t method_off, method_len
     cdef uint32_t target_off, target_len       # request target as sent upstream (origin-form: path + query)
@@ -68,7 +68,7 @@ cdef class MessageHead:
     cdef readonly int status  # responses: 100..999; 0 for requests
     cdef int minor_version                     # HTTP/1.<minor>; 20 for HTTP/2
     cdef uint32_t flags                        # HeadFlag bits
-    cdef readonly int64_t content_length  # -1: no length given
+    cdef readonly int64_t content_length  # -1: the message has none
     # -- fields ---------------------------------------------------------------------------------------------------
     cdef HeaderSpan* spans
     cdef int count, span_capacity
@@ -76,14 +76,14 @@ cdef class MessageHead:
     cdef void clear(self) noexcept
     cdef int reserve(self, uint32_t extra) except -1
     cdef int push_span(self, HeaderSpan span) except -1
-    # First live (not dropped) field with that name (lower case, `n` bytes), or -1.
+    # Returns the index of the first field with that name (lower case, `n` bytes) that is not dropped, or -1.
     cdef int find(self, const char* name, Py_ssize_t n, int start) noexcept
-    # The same for a name whose HeaderId the caller knows: those with an id are found without comparing names.
+    # As find(), for a name with a known HeaderId: fields with an id are found without comparing names.
     cdef int find_known(self, int header_id, const char* name, Py_ssize_t n, int start) noexcept
     cdef int find_id(self, int header_id, int start) noexcept
-    # Appends a field; name and value are copied. The caller has validated both.
+    # Appends a field; name and value are copied. The caller must have validated both.
     cdef int add_field(self, const char* name, Py_ssize_t name_len, const char* value, Py_ssize_t value_len) except -1
-    # Marks every live field of that name dropped; returns how many.
+    # Marks all fields with that name as dropped. Returns their number.
     cdef int drop_field(self, const char* name, Py_ssize_t name_len) noexcept
     cdef int drop_id(self, int header_id) noexcept
     # Replaces the request target (path and query) or the authority; bytes are copied.
@@ -94,7 +94,7 @@ cdef class MessageHead:
 
 cdef int header_id_of(const char* name, Py_ssize_t n) noexcept nogil
 
-# SPAN_SENSITIVE for fields that carry credentials, else 0.
+# Returns SPAN_SENSITIVE for fields that contain credentials, else 0.
 cdef unsigned char sensitivity(int header_id, const char* name, Py_ssize_t n) noexcept nogil
 
 cdef MessageHead new_head()

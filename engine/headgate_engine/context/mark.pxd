@@ -1,5 +1,5 @@
-# Where a head stood at one moment, to go back to: edits append bytes and spans and set flags, so the spans and the start
-# line are all there is to keep.
+# A snapshot of a head that can be restored. Edits append bytes and spans and set flags, so a copy of the spans and the
+# start line is enough.
 
 from headgate_engine.context.headers cimport HeaderSpan, MessageHead
 

@@ -2,5 +2,5 @@
 
 from headgate_engine.context.headers cimport MessageHead
 
-# Whether the content type is that one (lower case, `n` bytes), whatever its case and its parameters.
+# Returns whether the content type is `name` (lower case, `n` bytes). Case and parameters are ignored.
 cdef bint media_type_is(MessageHead head, const char* name, Py_ssize_t n) noexcept

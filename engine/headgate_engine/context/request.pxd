@@ -1,68 +1,68 @@
-# What is known of one request, from its head to its access-log line. Steps and backends read and write it; the
-# connection classes own it. `listener`, `route` and `backend` are engine plan objects (plan/plans.pxd), kept as
-# objects here so that plans may know requests and not the other way round.
+# State of one request, from its head to its access-log line. Steps and backends read and write it; the connection
+# classes own it. `listener`, `route` and `backend` are plans (plan/plans.pxd), typed as object so that this module does
+# not depend on the module of plans.
 
 from headgate_engine.context.headers cimport MessageHead
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 cdef class Reply:
-    # An answer made by the gateway itself.
+    # A response of the gateway itself.
     cdef readonly int status
     cdef readonly bytes body
     cdef readonly tuple headers          # ((name, value), ...) as bytes, names in lower case
     cdef readonly str reason             # value of the `reason` label
 
 cdef class Usage:
-    # Tokens as the provider counted them; -1 where it said nothing.
-    # input_tokens: cache reads and writes included, whatever the provider's convention; provider_input_tokens: as told.
+    # Token counts of the provider, -1 if it did not report one. input_tokens: always with cache reads and writes,
+    # whatever the provider's convention. provider_input_tokens: as reported.
     cdef public int64_t input_tokens, output_tokens, cached_tokens, reasoning_tokens
     cdef public int64_t cache_write_tokens, provider_input_tokens, provider_total_tokens
-    # Parts of input and output by what they are.
+    # Parts of input and output by modality.
     cdef public int64_t input_text_tokens, input_image_tokens, input_audio_tokens
     cdef public int64_t output_text_tokens, output_image_tokens, output_audio_tokens
-    # Adds what another attempt used.
+    # Adds the usage of another attempt.
     cdef int add(self, Usage other) except -1
 
 cdef enum BodyState:
     BODY_UNREAD = 0
     BODY_WHOLE = 1        # ctx.body is all of it
-    BODY_PREFIX = 2       # ctx.body is what fits into body_limit, more follows
+    BODY_PREFIX = 2       # ctx.body is the first body_limit bytes, more follow
 
 cdef class RequestContext:
     # -- messages ----------------------------------------------------------------------------------------------------
     cdef MessageHead head                # request head; edited in place by steps
     cdef MessageHead response            # response head once there is one
-    cdef bytes body                      # whole request body, only where the plan asked for it
-    # -- where it came from and where it goes -----------------------------------------------------------------------
+    cdef bytes body                      # whole request body, only if a step needs it
+    # -- client, plans and upstream ---------------------------------------------------------------------------------
     cdef object connection               # the downstream connection (peer and local address)
-    cdef str peer_text                   # its peer's address, for the log; None: it was not asked for yet
+    cdef str peer_text                   # the client's address, for the log; None: not read yet
     cdef object listener, route, backend
     cdef bytes endpoint                  # host:port of the upstream connection used
     # Target and authority as the client sent them: offsets into head.data, for the log; steps may change both.
     cdef uint32_t target_off, target_len, host_off, host_len
-    cdef object exchange                 # link.exchange.Exchange: resume() goes on after a step that suspended
-    cdef object waiting                  # asyncio.Task of a step that suspended; cancelled when the client goes
+    cdef object exchange                 # link.exchange.Exchange: resume() continues after a step that suspended
+    cdef object waiting                  # asyncio.Task of a step that suspended; cancelled if the client disconnects
     cdef object rule                     # route.table.RouteRule that matched: prefix rewrites need its path
     cdef public bint secure              # the client's connection is TLS
-    # -- who asks: set by authentication steps, read by expressions, authorization and credentials -------------------------
+    # -- client identity: set by authentication steps, read by expressions, authorization and credentials --------------
     cdef public dict jwt                        # verified claims; None: no token was verified
-    cdef public bytes jwt_token                 # the token those claims came in
-    cdef public dict api_key                    # metadata of the key that was found; None: none was
-    cdef public bytes api_key_text              # that key, as presented
-    cdef public tuple allowed_models            # patterns of models that it may use; None: all
+    cdef public bytes jwt_token                 # the token with these claims
+    cdef public dict api_key                    # metadata of the presented key; None: no key was verified
+    cdef public bytes api_key_text              # the presented key
+    cdef public tuple allowed_models            # patterns of models that this key may use; None: all
     cdef public str basic_user                  # user name of basic authentication
-    # -- what signs the request at its end, where that depends on the request (AwsKeys); None: the plan knows it -----------
+    # -- signing keys, if they depend on the request (AwsKeys); None: those of the plan --------------------------------
     cdef public object signing_keys
-    # -- what policies hand on to expressions: `metadata`, `extauthz`, `extproc` ... by name; None: nothing yet ------------
+    # -- results of policies for expressions: `metadata`, `extauthz`, `extproc` ... by name; None: no result yet -------
     cdef public dict metadata
     cdef public dict dynamic
-    # -- body in front of a step that waits for it (WAIT_BODY) ---------------------------------------------------------------
-    cdef public int64_t body_limit              # bytes a step waits for at most; 0: nobody waits
+    # -- body for a step that waits for it (WAIT_BODY) -----------------------------------------------------------------
+    cdef public int64_t body_limit              # most bytes that a step waits for; 0: no step waits
     cdef readonly int body_state                  # BodyState
-    cdef public bytes response_body             # whole response body, only where the plan asked for it
+    cdef public bytes response_body             # whole response body, only if a step needs it
     # -- outcome -----------------------------------------------------------------------------------------------------
-    cdef Reply reply                     # set by a step that answers
+    cdef Reply reply                     # set by a step that returns RESPOND
     cdef str reason                      # `reason` label; None: the upstream answered
     cdef str error                       # detail for the log
     cdef int status                      # status sent to the client, 0 before
@@ -70,26 +70,26 @@ cdef class RequestContext:
     # -- time (CLOCK_MONOTONIC ns) and size (bytes of bodies) -------------------------------------------------------
     cdef int64_t started_ns, upstream_started_ns, head_received_ns, finished_ns
     cdef uint64_t request_bytes, response_bytes
-    # -- headers that steps want on the final response: list of (name, value) bytes, overwriting -----------------------
+    # -- headers that steps set on the final response: list of (name, value) bytes, replacing others -------------------
     cdef list response_headers
     # -- LLM ---------------------------------------------------------------------------------------------------------
     cdef str protocol                    # log value: http, llm, mcp; None means http
     cdef bytes requested_model, provider
     cdef Usage usage
-    cdef public object llm               # llm.attempt.LlmCall, once the model is known
-    cdef tuple token_buckets             # limit.bucket.TokenBucket that the usage is charged to
+    cdef public object llm               # llm.attempt.LlmCall, as soon as the model is known
+    cdef tuple token_buckets             # limit.bucket.TokenBucket to charge with the usage
     # -- rare log fields: list of (key, value) --------------------------------------------------------------------------
     cdef list log_fields
-    # -- who watches (/debug/trace); None: nobody ---------------------------------------------------------------------------
-    cdef readonly object trace           # its recorder
+    # -- trace recorder (/debug/trace); None: not traced ---------------------------------------------------------------
+    cdef readonly object trace           # the recorder
     # -- suspended step runner -----------------------------------------------------------------------------------------
     cdef int next_step
 
-    # Puts another request body in the place of the client's.
+    # Replaces the client's request body.
     cdef int replace_body(self, bytes body) except -1
     cdef int set_response_header(self, bytes name, bytes value) except -1
 
-# A context belongs to one request for ever: who keeps it reads that request, never a later one.
+# A context belongs to a single request: an object that still holds it never sees a later request.
 cdef RequestContext new_context()
-# Breaks the rings at the end of the request, so that the context goes with its last holder, without the collector.
+# Breaks the reference cycles at the end of the request, so that the context is freed without the garbage collector.
 cdef int release_context(RequestContext ctx) except -1

@@ -1,1 +1,1 @@
-# IP addresses and networks of expressions: tables only, used when an expression is compiled.
+# IP addresses and networks in expressions. Nothing to cimport: the compiler of expressions imports the tables.

@@ -1,1 +1,1 @@
-# No C face: READERS gives expressions their `llm.*`.
+# Nothing to cimport: expr.views reads the `llm.*` variables from READERS.

@@ -1,1 +1,1 @@
-# Encodings and digests of expressions: tables only, used when an expression is compiled.
+# Encodings and digests in expressions. Nothing to cimport: the compiler of expressions imports the tables.

@@ -1,1 +1,1 @@
-# Functions of the standard library of expressions: tables only, used when an expression is compiled.
+# The standard library of expressions. Nothing to cimport: the compiler of expressions imports the tables.

@@ -1,1 +1,1 @@
-# The math extension of expressions: tables only, used when an expression is compiled.
+# The math extension of expressions. Nothing to cimport: the compiler of expressions imports the tables.

@@ -1,17 +1,17 @@
-# The compiled form of an expression: a tree of nodes, each of which gives its value for one request.
+# The compiled form of an expression: a tree of nodes, each of which returns its value for one request.
 
 from headgate_engine.context.request cimport RequestContext
 
 cdef enum:
     BUDGET = 100000            # members visited by all comprehensions of one evaluation
-    UNKNOWN = 2                # of truth(): a key is absent
+    UNKNOWN = 2                # result of truth(): a key is absent
 
 cdef object ABSENT
 
-# What one evaluation works with.
+# State of one evaluation.
 cdef class Frame:
     cdef RequestContext ctx    # None: only `bindings` have values
-    cdef dict bindings         # names given from outside (tests, custom functions), or None
+    cdef dict bindings         # names and values that the caller passes (tests), or None
     cdef list slots            # values of the variables that comprehensions and with() bind
     cdef int budget
     cdef str missing           # the key that the last ABSENT stands for
@@ -21,12 +21,12 @@ cdef class Frame:
 
 cdef class Node:
     cdef object eval(self, Frame frame)
-    # The same, but ABSENT (with Frame.missing) where eval() would raise NoSuchKey for a key that requests often lack:
-    # who can go on without it is spared an exception.
+    # As eval(), but returns ABSENT and sets Frame.missing where eval() would raise NoSuchKey for a key that requests
+    # often lack. This saves an exception for callers that can go on without the value.
     cdef object probe(self, Frame frame)
-    # 1 true, 0 false, UNKNOWN where a value is absent; raises where the value is no bool.
+    # 1 true, 0 false, UNKNOWN if a value is absent. Raises EvaluationError if the value is not a bool.
     cdef int truth(self, Frame frame) except -1
-    # The same, but NoSuchKey in the place of UNKNOWN.
+    # As truth(), but raises NoSuchKey instead of returning UNKNOWN.
     cdef int decided(self, Frame frame) except -1
 
 cdef class Const(Node):

@@ -11,16 +11,16 @@ cdef class Program:
     cdef Node root
     cdef Frame frame                        # reused: a worker evaluates one expression at a time
     cdef int slots
-    cdef public Counter failures            # evaluations that failed; None: nobody counts
+    cdef public Counter failures            # counts evaluations that failed; None: not counted
     cdef int failed(self) except -1
 
     cdef object value_for(self, RequestContext ctx)
-    # test() of a request that is traced: the trace shows the value.
+    # test() for a request that is traced: records the value in the trace.
     cdef int watched_test(self, RequestContext ctx) except -2
     cpdef object evaluate(self, RequestContext ctx)
-    # 1 true, 0 false, -1 an error or no bool.
+    # 1 true, 0 false, -1 an error or a value that is not a bool.
     cpdef int test(self, RequestContext ctx) except -2
-    # A field value, or None where there is none or it cannot stand in a field.
+    # The value as a header field value, None after an error or if it cannot be one.
     cpdef bytes header_value(self, RequestContext ctx)
 
 cdef bytes field_text(object value)

@@ -1,1 +1,1 @@
-# Texts of durations and timestamps and their calendar: tables only, used when an expression is compiled.
+# Durations and timestamps in expressions. Nothing to cimport: the compiler of expressions imports the tables.

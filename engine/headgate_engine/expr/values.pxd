@@ -1,5 +1,5 @@
-# Values of expressions. Null, bool, double, string, bytes, list and map are Python's own; int is a Python int in the
-# range of int64. What Python has no type for is here.
+# Values of expressions. Null, bool, double, string, bytes, list and map are Python's own types; int is a Python int in
+# the range of int64. The types that Python does not have are defined here.
 
 cdef class Uint:
     cdef readonly object value          # 0 .. 2**64 - 1
@@ -18,12 +18,12 @@ cdef class OptionalValue:
     cdef readonly object inner
 
 cdef class Redacted:
-    # A credential: an expression may compare it and hand it on, a log line shows nothing of it.
+    # A credential: an expression may compare it and pass it on, a log line never shows it.
     cdef bytes text
 
 cdef object type_of(object value)
 cdef bint equal(object a, object b) except -1
-# -1, 0, 1; 2 where a NaN makes every order false.
+# -1, 0, 1; 2 if a NaN makes every order false.
 cdef int compare(object a, object b) except -3
 cdef object add(object a, object b)
 cdef object subtract(object a, object b)

@@ -1,4 +1,4 @@
-# Variables of expressions: each reads one thing of the request when it is evaluated, and nothing before.
+# Variables of expressions. Each one reads a single property of the request, and only when it is evaluated.
 
 from headgate_engine.context.headers cimport MessageHead
 

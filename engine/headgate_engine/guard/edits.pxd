@@ -1,1 +1,1 @@
-# Replacements in a text are tuples (start, stop, replacement, rule), ascending and without overlaps.
+# Edits of a text are tuples (start, stop, replacement, rule), ascending and without overlaps.

@@ -1,4 +1,4 @@
-# Responses and generateContent, whose requests are lists of items and parts.
+# Readers of responses and generateContent, whose requests are lists of items and parts.
 
 from headgate_engine.guard.transcript cimport BodyTexts
 

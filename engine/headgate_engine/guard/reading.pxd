@@ -1,15 +1,15 @@
-# What readers of all formats share: roles and types of messages, and the texts of one object.
+# Functions that the readers of all formats share: roles and types of messages, and the texts of one object.
 
 from headgate_engine.guard.transcript cimport Fields, Span, BodyTexts, Word
 
 cdef struct Kinds:
-    # What the strings of one member say, of which there may be several.
+    # The strings of one member, which may occur several times.
     int count
     Span last
-    Word word                  # what the last one says
+    Word word                  # text of the last one
 
 cdef struct Clears:
-    # Values that must be emptied with a change of a piece.
+    # Values that must be emptied if a piece changes.
     int first, count
 
 ctypedef bint (*Test)(const Word* word) noexcept nogil

@@ -1,5 +1,6 @@
-# Finding personal numbers and addresses, and user patterns, in text: all built-in patterns in one pass over UTF-8 bytes,
-# all user patterns in one pass of RE2's automaton. Time is linear in the text; what is not has a budget.
+# Finds personal numbers and addresses, and users' patterns, in text: all built-in patterns in one pass over UTF-8
+# bytes, all users' patterns in one pass of RE2's automaton. Time is linear in the text; the parts that are not have a
+# budget.
 
 from libc.stdint cimport uint8_t
 
@@ -18,37 +19,37 @@ cdef struct Hit:
     int kind                   # Builtin
 
 cdef struct Hits:
-    # What one pass found, each kind from left to right without overlaps; telephone numbers are candidates, the longest of
-    # one start first.
+    # Matches of one pass: each kind from left to right without overlaps. Telephone numbers are candidates, for each
+    # start the longest first.
     Hit* items
     Py_ssize_t count, capacity
-    Py_ssize_t stopped         # offset where the pass gave up because there were too many hits, -1: it did not
+    Py_ssize_t stopped         # offset where the pass stopped because of too many hits, -1: it was complete
 
 cdef struct Order:
-    # Built-ins in the order of their rules. `wanted`: a bit for each.
+    # Built-ins in the order of their rules. `wanted`: one bit for each.
     int kinds[BUILTINS]
     int count, wanted
 
 cdef class Workspace:
-    # Memory of searches, one after the other; one thread uses it. `taken`: what the last search found, ascending.
+    # Memory of consecutive searches of one thread. `taken`: the hits of the last search, ascending.
     cdef Hits hits, taken, found, merged
 
 cdef class Budget:
-    # What one request, or one piece of a stream, may still cost; all texts and guards of it share one.
+    # Time that one request, or one piece of a stream, may still cost. All its texts and guards share one.
     cdef public double seconds
 
 cdef class Scanner:
-    # Nothing in it changes once it is made: several threads may use it.
+    # Immutable, so that several threads may use it.
     cdef readonly tuple rules  # ("builtin", name) or ("pattern", text)
     cdef int rule_of[BUILTINS]  # Builtin -> index of the first rule that names it, -1
     cdef Order order           # all built-ins
     cdef tuple patterns        # per rule: compiled pattern or None
-    cdef bint follows          # a pattern stands behind a built-in
+    cdef bint follows          # a pattern comes after a built-in
     cdef tuple pattern_rules   # indexes of rules that are patterns, in the order of the set
     cdef object pattern_set    # re2.Set over all patterns, None: fewer than two
-    # Finds the built-ins of a text: where two overlap, the rule that is listed first has it.
+    # Finds the built-ins in a text. Where two overlap, the one of the first rule in the list wins.
     cdef int search(self, const uint8_t* p, Py_ssize_t n, const Order* order, Workspace work) except -1 nogil
-    # The same as edits: (start, stop, replacement, rule).
+    # Returns the hits as edits: (start, stop, replacement, rule).
     cdef list told(self, Workspace work)
     cdef Order _order(self, Py_ssize_t first, Py_ssize_t last)
     cdef list _builtin_edits(self, bytes text, Order order)

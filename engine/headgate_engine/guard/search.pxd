@@ -1,31 +1,32 @@
-# The scanner over all texts of a body: one call, without the GIL where all rules are built in; and masks put into the body.
+# Applies a scanner to all texts of a body, without the GIL if all rules are built in, and writes masks into the body.
 
 from headgate_engine.guard.transcript cimport Piece, BodyTexts
 
 cdef enum:
-    # Replacements that are no entry of `tokens`.
+    # Replacements that are not in `tokens`.
     T_NOTHING = -1
     T_EMPTY_LIST = -2
     T_NULL = -3
 
 cdef struct Edit:
-    # Of the text of one run: what becomes which token. `piece`: the one that start..stop are offsets in, in a second step.
+    # Replacement of start..stop by a token. The offsets are those of a run's text, or, with `piece`, of that piece's
+    # text.
     Py_ssize_t start, stop
     int token, piece
 
 cdef struct Change:
-    # Of the body's bytes.
+    # Replacement of bytes of the body.
     int start, stop, token
 
 cdef struct Place:
-    # Where a piece lies in the text of its run.
+    # Span of a piece in the text of its run.
     Py_ssize_t low, high
 
 cdef class Patch:
-    # Collects what masks change in a body; all bytes between stay.
-    cdef list tokens           # bytes that stand in JSON strings as they are
+    # Collects the changes of a body; all other bytes stay.
+    cdef list tokens           # replacements, already valid inside JSON strings
     cdef Edit* edits           # of one run, ascending
-    cdef Edit* parts           # the same by pieces
+    cdef Edit* parts           # the same edits by piece
     cdef Place* places
     cdef Change* changes
     cdef int edit_count, edit_room, part_count, part_room, place_room, change_count, change_room

@@ -1,42 +1,42 @@
-# Guards on streamed replies: events wait until what they say has been judged, and until no mask can begin in it any more.
-# Sans-IO: bytes in, bytes out; whoever drives it asks the judges.
+# Guards on streamed replies: events wait until guards have judged their text, and until no match can begin in it any
+# more. Sans-IO: takes bytes and returns bytes; the caller calls the guards.
 
 cdef class Frame:
-    # One block of the stream. Offsets are those of `data`, which lies in `raw` at `data_at` (-1: in several lines,
-    # -2: a message of a WebSocket).
+    # One block of the stream. Offsets are those of `data`, which is in `raw` at `data_at` (-1: in several lines, -2: a
+    # message of a WebSocket).
     cdef bytes raw, data
     cdef Py_ssize_t data_at
-    cdef list pieces           # (ChoiceText, low, high, start, stop): that part of what a choice says, in the string at start..stop
-    cdef list wholes           # (start, stop): strings that repeat what was said
-    cdef list marks            # (start, stop, raw JSON): goes with a change
-    cdef list ends             # ChoiceText that are complete behind this frame
-    cdef bint over             # behind it a new reply begins
+    cdef list pieces           # (ChoiceText, low, high, start, stop): its low..high is the string at start..stop
+    cdef list wholes           # (start, stop): strings that repeat the whole text
+    cdef list marks            # (start, stop, raw JSON): replacements if the frame changes
+    cdef list ends             # the ChoiceText that are complete after this frame
+    cdef bint over             # a new reply begins after this frame
 
 cdef class ChoiceText:
-    # What one choice says. Offsets count bytes of all of it.
-    cdef Py_ssize_t length     # that has come
+    # The text of one choice. Offsets count the bytes of the whole text.
+    cdef Py_ssize_t length     # received so far
     # -- judging
-    cdef bytes tail            # last bytes that were judged
-    cdef list fresh            # pieces that were not
+    cdef bytes tail            # last bytes of the judged text
+    cdef list fresh            # pieces that are not judged yet
     # -- masking
-    cdef bytes text            # kept from `base` on, for scans
+    cdef bytes text            # the text from `base` on, for scans
     cdef Py_ssize_t base, settled
     cdef bint closed, changed
-    cdef list edits            # (low, high, replacement), settled
+    cdef list edits            # (low, high, replacement) of the settled text
 
 cdef class StreamGuard:
     cdef readonly str format
     cdef readonly Py_ssize_t window, overlap, limit
     cdef readonly bint blocked, ended
-    cdef readonly Py_ssize_t masks       # made so far
-    cdef bint judged           # somebody judges
+    cdef readonly Py_ssize_t masks       # number so far
+    cdef bint judged           # guards inspect this stream
     cdef object decoder        # sse.decode.SseDecoder
-    cdef object scanner        # guard.scan.Scanner of the masks, None: none
+    cdef object scanner        # guard.scan.Scanner of the masks, None: no masks
     cdef dict choices          # key -> ChoiceText
-    cdef list waiting          # Frame, in front of the judges
+    cdef list waiting          # Frames that wait for guards
     cdef Py_ssize_t fresh_bytes, waiting_bytes
-    cdef int judging           # frames that a judge has before it, -1: none
-    cdef list held             # Frame, in front of the masks
+    cdef int judging           # number of frames that guards are judging, -1: none
+    cdef list held             # Frames that wait for masks
     cdef Py_ssize_t held_bytes
     cdef list out
     cdef int _event(self, bytes raw, object event) except -1

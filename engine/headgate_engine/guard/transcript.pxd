@@ -1,16 +1,16 @@
-# The texts of an LLM request or reply, by byte offsets: what persons and models say, in pieces, runs and turns. A body is
-# read once, without building its values; all memory is C arrays of the transcript.
+# The texts of an LLM request or reply, by byte offsets: the texts of persons and models, in pieces, runs and turns. A
+# body is read once, without building its values. All memory is C arrays of the transcript.
 
 from libc.stdint cimport uint8_t
 
 cdef enum Scope:
     S_SYSTEM = 0
     S_MESSAGES = 1
-    S_INPUT = 2                # what tools are given
-    S_OUTPUT = 3               # what they answered
+    S_INPUT = 2                # input of tools
+    S_OUTPUT = 3               # output of tools
 
 cdef enum Role:
-    # Roles that a format implies; ROLE_WRITTEN: the one that stands in the body.
+    # Roles that a format implies. ROLE_WRITTEN: the body names the role.
     ROLE_NONE = 0
     ROLE_SYSTEM = 1
     ROLE_USER = 2
@@ -19,7 +19,7 @@ cdef enum Role:
 
 cdef enum:
     NO_TURN = -1
-    MOST_BYTES = 0x7FFFFFF0    # of a body
+    MOST_BYTES = 0x7FFFFFF0    # length of a body
     WORD = 64                  # bytes of a short string that are read for comparison
     SPACE = 32
     LINE = 10
@@ -28,17 +28,17 @@ cdef struct Span:
     int start, stop
 
 cdef struct Member:
-    # A member with a name that some format knows. `name`: its number (transcript.name_of).
+    # A member with a known name. `name`: its number (transcript.name_of).
     int name
     int start, stop
 
 cdef struct Fields:
-    # Members of one object: a part of the transcript's `members`.
+    # Members of one object, as a range of the transcript's `members`.
     int first, count
 
 cdef struct Piece:
-    # One value: a string with its quotes, or raw JSON. `element`: from its array item's start to the start of the item
-    # behind it; 0..0: it cannot be left out. `clears`: values that must be emptied with a change.
+    # One value: a string with its quotes, or raw JSON. `element`: from its array item's start to the start of the next
+    # item; 0..0: it cannot be removed. `clears`: values that must be emptied if the piece changes.
     int start, stop
     Span element
     int turn
@@ -46,22 +46,22 @@ cdef struct Piece:
     bint raw
 
 cdef struct Run:
-    # Pieces that a pattern sees as one text, with `joiner` between them; they lie side by side in `pieces`.
+    # Pieces that form one text for patterns, with `joiner` between them; they are adjacent in `pieces`.
     int first, count
     uint8_t scope, joiner
 
 cdef struct Turn:
-    # One message of the conversation. `name`: the string that names the role, when that is ROLE_WRITTEN.
+    # One message of the conversation. `name`: the string that names the role, for ROLE_WRITTEN.
     int role
     Span name
     uint8_t joiner
 
 cdef struct Clear:
     Span span
-    bint null                  # becomes null, else []
+    bint null                  # replace by null, else by []
 
 cdef struct Word:
-    # The last bytes of what a short string says; `length`: of all of it.
+    # The last bytes of a short decoded string. `length`: of the whole string.
     uint8_t text[WORD]
     int length
 
@@ -76,34 +76,35 @@ cdef class BodyTexts:
     cdef Clear* clears
     cdef int member_count, member_room, piece_count, piece_room, run_count, run_room, turn_count, turn_room
     cdef int clear_count, clear_room
-    cdef bint open             # the last run may go on
-    # Checks a body; PeekError, ValueError for what is no object.
+    cdef bint open             # the last run may continue
+    # Checks a body. Raises PeekError, or ValueError if it is not an object.
     cdef int begin(self, bytes body) except -1
     # -- reading
-    # The members of the object at `at` (0: the top one), none for anything else. They stay until `drop`.
+    # Finds the members of the object at `at` (0: the top one), none for other types. They stay valid until drop().
     cdef int fields(self, int at, Fields* found) except -1 nogil
     cdef void drop(self, const Fields* fields) noexcept nogil
-    # The next member of that name behind `position` (0 to begin with); False at the end.
+    # Finds the next member of that name behind `position` (0 at first). Returns False at the end.
     cdef bint each(self, const Fields* fields, int name, int* position, Span* found) noexcept nogil
-    # The next item of an array; `at`: 0 to begin with. `element`: what leaving it out takes away.
+    # Finds the next item of an array. `at`: 0 at first. `element`: the bytes to delete if the item is removed.
     cdef bint item(self, int array, int* at, Span* found, Span* element) noexcept nogil
-    # The next value of an object, whatever its name; `at`: 0 to begin with.
+    # Finds the next value of an object, whatever its name. `at`: 0 at first.
     cdef bint value(self, int start, int* at, Span* found) noexcept nogil
     cdef bint is_text(self, int at) noexcept nogil
     cdef bint is_value(self, int start, int stop, const char* text) noexcept nogil
     cdef Word word(self, int start, int stop) noexcept nogil
-    # -- noting
+    # -- collecting
     cdef int turn(self, int role, uint8_t joiner) except -1 nogil
     cdef void cut(self) noexcept nogil
     cdef Piece* add(self, int scope, int start, int stop, int turn, uint8_t joiner) except NULL nogil
     cdef int alone(self, int scope, int start, int stop) except -1 nogil
-    # All strings of that name, each as a text of its own.
+    # Adds all strings of that name, each as a text of its own.
     cdef int strings(self, int scope, const Fields* fields, int name) except -1 nogil
-    # All values of that name, strings or not; null says nothing.
+    # Adds all values of that name, strings or not, except null.
     cdef int values(self, int scope, const Fields* fields, int name) except -1 nogil
     cdef int clear(self, int start, int stop, bint null) except -1 nogil
-    # -- what was noted
-    # The text of a run: where it lies in the body when it lies there as it is, else written to `room` (grown as needed).
+    # -- results
+    # Sets the text of a run: a pointer into the body if the raw bytes are the text, else into `room`, which is enlarged
+    # as needed.
     cdef int text_of(self, int run, Text* text) except -1 nogil
     cdef bytes _text(self, const Piece* pieces, int count, uint8_t joiner)
     cdef tuple _piece(self, const Piece* piece)
@@ -111,14 +112,14 @@ cdef class BodyTexts:
 cdef struct Text:
     const uint8_t* p
     Py_ssize_t n
-    uint8_t* room              # freed by who uses it
+    uint8_t* room              # freed by the caller
     Py_ssize_t capacity
 
-# Number of a member's name, 0 for one that no format knows.
+# Returns the number of a member's name, 0 for an unknown one.
 cdef int name_of(const uint8_t* p, int n) noexcept nogil
 cdef bint word_is(const Word* word, const char* text) noexcept nogil
 cdef bint word_ends(const Word* word, const char* text) noexcept nogil
-# Makes room for one more of `size` bytes each.
+# Returns the array with room for one more item of `size` bytes.
 cdef void* grown(void* items, int count, int* room, size_t size) except NULL nogil
 
 cdef enum Name:

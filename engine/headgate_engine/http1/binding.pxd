@@ -1,4 +1,4 @@
 from headgate_engine.http1.codec cimport Http1Codec
 
 cdef class PythonCodec(Http1Codec):
-    cdef bytes given                 # what receive() lent: alive until it is used up or copied
+    cdef bytes given                 # argument of receive(): referenced until it is consumed or copied

@@ -1,9 +1,9 @@
-# Receiving half of the HTTP/1.1 message codec, both roles, sans-IO (RFC 9112). It never sees a socket, a clock or a loop.
+# Receiving half of the HTTP/1.1 message codec, both roles, sans-IO (RFC 9112): it uses no socket, clock or loop.
 #
-# feed() lends bytes, next() is called until it returns EV_NEED_DATA, EV_PAUSED or EV_CLOSED; what is left over is then
-# copied into the codec's own buffer (allocated only then, released when empty), so the lent bytes may be reused as soon
-# as next() has returned one of these three. A complete message in one feed is never copied except for its head (which
-# becomes `head`).
+# feed() lends bytes; the caller then calls next() until it returns EV_NEED_DATA, EV_PAUSED or EV_CLOSED. Unconsumed
+# bytes are then copied into the codec's own buffer (allocated only then, freed when empty), so the caller may reuse the
+# lent bytes as soon as next() has returned one of these three. Of a complete message in one feed only the head is
+# copied (into `head`).
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.wire.buffer cimport ByteBuffer
@@ -25,31 +25,31 @@ cdef class Http1Receiver:
     cdef const char* data_ptr
     cdef Py_ssize_t data_len
     cdef int recv_state, recv_mode
-    cdef int64_t recv_left           # bytes of the body or chunk still to come
-    cdef int chunk_part              # where a chunked body stands
-    cdef bint eof                    # the peer closed its half
+    cdef int64_t recv_left           # bytes of the body or chunk that are still to come
+    cdef int chunk_part              # ChunkPart of a chunked body
+    cdef bint eof                    # the peer closed its direction
     cdef bint blank_skipped
-    # -- what one half tells the other ------------------------------------------------------------------------------
+    # -- state that both directions share ---------------------------------------------------------------------------
     cdef int send_state
     cdef bint peer_keep_alive, our_keep_alive
     cdef uint32_t request_flags      # client: HeadFlag bits of the request sent; server: of the request received
     cdef int request_minor           # HTTP/1.<minor> of the request
     cdef bint switching              # 101 was sent or received
     cdef bint continue_due           # the client waits for 100-continue
-    # -- kept bytes -------------------------------------------------------------------------------------------------
+    # -- unconsumed bytes -------------------------------------------------------------------------------------------
     cdef ByteBuffer pending
     cdef const char* lent
     cdef Py_ssize_t lent_len, lent_pos
-    cdef Py_ssize_t pending_pos      # how much of `pending` is used up
-    cdef Py_ssize_t scanned          # where the first incomplete line of a header section begins
+    cdef Py_ssize_t pending_pos      # bytes of `pending` that are consumed
+    cdef Py_ssize_t scanned          # start of the first incomplete line of a header section
 
-    # Lends bytes; n == 0 means the peer closed its half.
+    # Lends bytes. n == 0 means that the peer closed its direction.
     cdef int feed(self, const char* data, Py_ssize_t n) except -1
-    # Next event, or raises RemoteProtocolError (with .status, the answer it deserves).
+    # Returns the next event. Raises RemoteProtocolError; its .status is that of the response to send.
     cdef int next(self) except -1
     cdef MessageHead take_head(self)
     cdef bytes leftover(self)
-    # Bytes read and not yet turned into events.
+    # Returns the number of received bytes that no event has returned yet.
     cdef Py_ssize_t buffered(self) noexcept
 
     cdef int _next(self) except -1

@@ -1,4 +1,4 @@
-# Access-log lines, text and JSON, written straight into a buffer.
+# Access-log lines, text and JSON, written directly into a buffer.
 
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.log.fields cimport LogFields
@@ -7,7 +7,7 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 
 from libc.stdint cimport int64_t, uint64_t
 
-# What stands before the value of a field.
+# The text before the value of a field.
 cdef struct Key:
     const char* text
     Py_ssize_t length
@@ -18,10 +18,10 @@ cdef class AccessLogFormat:
     cdef uint64_t kept           # bit per entry of FIELDS
     cdef const Key* keys         # of FIELDS, in this format
     cdef LogFields fields        # None: no expressions
-    cdef set removed             # keys, for fields that are not in FIELDS
-    cdef int64_t second          # whose text is in `stamp`
+    cdef set removed             # removed keys that are not in FIELDS
+    cdef int64_t second          # the time of which the text is in `stamp`
     cdef bytes stamp
-    # Appends the line of one finished request; wall_ns: CLOCK_REALTIME. Nothing is appended when it raises.
+    # Appends the line of one finished request. wall_ns: CLOCK_REALTIME. After an exception nothing is appended.
     cdef int write_line(self, ByteBuffer out, RequestContext ctx, int64_t wall_ns) except -1
     cdef list _placed(self, list fields)
     cdef int _write(self, ByteBuffer out, RequestContext ctx, int64_t wall_ns, list extras) except -1
@@ -34,7 +34,7 @@ cdef class AccessLogFormat:
     cdef int _extra(self, ByteBuffer out, str key, value) except -1
     cdef int _time(self, ByteBuffer out, int64_t wall_ns) except -1
     cdef int _text(self, ByteBuffer out, int field, const char* p, Py_ssize_t n) except -1
-    # The same for a value that needs no escapes and no quotes in a text.
+    # As _text(), for a value that needs no escapes, nor quotes in the text format.
     cdef int _plain(self, ByteBuffer out, int field, const char* p, Py_ssize_t n) except -1
     cdef int _str(self, ByteBuffer out, int field, str value) except -1
     cdef int _pair(self, ByteBuffer out, int field, str first, str second) except -1

@@ -1,4 +1,4 @@
-# What the configuration adds to an access-log line, and which requests have one.
+# The configured fields of access-log lines, and the filter of requests.
 
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.program cimport Program
@@ -7,5 +7,5 @@ cdef class LogFields:
     cdef readonly Program filter         # None: every request is logged
     cdef readonly tuple added            # (key, Program)
     cdef bint wanted(self, RequestContext ctx) except -1
-    # (key, value) pairs to write; what failed or is null is left out.
+    # Returns the (key, value) pairs to write; fields that fail or are null are left out.
     cdef list values(self, RequestContext ctx)

@@ -1,5 +1,5 @@
-# Request counters. What a request is counted by is found through its route's plan, by a few comparisons of pointers and
-# without making a Python object; it goes when the plan goes.
+# Request metrics. The plan of a request's route caches their series, so that a few comparisons of pointers find them
+# without making a Python object. They are freed with the plan.
 
 from headgate_engine.context.request cimport RequestContext, Usage
 from headgate_engine.plan.plans cimport BindPlan, MeteredPlan
@@ -12,24 +12,24 @@ from headgate_engine.shared.segment cimport Segment
 from libc.stdint cimport int64_t, uint32_t
 
 cdef class PlanMeter:
-    # One combination of what tells requests of a plan apart. It names ports and listeners by their tokens: a plan must
-    # not keep alive what keeps it alive.
+    # One combination of label values of a plan. It refers to ports and listeners by their tokens, so that a plan makes
+    # no reference cycle with them.
     cdef object bind, listener, backend, protocol, reason
     cdef int status, method
     cdef str labels              # None unless they are needed again
-    cdef RequestSeries series    # None: the configuration adds labels, whose values differ by request
+    cdef RequestSeries series    # None: there are configured labels, whose values depend on the request
     cdef Counter retries
-    cdef uint32_t uses           # since it was made; of a series that found no room
+    cdef uint32_t uses           # requests since it was made, for a series without room
     cdef PlanMeter next
 
 cdef class BindMeter:
     cdef Counter connections, refused, received, sent
 
 cdef class ModelMeter:
-    # What is counted of attempts by provider, model and route; made when there is something to count.
+    # Metrics of attempts by provider, model and route. Series are made at their first value.
     cdef Segment segment
     cdef str labels
-    cdef list tokens           # Histogram by TOKEN_TYPES; None: nothing was counted yet
+    cdef list tokens           # Histogram by TOKEN_TYPES; None: nothing counted yet
     cdef Histogram duration, first_token, per_token
     cdef Money cost
     cpdef count_tokens(self, Usage usage)
@@ -38,10 +38,10 @@ cdef class ModelMeter:
 
 cdef class RequestMeters:
     cdef Segment segment
-    cdef dict labelled         # label text -> RequestSeries, where the configuration adds labels
-    cdef dict models           # what an attempt is counted by -> ModelMeter
-    cdef int64_t generation    # of the configuration whose names `models` has
-    # The last of `models` that was counted, with what it was found by: most requests are like the one before.
+    cdef dict labelled         # label text -> RequestSeries, for configured labels
+    cdef dict models           # label values of an attempt -> ModelMeter
+    cdef int64_t generation    # of the configuration that `models` belongs to
+    # The last ModelMeter and its key: most requests have the same one as the request before.
     cdef ModelMeter last
     cdef str last_place, last_provider, last_model, last_answered, last_format
     cdef int count(self, RequestContext ctx, BindPlan bind) except -1
@@ -52,5 +52,5 @@ cdef class RequestMeters:
     cdef RequestSeries _labelled(self, PlanMeter meter, RequestContext ctx, BindPlan bind)
     cdef BindMeter bind_meter(self, BindPlan bind)
 
-# The labels that tell where a request was taken to; equal ones are mostly the same object.
+# Returns the labels of port, gateway, listener and route. Equal labels are mostly the same object.
 cdef str place_labels(RequestContext ctx, BindPlan bind)

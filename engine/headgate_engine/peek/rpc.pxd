@@ -1,4 +1,4 @@
-# JSON-RPC 2.0 messages as the gateway handles them: told apart, re-labelled and cut up by offsets.
+# JSON-RPC 2.0 messages: the type of a message, and spans of its parts.
 
 from headgate_engine.peek.json cimport RpcPeek
 
@@ -13,7 +13,7 @@ cdef class Message:
     cdef int _name_field(self) except -1
 
 cpdef bytes quoted(str text)
-# The message that `text` is; raises NotAMessage.
+# Returns the message that `text` holds. Raises NotAMessage.
 cdef Message message_of(bytes text)
 
 cdef extern from *:
@@ -25,5 +25,5 @@ cdef extern from *:
     void* memmem(const void* haystack, size_t n, const void* needle, size_t m) nogil
 
 cdef inline bint has_text(bytes text, const char* part, Py_ssize_t n):
-    """Whether a text has a part. `part in text` would first try to read the part as a number, which costs an exception."""
+    """Return whether a text contains a part. `part in text` is slower: it first tries to read the part as a number."""
     return memmem(<const char*>text, len(text), part, n) != NULL

@@ -1,4 +1,4 @@
-# The pass over a JSON text: checks all of it (RFC 8259) and notes where watched members lie.
+# One pass over a JSON text: checks all of it (RFC 8259) and records the spans of watched members.
 
 from libc.stdint cimport uint8_t
 
@@ -29,20 +29,20 @@ cdef enum Fault:
     F_DEPTH
 
 cdef struct Field:
-    # A watched member: its name, and which watched object it is a member of (0: the top one).
+    # A watched member: its name, and the watched object that contains it (0: the top object).
     const char* name
     uint8_t name_len
     uint8_t parent
-    # Its first watched member, and the next one of its parent; 0: none.
+    # Its first watched member, and the next watched member of its parent; 0: none.
     uint8_t first, next
 
 cdef struct Found:
-    int kind                   # JsonKind; J_NONE: not there
-    int seen                   # how often its name stood in its object
+    int kind                   # JsonKind; J_NONE: not found
+    int seen                   # how often its name occurs in its object
     Py_ssize_t start, stop     # the raw value, quotes and braces included
 
 cdef struct Scan:
-    # What is asked (down to `found`) and what came out.
+    # Input (down to `found`) and result.
     const uint8_t* text
     Py_ssize_t length
     const Field* fields
@@ -53,8 +53,8 @@ cdef struct Scan:
     int fault                  # Fault
     Py_ssize_t fault_at
 
-# 0, or -1 with the fault and its offset noted. `found` has `count` zeroed places; a table lists objects before their
-# members, and place 0 is the whole text.
+# Returns 0, or -1 and sets the fault and its offset. `found` has `count` zeroed elements. A table lists objects before
+# their members; element 0 is the whole text.
 cdef int scan_text(Scan* s) noexcept nogil
 
 

@@ -1,5 +1,5 @@
-# What the configuration becomes: immutable objects the request path reads. A reload builds new ones beside the old and
-# swaps the plan of each BindSlot; a request in flight keeps the plans it started with.
+# The compiled configuration: immutable objects that the request path reads. A reload builds new ones and swaps the plan
+# of each BindSlot; a request in flight keeps the plans with which it started.
 
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.http1.receiver cimport Limits
@@ -8,7 +8,7 @@ from headgate_engine.plan.retry cimport RetryPlan
 from libc.stdint cimport int64_t, uint64_t
 
 cdef class Destination:
-    # What answers the requests of a plan. Its one subclass is the interface link.backend.Backend, which knows requests.
+    # The target of a plan's requests. Its only subclass is the interface link.backend.Backend.
     pass
 
 cdef class ResponseHold:
@@ -16,7 +16,7 @@ cdef class ResponseHold:
     # otherwise it is passed on, and steps do not see it.
     cdef readonly int64_t limit
     cdef readonly bint strict
-    # For the tokens and the cost of a model's answer, which are known at its end; streams of events are never held.
+    # The hold serves the tokens and the cost of a model's response, known at its end. Event streams are never held.
     cdef readonly bint usage_only
 
 cdef class BackendPlan:
@@ -24,25 +24,25 @@ cdef class BackendPlan:
     cdef readonly str name                   # label and log value
     cdef readonly str protocol               # http, llm, mcp
     cdef public object pool                  # link.pool.Pool (host, llm provider)
-    cdef public object endpoints             # link.endpoints.EndpointSet; None: the one pool
+    cdef public object endpoints             # link.endpoints.EndpointSet; None: use `pool`
     cdef public bytes authority              # automatic authority rewrite; None keeps the client's
     cdef public tuple request_steps          # Step, once per attempt
     cdef public tuple response_steps
-    cdef public tuple response_transforms    # run behind all response_steps; may want the body
-    cdef public ResponseHold hold            # None: the response is passed on as it comes
+    cdef public tuple response_transforms    # run after all response_steps; may need the body
+    cdef public ResponseHold hold            # None: the response is streamed
     cdef public int64_t request_timeout_ns   # until response headers; 0: the route decides
-    cdef public tuple final_steps            # of a model: run on the request as the provider gets it (signatures)
+    cdef public tuple final_steps            # of a model: run on the final request to the provider (signatures)
     cdef public int64_t first_event_ns       # of a model: from the attempt to its stream's first event; 0: unlimited
-    cdef public int64_t stall_ns             # of a model: the longest silence within an answer; 0: unlimited
+    cdef public int64_t stall_ns             # of a model: the longest pause within a response; 0: unlimited
     cdef public int64_t max_body             # bytes buffered before dispatch (LLM, handler)
-    cdef public object origin                # what it was made from, for the trace; None: nothing to show
+    cdef public object origin                # its configuration, for the trace; None: not shown
 
 cdef class MeteredPlan:
-    # What requests are counted by, made when the first of a kind ends (log.meter): they live and go with the plan, and hold
-    # nothing that holds it.
-    cdef object meters                       # log.meter.PlanMeter, the first of a chain; None: nothing was counted yet
-    cdef object token                        # stands for this plan in what must not keep it alive
-    # The labels of this place in series, with the tokens of the port and the listener that they are for.
+    # Caches the counters of requests, made when the first request of a kind ends (log.meter). They live as long as the
+    # plan and hold no reference cycle to it.
+    cdef object meters                       # log.meter.PlanMeter, the first of a chain; None: nothing counted yet
+    cdef object token                        # identifies this plan in objects that must not keep it alive
+    # Metric labels of this plan, with the tokens of the port and the listener for which they are valid.
     cdef object labels_bind, labels_listener
     cdef str labels
 
@@ -53,13 +53,13 @@ cdef class RoutePlan(MeteredPlan):
     cdef public tuple response_transforms
     cdef public ResponseHold hold
     cdef public bint keep_authority          # no automatic rewrite: the route has set it, or keeps the client's
-    cdef public RetryPlan retry              # None: a failed attempt is the answer
+    cdef public RetryPlan retry              # None: a failed attempt is final
     cdef public int64_t request_timeout_ns, backend_timeout_ns   # 0: none
     cdef public tuple backends               # BackendPlan
     cdef public object origin                # as in BackendPlan
     cdef uint64_t* cumulative                # running sums of weights, one per backend
     cdef uint64_t total_weight
-    # The start of this route's log lines, with the listener's token and the format (log.access) it is for.
+    # The start of this route's log lines, with the listener's token and the format (log.access) for which it is valid.
     cdef object place_listener, place_format
     cdef bytes place
     cdef BackendPlan choose(self)
@@ -79,7 +79,7 @@ cdef enum ForwardedBits:
 
 cdef class BindPlan(MeteredPlan):
     cdef readonly str key
-    cdef public str protocol                 # what is spoken on it: a key of link.protocols.SERVERS
+    cdef public str protocol                 # protocol of its connections: a key of link.protocols.SERVERS
     cdef public bint secure                  # TLS is terminated here
     cdef public object listeners             # route.table.HostTable of ListenerPlan
     cdef public ListenerPlan sole_listener            # the single listener without a host name, if so
@@ -93,13 +93,13 @@ cdef class BindPlan(MeteredPlan):
     cdef public int forwarded                # ForwardedBits
     cdef public int trusted_hops
     cdef public int64_t generation
-    cdef public bint untraced               # its requests are not traced: what they carry was seen at its front
+    cdef public bint untraced               # its requests are not traced: the worker that relays them does that
     cdef public object access_log            # log.access.AccessLogFormat, None: off
     cdef public object records               # log.records.RecordFormat, None: no request log
     cdef public tuple metric_labels          # (name, expr.program.Program) beside the fixed ones; None: none
-    cdef object port_meter                   # log.meter.BindMeter, None: nothing was counted yet
+    cdef object port_meter                   # log.meter.BindMeter, None: nothing counted yet
 
 cdef class BindSlot:
-    # What connections of a port hold: survives reloads, its plan does not.
+    # The object that a port's connections refer to. It outlives reloads, its plan does not.
     cdef readonly str key
     cdef public BindPlan plan

@@ -1,8 +1,8 @@
-# Random numbers for weights and balance: they need speed and spread, not secrecy.
+# Random numbers for weights and load balancing: fast and evenly distributed, not secret.
 
 from libc.stdint cimport uint64_t
 
-# xorshift64* (Marsaglia 2003, Vigna 2016); one state a process, seeded by the system.
+# xorshift64* (https://doi.org/10.1145/2845077). One state per process, seeded by the system.
 cdef uint64_t next_random() noexcept nogil
-# A number in [0, bound), bound below 2**32: multiply-shift instead of modulo, no bias worth naming and no division.
+# Returns a number in [0, bound), bound below 2**32. Multiply-shift instead of modulo: no division, negligible bias.
 cdef uint64_t random_below(uint64_t bound) noexcept nogil

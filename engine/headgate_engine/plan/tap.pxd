@@ -6,30 +6,29 @@ from libc.stdint cimport int64_t
 
 cdef class ResponseTap:
     cdef bint rewrites               # the body's length may change
-    cdef bint whole                  # the body becomes another one: it is read whole, and the head waits for it
-    cdef bint streaming              # a stream of events: the head waits for the first, and silence is watched
-    cdef bint ready                  # the first event has come
-    cdef bint refused                # the provider itself says, within a stream, that it fails
-    cdef bint done                   # the stream's terminal event has come: nothing may follow
-    cdef str fault                   # why the answer cannot be complete; what ends it for the client is in `out`
-    cdef int64_t limit               # bytes of a whole body
-    cdef bint cut                    # the stream ends here because we want it to; what ends it is in `out`
-    cdef Reply reply                 # takes the place of a whole answer
-    cdef object waits                # an awaitable that must come to something before anything more goes on
-    # What `waits` has come to; what may go on goes into `out`, and it may wait again.
+    cdef bint whole                  # the body is replaced: it is read whole, and the head waits for it
+    cdef bint streaming              # an event stream: the head waits for the first event, and pauses are limited
+    cdef bint ready                  # the first event has arrived
+    cdef bint refused                # the stream contains an error event of the provider
+    cdef bint done                   # the stream's last event has arrived: nothing may follow
+    cdef str fault                   # why the response cannot be completed; `out` holds its end for the client
+    cdef int64_t limit               # most bytes of a body that is read whole
+    cdef bint cut                    # the gateway ends the stream here; `out` holds its end
+    cdef Reply reply                 # replaces the whole response
+    cdef object waits                # an awaitable that must be done before more bytes are passed on
+    # Called with the result of `waits`. Appends to `out` the bytes to pass on. `waits` may be set again.
     cdef int settle(self, object found, ByteBuffer out) except -1
-    # Called with the response head; False: nothing to look at, the tap is dropped.
+    # Called with the response head. Returns False if the tap has nothing to inspect; it is then dropped.
     cdef bint begin(self, RequestContext ctx, MessageHead head) except -1
-    # Looks at (and may rewrite) a response body on its way to the client.
-    # Returns True when `out` holds what must be sent instead of the bytes.
+    # Inspects (and may rewrite) a piece of the body. Returns True if `out` must be sent instead of it.
     cdef bint feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1
-    # At the end of the body: bytes still to be sent go into `out`.
+    # Called at the end of the body. Appends to `out` the bytes that are still to be sent.
     cdef int finish(self, RequestContext ctx, ByteBuffer out) except -1
-    # The upstream broke off: what ends the client's answer goes into `out`; False when nothing can.
+    # Called if the upstream broke off. Appends to `out` the end of the client's response; returns False if it cannot.
     cdef bint fail(self, RequestContext ctx, str detail, ByteBuffer out) except -1
-    # The client has gone: what was counted until now is to stand in the context.
+    # Called if the client has disconnected: stores the counts so far in the context.
     cdef int left(self) except -1
 
 cdef class TunnelTap:
-    # Reads what a backend sends through a tunnel; the bytes go on as they are.
+    # Reads bytes that a backend sends through a tunnel; they are passed on unchanged.
     cdef int feed(self, const char* p, Py_ssize_t n) except -1

@@ -1,17 +1,17 @@
-# Samples of the memory that Python's allocator gives out: one on average for every `rate` bytes.
+# Samples of the memory that Python's allocators return: on average one for every `rate` bytes.
 #
-# Hooks sit in front of the allocators of objects and of Python's memory, which are called with the GIL held; while
-# nothing is sampled they are not there at all. A sample keeps the C stack and the Python stack of its allocation. What
-# C code takes from malloc() itself is not seen.
+# Hooks replace the allocators of the domains "obj" and "mem" (https://docs.python.org/3/c-api/memory.html), which are
+# called with the GIL held. They are installed only while sampling is on. A sample has the C stack and the Python stack
+# of its allocation. Memory that C code gets from malloc() is not sampled.
 #
-# Everything in here lies in malloc() memory, since it is used within an allocation.
+# All state is in memory from malloc(), as it is used during an allocation.
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 cdef enum:
     MAX_NATIVE = 48        # C frames of a stack
     MAX_FRAMES = 64        # Python frames of a stack
-    MAX_STACKS = 4096      # different stacks; samples of further ones are put together
+    MAX_STACKS = 4096      # different stacks; samples of any other stack are counted together
 
 cdef extern from "Python.h":
     ctypedef struct PyCodeObject:
@@ -21,7 +21,7 @@ cdef struct Stack:
     uint64_t key
     uint32_t natives, frames
     void* native[MAX_NATIVE]
-    PyCodeObject* code[MAX_FRAMES]      # a reference each
+    PyCodeObject* code[MAX_FRAMES]      # one reference each
     int line[MAX_FRAMES]
     uint64_t alloc_objects, alloc_bytes, live_objects, live_bytes
 

@@ -1,4 +1,4 @@
-# An immutable map from (key space, bytes) to a small number, read without Python objects.
+# An immutable map from (key space, bytes) to an int32. Look-ups need no Python objects.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
@@ -13,10 +13,10 @@ cdef class KeyIndex:
     cdef char* keys
     cdef uint64_t key0, key1
     cdef readonly int size, longest_probe
-    # The value, or -1.
+    # Returns the value, or -1.
     cdef int32_t find(self, uint32_t space, const char* key, Py_ssize_t n) noexcept nogil
-    # The value of the longest key that is a whole-segment prefix of path[:n], or -1. `lengths`: ascending lengths of
-    # the keys of that space, none 0.
+    # Returns the value of the longest key that is a whole-segment prefix of path[:n], or -1. lengths: of the keys of
+    # that space, ascending and above 0.
     cdef int32_t find_prefix(self, uint32_t space, const char* path, Py_ssize_t n, const uint32_t* lengths,
                              uint32_t count) noexcept nogil
     cdef int32_t _at(self, uint64_t hash, uint32_t space, const char* key, Py_ssize_t n) noexcept nogil

@@ -1,5 +1,5 @@
-# SipHash-1-3 with a random key, resumable: the hash of every prefix of a text costs one pass over it. Keyed, so that
-# nobody who writes routes or sends requests can choose names that collide.
+# SipHash-1-3 (https://github.com/veorq/SipHash) with a random key. Resumable: the hashes of all prefixes of a text cost
+# one pass over it. Keyed, so that authors of routes and clients cannot choose names that collide.
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
@@ -32,7 +32,7 @@ cdef inline void sip_word(Sip* s, uint64_t word) noexcept nogil:
     s.v0 ^= word
 
 
-# Begins a hash in a key space: equal texts of two spaces have unrelated hashes.
+# Begins a hash in a key space. Equal texts in two spaces have unrelated hashes.
 cdef inline void sip_start(Sip* s, uint64_t key0, uint64_t key1, uint64_t space) noexcept nogil:
     s.v0 = key0 ^ <uint64_t>0x736F6D6570736575
     s.v1 = key1 ^ <uint64_t>0x646F72616E646F6D
@@ -51,7 +51,7 @@ cdef inline Py_ssize_t sip_words(Sip* s, const char* p, Py_ssize_t done, Py_ssiz
     return done
 
 
-# The hash of p[:n], of which `done` bytes are absorbed; the state is a copy and can go on.
+# Returns the hash of p[:n], of which `done` bytes are absorbed. The state is a copy, so the caller's can continue.
 cdef inline uint64_t sip_end(Sip s, const char* p, Py_ssize_t done, Py_ssize_t n) noexcept nogil:
     cdef uint64_t last = <uint64_t>n << 56
     cdef int shift = 0

@@ -12,21 +12,21 @@ cdef class RouteRule:
     cdef readonly tuple hostnames
     cdef readonly str path_kind, path, method
     cdef readonly tuple headers, query   # ValuePredicate
-    cdef public object target            # may be replaced: the next match gives the new one back
+    cdef public object target            # may be replaced: the next match returns the new one
     cdef readonly int order
-    cdef bytes raw_method, raw_path      # raw_path: of a prefix, without its trailing slash
+    cdef bytes raw_method, raw_path      # raw_path of a prefix has no trailing slash
     cdef object pattern                  # of a regex path
-    cdef tuple host_keys                 # what _host_key() makes of the host names; (None,) for any host
+    cdef tuple host_keys                 # results of _host_key() for the host names; (None,) for any host
     cdef tuple ranked
-    # Bytes of a matched path that the rule's prefix stands for; 0 for the other kinds. What a prefix rewrite replaces.
+    # Returns the bytes of a matched path that a prefix rewrite replaces: the rule's prefix; 0 for the other kinds.
     cdef Py_ssize_t prefix_length(self) noexcept
 
-# A rule as the matcher reads it.
+# The compiled form of a rule for the matcher.
 cdef struct Candidate:
     PyObject* rule                       # RouteRule, kept alive by its table
     const char* method                   # NULL: any
     uint32_t method_len
-    uint32_t conditions                  # index of its first one: headers, then query
+    uint32_t conditions                  # index of the first one: headers, then query
     uint32_t headers, queries
     uint32_t low_off, low_len            # regex: no path below `low` or above `high` can match
     uint32_t high_off, high_len
@@ -39,8 +39,8 @@ cdef struct PathEntry:
 
 # The rules of one host name.
 cdef struct Bucket:
-    uint32_t exact                       # how many exact paths
-    uint32_t lengths, length_count       # ascending lengths of prefixes, without that of `/`
+    uint32_t exact                       # number of exact paths
+    uint32_t lengths, length_count       # lengths of prefixes, ascending, without `/`
     int32_t root                         # entry of prefix `/`, or -1
     uint32_t regex, regex_count          # candidates
 
@@ -53,8 +53,8 @@ cdef class PathIndex:
     cdef Condition* conditions
     cdef uint32_t* lengths
     cdef bytes bounds                    # texts of low_off and high_off
-    cdef list alive                      # what the structs above point to
-    # The rule, borrowed, or NULL. May raise.
+    cdef list alive                      # references to the objects that the structs above point to
+    # Returns a borrowed reference to the rule, or NULL. May raise.
     cdef PyObject* match(self, int32_t bucket, Facts* facts, MessageHead head) except? NULL
     cdef PyObject* _first(self, uint32_t first, uint32_t count, Facts* facts, MessageHead head) except? NULL
     cdef PyObject* _patterns(self, Bucket* bucket, Facts* facts, MessageHead head) except? NULL
@@ -69,21 +69,21 @@ cdef struct HostWalk:
 
 cdef class HostIndex:
     cdef KeyIndex names                  # key space 0: exact names, 1: suffixes with their leading dot
-    cdef uint8_t[256] suffix_lengths     # 1 where a suffix of that length exists
+    cdef uint8_t[256] suffix_lengths     # 1 for the lengths of suffixes
     cdef void begin(self, HostWalk* walk, const char* host, Py_ssize_t n) noexcept nogil
-    # Value of the next name that covers the host, or -1 when there is none left.
+    # Returns the value of the next name that covers the host, or -1 after the last one.
     cdef int32_t step(self, HostWalk* walk) noexcept nogil
 
 cdef class RouteTable:
     cdef HostIndex hosts
     cdef PathIndex paths
-    cdef object any_host                 # True when rules without host names exist
+    cdef object any_host                 # True if rules without host names exist
     cdef readonly int size
-    # The rule a request takes, or None. `host` may carry a port.
+    # Returns the rule for a request, or None. `host` may have a port.
     cdef RouteRule match_rule(self, const char* host, Py_ssize_t host_len, MessageHead head)
 
 cdef class HostTable:
-    # Exact name, then the longest `*.suffix`, then the entry without a name.
+    # Finds the exact name, else the longest `*.suffix`, else the entry without a name.
     cdef HostIndex hosts
     cdef tuple targets
     cdef object any_host

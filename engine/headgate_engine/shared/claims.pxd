@@ -8,6 +8,6 @@ cdef enum:
     CLAIM_SLOTS = 64
 
 cdef class Claims:
-    cdef SlotRef held          # keeps the slot
+    cdef SlotRef held          # keeps the slot alive
     cdef uint64_t* cells
     cdef bint swap(self, uint64_t number, uint64_t old, uint64_t new) noexcept nogil

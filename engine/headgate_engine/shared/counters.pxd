@@ -17,9 +17,9 @@ cdef extern from *:
     uint64_t HG_GET_UNSIGNED "HG_GET"(uint64_t* p) noexcept nogil
 
 cdef class Counter:
-    cdef SlotRef held          # keeps the slot
+    cdef SlotRef held          # keeps the slot alive
     cdef int64_t* cell
-    # n >= 0: a counter never falls.
+    # n >= 0: a counter never decreases.
     cdef inline void bump(self, int64_t n) noexcept nogil:
         HG_ADD(self.cell, n)
 

@@ -1,4 +1,4 @@
-# Histograms in shared memory: bounds lie in the slot, so that any process can render them.
+# Histograms in shared memory. The slot contains the bounds, so that any process can render it.
 
 from libc.stdint cimport int64_t, uint64_t
 
@@ -10,25 +10,25 @@ cdef enum:
 
 cdef struct HistogramSlot:
     int64_t n_bounds
-    int64_t scale              # units of the total per unit of the bounds (1e9 for seconds kept as ns)
-    # Sum of observations in 1/scale units, low and high half: one word of ns would be full after 292 years of request
+    int64_t scale              # units of the total per unit of the bounds (1e9 for seconds stored as ns)
+    # Sum of observations in 1/scale units, low and high half. One word of ns would overflow after 292 years of request
     # time, which 1000 streams reach in four months.
     uint64_t total
     uint64_t total_high
-    # then: double bounds[n_bounds], int64_t counts[n_bounds + 1], and of requests int64_t bytes
+    # then: double bounds[n_bounds], int64_t counts[n_bounds + 1], and for RequestSeries int64_t bytes
 
 cdef class BucketBounds:
-    # Bounds in 1/scale units, one copy for all histograms of this process that have them: no shared line is read to find
-    # the bucket.
+    # Bounds in 1/scale units, one copy for all histograms of this process with these bounds. The search for the bucket
+    # reads no shared cache line.
     cdef int64_t values[BOUNDS_LIMIT]
 
 cdef class Histogram:
-    cdef SlotRef held          # keeps the slot
+    cdef SlotRef held          # keeps the slot alive
     cdef HistogramSlot* slot
     cdef int64_t* counts
     cdef BucketBounds limits
     cdef int n_bounds
-    # `value` in 1/scale units (ns for durations in seconds). Negative (a clock that was set back) counts as 0.
+    # value: in 1/scale units (ns for durations in seconds). A negative one (the clock was set back) counts as 0.
     cdef inline void observe_scaled(self, int64_t value) noexcept nogil:
         cdef int low = 0
         cdef int high = self.n_bounds
@@ -48,7 +48,7 @@ cdef class Histogram:
     cdef int _open(self, Segment segment, bytes key, int kind, tuple bounds, int64_t scale) except -1
 
 cdef class RequestSeries(Histogram):
-    # Requests of one label combination: how many, how long they took, and the bytes of their answers.
+    # Requests of one label combination: their number, their durations, and the bytes of their responses.
     cdef inline void count(self, int64_t duration_ns, int64_t response_bytes) noexcept nogil:
         self.observe_scaled(duration_ns)
         if response_bytes > 0:

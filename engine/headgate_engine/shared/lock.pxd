@@ -1,6 +1,6 @@
-# A lock word in shared memory that outlives whoever holds it. The word is 0 or names its holder by process id and start
-# time, so that a holder that died (or waits to be reaped) is told from a live process that got its id.
-# What the lock guards must be safe to find half done: writers publish by one last store.
+# A lock word in shared memory that stays usable if its holder dies. The word is 0 or identifies its holder by process
+# id and start time, so that a dead holder (or a zombie) differs from a live process with the same id.
+# The guarded data must be valid in the middle of a change: writers publish by one last store.
 
 from libc.stdint cimport uint64_t
 
@@ -14,9 +14,9 @@ cdef extern from *:
     bint HG_LOCK_TRY(uint64_t* word, uint64_t mine) noexcept nogil
     void HG_LOCK_FREE(uint64_t* word) noexcept nogil
 
-# This process's name in a lock word.
+# The lock word of this process.
 cdef uint64_t own_name() noexcept nogil
-# Spins, yields, and takes over from the dead; returns when `word` holds `mine`.
+# Spins, yields, and takes the lock from a dead holder. Returns when `word` is `mine`.
 cdef void acquire_slow(uint64_t* word, uint64_t mine) noexcept nogil
 
 

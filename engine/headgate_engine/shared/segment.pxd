@@ -1,16 +1,16 @@
-# A shared memory segment with named slots. The supervisor creates it, workers attach by the inherited descriptor; a key
+# A shared memory segment with named slots. The supervisor creates it, workers attach by the inherited descriptor. A key
 # leads to the same memory in every process.
 #
 # The segment has two areas, so that neither takes room from the other: STATE (limits, endpoints, claims), and SERIES
-# (metrics), whose number has a limit. Both are far larger than they need to be: the file is sparse, and pages that nobody
-# touched cost nothing.
+# (metrics), whose number has a limit. Both are far larger than necessary: the file is sparse, and pages that were never
+# written cost nothing.
 #
-# Layout: header | entries of STATE | heap of STATE | entries of SERIES | heap of SERIES. A heap hands out blocks of whole
-# cache lines, for values with their keys and for the hash table that leads to the entries.
+# Layout: header | entries of STATE | heap of STATE | entries of SERIES | heap of SERIES. A heap allocates blocks of
+# whole cache lines, for values with their keys and for the hash table from keys to entries.
 #
-# Whoever uses a slot holds it (SlotRef). An entry knows the processes that hold it, one bit each. A slot of STATE goes
-# back with its last holder: while a request or a worker still uses a plan of an old configuration, its slots stay. A
-# series stays when nobody holds it, since its value counts, until sweep() finds it idle.
+# An object that uses a slot has a SlotRef. An entry has one bit for each process with SlotRefs (its holders). A slot of
+# STATE is freed with its last holder: while a request or a worker still uses a plan of an old configuration, its slots
+# stay. A series without holders stays, since its value counts, until sweep() frees it.
 
 from headgate_engine.shared.area cimport HOLDER_WORDS, AreaHeader, SlotRequest
 
@@ -31,7 +31,7 @@ cdef enum:
     STATE = 0
     SERIES = 1
     AREAS = 2
-    # Processes beyond this many share the last bit, which is never taken away.
+    # Further processes share the last bit, which is never cleared.
     LAST_HOLDER = 64 * HOLDER_WORDS - 1
 
 cdef struct SegmentHeader:
@@ -39,18 +39,18 @@ cdef struct SegmentHeader:
     uint32_t version
     uint32_t spare
     uint64_t size                # bytes of the whole segment
-    uint64_t lock                # shared.lock word of the process that changes anything here
-    uint64_t generation          # of the configuration, for sweep()
+    uint64_t lock                # shared.lock word
+    uint64_t generation          # number of the configuration, for sweep()
     uint64_t refused             # times that a series found no room
     AreaHeader areas[AREAS]
 
 cdef class SlotRef:
-    # A slot in use. `memory` is 64-byte aligned, and good for as long as this object lives.
+    # A slot in use. `memory` is 64-byte aligned and valid as long as this object lives.
     cdef Segment segment
     cdef char* memory
     cdef int area
-    cdef uint32_t number         # of the entry, from 1; 0: the memory is this object's own
-    cdef bint other              # it stands for series that found no room
+    cdef uint32_t number         # of the entry, from 1; 0: this object owns the memory
+    cdef bint other              # counts for series that found no room
 
 cdef class Segment:
     cdef readonly int fd
@@ -58,15 +58,15 @@ cdef class Segment:
     cdef Py_ssize_t length
     cdef SegmentHeader* header
     cdef readonly int holder               # this process's bit
-    cdef uint64_t owner                    # shared.lock name of the process that made this object
+    cdef uint64_t owner                    # shared.lock word of the process that made this object
     cdef uint32_t* counts[AREAS]           # SlotRefs of this process, by number of the entry
-    cdef uint32_t counted[AREAS]           # how long these arrays are
+    cdef uint32_t counted[AREAS]           # lengths of these arrays
 
-    # Finds or makes a slot of `size` bytes, zeroed or a copy of `first`; nobody sees it before that. Raises SegmentFull,
-    # and ValueError when the key leads to a slot of another kind or size.
+    # Finds or makes a slot of `size` bytes. A new one is zeroed or a copy of `first` before it becomes visible. Raises
+    # SegmentFull, and ValueError if the key leads to a slot of another kind or size.
     cdef SlotRef slot(self, bytes key, int kind, Py_ssize_t size, const void* first)
-    # The same for a series, and never full: what finds no room shares the series of its family whose label values are
-    # all `other`, and if there is none either, a place of its own that no snapshot shows.
+    # As slot(), for a series; never raises SegmentFull. A series without room is counted in the series of its family
+    # with all label values `other`, and if that has no room either, in memory that no snapshot shows.
     cdef SlotRef series(self, bytes key, int kind, Py_ssize_t size, const void* first)
     cdef SlotRef _requested(self, SlotRequest* request, int area, bytes key)
     cdef int _count(self, int area, uint32_t number) noexcept nogil

@@ -1,4 +1,4 @@
-# Rules over expressions: who may pass.
+# Authorization by expressions.
 
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.plan.step cimport Step

@@ -1,4 +1,4 @@
-# AWS Signature Version 4: the keys, and the last step of a request, which signs it as it leaves.
+# AWS Signature Version 4: the keys, and the last step of a request, which signs it.
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.plan.step cimport Step
@@ -12,7 +12,7 @@ cdef class AwsKeys:
     cdef dict derived                    # (day, region, service) -> signing key
     cdef bytes signing_key(self, bytes day, bytes region, bytes service)
 
-# Adds the fields of a signature, in place of those that are there. now: Unix time in seconds.
+# Sets the fields of a signature, replacing existing ones. now: Unix time in seconds.
 cdef int sign_head(MessageHead head, bytes body, AwsKeys keys, bytes region, bytes service, int64_t now) except -1
 
 cdef class AwsSignatureStep(Step):

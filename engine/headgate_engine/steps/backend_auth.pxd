@@ -1,4 +1,4 @@
-# Credentials for backends that are not one fixed header.
+# Credentials for backends, other than one fixed header.
 
 from headgate_engine.plan.step cimport Step
 from headgate_engine.steps.location cimport CredentialLocation
@@ -18,5 +18,5 @@ cdef class MintedCredentialStep(Step):
     cdef bytes value
     cdef int64_t until_ns
 
-# The location itself; ValueError for one where an expression reads.
+# Returns the location. Raises ValueError for one that is an expression, as that can only read.
 cdef CredentialLocation writable(CredentialLocation location)

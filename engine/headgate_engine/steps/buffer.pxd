@@ -1,4 +1,4 @@
-# Reads a request body whole before anything else happens to the request.
+# Reads the whole request body before any later step runs.
 
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.plan.step cimport Step

@@ -1,4 +1,4 @@
-# Several variants of one policy: the first whose condition holds runs.
+# Several variants of one policy: the first one whose condition holds runs.
 
 from headgate_engine.plan.step cimport Step
 

@@ -1,4 +1,4 @@
-# Cross-origin requests: preflights are answered here, other answers get their fields.
+# Cross-origin requests: replies to preflights, and adds the fields to other responses.
 
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.plan.step cimport Step
@@ -6,7 +6,7 @@ from headgate_engine.plan.step cimport Step
 cdef class OriginRule:
     cdef bint any_origin
     cdef bytes exact                # scheme://host[:port], default ports left out, lower case
-    cdef tuple parts                # of a pattern: what stands between the stars
+    cdef tuple parts                # of a pattern: the texts between the stars
     cdef bint matches(self, bytes origin) except -1
 
 cdef class CorsStep(Step):
@@ -15,5 +15,5 @@ cdef class CorsStep(Step):
     cdef bytes method_list, header_list, exposed_list, max_age
     cdef bint credentials
     cdef bint any_method, any_header
-    cdef dict known                 # origins seen lately
+    cdef dict known                 # cache of recent origins
     cdef bint allows(self, bytes origin) except -1

@@ -1,4 +1,4 @@
-# Puts a configured credential into the request, in place of what the client sent there.
+# Sets a configured credential, replacing the client's field.
 
 from headgate_engine.plan.step cimport Step
 

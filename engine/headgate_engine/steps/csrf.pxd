@@ -1,4 +1,4 @@
-# Requests that a browser was tricked into: refused by where they come from.
+# Cross-site request forgery: refuses requests by their origin.
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext

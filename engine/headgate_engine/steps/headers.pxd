@@ -7,13 +7,13 @@ from headgate_engine.plan.step cimport Step
 from libc.stdint cimport uint32_t, uint64_t
 
 cdef class HeaderEdit:
-    # Names whose fields go, in lower case, by how they are looked for: those that the engine knows (HeaderId) as bits of
-    # `known`, others in `names`, and in `few` unless they are many. `filter` has a bit for the hash of each of the others.
+    # Names of fields to remove, in lower case: those with a HeaderId as bits of `known`, others in `names`, and also in
+    # `few` if they are at most FEW. `filter` has the hash_bit() of each of the others.
     cdef uint32_t known
     cdef uint64_t filter
     cdef frozenset names
     cdef tuple few
-    # What is put on behind them: names and values one after the other, and where each lies.
+    # Fields to append: names and values in `text`, their spans in `fields`.
     cdef bytes text
     cdef HeaderSpan* fields
     cdef int count

@@ -1,4 +1,4 @@
-# Steps that find out who asks: JSON web tokens, API keys, basic authentication.
+# Steps that authenticate the client: JSON web tokens, API keys, basic authentication.
 
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.plan.step cimport AsyncStep, Step

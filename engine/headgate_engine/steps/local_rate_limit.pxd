@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t
 cdef class LocalRateLimitStep(Step):
     cdef tuple buckets
     cdef Reply refusal
-    # The last limit that was told, and its text: it seldom changes.
+    # The last limit in a response, and its text: it seldom changes.
     cdef int64_t told
     cdef bytes told_text
     cdef int tell(self, RequestContext ctx, TakeResult* result) except -1
@@ -20,5 +20,5 @@ cdef class TokenLimitStep(LocalRateLimitStep):
 cdef class PromptTokenStep(LocalRateLimitStep):
     cdef int retell(self, RequestContext ctx, TakeResult* result) except -1
 
-# Charges what the answer used to the buckets that let the request pass; of an LLM call.
+# Charges the usage of an LLM call to the buckets that the request has passed.
 cdef int settle_tokens(RequestContext ctx) except -1

@@ -1,4 +1,4 @@
-# Where a client puts a credential, and how it is taken out again.
+# The place of a credential in requests: reads, removes and sets it.
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext
@@ -13,13 +13,13 @@ cdef class CredentialLocation:
     cdef readonly int kind
     cdef bytes name                 # lower case for headers
     cdef bytes prefix               # lower case, with its blank; empty: none
-    cdef bytes shown                # the same as written, for put()
+    cdef bytes shown                # the prefix as configured, for put()
     cdef object program             # IN_EXPRESSION
-    # The credential, or None. Sets `conflict` when there are several: nobody can tell which one is meant.
+    # Returns the credential, or None. Sets `conflict` if there are several, as the client's choice is then ambiguous.
     cdef bytes find(self, RequestContext ctx)
     cdef bint conflict
     cdef int drop(self, RequestContext ctx) except -1
-    # Puts a credential there in place of what the client sent.
+    # Sets the credential, replacing the client's.
     cdef int put(self, RequestContext ctx, bytes value) except -1
     cdef bytes in_header(self, MessageHead head)
     cdef bytes in_query(self, MessageHead head)

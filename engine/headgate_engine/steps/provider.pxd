@@ -1,10 +1,10 @@
-# Puts a bearer credential where an LLM provider wants it, and adds the fields it cannot do without.
+# Moves a bearer credential to the field that an LLM provider needs, and adds the provider's required fields.
 
 from headgate_engine.plan.step cimport Step
 
 cdef class ProviderStep(Step):
-    cdef bytes header                    # where the bearer value goes; None: it stays
-    cdef bytes starting, sparing         # only values that begin so; not those that begin so. Empty: no condition
-    cdef object formats                  # frozenset of formats asked in; None: all
-    cdef tuple missing                   # (name, value) added where the request has no such field
-    cdef tuple pictured                  # the same, for requests that show the model a picture
+    cdef bytes header                    # destination of the bearer value; None: it stays
+    cdef bytes starting, sparing         # prefix of values to move; prefix of values to leave. Empty: no condition
+    cdef object formats                  # frozenset of formats to the provider; None: all
+    cdef tuple missing                   # (name, value), added if the request does not have the field
+    cdef tuple pictured                  # the same, for requests with pictures

@@ -1,4 +1,4 @@
-# Steps that answer: directResponse, and the fixed refusal of a backend that cannot be used.
+# A step with a fixed reply: directResponse, and the refusal for a backend that cannot be used.
 
 from headgate_engine.context.request cimport Reply
 from headgate_engine.plan.step cimport Step

@@ -1,4 +1,4 @@
-# Where a request goes: changes of authority and path, and redirects.
+# Changes of authority and path, and redirects.
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
@@ -11,7 +11,7 @@ cdef class AuthorityChange:
 
 cdef class PathChange:
     cdef bytes full, prefix
-    # The new target with its query; None: the route's rule has no prefix to replace.
+    # Returns the new target with its query, None if the route's rule has no prefix to replace.
     cdef bytes apply(self, RequestContext ctx)
 
 cdef class RewriteStep(Step):

@@ -1,12 +1,12 @@
-# Frames of a WebSocket on their way (RFC 6455 section 5): whole messages out of any cut of bytes.
+# WebSocket frames (RFC 6455 section 5): reads whole messages from bytes that may be split anywhere.
 
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 cdef class FrameReader:
-    cdef readonly bint masked            # of a client
-    cdef readonly Py_ssize_t limit       # bytes of a message
-    cdef ByteBuffer kept                 # a frame that is not complete
-    cdef ByteBuffer raw                  # frames of the message so far, as they came
-    cdef ByteBuffer said                 # what they say
-    cdef int opcode                      # of the message under way, 0: none is
+    cdef readonly bint masked            # the frames come from a client
+    cdef readonly Py_ssize_t limit       # longest message in bytes
+    cdef ByteBuffer kept                 # an incomplete frame
+    cdef ByteBuffer raw                  # the frames of the current message, as received
+    cdef ByteBuffer said                 # their payloads
+    cdef int opcode                      # of the current message, 0: none
     cdef int _frame(self, list found) except -1

@@ -1,4 +1,4 @@
-# A growable byte buffer in C memory: what codecs write into and what partial input is kept in.
+# A growable byte buffer in C memory, for the output of codecs and for partial input.
 
 from libc.string cimport memcpy
 
@@ -25,14 +25,14 @@ cdef class ByteBuffer:
 
     cdef int append_uint(self, unsigned long long value) except -1      # decimal
     cdef int append_hex(self, unsigned long long value) except -1       # lower-case, no prefix
-    cdef int consume(self, Py_ssize_t n) except -1                      # drops n bytes at the front
+    cdef int consume(self, Py_ssize_t n) except -1                      # removes n bytes at the front
     cdef void clear(self) noexcept                                      # keeps the memory
-    cdef void release(self) noexcept                                    # gives the memory back
-    cdef bytes take(self)                                               # contents as bytes; buffer is cleared
+    cdef void release(self) noexcept                                    # frees the memory
+    cdef bytes take(self)                                               # returns the contents and clears the buffer
 
 
 cdef inline int put(ByteBuffer out, const char* p, Py_ssize_t n) except -1:
-    """append() for bytes that are there (n at least 0), without a call where there is room."""
+    """append() for n >= 0 bytes, without a call if there is room."""
     if out.length + n > out.capacity:
         out.reserve(n)
     memcpy(out.data + out.length, p, n)

@@ -1,16 +1,18 @@
-# Content codings (RFC 9110 section 8.4.1) undone step by step: what comes out of one step is bounded, whatever goes in.
+# Decoders of content codings (RFC 9110 section 8.4.1) that work in steps. The output of a step is bounded for any
+# input.
 
 cdef class Decoder:
     cdef readonly str coding
-    cdef readonly bint done       # the end that the coding has; what stands behind it is not read
-    cdef object work              # what undoes it
-    cdef bytes rest               # input that was not looked at yet
-    cdef bint more                # output waits inside, although there is no input
+    cdef readonly bint done       # the end that the coding itself marks has been reached
+    cdef object work              # the library's decoder
+    cdef bytes rest               # input that is not decoded yet
+    cdef bint more                # the decoder holds more output, even without input
     cdef int feed(self, bytes data) except -1
-    # The next piece of at most `limit` bytes (a few more with br), b"" when it takes more input. Raises CodingError.
+    # Returns the next piece of at most `limit` bytes (a few more with br), b"" if it needs more input. Raises
+    # CodingError.
     cdef bytes next(self, Py_ssize_t limit)
 
-# The one coding of a field value, None: it has none. "" for several, and for what nobody here can undo.
+# Returns the single coding of a field value, None without one, "" for several and for unknown ones.
 cdef str coding_of(value)
-# All of a body; raises CodingError, and DecodedTooLong (one of these) when it would be longer than `limit`.
+# Returns the whole decoded body. Raises CodingError, or its subclass DecodedTooLong past `limit` bytes.
 cdef bytes decoded(str coding, bytes body, Py_ssize_t limit)

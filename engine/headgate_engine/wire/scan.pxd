@@ -47,22 +47,22 @@ cdef inline uint64_t half_at(const char* p) noexcept nogil:
 
 
 cdef inline uint64_t some_below(uint64_t word, uint64_t limit) noexcept nogil:
-    """Not 0 if one of the bytes is less than `limit` (1 to 128)."""
+    """Return non-zero if one of the bytes is less than `limit` (1 to 128)."""
     return (word - <uint64_t>0x0101010101010101 * limit) & ~word & <uint64_t>0x8080808080808080
 
 
 cdef inline uint64_t some_equal(uint64_t word, uint64_t byte) noexcept nogil:
-    """Not 0 if one of the bytes is `byte`."""
+    """Return non-zero if one of the bytes is `byte`."""
     return some_below(word ^ <uint64_t>0x0101010101010101 * byte, 1)
 
 
 cdef inline uint64_t some_unusual(uint64_t word) noexcept nogil:
-    """Not 0 if one of the bytes is a tab or not IS_VALUE."""
+    """Return non-zero if one of the bytes is a tab or not IS_VALUE."""
     return some_below(word, 32) | some_equal(word, 127)
 
 
 cdef inline bint is_value(const char* p, Py_ssize_t n) noexcept nogil:
-    """All bytes are IS_VALUE."""
+    """Return whether all bytes are IS_VALUE."""
     cdef Py_ssize_t at = 0
     while at + 8 <= n:
         if some_unusual(word_at(p + at)) and not all_of(p + at, 8, IS_VALUE):
@@ -70,14 +70,16 @@ cdef inline bint is_value(const char* p, Py_ssize_t n) noexcept nogil:
         at += 8
     if at == 0 or at == n:
         return all_of(p + at, n - at, IS_VALUE)
-    # The last eight bytes, some of them again.
+    # The last eight bytes; some of them are checked twice.
     return not some_unusual(word_at(p + n - 8)) or all_of(p + at, n - at, IS_VALUE)
 
 
 cdef inline bint is_name(const char* p, const char* lowered, Py_ssize_t n) noexcept nogil:
-    """Whether n bytes, n at least 4, without control characters are a name of letters and hyphens, in any case.
+    """Return whether n bytes are the field name `lowered`, in any case.
 
-    Setting bit 5 makes letters lower case and leaves hyphens; nothing else but control characters becomes one of them.
+    n is at least 4, the bytes have no control characters, and the name has letters and hyphens only. Setting bit 5
+    makes letters lower case and leaves hyphens as they are; of the other bytes only control characters become one of
+    these.
     """
     cdef Py_ssize_t at = 0
     if n < 8:
@@ -95,15 +97,15 @@ cdef inline char lower(char c) noexcept nogil:
 
 
 cdef inline uint64_t lower_word(uint64_t word) noexcept nogil:
-    """Eight bytes with capital letters made small; the others stay, also those beyond ASCII."""
+    """Return eight bytes with ASCII capital letters in lower case and all other bytes unchanged."""
     cdef uint64_t seven = word & <uint64_t>0x7F7F7F7F7F7F7F7F
-    cdef uint64_t above_z = seven + <uint64_t>0x2525252525252525        # 0x7F - "Z": bit 7 of those behind Z
-    cdef uint64_t from_a = seven + <uint64_t>0x3F3F3F3F3F3F3F3F         # 0x80 - "A"
+    cdef uint64_t above_z = seven + <uint64_t>0x2525252525252525        # 0x7F - "Z": sets bit 7 of bytes above Z
+    cdef uint64_t from_a = seven + <uint64_t>0x3F3F3F3F3F3F3F3F         # 0x80 - "A": sets bit 7 of bytes from A on
     return word | ((from_a ^ above_z) & ~word & <uint64_t>0x8080808080808080) >> 2
 
 
 cdef inline void put_lower(char* to, const char* p, Py_ssize_t n) noexcept nogil:
-    """Copies n bytes with capital letters made small."""
+    """Copy n bytes with ASCII capital letters in lower case."""
     cdef uint64_t word
     cdef Py_ssize_t at = 0
     if n < 8:
@@ -120,7 +122,7 @@ cdef inline void put_lower(char* to, const char* p, Py_ssize_t n) noexcept nogil
 
 
 cdef inline bint same_lower(const char* p, const char* lowered, Py_ssize_t n) noexcept nogil:
-    # p in any case against a lower-case text of the same length.
+    # Compares p, in any case, with a lower-case name of the same length.
     cdef Py_ssize_t i
     for i in range(n):
         if lower(p[i]) != lowered[i]:
