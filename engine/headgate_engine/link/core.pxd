@@ -18,7 +18,7 @@ from headgate_engine.link.contract cimport ClientStream, ServerStream
 from headgate_engine.link.held cimport HeldResponse
 from headgate_engine.link.observer cimport RequestObserver
 from headgate_engine.link.timers cimport Timer
-from headgate_engine.plan.plans cimport BackendPlan, ListenerPlan
+from headgate_engine.plan.plans cimport ListenerPlan
 
 from libc.stdint cimport int64_t
 
@@ -50,7 +50,6 @@ cdef class RequestCore(RoutedRequest):
     cdef ServerStream client             # None once the request is over
     cdef ListenerPlan listener
     cdef Backend destination             # what answers, once the route has chosen; None before
-    cdef BackendPlan entry               # what the route chose: all attempts go there
     cdef bint rerouted                   # the backend put another plan in the place of the route's (RUN_STEPS)
     cdef int phase                       # Phase
     cdef int state                       # link.states.RequestState

@@ -65,6 +65,7 @@ cdef class Exchange(RequestCore):
 
     cdef int plan_retries(self, RetryPlan plan) except -1:
         self.retries = new_retries(plan, self.ctx)
+        self.retries.entry = self.backend        # None while the route has not chosen
         return 0
 
     cdef int run_final_steps(self, tuple steps) except -1:
@@ -470,8 +471,6 @@ cdef class Exchange(RequestCore):
             tunnel.close()
         self.client = None
         self.call = None
-        self.tap = None
-        self.observer = None
         self.ctx = None
         release_context(ctx)
         return 0 if ending == END_ABANDONED else client.finished(ending == END_CLEAN)

@@ -11,7 +11,7 @@ from headgate_engine.link.reasons cimport (
     REPLY_INTERNAL, REPLY_LISTENER_NOT_FOUND, REPLY_MISDIRECTED, REPLY_NO_VALID_BACKENDS, REPLY_ROUTE_NOT_FOUND)
 from headgate_engine.link.retries cimport may_repeat
 from headgate_engine.link.states cimport E_COLLECT, E_SUSPEND, S_RUNNING
-from headgate_engine.plan.plans cimport BindPlan, ListenerPlan, RoutePlan
+from headgate_engine.plan.plans cimport BackendPlan, BindPlan, ListenerPlan, RoutePlan
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, WAIT_BODY, Step
 from headgate_engine.route.table cimport HostTable, RouteRule, RouteTable
 
@@ -27,17 +27,17 @@ cdef int advance(RequestCore request) except -1:
         if request.phase == PHASE_LISTENER:
             verdict = pick_listener(request)
         elif request.phase == PHASE_GATEWAY_STEPS:
-            verdict = guarded_steps(request, request.listener.request_steps)
+            verdict = phase_steps(request, request.listener.request_steps)
         elif request.phase == PHASE_ROUTE:
             verdict = pick_route(request)
         elif request.phase == PHASE_ROUTE_STEPS:
-            verdict = guarded_steps(request, request.route.request_steps)
+            verdict = phase_steps(request, request.route.request_steps)
             if verdict == CONTINUE and request.route.retry is not None and may_repeat(request.route.retry, request.ctx):
                 request.plan_retries(request.route.retry)
         elif request.phase == PHASE_BACKEND:
             verdict = pick_backend(request)
         elif request.phase == PHASE_BACKEND_STEPS:
-            verdict = guarded_steps(request, request.backend.request_steps)
+            verdict = phase_steps(request, request.backend.request_steps)
         else:
             return dispatch(request)
         if verdict == WAIT_BODY:
@@ -51,6 +51,11 @@ cdef int advance(RequestCore request) except -1:
             return request.respond(request.ctx.reply)
         request.phase += 1
     return 0
+
+
+cdef inline int phase_steps(RequestCore request, tuple steps) except -1:
+    """Most phases have no steps."""
+    return CONTINUE if not steps and request.observer is None else guarded_steps(request, steps)
 
 
 cdef int dispatch(RequestCore request) except -1:
@@ -127,16 +132,19 @@ cdef int pick_route(RequestCore request) except -1:
 
 cdef int pick_backend(RequestCore request) except -1:
     cdef RequestContext ctx = request.ctx
+    cdef BackendPlan plan = None if request.retries is None else request.retries.entry
     cdef Reply failure
-    if request.entry is None:
-        request.entry = request.route.choose()
-    request.backend = request.entry
-    if request.backend is None:
+    if plan is None:
+        plan = request.route.choose()
+        if request.retries is not None:
+            request.retries.entry = plan
+    request.backend = plan
+    if plan is None:
         ctx.reply = request.worker.reply(REPLY_NO_VALID_BACKENDS)
         return RESPOND
-    ctx.backend = request.backend
-    ctx.protocol = request.backend.protocol
-    request.destination = <Backend>request.backend.destination
+    ctx.backend = plan
+    ctx.protocol = plan.protocol
+    request.destination = <Backend>plan.destination
     failure = request.destination.failure
     if request.observer is not None:
         request.observer.backend_chosen(request)
@@ -149,8 +157,6 @@ cdef int pick_backend(RequestCore request) except -1:
 # -- steps ---------------------------------------------------------------------------------------------------------------
 cdef int guarded_steps(RequestCore request, tuple steps) except -1:
     """A step that raises is a fault of ours: 500, a line in the log, and nothing goes upstream."""
-    if not steps and request.observer is None:
-        return CONTINUE
     try:
         if request.observer is not None:
             return request.observer.run_steps(request, steps, request.phase)

@@ -17,7 +17,7 @@ logger = logging.getLogger("headgate.forward")
 
 
 cdef bint run_response_steps(RequestCore request) except -1:
-    if request.broken:
+    if request.broken or request.observer is None and not has_steps(request):
         return True
     try:
         if request.observer is not None:
@@ -31,6 +31,17 @@ cdef bint run_response_steps(RequestCore request) except -1:
         request.ctx.error = f"response step failed: {type(error).__name__}"
         return False
     return True
+
+
+cdef bint has_steps(RequestCore request) noexcept:
+    """Whether anything is to be done to the response: most plans want nothing."""
+    cdef RoutePlan route = request.route
+    cdef BackendPlan backend = request.backend
+    cdef ListenerPlan listener = request.listener
+    return request.ctx.response_headers is not None or (
+        route is not None and (route.response_steps or route.response_transforms)) or (
+        backend is not None and (backend.response_steps or backend.response_transforms)) or (
+        listener is not None and (listener.response_steps or listener.response_transforms))
 
 
 cdef int run_all(RequestCore request) except -1:

@@ -3,12 +3,14 @@
 from headgate_engine.context.mark cimport HeadMark
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.endpoints cimport Endpoint
+from headgate_engine.plan.plans cimport BackendPlan
 from headgate_engine.plan.retry cimport RetryPlan
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 cdef class Retries:
     cdef RetryPlan plan
     cdef int left, made
+    cdef BackendPlan entry           # what the route chose: all attempts go there
     cdef HeadMark mark               # the request as it was when they were planned
     cdef bytes body                  # ctx.body then; None: it was not collected
     cdef Endpoint last               # where the attempt before went; None: nowhere in particular
