@@ -53,7 +53,7 @@ cdef class ProviderStep(Step):
         cdef tuple fields = self.missing
         cdef bytes name, value
         if self.header is not None and (self.formats is None or ctx.llm is None
-                                        or (<LlmCall>ctx.llm).lane.upstream in self.formats):
+                                        or (<LlmCall>ctx.llm).format_route.upstream in self.formats):
             self._move(head)
         if self.pictured and ctx.body and shows_pictures(ctx.body):
             fields += self.pictured
