@@ -75,6 +75,19 @@ def test_messages_at_openai(serve) -> None:
     assert "gen_ai.usage.cache_read.input_tokens=4" in running.log()
 
 
+def test_a_long_request_at_openai(serve) -> None:
+    """It is translated beside the loop."""
+    running, provider, _ = serve(whole(chat()))
+    turns: list[Any] = [{"role": ("user", "assistant")[at % 2], "content": f"turn {at}"} for at in range(8001)]
+    answer = anthropic_client(running).messages.create(model="gpt-x", max_tokens=9, system="be brief", messages=turns)
+    assert answer.content[0].text == "hello"
+    seen = provider.last
+    assert len(seen.body) > 256 * 1024
+    assert [one["content"] for one in seen.json["messages"]] == ["be brief", *(one["content"] for one in turns)]
+    assert seen.headers["content-type"] == "application/json"
+    assert (seen.json["model"], seen.json["max_completion_tokens"]) == ("gpt-x", 9)
+
+
 def test_messages_at_openai_streamed(serve) -> None:
     usage = event({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "real", "choices": [],
                    "usage": {"prompt_tokens": 3, "completion_tokens": 5, "total_tokens": 8}})  # fmt: skip

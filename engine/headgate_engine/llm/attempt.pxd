@@ -51,6 +51,8 @@ cdef class LlmCall:
     cdef public str model                # as the provider is asked for it
     cdef public object guards           # headgate.backend.llm.guards: what guards the answer, None: nothing
     cdef public object translation_state             # what the translation remembers of the request, None: it was not translated
+    # (body, what its translation came to), made beside the loop; None: render() translates
+    cdef public tuple translated
     cdef LlmAttempt attempt
     cdef public object verdicts          # headgate.backend.llm.guards.contract.Verdicts: of guards, over all attempts
     cdef object realtime_tap                    # llm.realtime.FrameTap of a tunnel, None: nothing is read
@@ -67,6 +69,7 @@ cdef class LlmCall:
     cdef bint known                      # the model's name is one of the configuration's own, not of a pattern's
     cdef dict params                     # settings of the request for the log; None: none
     cdef readonly int64_t estimated      # prompt tokens, -1: nobody asked
+    cdef public int64_t prompt_estimate  # the same, counted beside the loop before somebody asks; -1: it was not
     cdef public int64_t taken            # of these, what token limits were charged in advance
     cdef Usage total_usage                     # by the providers' own counts, over all attempts; None: nothing was counted
     cdef Cost cost                       # the same; None: nothing had a price

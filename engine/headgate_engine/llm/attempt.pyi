@@ -49,7 +49,15 @@ class LlmAttempt:
 class LlmCall:
     """One LLM request over all of its attempts. `model` is the provider's name for the model, `translation_state`
     what a translation wants to remember for the answer, `verdicts` what guards said of the request in earlier attempts.
+    `translated`: a body and what its translation came to, `prompt_estimate`: its tokens, -1 for not known; both are
+    made beside the loop, for long bodies.
     """
+
+    translated: tuple[bytes, Any] | None
+    prompt_estimate: int
+    @property
+    def translation(self) -> Any | None:
+        """What translates between the client's format and the provider's; None where they are the same."""
 
     streaming: bool
     model: str

@@ -35,7 +35,12 @@ cdef class LlmAttempt:
 
 cdef class LlmCall:
     def __cinit__(self):
-        self.estimated = self.counted = -1
+        self.estimated = self.counted = self.prompt_estimate = -1
+
+    @property
+    def translation(self):
+        """What translates between the client's format and the provider's; None where they are the same."""
+        return None if self.format_route is None else self.format_route.translation
 
     cdef int begin(self, RequestContext ctx) except -1:
         """An attempt starts; target, format_route and model are set."""
@@ -49,6 +54,7 @@ cdef class LlmCall:
         attempt.started_ns = monotonic_ns()
         self.attempt = attempt
         self.translation_state = None
+        self.translated = None
         self.response_model = self.service_tier = None
         self.sent = self.answer = None
         ctx.usage = None

@@ -8,6 +8,7 @@ from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.edit cimport edit_object
 from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.llm.target cimport LlmEdits
+from headgate_engine.llm.translate.readers cimport loads
 
 from headgate_engine.expr.functions import json_text
 from headgate_engine.expr.values import EvaluationError
@@ -17,7 +18,7 @@ cdef dict tell_request(RequestContext ctx, LlmCall call):
     """Sets `llmRequest`, for expressions: the body as it is now, with the model wherever it was named."""
     if ctx.dynamic is None:
         ctx.dynamic = {}
-    told = json.loads(ctx.body) if call.object_end >= 0 else {}
+    told = loads(ctx.body) if call.object_end >= 0 else {}
     if call.requested is not None:
         told.setdefault("model", call.requested.decode("utf-8", "replace"))
     ctx.dynamic["llmRequest"] = told
@@ -67,7 +68,7 @@ cdef bytes evaluated(RequestContext ctx, program):
 cdef bytes finally_edited(RequestContext ctx, LlmEdits edits):
     if ctx.dynamic is None:
         ctx.dynamic = {}
-    ctx.dynamic["llmRequest"] = json.loads(ctx.body)
+    ctx.dynamic["llmRequest"] = loads(ctx.body)
     sets, removes = {}, set()
     for name, program in edits.final:
         value = evaluated(ctx, program)

@@ -16,6 +16,8 @@ cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
 cdef enum:
+    # Texts that are counted without the interpreter's lock, in bytes: 0.1 ms.
+    LONG_TEXT = 32768
     # Costs in eighths of a token.
     TOKEN = 8
     # Letters of a Latin word that its first token has; and of each further one.
@@ -124,7 +126,11 @@ cdef int64_t tokens_in(object value) except -1:
         except UnicodeEncodeError:
             value = value.encode("utf-8", "replace")
             return text_tokens(<bytes>value, len(<bytes>value))
-        return text_tokens(raw, size)
+        if size < LONG_TEXT:
+            return text_tokens(raw, size)
+        with nogil:
+            sum = text_tokens(raw, size)
+        return sum
     if isinstance(value, list):
         for one in <list>value:
             sum += tokens_in(one)
@@ -144,11 +150,15 @@ cdef int64_t messages_in(object value) noexcept:
 
 
 cdef int64_t prompt_tokens(str format, bytes body) except -1:
-    cdef int64_t sum = 0
     try:
         told = json.loads(body)
     except (ValueError, RecursionError):
         return 0
+    return document_tokens(format, told)
+
+
+cdef int64_t document_tokens(str format, object told) except -1:
+    cdef int64_t sum = 0
     if not isinstance(told, dict):
         return 0
     for name in TEXTS.get(format, ()):
@@ -166,6 +176,11 @@ cdef Reply estimate_of(bytes body):
 def tokens_of(str text):
     """Of a text alone."""
     return tokens_in(text)
+
+
+def tokens_of_document(str format not None, told):
+    """Of a request that is decoded already."""
+    return document_tokens(format, told)
 
 
 def tokens_of_prompt(str format, bytes body):

@@ -436,7 +436,11 @@ cdef Reply render(RequestContext ctx):
     if call.log_payload or call.wanted is not None and (<Wanted>call.wanted).prompt:
         call.sent = ctx.body
     if format_route.translation is not None:
-        made = format_route.translation.request(ctx.body, call, ctx.head)
+        if call.translated is not None and call.translated[0] is ctx.body:
+            made = call.translated[1]
+            call.translated = None
+        else:
+            made = format_route.translation.request(ctx.body, call, ctx.head)
         if isinstance(made, Reply):
             return made
         body, suffix = made

@@ -117,7 +117,7 @@ cdef class PromptTokenStep(LocalRateLimitStep):
         cdef int taken = 0
         if call is None or call.estimated >= 0 or call.format in FREE:
             return CONTINUE
-        call.estimated = prompt_tokens(call.format, ctx.body)
+        call.estimated = prompt_tokens(call.format, ctx.body) if call.prompt_estimate < 0 else call.prompt_estimate
         if ctx.token_buckets is None or call.estimated <= 0:
             return CONTINUE
         now = monotonic_ns()

@@ -156,6 +156,10 @@ PROVIDER: Final = Phase(
         Entry("credential of the client", steps=steps.client_key, why="put where `backendAuth` looks for it"),
         Entry("the backend phase, with the model's policies", steps=_backend_steps),
         Entry("key of the provider", steps=steps.provider_key, why="only where no policy gave one"),
+        Entry(
+            "translation of a long body", steps=steps.long_translation,
+            why="beside the loop, of the body as all others have left it",
+        ),
     ),
 )  # fmt: skip
 DEPARTURE: Final = Phase(

@@ -207,7 +207,17 @@ def model_guards(model: LlmModel, env: Environment, phase: str) -> Found:
 
 
 def prompt_tokens(model: LlmModel, env: Environment, phase: str) -> Found:
-    return (PromptTokenStep(reply_of(RATE_LIMITED)),) if model.tokenize else ()
+    if not model.tokenize:
+        return ()
+    from headgate.backend.llm.long_bodies import counting_step
+
+    return (counting_step(), PromptTokenStep(reply_of(RATE_LIMITED)))
+
+
+def long_translation(model: LlmModel, env: Environment, phase: str) -> Found:
+    from headgate.backend.llm.long_bodies import translation_step
+
+    return (translation_step(),)
 
 
 def client_key(model: LlmModel, env: Environment, phase: str) -> Found:

@@ -41,7 +41,7 @@ ORDER = {
     "backend": ["authorization", "backendAuth", "transformations", "requestHeaderModifier", "requestRedirect"],
     "provider": [
         "guardrails and prompt enrichment", "tokenize", "credential of the client",
-        "the backend phase, with the model's policies", "key of the provider",
+        "the backend phase, with the model's policies", "key of the provider", "translation of a long body",
     ],
     "departure": ["signature"],
 }  # fmt: skip

@@ -2,6 +2,8 @@
 
 from headgate_engine.llm.translate.writers cimport Writer
 
+# JSON of any length; raises Garbage.
+cdef object loads(object text)
 # Members of foreign objects; Garbage for a wrong type, null is as good as missing.
 cdef dict an_object(dict holder, str name)
 cdef list a_list(dict holder, str name)

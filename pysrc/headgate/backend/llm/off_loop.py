@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
-from typing import Final, ParamSpec, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any, Final, ParamSpec, TypeVar
 
 # What takes longer than this goes beside the loop, in nanoseconds. A way there and back costs about 0.1 ms.
 LONG_NS: Final = 2_000_000
+# Shorter JSON is decoded, translated and encoded on the loop in less than 5 ms, whatever it holds: the worst seen are
+# 20 ns for each byte (many messages of a few letters).
+LONG_BYTES: Final = 128 * 1024
 THREADS: Final = 2
 # How long the loop waits for the interpreter's lock, in seconds (5 ms without this).
 SWITCH_S: Final = 0.0005
@@ -22,12 +26,44 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+class ShortSwitches:
+    """Keeps the interpreter's switch interval short while there is long work, and only then: each switch costs some
+    microseconds, and without threads that compute it has no effect.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running = 0
+        self._before = 0.0
+
+    def begin(self) -> None:
+        """Note that work begins."""
+        with self._lock:
+            if self._running == 0:
+                self._before = sys.getswitchinterval()
+                sys.setswitchinterval(min(self._before, SWITCH_S))
+            self._running += 1
+
+    def end(self, _work: Future[Any] | None = None) -> None:
+        """Note that work has ended; the last one restores the interval."""
+        with self._lock:
+            self._running -= 1
+            if self._running == 0:
+                sys.setswitchinterval(self._before)
+
+
+SWITCHES: Final = ShortSwitches()
+
+
 @lru_cache(maxsize=1)
 def _threads() -> ThreadPoolExecutor:
-    sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_S))
     return ThreadPoolExecutor(THREADS, thread_name_prefix="long-work")
 
 
 async def off_loop(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Return what the work returns, or raise what it raises. It goes on to its end when the caller is cancelled."""
-    return await asyncio.get_running_loop().run_in_executor(_threads(), partial(work, *args, **kwargs))
+    future = _threads().submit(work, *args, **kwargs)
+    # Not when the caller is cancelled: the work may go on.
+    SWITCHES.begin()
+    future.add_done_callback(SWITCHES.end)
+    return await asyncio.wrap_future(future)

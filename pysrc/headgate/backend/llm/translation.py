@@ -17,6 +17,7 @@ from headgate_engine.context.request import Reply
 from headgate_engine.llm.attempt import LlmCall
 from headgate_engine.llm.translate.counts import Usage
 from headgate_engine.llm.translate.readers import Garbage, load_json
+from headgate_engine.llm.translate.sliced import SLICE, dump_sliced, load_sliced
 from headgate_engine.llm.translate.writers import dump_json
 
 JSON_HEAD = ((b"content-type", b"application/json"),)
@@ -57,7 +58,7 @@ class Translation:
     def request(self, body: bytes, call: LlmCall, head: MessageHead) -> tuple[bytes, str] | Reply:
         """Return the provider's body and the suffix of its path (Asked.path_suffix), or a reply with status 400."""
         try:
-            told: Any = load_json(body)
+            told: Any = load_sliced(body)
         except Garbage as error:
             return self._refused(f"the body is {error}")
         betas = ""
@@ -86,7 +87,9 @@ class Translation:
         if self.moderation is not None:
             asked.body["moderation"] = json.loads(self.moderation)
         try:
-            return dump_json(asked.body), "" if self.placed else asked.path_suffix
+            # One call holds the interpreter's lock until it is done; long bodies are translated in a thread.
+            dump = dump_json if len(body) <= SLICE else dump_sliced
+            return dump(asked.body), "" if self.placed else asked.path_suffix
         except (ValueError, RecursionError):
             return self._refused("the body holds what JSON cannot say, or is nested too deeply")
 

@@ -30,7 +30,7 @@ from headgate.backend.llm.guards.realtime import GuardedTunnel, Judges, Tunnel
 from headgate.backend.llm.guards.regex import PatternGuard, scanner_of
 from headgate.backend.llm.guards.stream import FAILED, GuardedStream, machine
 from headgate.backend.llm.guards.webhook import REASON, Webhook
-from headgate.backend.llm.off_loop import LONG_NS, off_loop
+from headgate.backend.llm.off_loop import LONG_BYTES, LONG_NS, off_loop
 from headgate.dialect.llm import enrichment
 from headgate.dialect.llm.transcript.contract import Scope, Transcript
 from headgate.dialect.llm.transcript.table import GUARDED, reply_texts, request_texts
@@ -53,6 +53,8 @@ from headgate_engine.context.field_names import REQUEST_FRAMING
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.expr.program import Program
 from headgate_engine.guard.stream import REALTIME
+from headgate_engine.llm.translate.readers import Garbage
+from headgate_engine.llm.translate.sliced import load_sliced
 from headgate_engine.shared.counters import Counter
 
 logger = logging.getLogger("headgate.guard")
@@ -154,14 +156,25 @@ class GuardCall:
         """Return the body for the provider, or the reply that refuses the request."""
         if form not in GUARDED or not self.guards.entries["request"]:
             return body
+        long = self.guards.is_long("request", body)
+        if self.guards.reads_request and (long or len(body) > LONG_BYTES):
+            return self._told(body, form)
         if self.guards.reads_request:
-            self._tell(body)
+            self._tell(decoded(body))
+        self._evaluate()
+        work = self._run("request", body, form, self.known.forwarded, long)
+        return work if long or self.guards.asks["request"] else finished(work)
+
+    async def _told(self, body: bytes, form: str) -> Outcome:
+        """Inspect a long body, which expressions read as well."""
+        self._tell(await off_loop(decoded, body))
+        self._evaluate()
+        return await self._run("request", body, form, self.known.forwarded, True)
+
+    def _evaluate(self) -> None:
         for index, entry in enumerate(self.guards.entries["request"]):
             if entry.programs:
                 self.known.headers[index, "request"] = _values(entry, self.ctx)
-        long = self.guards.is_long("request", body)
-        work = self._run("request", body, form, self.known.forwarded, long)
-        return work if long or self.guards.asks["request"] else finished(work)
 
     def answers(self, form: str) -> bool:
         """Return True if a guard inspects responses of that format."""
@@ -306,12 +319,9 @@ class GuardCall:
         return Asked(phase, transcript, entry.scopes, headers, self.known.budget)
 
     # -- data of the request -------------------------------------------------------------------------------------------
-    def _tell(self, body: bytes) -> None:
-        try:
-            told = json.loads(body)
-        except (ValueError, RecursionError):
-            return
-        self.ctx.dynamic = (self.ctx.dynamic or {}) | {"llmRequest": told}
+    def _tell(self, document: object) -> None:
+        if document is not None:
+            self.ctx.dynamic = (self.ctx.dynamic or {}) | {"llmRequest": document}
 
     def _answered(self, headers: Iterable[tuple[str, str]]) -> Pairs:
         """Return the provider's header fields, with the `traceparent` of the request."""
@@ -357,6 +367,14 @@ def _masks(entry: _Entry) -> bool:
 def _message(refused: Refused) -> str:
     assert refused.reply is not None
     return refused.reply.body.decode("utf-8", "replace")
+
+
+def decoded(body: bytes) -> object:
+    """Return what a body says; None for one that is not JSON."""
+    try:
+        return load_sliced(body)
+    except (Garbage, RecursionError):
+        return None
 
 
 def finished(work: Coroutine[Any, None, T]) -> T:

@@ -15,6 +15,7 @@ from headgate.net.authority import own_authority
 from headgate.policy.cloud.refresher import CredentialError, CredentialRefresher
 from headgate.policy.environment import Environment
 from headgate_engine.link.client import CallError, HttpClient
+from headgate_engine.llm.translate.writers import dump_json
 from headgate_engine.steps.aws_signature import AwsKeys, sign
 
 MAX_ANSWER: Final = 2 * 1024 * 1024
@@ -133,7 +134,7 @@ def _refresher(service: GuardService, env: Environment) -> CredentialRefresher |
 
 def encoded(payload: Any) -> bytes:
     """Return compact JSON in UTF-8."""
-    return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
+    return dump_json(payload)
 
 
 def want(value: Any, kind: type, what: str) -> Any:

@@ -1,0 +1,61 @@
+"""Long request bodies are translated and counted in a thread, in slices between which the event loop can run.
+
+A step does the work before the engine needs its result, and leaves it in the call. The engine uses it only for the very
+body that it was made of, and does the work itself otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any
+
+from headgate.backend.llm.off_loop import LONG_BYTES, off_loop
+from headgate_engine.context.request import RequestContext
+from headgate_engine.llm.attempt import LlmCall
+from headgate_engine.llm.estimate import tokens_of_document
+from headgate_engine.llm.translate.readers import Garbage
+from headgate_engine.llm.translate.sliced import load_sliced
+from headgate_engine.steps.long_body import LongBodyStep
+
+
+def counting_step() -> LongBodyStep:
+    """Return the step that estimates the tokens of a long prompt, for `tokenize`."""
+    return LongBodyStep("tokenize", _count, LONG_BYTES)
+
+
+def translation_step() -> LongBodyStep:
+    """Return the step that translates a long request for a provider of another format."""
+    return LongBodyStep("translation", _translate, LONG_BYTES)
+
+
+def _count(ctx: RequestContext) -> Awaitable[None] | None:
+    call: LlmCall | None = ctx.llm
+    body = ctx.request_body
+    if call is None or body is None or call.prompt_estimate >= 0:
+        return None
+    return _counted(call, body)
+
+
+async def _counted(call: LlmCall, body: bytes) -> None:
+    call.prompt_estimate = await off_loop(estimate, call.format, body)
+
+
+def estimate(form: str, body: bytes) -> int:
+    """Return about how many tokens a request in a client's format has; 0 for one that is no JSON object."""
+    try:
+        return tokens_of_document(form, load_sliced(body))
+    except (Garbage, RecursionError):
+        return 0
+
+
+def _translate(ctx: RequestContext) -> Awaitable[None] | None:
+    call: LlmCall | None = ctx.llm
+    body = ctx.request_body
+    translation = None if call is None else call.translation
+    if call is None or body is None or translation is None:
+        return None
+    return _translated(ctx, call, body, translation)
+
+
+async def _translated(ctx: RequestContext, call: LlmCall, body: bytes, translation: Any) -> None:
+    call.translated = (body, await off_loop(translation.request, body, call, ctx.request))

@@ -1,0 +1,117 @@
+"""Work on long bodies is done before the engine needs it, in another thread, and comes to the same."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from headgate.backend.llm import off_loop
+from headgate.backend.llm.long_bodies import counting_step, estimate, translation_step
+from headgate.backend.llm.off_loop import LONG_BYTES
+from headgate.backend.llm.translation import Translation
+from headgate.dialect.llm import pairs
+from headgate_engine.context.headers import MessageHead
+from headgate_engine.context.request import Reply, RequestContext, make_context
+from headgate_engine.llm.estimate import tokens_of_prompt
+from headgate_engine.llm.translate import sliced
+from headgate_engine.plan.step import CONTINUE_VERDICT, run_step, settle
+from headgate_engine.steps.long_body import LongBodyStep
+
+LONG = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "a word of a turn, "} for _ in range(20_000)]}
+
+
+class CallOf:
+    """What a step sees of a request, and the thread in which its translation runs."""
+
+    format = "messages"
+    requested = None
+    model = "m"
+
+    def __init__(self, translation: Translation | None) -> None:
+        self.translated: tuple[bytes, Any] | None = None
+        self.prompt_estimate = -1
+        self.threads: list[threading.Thread] = []
+        self._own = translation
+        self.translation = None if translation is None else SimpleNamespace(request=self.request)
+
+    def request(self, body: bytes, call: Any, head: MessageHead) -> Any:
+        self.threads.append(threading.current_thread())
+        assert self._own is not None
+        return self._own.request(body, call, head)
+
+
+def context_of(body: bytes, call: CallOf | None) -> RequestContext:
+    context = make_context(body=body)
+    context.llm = call
+    return context
+
+
+def translation() -> Translation:
+    return Translation(pairs.converter("messages", "completions"), "openai")
+
+
+@pytest.mark.parametrize("make", [counting_step, translation_step])
+def test_short_bodies_are_left_to_the_engine(make: Any) -> None:
+    step: LongBodyStep = make()
+    assert step.limit == LONG_BYTES
+    call = CallOf(translation())
+    for body in (b"", b"{}", b" " * LONG_BYTES):
+        assert run_step(step, context_of(body, call)) == CONTINUE_VERDICT
+    assert (call.translated, call.prompt_estimate, call.threads) == (None, -1, [])
+    assert run_step(step, context_of(b" " * (LONG_BYTES + 1), None)) == CONTINUE_VERDICT
+    assert run_step(translation_step(), context_of(b" " * (LONG_BYTES + 1), CallOf(None))) == CONTINUE_VERDICT
+
+
+def test_a_long_request_is_translated_in_another_thread_as_it_would_be_on_the_loop() -> None:
+    body = json.dumps(LONG).encode()
+    call, inline = CallOf(translation()), CallOf(translation())
+    assert asyncio.run(settle(translation_step(), context_of(body, call))) is None
+    assert call.translated is not None
+    assert call.translated[0] is body
+    made, suffix = call.translated[1]
+    assert call.threads != [threading.main_thread()]
+    expected, expected_suffix = translation().request(body, inline, MessageHead())  # type: ignore[misc, arg-type]
+    assert (json.loads(made), suffix) == (json.loads(expected), expected_suffix)
+    assert len(json.loads(made)["messages"]) == 20_000
+
+
+@pytest.mark.parametrize("body", [b"[" * (LONG_BYTES + 1), b'{"model":' + b" " * LONG_BYTES])
+def test_what_cannot_be_translated_is_refused(body: bytes) -> None:
+    call = CallOf(translation())
+    assert asyncio.run(settle(translation_step(), context_of(body, call))) is None
+    assert call.translated is not None
+    assert isinstance(call.translated[1], Reply)
+    assert call.translated[1].status == 400
+
+
+def test_a_long_prompt_is_counted_once_as_it_would_be_on_the_loop() -> None:
+    body = json.dumps(LONG).encode()
+    call = CallOf(None)
+    context = context_of(body, call)
+    assert asyncio.run(settle(counting_step(), context)) is None
+    assert call.prompt_estimate == tokens_of_prompt("messages", body) > 20_000
+    call.prompt_estimate = 5
+    assert asyncio.run(settle(counting_step(), context)) is None
+    assert call.prompt_estimate == 5
+
+
+def test_one_long_text_is_counted_as_many_short_ones_are_read() -> None:
+    text = "a word, "
+    one = json.dumps({"messages": [{"role": "user", "content": text * 9_000}]}).encode()
+    assert estimate("messages", one) == tokens_of_prompt("messages", one) > 9_000
+    for broken in (b"", b"[" * 300_000, b"{", b"[1]"):
+        assert estimate("messages", broken) == 0
+
+
+def test_no_call_of_the_decoder_gets_more_than_two_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call holds the interpreter's lock until it is done, so what one call gets is what others wait for."""
+    body = json.dumps(LONG).encode()
+    runs = [stop - start for start, stop in sliced.cuts(body[body.index(b"[") : body.rindex(b"]") + 1], sliced.SLICE)]
+    assert len(runs) > 10
+    assert max(runs) <= 2 * sliced.SLICE
+    assert off_loop.LONG_BYTES >= 2 * sliced.SLICE
