@@ -1,6 +1,6 @@
-"""What workers cost: `python -m bench.macro.workers [--counts 1,2,8] [--rounds 3]`.
+"""What workers cost: `python -m bench.macro.workers [--counts 1,2,8] [--rounds 3] [--operator]`.
 
-A plain HTTP file (one route to one backend, no server for the operator) is started with each number of workers, pinned to
+A plain HTTP file (one route to one backend; --operator: with the servers for the operator) is started with each number of workers, pinned to
 one processor. Told are the time from the start to the first answer, CPU time of the tree until it is at rest, PSS of the
 tree (a page counts for each process by its share), and what each worker beyond the first adds.
 """
@@ -22,7 +22,7 @@ from typing import NamedTuple
 from bench.macro import procfs
 
 CONFIG = """\
-config: {{workerThreads: {workers}, adminAddr: "off", statsAddr: "off", readinessAddr: "off"}}
+config: {{workerThreads: {workers}, adminAddr: {servers[0]}, statsAddr: {servers[1]}, readinessAddr: {servers[2]}}}
 gateways: {{default: {{port: {port}}}}}
 routes: [{{name: all, backends: [{{host: "127.0.0.1:{backend}"}}]}}]
 """
@@ -71,10 +71,11 @@ def answered(port: int) -> bool:
         return False
 
 
-def start(workers: int, backend: int, folder: Path) -> Start:
+def start(workers: int, backend: int, folder: Path, operator: bool) -> Start:
     """Start a gateway, wait for its first answer, and measure it at rest."""
     port, path = free_port(), folder / "config.yaml"
-    path.write_text(CONFIG.format(workers=workers, port=port, backend=backend))
+    servers = [f"127.0.0.1:{free_port()}" if operator else '"off"' for _ in range(3)]
+    path.write_text(CONFIG.format(workers=workers, port=port, backend=backend, servers=servers))
     words = ["taskset", "-c", "0", sys.executable, "-m", "headgate.cli.main", "-f", str(path)]
     began = time.monotonic()
     with (folder / "log").open("wb") as log, subprocess.Popen(words, stdout=log, stderr=log) as process:
@@ -94,6 +95,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--counts", default="1,2,8")
     options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--operator", action="store_true")
     given = options.parse_args()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hello)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -103,7 +105,7 @@ def main() -> None:
     first: tuple[int, float] | None = None
     for count in counts:
         with tempfile.TemporaryDirectory() as folder:
-            found = [start(count, server.server_address[1], Path(folder)) for _ in range(given.rounds)]
+            found = [start(count, server.server_address[1], Path(folder), given.operator) for _ in range(given.rounds)]
         seconds, cpu, pss = (statistics.median(one[index] for one in found) for index in range(3))
         further = "" if first is None else f"{(pss - first[1]) / (count - first[0]):.1f}"
         first = first or (count, pss)

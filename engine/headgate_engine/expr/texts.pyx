@@ -3,7 +3,6 @@
 Positions count characters.
 """
 
-import decimal
 import math
 
 from headgate_engine.expr.values cimport Duration, Timestamp, TypeValue, Uint
@@ -243,7 +242,11 @@ def _fixed_verb(value, precision):
         return special
     digits = 6 if precision is None else precision
     # Rounds half to even on the exact value, as Go and C do.
-    return f"{decimal.Decimal(number):.{digits}f}" if type(number) is int else f"{number:.{digits}f}"
+    if type(number) is not int:
+        return f"{number:.{digits}f}"
+    import decimal
+
+    return f"{decimal.Decimal(number):.{digits}f}"
 
 
 def _scientific_verb(value, precision):

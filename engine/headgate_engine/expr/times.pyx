@@ -2,7 +2,6 @@
 
 import datetime
 import re
-import zoneinfo
 
 from headgate_engine.expr.values cimport Duration, Timestamp
 
@@ -80,6 +79,8 @@ def _local(value, zone):
     elif name in ("UTC", ""):
         where = datetime.UTC
     else:
+        import zoneinfo        # costs a start 6 ms, which few need
+
         try:
             where = zoneinfo.ZoneInfo(name)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):

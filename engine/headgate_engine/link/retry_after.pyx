@@ -5,7 +5,6 @@ from headgate_engine.context.headers cimport MessageHead
 
 from libc.stdint cimport int64_t
 
-import email.utils
 import re
 import time
 
@@ -37,6 +36,8 @@ def seconds_left(MessageHead head, double now):
         value = seconds_of(text)
         if value is not None and value <= LONGEST:
             return value
+        import email.utils        # costs a start 6 ms, and dates are rare
+
         try:
             value = email.utils.parsedate_to_datetime(text).timestamp() - now
         except (TypeError, ValueError):

@@ -17,7 +17,6 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 from headgate_engine.http1.codec cimport set_date
 
 import asyncio
-import email.utils
 import logging
 import resource
 import time
@@ -36,6 +35,10 @@ cdef enum:
     LOG_LIMIT = 4194304
     # Open in a worker that serves nobody: its channel, log, shared memory, loop and listening sockets.
     OWN_DESCRIPTORS = 24
+
+# Names of RFC 9110 section 5.6.7, whatever the locale.
+cdef tuple DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+cdef tuple MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 # Longest time a log line waits for company, in seconds.
 LOG_DELAY = 0.02
@@ -215,7 +218,7 @@ cdef class Worker:
     # -- date header, once a second ----------------------------------------------------------------------------------
     def _tick_date(self):
         now = time.time()
-        set_date(email.utils.formatdate(now, usegmt=True).encode("ascii"))
+        set_date(http_date(now))
         self.date_handle = self.loop.call_later(1.0 - now % 1.0 + 0.001, self._tick_date)
 
     async def aclose(self):
@@ -226,6 +229,12 @@ cdef class Worker:
         self.reads.close()
         if self.date_handle is not None:
             self.date_handle.cancel()
+
+
+def http_date(double now):
+    cdef object at = time.gmtime(now)
+    day = f"{DAYS[at.tm_wday]}, {at.tm_mday:02} {MONTHS[at.tm_mon - 1]} {at.tm_year:04}"
+    return f"{day} {at.tm_hour:02}:{at.tm_min:02}:{at.tm_sec:02} GMT".encode()
 
 
 cdef Py_ssize_t last_line_end(const char* data, Py_ssize_t n) noexcept nogil:

@@ -6,7 +6,6 @@ from headgate_engine.shared.counters cimport HG_GET
 from headgate_engine.shared.segment cimport SLOT_MONEY, Segment
 
 import struct
-from decimal import Decimal
 
 
 # The slot of an object that has none in a segment (made with __new__ alone); its sum is never read.
@@ -33,6 +32,8 @@ cdef class Money:
 
 def dollars(picos):
     """Return picodollars as an exact number of dollars."""
+    from decimal import Decimal
+
     return Decimal(picos).scaleb(-12)
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import http.client
 import json
 import logging
 import os
-import urllib.error
-import urllib.request
 from typing import Any, Final
 
 from headgate.admin.answers import as_json
@@ -96,6 +93,11 @@ def fetch(url: str, path: str) -> models_dev.Imported:
 
 
 def _download(url: str) -> bytes:
+    # A start need not load them.
+    import http.client
+    import urllib.error
+    import urllib.request
+
     if not url.startswith(("https://", "http://")):
         raise Failed(500, f"{VARIABLE}: not a URL of http or https")
     request = urllib.request.Request(url, headers={"accept": "application/json", "user-agent": "headgate"})  # noqa: S310 - see above

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 from collections.abc import AsyncGenerator, Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -66,6 +65,8 @@ def request_rows(running: Running) -> tuple[Row, ...]:
     def row(name: str, handle: Callable[[Request], Any]) -> Row:
         async def handler(request: Request) -> Answer | Stream:
             # Imported late: a gateway without a request log needs no SQLite.
+            import sqlite3
+
             from headgate.telemetry.requests.question import BadQuestion
 
             try:
@@ -118,6 +119,8 @@ async def events(tail: Tail) -> AsyncGenerator[bytes, None]:
     """Yield the events of a tail: `log`, `heartbeat` when there are no new records, and `error` as the last event."""
     loop = asyncio.get_running_loop()
     heard = loop.time()
+    import sqlite3
+
     try:
         await asyncio.to_thread(tail.begin)
         yield b": ready\n\n"

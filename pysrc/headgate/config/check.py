@@ -7,7 +7,6 @@ follows still sees a document it understands.
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -80,6 +79,8 @@ def _quoted(node: Node) -> str:
 
 
 def _suggestion(word: str, known: list[str]) -> str:
+    import difflib  # for what is wrong alone
+
     close = difflib.get_close_matches(word, known, 1)
     return f", did you mean {close[0]!r}?" if close else ""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -113,6 +112,8 @@ def _reader(path: str) -> Node:
 
 def near(name: str, known: Mapping[str, object] | frozenset[str]) -> str:
     """Return the hint `, did you mean ...?` if a known name is similar, otherwise ""."""
+    import difflib  # for what is wrong alone
+
     close = difflib.get_close_matches(name, list(known), 1)
     return f", did you mean {close[0]!r}?" if close else ""
 

@@ -7,19 +7,19 @@ profile is empty.
 from __future__ import annotations
 
 import asyncio
-import gzip
 import json
 import math
-import mmap
 import re
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from headgate.admin.running import HEAP_RATES
-from headgate.dialect.elf import Symbols
-from headgate.dialect.pprof import HEAP, Frame, Profile
+
+if TYPE_CHECKING:  # loading these costs time that a start without a profile need not take
+    from headgate.dialect.elf import Symbols
+    from headgate.dialect.pprof import Frame
 
 VARIABLE: Final = "HEAP_PROFILE_RATE"
 # Where the interpreter runs Python code: the frames above are Python's to name.
@@ -122,6 +122,10 @@ async def heap_profile(reports: list[tuple[str, int, bytes]], rate: int, default
 
 def build(reports: list[tuple[str, int, bytes]], rate: int) -> bytes:
     """Return the profile."""
+    import gzip
+
+    from headgate.dialect.pprof import HEAP, Frame, Profile
+
     found = Profile(HEAP, ("space", "bytes"), rate, time.time_ns())
     libraries = Libraries()
     for label, pid, text in reports:
@@ -164,6 +168,10 @@ class Libraries:
 
 def symbols(path: str) -> Symbols:
     """Return the functions of a file; none when it cannot be read."""
+    import mmap
+
+    from headgate.dialect.elf import Symbols
+
     try:
         with Path(path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             view = memoryview(data)
@@ -177,6 +185,8 @@ def symbols(path: str) -> Symbols:
 
 def native_frames(addresses: Iterable[int], libraries: Libraries, places: list[Place]) -> list[Frame]:
     """Return the C frames between the allocation and the Python code that led to it, leaf first."""
+    from headgate.dialect.pprof import Frame
+
     found: list[Frame] = []
     for address in addresses:
         # A return address may be that of the next function already.

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import shutil
+import secrets
 import signal
 import sys
-import tempfile
 from typing import Final
 
 from headgate.config.load import Loaded, Source
@@ -63,6 +62,8 @@ def serve(source: Source) -> int | Life:
     try:
         return _supervise(reader, loaded, segment, folder, template, workers)
     finally:
+        import shutil  # a start need not load it
+
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -89,10 +90,17 @@ def wake_descriptors(workers: int) -> tuple[int, ...]:
 
 def private_folder() -> str:
     """Make a folder for what the workers say to one another, which this user alone may enter; OSError."""
-    try:
-        return tempfile.mkdtemp(prefix="headgate-")
-    except OSError as error:
-        try:
-            return tempfile.mkdtemp(prefix="headgate-", dir=SHARED_MEMORY)
-        except OSError:
-            raise error from None
+    # As tempfile.mkdtemp(), which takes a while to load.
+    configured = [os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")]
+    failure: OSError | None = None
+    for place in (*configured, "/tmp", "/var/tmp", SHARED_MEMORY):  # noqa: S108 (the folder is private)
+        if place:
+            path = os.path.join(os.path.abspath(place), f"headgate-{secrets.token_hex(8)}")
+            try:
+                os.mkdir(path, 0o700)
+            except OSError as error:
+                failure = failure or error
+            else:
+                return path
+    assert failure is not None
+    raise failure

@@ -11,6 +11,7 @@ import secrets
 import signal
 import socket
 import sys
+from typing import TYPE_CHECKING
 
 from headgate.admin.running import DEFAULT_HEAP_RATE, Running
 from headgate.admin.servers import AdminServers
@@ -23,7 +24,6 @@ from headgate.net.tasks import spawn
 from headgate.pipeline.modules import needed_modules
 from headgate.server import heap, reports
 from headgate.server.control import Drain
-from headgate.server.profiling import CpuProfiler, Target, permit_here
 from headgate.server.request_log import RequestLog
 from headgate.server.template_handle import TemplateHandle
 from headgate.server.traces import TraceHub, TraceWatch
@@ -36,6 +36,9 @@ from headgate.telemetry.series import series_limit
 from headgate_engine.shared.counters import Counter, Gauge
 from headgate_engine.shared.loads import WorkerLoads
 from headgate_engine.shared.segment import Segment
+
+if TYPE_CHECKING:
+    from headgate.server.profiling import CpuProfiler
 
 logger = logging.getLogger("headgate.supervisor")
 
@@ -66,14 +69,9 @@ class Supervisor:
     """
 
     def __init__(
-        self,
-        reader: SourceReader,
-        loaded: Loaded,
-        segment: Segment,
-        folder: str,
-        template: TemplateHandle,
+        self, reader: SourceReader, loaded: Loaded, segment: Segment, folder: str, template: TemplateHandle,
         workers: int,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.source = reader.source
         self._reader = reader
         self.gateway: Gateway = loaded.gateway
@@ -97,7 +95,7 @@ class Supervisor:
         self._restarts = Counter(segment, series_key("gw_worker_restarts_total", {}))
         self._stopped: asyncio.Event = asyncio.Event()
         self._traces = TraceHub(segment, self._living)
-        self._profiler = CpuProfiler()
+        self._profiler: CpuProfiler | None = None
         self._records = RequestLog(segment)
         self._heap_rate = heap.rate_of(os.environ.get(heap.VARIABLE))
         self._admin = AdminServers(Running(self), folder)
@@ -388,10 +386,14 @@ class Supervisor:
 
     async def cpu_profile(self, seconds: int, frequency: int) -> bytes:
         """Return a profile of all processes as a profile.proto message; ProfileError."""
+        from headgate.server.profiling import CpuProfiler, Target, permit_here  # a start need not load it
+
         targets = [Target("supervisor", os.getpid(), permit_here, seldom=True)]
         for worker in self._living():
             assert worker.process is not None
             targets.append(Target(f"worker {worker.index}", worker.process.pid, worker.permit))
+        if self._profiler is None:
+            self._profiler = CpuProfiler()
         return await self._profiler.profile(targets, seconds, frequency)
 
     def worker_pids(self) -> list[int]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import pickle
 from collections import ChainMap
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import IO, Any, Final
@@ -126,21 +126,23 @@ def load_inherited(gateway: Gateway, known: KnownParts) -> Generator[None, None,
     """Return, in steps, the configuration that this process was forked with, as load() does. Its expressions have been
     checked before, by the process that it was forked from.
     """
-    from headgate.expr.custom import parsed_functions  # see headgate.expr.faults
-    from headgate.expr.shapes import EXPRESSIONS
-
     programs: dict[tuple[str, str], Program] = {}
-    functions = gateway.process.custom_functions
-    for text, phase in gateway.expressions:
-        programs[text, phase] = EXPRESSIONS.program(text, phase, parsed_functions(functions))
+    for phase, program in _compiled(gateway.expressions, gateway.process.custom_functions):
+        programs[program.text, phase] = program
         yield
     return Received(gateway, known, programs, (), fresh=True)
 
 
-def _write(gateway: Gateway, before: Gateway | None, file: IO[bytes]) -> None:
-    from headgate.expr.custom import parsed_functions  # see headgate.expr.faults
-    from headgate.expr.shapes import EXPRESSIONS
+def _compiled(expressions: Iterable[tuple[str, str]], functions: str) -> Iterator[tuple[str, Program]]:
+    """Compile expressions; each with its phase. Where there are none, the compiler is not loaded."""
+    for text, phase in expressions:
+        from headgate.expr.custom import parsed_functions  # see headgate.expr.faults
+        from headgate.expr.shapes import EXPRESSIONS
 
+        yield phase, EXPRESSIONS.program(text, phase, parsed_functions(functions))
+
+
+def _write(gateway: Gateway, before: Gateway | None, file: IO[bytes]) -> None:
     splices, missing = _splices(gateway, before)
     functions = gateway.process.custom_functions
     same = before is not None and before.process.custom_functions == functions
@@ -164,8 +166,8 @@ def _write(gateway: Gateway, before: Gateway | None, file: IO[bytes]) -> None:
     for name in long:
         for value in getattr(gateway, name):
             pickler.dump(value)
-    for text, phase in expressions:
-        pickler.dump((phase, EXPRESSIONS.program(text, phase, parsed_functions(functions))))
+    for one in _compiled(expressions, functions):
+        pickler.dump(one)
 
 
 def _routes_by_listener(gateway: Gateway | None) -> dict[ListenerKey, tuple[Route, ...]]:

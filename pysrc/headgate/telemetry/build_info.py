@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import platform
+import os
 import sys
 from functools import cache
 from pathlib import Path
@@ -25,9 +25,9 @@ def build_info() -> dict[str, str]:
     return {
         "version": __version__,
         "git_revision": _built().get("commit") or UNKNOWN,
-        "rust_version": f"py{platform.python_version()}",
+        "rust_version": f"py{sys.version.split()[0]}",
         "build_profile": "release",
-        "build_target": f"{platform.machine()}-{sys.platform}",
+        "build_target": f"{os.uname().machine}-{sys.platform}",
     }
 
 

@@ -6,7 +6,6 @@ Source: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
 
 from headgate.telemetry.families import FAMILIES, Family
 from headgate_engine.shared.histogram import HistogramValue, Sample
@@ -61,7 +60,7 @@ def _family_lines(family: Family, samples: list[Sample]) -> list[str]:
 
 def _number(value: object) -> str:
     """Return a value as text. A Decimal (an amount of money) is exact and has no exponent."""
-    if not isinstance(value, Decimal):
+    if isinstance(value, int | float):
         return str(value)
     text = f"{value:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

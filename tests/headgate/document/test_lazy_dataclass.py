@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import FrozenInstanceError, field
+from typing import ClassVar
 
 import pytest
 
-from headgate.document.lazy_dataclass import dataclass
+from headgate.document.lazy_dataclass import SHARED_CALLS, dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,24 @@ def fresh() -> type:
     return Once
 
 
+def many() -> type:
+    @dataclass(frozen=True, slots=True)
+    class Many:
+        """Fields of all kinds."""
+
+        kinds: ClassVar[int] = 3
+        first: int
+        items: Sequence[int] = field(default_factory=list, repr=False)
+        fixed: int = field(default=7, init=False)
+        late: int = field(kw_only=True)
+        sum: int = field(init=False, compare=False)
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "sum", self.first + self.fixed + Many.kinds)
+
+    return Many
+
+
 @pytest.mark.parametrize(
     "first",
     [
@@ -75,6 +94,37 @@ def test_any_method_may_be_the_first_that_is_called(first: Callable[[type, objec
     assert hash(one) == hash(kind(7))
     assert repr(one).endswith("Once(value=7)")
     assert one != kind(8)
+
+
+@pytest.mark.parametrize("calls", [1, SHARED_CALLS, SHARED_CALLS + 1])
+def test_it_makes_what_the_standard_one_makes_however_often_it_is_called(calls: int) -> None:
+    kind = many()
+    for _ in range(calls):
+        one = kind(1, late=4)
+    assert dataclasses.astuple(one) == (1, [], 7, 4, 11)  # type: ignore[call-overload]
+    assert one == kind(1, items=[], late=4) != kind(2, late=4)
+    assert hash(kind(1, (), late=4)) == hash(kind(1, (), late=4))
+    for call in (
+        lambda: kind(),
+        lambda: kind(1),
+        lambda: kind(1, 2, 3, 4),
+        lambda: kind(1, first=1, late=4),
+        lambda: kind(1, late=4, fixed=1),
+        lambda: kind(1, late=4, strange=1),
+    ):
+        with pytest.raises(TypeError):
+            call()
+
+
+def test_a_default_that_all_objects_would_share_is_refused() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Shared:
+        """Its list would be that of all."""
+
+        items: list[int] = []
+
+    with pytest.raises(ValueError, match="mutable default"):
+        Shared()
 
 
 def test_it_does_what_the_standard_one_does() -> None:
