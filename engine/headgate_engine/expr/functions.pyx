@@ -16,8 +16,7 @@ from headgate_engine.expr.values cimport (
 from headgate_engine.expr.times import duration_text, parse_duration, parse_timestamp, timestamp_text
 from headgate_engine.expr.values import INT_MAX, INT_MIN, NONE, NS, EvaluationError, no_overload
 
-# Size of the cache for patterns that are not known at compile time.
-MAX_PATTERNS = 512
+MAX_PATTERNS = 512    # size of the cache for patterns that are not known at compile time
 # Most members of all lists and maps together in one JSON text that an expression makes.
 MAX_MEMBERS = 1 << 20
 cdef dict _patterns = {}
