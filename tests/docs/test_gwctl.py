@@ -10,9 +10,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import yaml
+from cluster_rig import StandIn, cluster, pod  # noqa: F401 - a fixture
 from tests.end_to_end.conftest import gateway, resting  # noqa: F401 - fixtures
 
 PAGE = Path(__file__).parents[2] / "docs" / "gwctl.md"
@@ -40,7 +42,7 @@ def shell(gateway: Callable[..., Any], tmp_path: Path) -> Callable[[str], list[s
         found = []
         for line in BLOCKS[title].strip().splitlines():
             text = line.replace("--port 8080", f"--port {running.port}")
-            text = re.sub(r"--local", f"--local -p {running.admin}", text)
+            text = re.sub(r"--local|gateway/edge -n shop|deploy/edge\.shop", rf"\g<0> -p {running.admin}", text)
             done = subprocess.run(
                 ["/bin/sh", "-c", text], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
                 env={**os.environ, "PATH": f"{command.parent}:{os.environ['PATH']}"},
@@ -52,8 +54,22 @@ def shell(gateway: Callable[..., Any], tmp_path: Path) -> Callable[[str], list[s
     return run
 
 
+def test_gateways_of_a_cluster(
+    shell: Callable[[str], list[str]], cluster: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels = {"gateway.networking.k8s.io/gateway-name": "edge"}
+    path = "/api/v1/namespaces/shop/pods?" + urlencode({"labelSelector": ",".join(f"{k}={v}" for k, v in labels.items())})
+    cluster.objects[path] = {"items": [pod("edge-1")]}
+    cluster.objects["/apis/apps/v1/namespaces/shop/deployments/edge"] = {"spec": {"selector": {"matchLabels": labels}}}
+    monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig))
+    whole, level, trace = shell("Gateways of a cluster")
+    assert "binds" in json.loads(whole)
+    assert level == "current log level is debug\n"
+    assert json.loads(trace.splitlines()[-1])["message"]["type"] == "requestFinished"
+
+
 def test_every_section_with_commands_is_tested() -> None:
-    assert list(BLOCKS) == ["Trace", "Configuration", "Log levels", "Prices", "Profiles"]
+    assert list(BLOCKS) == ["Gateways of a cluster", "Trace", "Configuration", "Log levels", "Prices", "Profiles"]
     for picture in re.findall(r"!\[.*\]\((.*)\)", TEXT):
         assert (PAGE.parent / picture).exists()
 

@@ -251,8 +251,9 @@ def test_a_difference_and_a_check(scene: Scene) -> None:
 
 def test_what_needs_a_cluster(scene: Scene) -> None:
     told = [scene.run(*words, status=1) for words in (
-        ("proxy", "trace", "gateway/edge", "-n", "shop", "--raw"), ("proxy", "config", "backends", "gateway/edge"),
-        ("proxy", "log", "gateway/edge"), ("controller", "log", "-n", "shop"),
+        ("-k", "/nowhere/kubeconfig", "proxy", "trace", "gateway/edge", "-n", "shop", "--raw"),
+        ("-k", "/nowhere/kubeconfig", "proxy", "config", "backends", "gateway/edge"),
+        ("-k", "/nowhere/kubeconfig", "proxy", "log", "gateway/edge"), ("controller", "log", "-n", "shop"),
     )]  # fmt: skip
     golden("clusters", "".join(told))
 

@@ -1,5 +1,6 @@
 # Cross-origin requests: replies to preflights, and adds the fields to other responses.
 
+from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.plan.step cimport Step
 
@@ -17,3 +18,5 @@ cdef class CorsStep(Step):
     cdef bint any_method, any_header
     cdef dict known                 # cache of recent origins
     cdef bint allows(self, bytes origin) except -1
+    # Fields of the answer to a preflight; `asked` is the place of access-control-request-method in the head.
+    cdef tuple _preflight(self, MessageHead head, bytes origin, int asked)

@@ -113,7 +113,7 @@ cdef class CorsStep(Step):
                 ctx.set_response_header(b"access-control-expose-headers", self.exposed_list)
         return CONTINUE
 
-    def _preflight(self, MessageHead head, bytes origin, int asked):
+    cdef tuple _preflight(self, MessageHead head, bytes origin, int asked):
         fields = [(b"access-control-allow-origin", origin)]
         method = head.data[head.spans[asked].value_off:head.spans[asked].value_off + head.spans[asked].value_len]
         wanted = head.get("access-control-request-headers")
