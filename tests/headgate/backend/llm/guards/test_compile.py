@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import uvloop
 from tests.oracles.guard_rig import Rig, rig
 
 from headgate.backend.llm.guards import compile as compiled
+from headgate.backend.llm.guards import step
 from headgate.backend.llm.guards.compile import CANNOT_TELL, settled
 from headgate.ir.policy.prompt_guard import REJECTED, PromptGuard, combined
 from headgate_engine.context.request import Reply, RequestContext, make_context
@@ -364,5 +366,21 @@ def test_guards_of_a_section_run_before_those_of_a_model() -> None:
         assert combined(first, None) is first
         assert combined(None, None) is None
         assert PromptGuard() == PromptGuard()
+
+    run(work)
+
+
+@pytest.mark.parametrize("nonsense", [42, "text", ("a", "b"), object()])
+def test_a_guard_that_returns_nonsense_fails_the_step_which_answers_500(nonsense: object) -> None:
+    """What a step that raises comes to: tests/engine/link/test_exchange.py."""
+
+    async def work(found: Rig) -> None:
+        guards = found.guards(WEBHOOK)
+        (entry,) = guards.entries["request"]
+        entry.guard = SimpleNamespace(judge=lambda question: nonsense, kind="webhook", asks=True)
+        ctx = context()
+        outcome = await settled(guards.begin(ctx).request(encoded(CHAT), "completions"))
+        with pytest.raises(TypeError):
+            step._taken(ctx, b"", outcome)
 
     run(work)
