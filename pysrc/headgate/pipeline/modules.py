@@ -44,7 +44,8 @@ NAMES: Final = "encodings.idna"
 CREDENTIALS: Final = "headgate.policy.backend_auth"
 OF_LLM: Final = (
     "headgate.pipeline.llm", "headgate.backend.llm.guards.compile", "headgate.backend.llm.guards.step",
-    "headgate.backend.llm.off_loop", "headgate.dialect.llm.enrichment", CREDENTIALS, NAMES,
+    "headgate.backend.llm.long_bodies", "headgate.backend.llm.off_loop", "headgate.dialect.llm.enrichment", CREDENTIALS,
+    NAMES,
 )  # fmt: skip
 OF_BACKEND: Final[dict[type, tuple[str, ...]]] = {
     HostBackend: (NAMES,),
