@@ -22,12 +22,12 @@ def ours(role: int, data: bytes) -> int:
     """Bytes of body in one message."""
     codec = PythonCodec(role)
     if role == CLIENT:
-        codec.send(events.Request("GET", "/", "a.test"))
+        codec.send(events.RequestHead("GET", "/", "a.test"))
         codec.send(events.EndOfMessage())
     codec.receive(data)
     total = 0
     while not isinstance(event := codec.next_event(), events.EndOfMessage):
-        if isinstance(event, events.Data):
+        if isinstance(event, events.DataEvent):
             total += len(event.data)
     return total
 

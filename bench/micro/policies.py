@@ -25,7 +25,7 @@ from headgate.policy.environment import Environment
 from headgate.policy.key_sets import KeyStore
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.context.request import RequestContext, make_context
-from headgate_engine.link.endpoints import Endpoint, EndpointSet, HealthPlan
+from headgate_engine.link.endpoints import EndpointSet, EndpointState, HealthPlan
 from headgate_engine.plan.step import Step, run_step, step_nanoseconds
 from headgate_engine.shared.segment import Segment
 from headgate_engine.steps.identity import BasicStep
@@ -140,7 +140,7 @@ def rows() -> Iterator[Row]:
     keys, checks = parse_jwks(JWKS), Checks("https://idp.test")
     raw = TOKEN.encode()
     yield compare_times("policy: jwtAuth, a new RS256 token", lambda: each(lambda: verify(raw, keys, checks, time.time())))
-    places = [Endpoint(segment, "o", f"e{number}") for number in range(10)]
+    places = [EndpointState(segment, "o", f"e{number}") for number in range(10)]
     chosen = EndpointSet(places, HealthPlan(evicts=True, consecutive=5))
     yield compare_times("backend: choice among 10 endpoints", lambda: each(lambda: chosen.choose(), 20_000))
 

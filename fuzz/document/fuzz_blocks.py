@@ -12,7 +12,7 @@ sys.path[:0] = [str(ROOT / "fuzz")]
 from harness import corpus, mutated, observed, run  # noqa: E402
 
 with observed("headgate.document", "headgate_engine.document", "yaml"):
-    from headgate.document.nodes import Node
+    from headgate.document.nodes import DocumentNode
     from headgate.document.read import read_events, read_plain
 
 PIECES = [b"\n", b"  ", b" ", b"- ", b": ", b":", b"{", b"}", b"[", b"]", b", ", b'"', b"'", b"\\", b" #", b"#", b"&a ", b"*a", b"<<: ",
@@ -21,7 +21,7 @@ PIECES = [b"\n", b"  ", b" ", b"- ", b": ", b":", b"{", b"}", b"[", b"]", b", ",
 ENVIRON = {"A": "1"}
 
 
-def shown(node: Node) -> object:
+def shown(node: DocumentNode) -> object:
     value = node.value
     inner: object = repr(value)
     if isinstance(value, list):

@@ -13,7 +13,7 @@ from harness import corpus, mutated, run  # noqa: E402
 from tests.oracles.transcripts.table import reply_texts, request_texts  # noqa: E402
 
 from headgate_engine.guard.readers import FORMATS, read_texts  # noqa: E402
-from headgate_engine.guard.scan import BUILTIN_NAMES, Budget, Scanner  # noqa: E402
+from headgate_engine.guard.scan import BUILTIN_NAMES, ScanBudget, Scanner  # noqa: E402
 from headgate_engine.guard.search import masked  # noqa: E402
 from headgate_engine.guard.spans import check as checked  # noqa: E402
 
@@ -39,7 +39,7 @@ def check(data: bytes, _: random.Random) -> None:
                 continue
             assert oracle is not None
             assert [found.text(index) for index in range(len(found))] == [run.text(data) for run in oracle.runs]
-            new = masked(MASKS, found, ("systemPrompt", "messages"), Budget())
+            new = masked(MASKS, found, ("systemPrompt", "messages"), ScanBudget())
             assert new is None or checked(new) == 123
 
 

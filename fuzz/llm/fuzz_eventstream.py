@@ -12,16 +12,16 @@ sys.path[:0] = [str(ROOT / "fuzz")]
 
 from harness import corpus, mutated, run  # noqa: E402
 
-from headgate_engine.llm.eventstream import EventStreamDecoder, EventStreamError, Frame, encode_frame  # noqa: E402
+from headgate_engine.llm.eventstream import EventStreamDecoder, EventStreamError, EventStreamMessage, encode_frame  # noqa: E402
 
 FRAME = encode_frame({":message-type": "event", ":event-type": "messageStop"}, b"{}")
 PIECES = [FRAME, FRAME[:12], FRAME[12:], b"\0\0\0\x10\0\0\0\0", b":message-type\x07\0\x05event", b"\xff" * 8, b"\0" * 16]
 
 
-def read(pieces: list[bytes]) -> tuple[list[Frame], bytes, bool]:
+def read(pieces: list[bytes]) -> tuple[list[EventStreamMessage], bytes, bool]:
     """The frames, the rest, and whether the stream was refused."""
     decoder = EventStreamDecoder(4096)
-    found: list[Frame] = []
+    found: list[EventStreamMessage] = []
     try:
         for piece in pieces:
             found += decoder.decode(piece)

@@ -13,7 +13,7 @@ sys.path[:0] = [str(ROOT / "fuzz")]
 from harness import corpus, mutated, observed, run  # noqa: E402
 
 with observed("headgate.dialect"):
-    from headgate.dialect.llm.contract import Asked, Options, Untranslatable, UpstreamGarbage
+    from headgate.dialect.llm.contract import Options, TranslatedRequest, Untranslatable, UpstreamGarbage
     from headgate.dialect.llm.pairs import PAIRS
 
 from headgate_engine.llm.translate.readers import Garbage, load_json  # noqa: E402
@@ -35,7 +35,7 @@ def check(data: bytes, source: random.Random) -> None:
     except Garbage:
         told = None
     for pair in PAIRS.values():
-        asked = Asked(body={}, stream=True, model="m") if not isinstance(told, dict) else _asked(pair, told)
+        asked = TranslatedRequest(body={}, stream=True, model="m") if not isinstance(told, dict) else _asked(pair, told)
         if asked is None:
             continue
         try:

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import ClassVar
 
 
-class Source(Enum):
+class FailureSource(Enum):
     """Whose doing a failure is."""
 
     DOWNSTREAM = "downstream"
@@ -16,7 +16,7 @@ class Source(Enum):
     INTERNAL = "internal"
 
 
-class Retry(Enum):
+class RetrySafety(Enum):
     """Whether trying again can help: never, only on a fresh connection after a reused one, or yes."""
 
     NEVER = "never"
@@ -27,8 +27,8 @@ class Retry(Enum):
 class GatewayError(Exception):
     """The root of everything Headgate raises on purpose."""
 
-    source: ClassVar[Source] = Source.INTERNAL
-    retry: ClassVar[Retry] = Retry.NEVER
+    source: ClassVar[FailureSource] = FailureSource.INTERNAL
+    retry: ClassVar[RetrySafety] = RetrySafety.NEVER
 
 
 class Problem(Enum):
@@ -70,7 +70,7 @@ class ConfigError:
 class ConfigErrors(GatewayError):
     """All faults of one configuration, in the order of the document."""
 
-    source = Source.INTERNAL
+    source = FailureSource.INTERNAL
 
     def __init__(self, errors: Iterable[ConfigError]) -> None:
         self.errors = tuple(errors)

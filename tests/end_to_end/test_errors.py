@@ -13,7 +13,7 @@ import pytest
 import trustme
 from tests.end_to_end.identity_rig import JWKS
 
-from headgate.pipeline.replies import POLICY_ROWS, REPLIES, Row
+from headgate.pipeline.replies import POLICY_ROWS, REPLIES, ReplyRow
 
 GRPC = {400: 13, 401: 16, 403: 7, 404: 12, 407: 16, 429: 14, 502: 14, 503: 14, 504: 14}
 CONFIG = """
@@ -136,7 +136,7 @@ POLICIES: dict[str, Ask] = {
 }
 
 
-def policy_row(name: str) -> Row:
+def policy_row(name: str) -> ReplyRow:
     """The row of POLICY_ROWS that a key of POLICIES stands for."""
     plain, _, mark = name.partition(":")
     found = [row for policy, row, _ in POLICY_ROWS if policy == plain.removesuffix(name[-4:] if "oidc" in name else "")]

@@ -15,7 +15,7 @@ from headgate_engine.log.meter import BindMeter, ModelMeter, label_value, route_
 from headgate_engine.log.records import RecordFormat, RecordSink
 from headgate_engine.log.redact import hide_parameter, redacted
 from headgate_engine.log.text import json_value, text_value
-from headgate_engine.shared.claims import Claims
+from headgate_engine.shared.claims import SlotClaims
 from headgate_engine.shared.counters import Counter, Gauge
 from headgate_engine.shared.histogram import Histogram, RequestSeries, snapshot
 from headgate_engine.shared.money import Money, slot_dollars
@@ -24,11 +24,11 @@ from headgate_engine.steps.local_rate_limit import LocalRateLimitStep, PromptTok
 
 SEGMENT = Segment.create()
 ENTRIES: tuple[Callable[..., Any], ...] = (
-    Claims, Counter, Gauge, Histogram, RequestSeries, Money, TokenBucket, snapshot, slot_dollars, other_key, Segment.attach,
+    SlotClaims, Counter, Gauge, Histogram, RequestSeries, Money, TokenBucket, snapshot, slot_dollars, other_key, Segment.attach,
     SEGMENT.limit_series, AccessLogFormat, LogFields().keeps, LogFields().pairs, BindMeter, ModelMeter, label_value,
     route_labels, RecordFormat, hide_parameter, redacted, json_value, text_value, LocalRateLimitStep, PromptTokenStep,
     Counter(SEGMENT, b"c\0").add, Gauge(SEGMENT, b"g\0").set, Money(SEGMENT, b"m\0").add,
-    Claims(SEGMENT, b"k").offer, TokenBucket(SEGMENT, b"b", 1, 1, 1).take_at, Histogram(SEGMENT, b"h\0", (1,)).observe,
+    SlotClaims(SEGMENT, b"k").offer, TokenBucket(SEGMENT, b"b", 1, 1, 1).take_at, Histogram(SEGMENT, b"h\0", (1,)).observe,
 )  # fmt: skip
 
 
@@ -40,7 +40,7 @@ def test_what_is_of_no_use_is_a_type_error(entry: Callable[..., Any], value: obj
             entry(*[value] * count)
 
 
-@pytest.mark.parametrize("made", [Counter, Gauge, Money, Claims])
+@pytest.mark.parametrize("made", [Counter, Gauge, Money, SlotClaims])
 def test_a_segment_with_a_key_of_another_type_is_a_type_error(made: Callable[..., Any]) -> None:
     for key in (None, "text", 7):
         with pytest.raises(TypeError):

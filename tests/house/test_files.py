@@ -146,21 +146,13 @@ def test_functions_of_the_engine_are_short_and_take_few_parameters(path: Path) -
 
 
 # Names that two classes have already; none may be added.
-SHARED_NAMES = (
-    "Answer Answering Asked Budget Call Choice Claims Client Compiler Data Endpoint Entry Exchange Fault Field "
-    "Frame Given HeaderView HttpClient Kind Limits Message Node Order Place Places ProviderError Reader Redacted "
-    "Refused Rejection Request Response Retry RetryBudget Row Running Said Scope Server Service Session Source "
-    "Stream Target Tool Tunnel Usage VirtualModel Wanted Watch _Reader _Refused"
-)
-
-
 def test_names_of_classes_are_unique() -> None:
     places: dict[str, list[str]] = {}
     for path in SOURCES:
         if path.suffix != ".pxd" and path.relative_to(ROOT).parts[0] in ("engine", "pysrc"):
             for name in re.findall(r"^(?:cdef )?class (\w+)", path.read_text(), re.MULTILINE):
                 places.setdefault(name, []).append(name_of(path))
-    assert {name: found for name, found in places.items() if len(found) > 1 and name not in SHARED_NAMES.split()} == {}
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "engine").rglob("*.pyx")), ids=name_of)

@@ -17,7 +17,7 @@ from headgate.ir.gateway import Gateway
 from headgate.ir.route import Route
 from headgate.net.tasks import spawner
 from headgate.pipeline.compile import compile_gateway
-from headgate.pipeline.running import CompiledListener, Running
+from headgate.pipeline.running import CompiledListener, RunningConfiguration
 from headgate.pipeline.slices import at_once
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.worker import Worker
@@ -33,12 +33,12 @@ class Rig:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.segment = Segment.create()
         self.worker = Worker(loop, self.segment, 0, -1, spawner(loop))
-        self.running: Running | None = None
+        self.running: RunningConfiguration | None = None
         self.known: dict[str, Route] = {}
         self.generation = 0
         self.within: Callable[[Callable[[], object]], None]
 
-    def run(self, text: str) -> Running:
+    def run(self, text: str) -> RunningConfiguration:
         made = self.compile(text)
         before, self.running = self.running, made
         made.activate()
@@ -46,7 +46,7 @@ class Rig:
             at_once(before.release(made))
         return made
 
-    def compile(self, text: str) -> Running:
+    def compile(self, text: str) -> RunningConfiguration:
         self.generation += 1
         gateway = self.same_routes(load(TextSource(PORT + text)).gateway)
         relay = Relay(0, SessionIds(bytes(32)), nobody)

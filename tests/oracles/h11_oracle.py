@@ -30,7 +30,7 @@ def ours(role: int, pieces: list[bytes], method: str = "GET") -> Normal:
     """What our codec says of the first message."""
     codec = PythonCodec(role)
     if role == CLIENT:
-        codec.send(events.Request(method, "/", "a.test"))
+        codec.send(events.RequestHead(method, "/", "a.test"))
         codec.send(events.EndOfMessage())
     found: Normal = []
     try:
@@ -42,11 +42,11 @@ def ours(role: int, pieces: list[bytes], method: str = "GET") -> Normal:
                     break
                 if isinstance(event, events.Paused | events.ConnectionClosed | events.Upgraded):
                     return found
-                if isinstance(event, events.Request):
+                if isinstance(event, events.RequestHead):
                     add(found, ("request", event.method, event.minor_version))
-                elif isinstance(event, events.Response):
+                elif isinstance(event, events.ResponseHead):
                     add(found, ("response", event.status, event.minor_version))
-                elif isinstance(event, events.Data):
+                elif isinstance(event, events.DataEvent):
                     add(found, ("data", event.data))
                 elif isinstance(event, events.EndOfMessage):
                     add(found, ("end",))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from headgate.dialect.llm import pairs
-from headgate.dialect.llm.contract import Asked, Framing, Options
+from headgate.dialect.llm.contract import Framing, Options, TranslatedRequest
 from headgate_engine.llm.eventstream import encode_frame
 from headgate_engine.llm.translate.writers import dump_json
 from headgate_engine.sse.encode import encode_event
@@ -33,13 +33,13 @@ def cases(kind: str, format: str) -> dict[str, Any]:
     return {path.stem: json.loads(path.read_text()) for path in sorted((GOLDEN / kind / format).glob("*.json"))}
 
 
-def asked_of(pair: pairs.Converter, body: dict[str, Any]) -> Asked:
+def asked_of(pair: pairs.Converter, body: dict[str, Any]) -> TranslatedRequest:
     """Return the request, with what changes from run to run fixed."""
     return replace(pair.request(body, OPTIONS), created=1_700_000_000, ident="0123456789abcdef")
 
 
 @cache
-def plain(pair: pairs.Converter, stream: bool) -> Asked:
+def plain(pair: pairs.Converter, stream: bool) -> TranslatedRequest:
     """Return a request for replies. It is the same object for all: nobody may change it."""
     client = pair.client
     name = {"embeddings": "single", "rerank": "basic"}.get(client, "basic")

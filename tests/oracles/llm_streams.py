@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from headgate_engine.llm.translate.blocks import MessagesWriter, ResponsesWriter
-from headgate_engine.llm.translate.readers import Reader
+from headgate_engine.llm.translate.readers import EventReader
 from headgate_engine.llm.translate.writers import CompletionsWriter, Writer
 from headgate_engine.sse.decode import SseDecoder
 
@@ -17,12 +17,12 @@ WRITERS: dict[str, type[Writer]] = {
 }
 
 
-def joined(reader: type[Reader], client: str = "messages", **extra: object) -> Reader:
+def joined(reader: type[EventReader], client: str = "messages", **extra: object) -> EventReader:
     """Return a reader that writes for this client."""
     return reader(WRITERS[client]("0f", "model", 7, {"made": "given"}, extra))
 
 
-def run(reader: Reader, *events: Any, end: bool = True) -> list[dict[str, Any]]:
+def run(reader: EventReader, *events: Any, end: bool = True) -> list[dict[str, Any]]:
     """Return what the client is told, as JSON; `[DONE]` is left out. An event is a value, or a name and a value."""
     out = b""
     for event in events:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from rig import Message, Rig, Upstream
 
-from headgate.backend.contract import Call
+from headgate.backend.contract import BackendCall
 from headgate.backend.mcp.front import Front
 from headgate.backend.mcp.request_telemetry import RequestTelemetry, logged_session_id
-from headgate.backend.mcp.session import Session, Sessions, owner_of
+from headgate.backend.mcp.session import McpSession, Sessions, owner_of
 from headgate.backend.mcp.states import SessionStates
 from headgate.crypto.sealed import Sealer
 from headgate.ir.policies import BackendPolicies
@@ -51,7 +51,7 @@ FIELDS = {"host": "a.test", "accept": "application/json, text/event-stream", "co
 class Sessionless:
     unread = True
 
-    async def post(self, call: Call, message: Any) -> None:
+    async def post(self, call: BackendCall, message: Any) -> None:
         call.reply(404, (), b"nothing without sessions")
 
     async def revisions(self) -> list[str]:
@@ -65,7 +65,7 @@ class Side:
 
     front: Front
     sessions: Sessions
-    session: Session
+    session: McpSession
 
     def __init__(self, rig: Rig, engine: bool, policies: BackendPolicies, steps: tuple[Step, ...]) -> None:
         self.counted: list[tuple[object, ...]] = []
@@ -92,7 +92,7 @@ class Side:
             members = [key for key in ("methodName", "sessionId", "tool", "prompt") if key in shown]
             context.add_response_header("x-mcp", json.dumps([[key, shown[key]] for key in members]))
 
-    def count(self, call: Call, telemetry: RequestTelemetry) -> None:
+    def count(self, call: BackendCall, telemetry: RequestTelemetry) -> None:
         assert call.context is not None
         found = (telemetry.method, telemetry.kind, telemetry.server, telemetry.name, telemetry.failed, call.route_labels())
         self.counted.append((*found, bool(call.place)))

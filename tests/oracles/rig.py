@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import uvloop
 
 from headgate.pipeline.replies import engine_replies
-from headgate_engine.http1.receiver import Limits
+from headgate_engine.http1.receiver import ReceiverLimits
 from headgate_engine.link.backend import HOST
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.protocols import connection_factory
@@ -256,7 +256,7 @@ class Rig:
         self.backend = BackendPlan("b", "http", HOST)
         self.backend.pool = self.pool
         self.route = RoutePlan("r", "default", "", (self.backend,), (1,))
-        self.bind = BindPlan("bind/1", Limits())
+        self.bind = BindPlan("bind/1", ReceiverLimits())
         self.listener = ListenerPlan("l", "gw", "default", RouteTable([RouteRule(target=self.route)]))
         self.bind.sole_listener = self.listener
         self.worker.set_bind("bind/1", self.bind)

@@ -13,7 +13,7 @@ cdef class Reply:
     cdef readonly tuple headers          # ((name, value), ...) as bytes, names in lower case
     cdef readonly str reason             # value of the `reason` label
 
-cdef class Usage:
+cdef class TokenUsage:
     # Token counts of the provider, -1 if it did not report one. input_tokens: always with cache reads and writes,
     # whatever the provider's convention. provider_input_tokens: as reported.
     cdef public int64_t input_tokens, output_tokens, cached_tokens, reasoning_tokens
@@ -22,7 +22,7 @@ cdef class Usage:
     cdef public int64_t input_text_tokens, input_image_tokens, input_audio_tokens
     cdef public int64_t output_text_tokens, output_image_tokens, output_audio_tokens
     # Adds the usage of another attempt.
-    cdef int add(self, Usage other) except -1
+    cdef int add(self, TokenUsage other) except -1
 
 cdef enum BodyState:
     BODY_UNREAD = 0
@@ -75,7 +75,7 @@ cdef class RequestContext:
     # -- LLM ---------------------------------------------------------------------------------------------------------
     cdef str protocol                    # log value: http, llm, mcp; None means http
     cdef bytes requested_model, provider
-    cdef Usage usage
+    cdef TokenUsage usage
     cdef public object llm               # llm.attempt.LlmCall, as soon as the model is known
     cdef tuple token_buckets             # limit.bucket.TokenBucket to charge with the usage
     # -- rare log fields: list of (key, value) --------------------------------------------------------------------------

@@ -27,7 +27,7 @@ class Reply:
     @property
     def reason(self) -> str: ...
 
-class Usage:
+class TokenUsage:
     """Token counts of the provider, -1 if it did not report one."""
 
     input_tokens: int

@@ -46,7 +46,7 @@ cdef inline int64_t both(int64_t one, int64_t other) noexcept:
     return other if one < 0 else (one if other < 0 else one + other)
 
 
-cdef class Usage:
+cdef class TokenUsage:
     def __cinit__(self):
         self.input_tokens = self.output_tokens = self.cached_tokens = self.reasoning_tokens = -1
         self.cache_write_tokens = self.provider_input_tokens = self.provider_total_tokens = -1
@@ -62,7 +62,7 @@ cdef class Usage:
         self.cache_write_tokens = cache_write_tokens
         self.provider_input_tokens = provider_input_tokens if provider_input_tokens >= 0 else input_tokens
 
-    cdef int add(self, Usage other) except -1:
+    cdef int add(self, TokenUsage other) except -1:
         self.input_tokens = both(self.input_tokens, other.input_tokens)
         self.output_tokens = both(self.output_tokens, other.output_tokens)
         self.cached_tokens = both(self.cached_tokens, other.cached_tokens)

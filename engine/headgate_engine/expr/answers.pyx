@@ -1,11 +1,11 @@
 """The `llm.*` variables of expressions: an LLM request and its response."""
 
-from headgate_engine.context.request cimport RequestContext, Usage
+from headgate_engine.context.request cimport RequestContext, TokenUsage
 from headgate_engine.expr.nodes cimport ABSENT
 from headgate_engine.expr.values cimport Duration
 from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall, cost_until_now, per_token_ns
 from headgate_engine.llm.prices cimport Cost
-from headgate_engine.llm.content_capture cimport Answer, prompt_now
+from headgate_engine.llm.content_capture cimport CapturedAnswer, prompt_now
 
 # Variables that have a value only at the end of the response: a step that reads one of them waits for the end.
 AT_THE_END = frozenset(f"llm.{name}" for name in (
@@ -35,7 +35,7 @@ def _input(RequestContext ctx):
 
 
 def _total(RequestContext ctx):
-    cdef Usage usage = ctx.usage
+    cdef TokenUsage usage = ctx.usage
     if usage is None or usage.input_tokens < 0:
         return ABSENT
     return usage.input_tokens + max(usage.output_tokens, 0)
@@ -107,12 +107,12 @@ def _prompt(RequestContext ctx):
     return ABSENT if found is None else found
 
 
-cdef Answer whole_answer(RequestContext ctx):
+cdef CapturedAnswer whole_answer(RequestContext ctx):
     """Return the captured response when it has ended, else None."""
     cdef LlmCall call = <LlmCall>ctx.llm
     if call is None or call.answer is None:
         return None
-    return <Answer>call.answer if call.attempt is None or (<Answer>call.answer).ended else None
+    return <CapturedAnswer>call.answer if call.attempt is None or (<CapturedAnswer>call.answer).ended else None
 
 
 def _completion(RequestContext ctx):

@@ -1,11 +1,11 @@
 from collections.abc import Iterable
 from typing import Any
 
-from headgate_engine.expr.nodes import Node
+from headgate_engine.expr.nodes import ExpressionNode
 
 KINDS: dict[str, int]
 
-class Comprehension(Node):
+class Comprehension(ExpressionNode):
     """One macro over a list or map.
 
     kind: a key of KINDS. predicate, result: None if the macro has none. first, second: slots of its variables;
@@ -15,11 +15,11 @@ class Comprehension(Node):
     def __init__(
         self,
         kind: str,
-        source: Node,
+        source: ExpressionNode,
         first: int,
         second: int = -1,
-        predicate: Node | None = None,
-        result: Node | None = None,
+        predicate: ExpressionNode | None = None,
+        result: ExpressionNode | None = None,
     ) -> None: ...
 
 def pairs(holder: Any, two: bool) -> Iterable[tuple[Any, Any]]:
@@ -29,17 +29,17 @@ def pairs(holder: Any, two: bool) -> Iterable[tuple[Any, Any]]:
     Raises EvaluationError if `holder` is neither a list nor a map.
     """
 
-class With(Node):
+class With(ExpressionNode):
     """`x.with(v, expr)` and `cel.bind(v, x, expr)`."""
 
-    def __init__(self, value: Node, slot: int, body: Node) -> None: ...
+    def __init__(self, value: ExpressionNode, slot: int, body: ExpressionNode) -> None: ...
 
-class OptionalMap(Node):
+class OptionalMap(ExpressionNode):
     """`o.optMap(v, expr)` and, with `flat`, `o.optFlatMap(v, expr)`."""
 
-    def __init__(self, operand: Node, slot: int, body: Node, flat: bool) -> None: ...
+    def __init__(self, operand: ExpressionNode, slot: int, body: ExpressionNode, flat: bool) -> None: ...
 
-class CustomCall(Node):
+class CustomCall(ExpressionNode):
     """A call of a function that the configuration defines: its parameters are slots, its body is part of this tree."""
 
-    def __init__(self, slots: tuple[int, ...], arguments: tuple[Node, ...], body: Node) -> None: ...
+    def __init__(self, slots: tuple[int, ...], arguments: tuple[ExpressionNode, ...], body: ExpressionNode) -> None: ...

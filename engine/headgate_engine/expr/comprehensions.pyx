@@ -2,7 +2,7 @@
 # Compiled expressions are sent to the workers as pickles.
 """Macros that visit the members of a list or map. Every visit costs one step of the evaluation's budget."""
 
-from headgate_engine.expr.nodes cimport Frame, Node
+from headgate_engine.expr.nodes cimport EvaluationFrame, ExpressionNode
 from headgate_engine.expr.values cimport OptionalValue
 
 from headgate_engine.expr.values import NONE, EvaluationError, no_overload
@@ -24,14 +24,15 @@ KINDS = {"all": ALL, "exists": EXISTS, "existsOne": EXISTS_ONE, "filter": FILTER
          "mapValues": MAP_VALUES, "filterKeys": FILTER_KEYS}
 
 
-cdef class Comprehension(Node):
+cdef class Comprehension(ExpressionNode):
     """One macro over a list or map.
 
     kind: a key of KINDS. predicate, result: None if the macro has none. first, second: slots of its variables;
     second is -1 if it has one variable.
     """
 
-    def __init__(self, str kind, Node source, int first, int second=-1, Node predicate=None, Node result=None):
+    def __init__(self, str kind, ExpressionNode source, int first, int second=-1, ExpressionNode predicate=None,
+                 ExpressionNode result=None):
         self.kind = KINDS[kind]
         self.source = source
         self.first = first
@@ -39,7 +40,7 @@ cdef class Comprehension(Node):
         self.predicate = predicate
         self.result = result
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         holder = self.source.eval(frame)
         if self.kind <= EXISTS:
             return self.quantify(frame, holder)
@@ -47,12 +48,12 @@ cdef class Comprehension(Node):
             return self.rebuild(frame, holder)
         return self.collect(frame, holder)
 
-    cdef int truth(self, Frame frame) except -1:
+    cdef int truth(self, EvaluationFrame frame) except -1:
         if self.kind <= EXISTS:
             return self.quantify(frame, self.source.eval(frame))
-        return Node.truth(self, frame)
+        return ExpressionNode.truth(self, frame)
 
-    cdef bint quantify(self, Frame frame, object holder) except -1:
+    cdef bint quantify(self, EvaluationFrame frame, object holder) except -1:
         """Evaluate all() or exists().
 
         As with the logical operators, a predicate that decides the result outweighs errors.
@@ -86,12 +87,12 @@ cdef class Comprehension(Node):
             raise failure
         return not wanted
 
-    cdef int check_budget(self, Frame frame, error) except -1:
+    cdef int check_budget(self, EvaluationFrame frame, error) except -1:
         if frame.budget < 0:
             raise error
         return 0
 
-    cdef object collect(self, Frame frame, object holder):
+    cdef object collect(self, EvaluationFrame frame, object holder):
         cdef list slots = frame.slots
         cdef list items = []
         cdef dict entries = {}
@@ -126,7 +127,7 @@ cdef class Comprehension(Node):
             entries[key] = value
         return 0
 
-    cdef object rebuild(self, Frame frame, object holder):
+    cdef object rebuild(self, EvaluationFrame frame, object holder):
         """Evaluate mapValues() or filterKeys()."""
         cdef dict found = {}
         if not isinstance(holder, dict):
@@ -159,37 +160,37 @@ def pairs(holder, bint two):
     raise no_overload("a list or map is wanted")
 
 
-cdef class With(Node):
+cdef class With(ExpressionNode):
     """`x.with(v, expr)` and `cel.bind(v, x, expr)`."""
 
-    cdef Node value, body
+    cdef ExpressionNode value, body
     cdef int slot
 
-    def __init__(self, Node value, int slot, Node body):
+    def __init__(self, ExpressionNode value, int slot, ExpressionNode body):
         self.value = value
         self.slot = slot
         self.body = body
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         frame.spend()
         frame.slots[self.slot] = self.value.eval(frame)
         return self.body.eval(frame)
 
 
-cdef class OptionalMap(Node):
+cdef class OptionalMap(ExpressionNode):
     """`o.optMap(v, expr)` and, with `flat`, `o.optFlatMap(v, expr)`."""
 
-    cdef Node operand, body
+    cdef ExpressionNode operand, body
     cdef int slot
     cdef bint flat
 
-    def __init__(self, Node operand, int slot, Node body, bint flat):
+    def __init__(self, ExpressionNode operand, int slot, ExpressionNode body, bint flat):
         self.operand = operand
         self.slot = slot
         self.body = body
         self.flat = flat
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         found = self.operand.eval(frame)
         if type(found) is not OptionalValue:
             raise no_overload("optMap() of a value that is not optional")
@@ -204,20 +205,20 @@ cdef class OptionalMap(Node):
         return value
 
 
-cdef class CustomCall(Node):
+cdef class CustomCall(ExpressionNode):
     """A call of a function that the configuration defines: its parameters are slots, its body is part of this tree."""
 
     cdef tuple arguments, slots
-    cdef Node body
+    cdef ExpressionNode body
 
-    def __init__(self, tuple slots, tuple arguments, Node body):
+    def __init__(self, tuple slots, tuple arguments, ExpressionNode body):
         self.slots = slots
         self.arguments = arguments
         self.body = body
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         frame.spend()
-        values = [(<Node>argument).eval(frame) for argument in self.arguments]
+        values = [(<ExpressionNode>argument).eval(frame) for argument in self.arguments]
         for slot, value in zip(self.slots, values):
             frame.slots[slot] = value
         return self.body.eval(frame)

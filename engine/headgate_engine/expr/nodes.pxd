@@ -9,7 +9,7 @@ cdef enum:
 cdef object ABSENT
 
 # State of one evaluation.
-cdef class Frame:
+cdef class EvaluationFrame:
     cdef RequestContext ctx    # None: only `bindings` have values
     cdef dict bindings         # names and values that the caller passes (tests), or None
     cdef list slots            # values of the variables that comprehensions and with() bind
@@ -19,24 +19,24 @@ cdef class Frame:
     # Raises NoSuchKey for `missing`.
     cdef int raise_absent(self) except -1
 
-cdef class Node:
-    cdef object eval(self, Frame frame)
+cdef class ExpressionNode:
+    cdef object eval(self, EvaluationFrame frame)
     # As eval(), but returns ABSENT and sets Frame.missing where eval() would raise NoSuchKey for a key that requests
     # often lack. This saves an exception for callers that can go on without the value.
-    cdef object probe(self, Frame frame)
+    cdef object probe(self, EvaluationFrame frame)
     # 1 true, 0 false, UNKNOWN if a value is absent. Raises EvaluationError if the value is not a bool.
-    cdef int truth(self, Frame frame) except -1
+    cdef int truth(self, EvaluationFrame frame) except -1
     # As truth(), but raises NoSuchKey instead of returning UNKNOWN.
-    cdef int decided(self, Frame frame) except -1
+    cdef int decided(self, EvaluationFrame frame) except -1
 
-cdef class Const(Node):
+cdef class Const(ExpressionNode):
     cdef readonly object value
 
-cdef class Local(Node):
+cdef class Local(ExpressionNode):
     cdef readonly int slot
 
-cdef class Select(Node):
-    cdef Node operand
+cdef class Select(ExpressionNode):
+    cdef ExpressionNode operand
     cdef str field
 
 cdef object select(object holder, str field)

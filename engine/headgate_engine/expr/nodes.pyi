@@ -4,129 +4,132 @@ from typing import Any
 FAILURES: tuple[type[Exception], ...]
 OPERATORS: dict[str, int]
 
-class Frame:
+class EvaluationFrame:
     """State of one evaluation. Only C code uses it."""
 
-class Node:
+class ExpressionNode:
     """A part of a compiled expression. Only a Program evaluates it."""
 
-class Const(Node):
+class Const(ExpressionNode):
     def __init__(self, value: Any) -> None: ...
     @property
     def value(self) -> Any: ...
 
-class Local(Node):
+class Local(ExpressionNode):
     """A variable that a macro binds."""
 
     def __init__(self, slot: int) -> None: ...
     @property
     def slot(self) -> int: ...
 
-class Binding(Node):
+class Binding(ExpressionNode):
     """A name whose value the caller of the evaluation passes."""
 
     def __init__(self, name: str) -> None: ...
     @property
     def name(self) -> str: ...
 
-class Select(Node):
-    def __init__(self, operand: Node, field: str) -> None: ...
+class Select(ExpressionNode):
+    def __init__(self, operand: ExpressionNode, field: str) -> None: ...
 
-class Has(Node):
+class Has(ExpressionNode):
     """`has(a.b)`."""
 
-    def __init__(self, operand: Node, field: str) -> None: ...
+    def __init__(self, operand: ExpressionNode, field: str) -> None: ...
 
-class Present(Node):
+class Present(ExpressionNode):
     """`has()` of a field of a variable: true if the field has a value."""
 
-    def __init__(self, operand: Node) -> None: ...
+    def __init__(self, operand: ExpressionNode) -> None: ...
 
-class OptionalSelect(Node):
+class OptionalSelect(ExpressionNode):
     """`a.?b`. lenient: the operand may be null because nothing has set it yet; null then has no fields."""
 
-    def __init__(self, operand: Node, field: str, lenient: bool = False) -> None: ...
+    def __init__(self, operand: ExpressionNode, field: str, lenient: bool = False) -> None: ...
 
-class Index(Node):
-    def __init__(self, operand: Node, key: Node) -> None: ...
+class Index(ExpressionNode):
+    def __init__(self, operand: ExpressionNode, key: ExpressionNode) -> None: ...
 
-class OptionalIndex(Node):
+class OptionalIndex(ExpressionNode):
     """`a[?b]`."""
 
-    def __init__(self, operand: Node, key: Node) -> None: ...
+    def __init__(self, operand: ExpressionNode, key: ExpressionNode) -> None: ...
 
-class And(Node):
-    def __init__(self, left: Node, right: Node) -> None: ...
+class And(ExpressionNode):
+    def __init__(self, left: ExpressionNode, right: ExpressionNode) -> None: ...
 
-class Or(Node):
-    def __init__(self, left: Node, right: Node) -> None: ...
+class Or(ExpressionNode):
+    def __init__(self, left: ExpressionNode, right: ExpressionNode) -> None: ...
 
-class Not(Node):
-    def __init__(self, operand: Node) -> None: ...
+class Not(ExpressionNode):
+    def __init__(self, operand: ExpressionNode) -> None: ...
 
-class Ternary(Node):
-    def __init__(self, condition: Node, yes: Node, no: Node) -> None: ...
+class Ternary(ExpressionNode):
+    def __init__(self, condition: ExpressionNode, yes: ExpressionNode, no: ExpressionNode) -> None: ...
 
-class Equal(Node):
-    def __init__(self, left: Node, right: Node, negated: bool = False) -> None: ...
+class Equal(ExpressionNode):
+    def __init__(self, left: ExpressionNode, right: ExpressionNode, negated: bool = False) -> None: ...
 
-class EqualText(Node):
+class EqualText(ExpressionNode):
     """Equality with a string that is known at compile time."""
 
-    def __init__(self, operand: Node, text: str, negated: bool = False) -> None: ...
+    def __init__(self, operand: ExpressionNode, text: str, negated: bool = False) -> None: ...
 
-class In(Node):
-    def __init__(self, item: Node, holder: Node) -> None: ...
+class In(ExpressionNode):
+    def __init__(self, item: ExpressionNode, holder: ExpressionNode) -> None: ...
 
-class InTexts(Node):
+class InTexts(ExpressionNode):
     """Membership in a list of strings that is known at compile time."""
 
-    def __init__(self, item: Node, texts: frozenset[str]) -> None: ...
+    def __init__(self, item: ExpressionNode, texts: frozenset[str]) -> None: ...
 
-class Arithmetic(Node):
-    def __init__(self, operator: str, left: Node, right: Node) -> None: ...
+class Arithmetic(ExpressionNode):
+    def __init__(self, operator: str, left: ExpressionNode, right: ExpressionNode) -> None: ...
 
-class Negate(Node):
-    def __init__(self, operand: Node) -> None: ...
+class Negate(ExpressionNode):
+    def __init__(self, operand: ExpressionNode) -> None: ...
 
-class MakeList(Node):
+class MakeList(ExpressionNode):
     """`[a, ?b]`. optional: positions that are left out if their value is absent."""
 
-    def __init__(self, items: tuple[Node, ...], optional: frozenset[int] = frozenset()) -> None: ...
+    def __init__(self, items: tuple[ExpressionNode, ...], optional: frozenset[int] = frozenset()) -> None: ...
 
-class MakeMap(Node):
+class MakeMap(ExpressionNode):
     """`{a: b, ?c: d}`. optional: positions that are left out if their value is absent."""
 
     def __init__(
-        self, keys: tuple[Node, ...], values: tuple[Node, ...], optional: frozenset[int] = frozenset()
+        self,
+        keys: tuple[ExpressionNode, ...],
+        values: tuple[ExpressionNode, ...],
+        optional: frozenset[int] = frozenset(),
     ) -> None: ...
 
-class Call(Node):
+class CallNode(ExpressionNode):
     """A call of a built-in function or of one that the configuration defines. All arguments are evaluated first."""
 
-    def __init__(self, name: str, function: Callable[..., Any], arguments: tuple[Node, ...]) -> None: ...
+    def __init__(self, name: str, function: Callable[..., Any], arguments: tuple[ExpressionNode, ...]) -> None: ...
     @property
     def name(self) -> str: ...
 
-class StartsWith(Node):
+class StartsWith(ExpressionNode):
     """`s.startsWith("known")`."""
 
-    def __init__(self, operand: Node, prefix: str) -> None: ...
+    def __init__(self, operand: ExpressionNode, prefix: str) -> None: ...
 
-class Default(Node):
+class Default(ExpressionNode):
     """`default(a, b)`: b if a is null, a missing key or an unknown name. Other errors of a are raised."""
 
-    def __init__(self, operand: Node, other: Node) -> None: ...
+    def __init__(self, operand: ExpressionNode, other: ExpressionNode) -> None: ...
 
-class Coalesce(Node):
+class Coalesce(ExpressionNode):
     """`coalesce(a, ...)`: the first operand that is neither null nor an error.
 
     If there is none: null if an operand was null, else the last error.
     """
 
-    def __init__(self, operands: tuple[Node, ...]) -> None: ...
+    def __init__(self, operands: tuple[ExpressionNode, ...]) -> None: ...
 
-class OptionalOr(Node):
+class OptionalOr(ExpressionNode):
     """`a.or(b)` and, with `value`, `a.orValue(b)`: b is evaluated only if a is absent."""
 
-    def __init__(self, operand: Node, other: Node, value: bool) -> None: ...
+    def __init__(self, operand: ExpressionNode, other: ExpressionNode, value: bool) -> None: ...

@@ -27,7 +27,7 @@ OPERATORS = {"+": ADD, "-": SUBTRACT, "*": MULTIPLY, "/": DIVIDE, "%": MODULO,
 ABSENT = object()
 
 
-cdef class Frame:
+cdef class EvaluationFrame:
     cdef int spend(self) except -1:
         self.budget -= 1
         if self.budget < 0:
@@ -38,14 +38,14 @@ cdef class Frame:
         raise NoSuchKey(f"no such key: {self.missing}")
 
 
-cdef class Node:
-    cdef object eval(self, Frame frame):
+cdef class ExpressionNode:
+    cdef object eval(self, EvaluationFrame frame):
         raise NotImplementedError(type(self).__name__)
 
-    cdef object probe(self, Frame frame):
+    cdef object probe(self, EvaluationFrame frame):
         return self.eval(frame)
 
-    cdef int truth(self, Frame frame) except -1:
+    cdef int truth(self, EvaluationFrame frame) except -1:
         value = self.probe(frame)
         if value is True:
             return 1
@@ -55,32 +55,32 @@ cdef class Node:
             return UNKNOWN
         raise no_overload("a condition is no bool")
 
-    cdef int decided(self, Frame frame) except -1:
+    cdef int decided(self, EvaluationFrame frame) except -1:
         cdef int found = self.truth(frame)
         if found == UNKNOWN:
             frame.raise_absent()
         return found
 
 
-cdef class Const(Node):
+cdef class Const(ExpressionNode):
     def __init__(self, value):
         self.value = value
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         return self.value
 
 
-cdef class Local(Node):
+cdef class Local(ExpressionNode):
     """A variable that a macro binds."""
 
     def __init__(self, int slot):
         self.slot = slot
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         return frame.slots[self.slot]
 
 
-cdef class Binding(Node):
+cdef class Binding(ExpressionNode):
     """A name whose value the caller of the evaluation passes."""
 
     cdef readonly str name
@@ -88,7 +88,7 @@ cdef class Binding(Node):
     def __init__(self, str name):
         self.name = name
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         if frame.bindings is None or self.name not in frame.bindings:
             raise Undeclared(f"undeclared reference to '{self.name}'")
         return frame.bindings[self.name]
@@ -129,15 +129,15 @@ cdef object optional_select(object holder, str field):
     return NONE if found is ABSENT else OptionalValue(True, found)
 
 
-cdef class Select(Node):
-    def __init__(self, Node operand, str field):
+cdef class Select(ExpressionNode):
+    def __init__(self, ExpressionNode operand, str field):
         self.operand = operand
         self.field = field
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         return select(self.operand.eval(frame), self.field)
 
-    cdef object probe(self, Frame frame):
+    cdef object probe(self, EvaluationFrame frame):
         holder = self.operand.probe(frame)
         if holder is ABSENT:
             return ABSENT
@@ -147,17 +147,17 @@ cdef class Select(Node):
         return found
 
 
-cdef class Has(Node):
+cdef class Has(ExpressionNode):
     """`has(a.b)`."""
 
-    cdef Node operand
+    cdef ExpressionNode operand
     cdef str field
 
-    def __init__(self, Node operand, str field):
+    def __init__(self, ExpressionNode operand, str field):
         self.operand = operand
         self.field = field
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         holder = self.operand.eval(frame)
         if type(holder) is dict:
             return self.field in <dict>holder
@@ -170,51 +170,51 @@ cdef class Has(Node):
         return type(found) is not OptionalValue or (<OptionalValue>found).present
 
 
-cdef class Present(Node):
+cdef class Present(ExpressionNode):
     """`has()` of a field of a variable: true if the field has a value."""
 
-    cdef Node operand
+    cdef ExpressionNode operand
 
-    def __init__(self, Node operand):
+    def __init__(self, ExpressionNode operand):
         self.operand = operand
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         return self.decided(frame) == 1
 
-    cdef int truth(self, Frame frame) except -1:
+    cdef int truth(self, EvaluationFrame frame) except -1:
         try:
             return self.operand.probe(frame) is not ABSENT
         except NoSuchKey:
             return 0
 
 
-cdef class OptionalSelect(Node):
+cdef class OptionalSelect(ExpressionNode):
     """`a.?b`. lenient: the operand may be null because nothing has set it yet; null then has no fields."""
 
-    cdef Node operand
+    cdef ExpressionNode operand
     cdef str field
     cdef bint lenient
 
-    def __init__(self, Node operand, str field, bint lenient=False):
+    def __init__(self, ExpressionNode operand, str field, bint lenient=False):
         self.operand = operand
         self.field = field
         self.lenient = lenient
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         holder = self.operand.eval(frame)
         if type(holder) is OptionalValue:
             return select(holder, self.field)
         return NONE if holder is None and self.lenient else optional_select(holder, self.field)
 
 
-cdef class Index(Node):
-    cdef Node operand, key
+cdef class Index(ExpressionNode):
+    cdef ExpressionNode operand, key
 
-    def __init__(self, Node operand, Node key):
+    def __init__(self, ExpressionNode operand, ExpressionNode key):
         self.operand = operand
         self.key = key
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         holder = self.operand.eval(frame)
         key = self.key.eval(frame)
         if type(holder) is OptionalValue:
@@ -223,7 +223,7 @@ cdef class Index(Node):
             raise NoSuchKey(f"no such key: {key}")
         return index(holder, key)
 
-    cdef object probe(self, Frame frame):
+    cdef object probe(self, EvaluationFrame frame):
         holder = self.operand.probe(frame)
         if holder is ABSENT:
             return ABSENT
@@ -263,31 +263,31 @@ cdef object optional_index(object holder, object key):
         return NONE
 
 
-cdef class OptionalIndex(Node):
+cdef class OptionalIndex(ExpressionNode):
     """`a[?b]`."""
 
-    cdef Node operand, key
+    cdef ExpressionNode operand, key
 
-    def __init__(self, Node operand, Node key):
+    def __init__(self, ExpressionNode operand, ExpressionNode key):
         self.operand = operand
         self.key = key
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         return optional_index(self.operand.eval(frame), self.key.eval(frame))
 
 
 # -- logic: an error on one side does not count when the other side decides (langdef, "Logical operators") ----------------
-cdef class And(Node):
-    cdef Node left, right
+cdef class And(ExpressionNode):
+    cdef ExpressionNode left, right
 
-    def __init__(self, Node left, Node right):
+    def __init__(self, ExpressionNode left, ExpressionNode right):
         self.left = left
         self.right = right
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         return self.decided(frame) == 1
 
-    cdef int truth(self, Frame frame) except -1:
+    cdef int truth(self, EvaluationFrame frame) except -1:
         cdef int found
         cdef str missing
         try:
@@ -307,17 +307,17 @@ cdef class And(Node):
         return UNKNOWN
 
 
-cdef class Or(Node):
-    cdef Node left, right
+cdef class Or(ExpressionNode):
+    cdef ExpressionNode left, right
 
-    def __init__(self, Node left, Node right):
+    def __init__(self, ExpressionNode left, ExpressionNode right):
         self.left = left
         self.right = right
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         return self.decided(frame) == 1
 
-    cdef int truth(self, Frame frame) except -1:
+    cdef int truth(self, EvaluationFrame frame) except -1:
         cdef int found
         cdef str missing
         try:
@@ -337,46 +337,46 @@ cdef class Or(Node):
         return UNKNOWN
 
 
-cdef class Not(Node):
-    cdef Node operand
+cdef class Not(ExpressionNode):
+    cdef ExpressionNode operand
 
-    def __init__(self, Node operand):
+    def __init__(self, ExpressionNode operand):
         self.operand = operand
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         return self.decided(frame) == 1
 
-    cdef int truth(self, Frame frame) except -1:
+    cdef int truth(self, EvaluationFrame frame) except -1:
         cdef int found = self.operand.truth(frame)
         return UNKNOWN if found == UNKNOWN else 1 - found
 
 
-cdef class Ternary(Node):
-    cdef Node condition, yes, no
+cdef class Ternary(ExpressionNode):
+    cdef ExpressionNode condition, yes, no
 
-    def __init__(self, Node condition, Node yes, Node no):
+    def __init__(self, ExpressionNode condition, ExpressionNode yes, ExpressionNode no):
         self.condition = condition
         self.yes = yes
         self.no = no
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         return self.yes.eval(frame) if self.condition.decided(frame) else self.no.eval(frame)
 
 
 # -- comparison and arithmetic -------------------------------------------------------------------------------------------
-cdef class Equal(Node):
-    cdef Node left, right
+cdef class Equal(ExpressionNode):
+    cdef ExpressionNode left, right
     cdef bint negated
 
-    def __init__(self, Node left, Node right, bint negated=False):
+    def __init__(self, ExpressionNode left, ExpressionNode right, bint negated=False):
         self.left = left
         self.right = right
         self.negated = negated
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         return self.decided(frame) == 1
 
-    cdef int truth(self, Frame frame) except -1:
+    cdef int truth(self, EvaluationFrame frame) except -1:
         left = self.left.probe(frame)
         if left is ABSENT:
             return UNKNOWN
@@ -384,22 +384,22 @@ cdef class Equal(Node):
         return UNKNOWN if right is ABSENT else equal(left, right) != self.negated
 
 
-cdef class EqualText(Node):
+cdef class EqualText(ExpressionNode):
     """Equality with a string that is known at compile time."""
 
-    cdef Node operand
+    cdef ExpressionNode operand
     cdef str text
     cdef bint negated
 
-    def __init__(self, Node operand, str text, bint negated=False):
+    def __init__(self, ExpressionNode operand, str text, bint negated=False):
         self.operand = operand
         self.text = text
         self.negated = negated
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         return self.decided(frame) == 1
 
-    cdef int truth(self, Frame frame) except -1:
+    cdef int truth(self, EvaluationFrame frame) except -1:
         value = self.operand.probe(frame)
         if value is ABSENT:
             return UNKNOWN
@@ -408,17 +408,17 @@ cdef class EqualText(Node):
         return equal(value, self.text) != self.negated
 
 
-cdef class In(Node):
-    cdef Node item, holder
+cdef class In(ExpressionNode):
+    cdef ExpressionNode item, holder
 
-    def __init__(self, Node item, Node holder):
+    def __init__(self, ExpressionNode item, ExpressionNode holder):
         self.item = item
         self.holder = holder
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         return self.decided(frame) == 1
 
-    cdef int truth(self, Frame frame) except -1:
+    cdef int truth(self, EvaluationFrame frame) except -1:
         item = self.item.probe(frame)
         if item is ABSENT:
             return UNKNOWN
@@ -426,20 +426,20 @@ cdef class In(Node):
         return UNKNOWN if holder is ABSENT else contains(item, holder)
 
 
-cdef class InTexts(Node):
+cdef class InTexts(ExpressionNode):
     """Membership in a list of strings that is known at compile time."""
 
-    cdef Node item
+    cdef ExpressionNode item
     cdef frozenset texts
 
-    def __init__(self, Node item, frozenset texts):
+    def __init__(self, ExpressionNode item, frozenset texts):
         self.item = item
         self.texts = texts
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         return self.decided(frame) == 1
 
-    cdef int truth(self, Frame frame) except -1:
+    cdef int truth(self, EvaluationFrame frame) except -1:
         item = self.item.probe(frame)
         if item is ABSENT:
             return UNKNOWN
@@ -448,16 +448,16 @@ cdef class InTexts(Node):
         return contains(item, list(self.texts))
 
 
-cdef class Arithmetic(Node):
-    cdef Node left, right
+cdef class Arithmetic(ExpressionNode):
+    cdef ExpressionNode left, right
     cdef int operator
 
-    def __init__(self, str operator, Node left, Node right):
+    def __init__(self, str operator, ExpressionNode left, ExpressionNode right):
         self.operator = OPERATORS[operator]
         self.left = left
         self.right = right
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         cdef int order
         a = self.left.eval(frame)
         b = self.right.eval(frame)
@@ -483,18 +483,18 @@ cdef class Arithmetic(Node):
         return order >= 0
 
 
-cdef class Negate(Node):
-    cdef Node operand
+cdef class Negate(ExpressionNode):
+    cdef ExpressionNode operand
 
-    def __init__(self, Node operand):
+    def __init__(self, ExpressionNode operand):
         self.operand = operand
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         return negate(self.operand.eval(frame))
 
 
 # -- literals ------------------------------------------------------------------------------------------------------------
-cdef class MakeList(Node):
+cdef class MakeList(ExpressionNode):
     """`[a, ?b]`. optional: positions that are left out if their value is absent."""
 
     cdef tuple items
@@ -504,11 +504,11 @@ cdef class MakeList(Node):
         self.items = items
         self.optional = optional
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         cdef list found = []
         cdef Py_ssize_t i
         for i in range(len(self.items)):
-            value = (<Node>self.items[i]).eval(frame)
+            value = (<ExpressionNode>self.items[i]).eval(frame)
             if self.optional and i in self.optional:
                 if type(value) is not OptionalValue:
                     raise no_overload("an optional member must be optional")
@@ -519,7 +519,7 @@ cdef class MakeList(Node):
         return found
 
 
-cdef class MakeMap(Node):
+cdef class MakeMap(ExpressionNode):
     """`{a: b, ?c: d}`. optional: positions that are left out if their value is absent."""
 
     cdef tuple keys, values
@@ -530,14 +530,14 @@ cdef class MakeMap(Node):
         self.values = values
         self.optional = optional
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         cdef dict found = {}
         cdef Py_ssize_t i
         for i in range(len(self.keys)):
-            key = (<Node>self.keys[i]).eval(frame)
+            key = (<ExpressionNode>self.keys[i]).eval(frame)
             if not isinstance(key, (str, int, bool, Uint)):
                 raise EvaluationError("unsupported key type")
-            value = (<Node>self.values[i]).eval(frame)
+            value = (<ExpressionNode>self.values[i]).eval(frame)
             if self.optional and i in self.optional:
                 if type(value) is not OptionalValue:
                     raise no_overload("an optional entry must be optional")
@@ -551,7 +551,7 @@ cdef class MakeMap(Node):
 
 
 # -- calls ---------------------------------------------------------------------------------------------------------------
-cdef class Call(Node):
+cdef class CallNode(ExpressionNode):
     """A call of a built-in function or of one that the configuration defines. All arguments are evaluated first."""
 
     cdef readonly str name
@@ -563,34 +563,35 @@ cdef class Call(Node):
         self.function = function
         self.arguments = arguments
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         cdef Py_ssize_t n = len(self.arguments)
         try:
             if n == 1:
-                return self.function((<Node>self.arguments[0]).eval(frame))
+                return self.function((<ExpressionNode>self.arguments[0]).eval(frame))
             if n == 2:
-                return self.function((<Node>self.arguments[0]).eval(frame), (<Node>self.arguments[1]).eval(frame))
-            return self.function(*[(<Node>argument).eval(frame) for argument in self.arguments])
+                return self.function((<ExpressionNode>self.arguments[0]).eval(frame),
+                                     (<ExpressionNode>self.arguments[1]).eval(frame))
+            return self.function(*[(<ExpressionNode>argument).eval(frame) for argument in self.arguments])
         except EvaluationError:
             raise
         except FAILURES as error:
             raise EvaluationError(f"{self.name}: {error}") from None
 
 
-cdef class StartsWith(Node):
+cdef class StartsWith(ExpressionNode):
     """`s.startsWith("known")`."""
 
-    cdef Node operand
+    cdef ExpressionNode operand
     cdef str prefix
 
-    def __init__(self, Node operand, str prefix):
+    def __init__(self, ExpressionNode operand, str prefix):
         self.operand = operand
         self.prefix = prefix
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         return self.decided(frame) == 1
 
-    cdef int truth(self, Frame frame) except -1:
+    cdef int truth(self, EvaluationFrame frame) except -1:
         value = self.operand.probe(frame)
         if value is ABSENT:
             return UNKNOWN
@@ -601,16 +602,16 @@ cdef class StartsWith(Node):
         raise no_overload("startsWith")
 
 
-cdef class Default(Node):
+cdef class Default(ExpressionNode):
     """`default(a, b)`: b if a is null, a missing key or an unknown name. Other errors of a are raised."""
 
-    cdef Node operand, other
+    cdef ExpressionNode operand, other
 
-    def __init__(self, Node operand, Node other):
+    def __init__(self, ExpressionNode operand, ExpressionNode other):
         self.operand = operand
         self.other = other
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         try:
             value = self.operand.probe(frame)
         except (NoSuchKey, Undeclared):
@@ -618,7 +619,7 @@ cdef class Default(Node):
         return self.other.eval(frame) if value is None or value is ABSENT else value
 
 
-cdef class Coalesce(Node):
+cdef class Coalesce(ExpressionNode):
     """`coalesce(a, ...)`: the first operand that is neither null nor an error.
 
     If there is none: null if an operand was null, else the last error.
@@ -629,12 +630,12 @@ cdef class Coalesce(Node):
     def __init__(self, tuple operands):
         self.operands = operands
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         cdef bint null = False
         failure = None
         for operand in self.operands:
             try:
-                value = (<Node>operand).probe(frame)
+                value = (<ExpressionNode>operand).probe(frame)
             except EvaluationError as error:
                 failure = error
                 continue
@@ -651,18 +652,18 @@ cdef class Coalesce(Node):
         raise failure
 
 
-cdef class OptionalOr(Node):
+cdef class OptionalOr(ExpressionNode):
     """`a.or(b)` and, with `value`, `a.orValue(b)`: b is evaluated only if a is absent."""
 
-    cdef Node operand, other
+    cdef ExpressionNode operand, other
     cdef bint value
 
-    def __init__(self, Node operand, Node other, bint value):
+    def __init__(self, ExpressionNode operand, ExpressionNode other, bint value):
         self.operand = operand
         self.other = other
         self.value = value
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         found = self.operand.eval(frame)
         if type(found) is not OptionalValue:
             raise no_overload("or() of a value that is not optional")

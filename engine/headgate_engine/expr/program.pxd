@@ -1,15 +1,15 @@
 # A compiled expression, ready to be evaluated for requests.
 
 from headgate_engine.context.request cimport RequestContext
-from headgate_engine.expr.nodes cimport Frame, Node
+from headgate_engine.expr.nodes cimport EvaluationFrame, ExpressionNode
 from headgate_engine.shared.counters cimport Counter
 
 cdef class Program:
     cdef readonly str text
     cdef readonly frozenset variables       # dotted names that the expression reads
     cdef readonly bint needs_request_body, needs_response_body, needs_usage
-    cdef Node root
-    cdef Frame frame                        # reused: a worker evaluates one expression at a time
+    cdef ExpressionNode root
+    cdef EvaluationFrame frame                        # reused: a worker evaluates one expression at a time
     cdef int slots
     cdef public Counter failures            # counts evaluations that failed; None: not counted
     cdef int failed(self) except -1

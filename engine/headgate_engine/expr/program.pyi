@@ -3,7 +3,7 @@ from typing import Any
 
 from headgate_engine.context.request import RequestContext
 from headgate_engine.expr.answers import AT_THE_END as AT_THE_END
-from headgate_engine.expr.nodes import Node
+from headgate_engine.expr.nodes import ExpressionNode
 from headgate_engine.shared.counters import Counter
 
 class Program:
@@ -12,7 +12,7 @@ class Program:
     root: its node tree. slots: how many variables its macros bind. variables: dotted names it reads.
     """
 
-    def __init__(self, text: str, root: Node, slots: int, variables: Iterable[str] = ()) -> None: ...
+    def __init__(self, text: str, root: ExpressionNode, slots: int, variables: Iterable[str] = ()) -> None: ...
     failures: Counter | None
     @property
     def text(self) -> str: ...
@@ -26,10 +26,10 @@ class Program:
     def needs_usage(self) -> bool:
         """True if the expression reads a variable that has a value only at the end of a model's response."""
     @property
-    def root_node(self) -> Node: ...
+    def root_node(self) -> ExpressionNode: ...
     @property
     def slot_count(self) -> int: ...
-    def __reduce__(self) -> tuple[type[Program], tuple[str, Node, int, frozenset[str]]]: ...
+    def __reduce__(self) -> tuple[type[Program], tuple[str, ExpressionNode, int, frozenset[str]]]: ...
     def evaluate(self, ctx: RequestContext) -> Any:
         """Return the value for a request. Raises EvaluationError."""
     def test(self, ctx: RequestContext) -> int:

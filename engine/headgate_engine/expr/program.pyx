@@ -3,7 +3,7 @@
 """Compiled expressions. headgate.expr.compile makes them."""
 
 from headgate_engine.context.request cimport RequestContext
-from headgate_engine.expr.nodes cimport BUDGET, UNKNOWN, Frame, Node
+from headgate_engine.expr.nodes cimport BUDGET, UNKNOWN, EvaluationFrame, ExpressionNode
 from headgate_engine.expr.values cimport Redacted, Uint
 
 from headgate_engine.expr.answers import AT_THE_END
@@ -17,7 +17,7 @@ cdef class Program:
     root: its node tree. slots: how many variables its macros bind. variables: dotted names it reads.
     """
 
-    def __init__(self, str text, Node root, int slots, variables=()):
+    def __init__(self, str text, ExpressionNode root, int slots, variables=()):
         self.text = text
         self.root = root
         self.slots = slots
@@ -28,7 +28,7 @@ cdef class Program:
         self.frame = self._new_frame()
 
     def _new_frame(self):
-        cdef Frame frame = Frame.__new__(Frame)
+        cdef EvaluationFrame frame = EvaluationFrame.__new__(EvaluationFrame)
         frame.slots = [None] * self.slots
         return frame
 
@@ -45,7 +45,7 @@ cdef class Program:
         return value
 
     cdef object value_for(self, RequestContext ctx):
-        cdef Frame frame = self.frame
+        cdef EvaluationFrame frame = self.frame
         self.frame = None                # an evaluation of this expression inside itself makes a frame of its own
         if frame is None:
             frame = self._new_frame()
@@ -69,7 +69,7 @@ cdef class Program:
         return 0
 
     cpdef int test(self, RequestContext ctx) except -2:
-        cdef Frame frame = self.frame
+        cdef EvaluationFrame frame = self.frame
         cdef int found
         if ctx is not None and ctx.trace is not None:
             return self.watched_test(ctx)
@@ -123,7 +123,7 @@ cdef class Program:
 
     def evaluate_with(self, dict bindings):
         """Return the value for names bound to values, without a request. Raises EvaluationError."""
-        cdef Frame frame = self._new_frame()
+        cdef EvaluationFrame frame = self._new_frame()
         frame.bindings = bindings
         frame.budget = BUDGET
         return self.root.eval(frame)

@@ -2,6 +2,6 @@
 
 from headgate_engine.context.headers cimport MessageHead
 
-cdef class HeaderView:
+cdef class HeaderFields:
     cdef MessageHead head
     cdef int form              # Form bits

@@ -3,14 +3,14 @@ from typing import Any
 
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.context.request import RequestContext
-from headgate_engine.expr.nodes import Node
+from headgate_engine.expr.nodes import ExpressionNode
 
 BACKEND_TYPES: dict[str, str]
 FUNCTIONS: dict[tuple[str, bool], tuple[Callable[..., Any], int, int]]
 LLM_READERS: dict[str, Callable[[RequestContext], Any]]
 READERS: dict[str, Callable[[RequestContext], Any]]
 
-class HeaderView:
+class HeaderFields:
     """Header fields by name, in any case. The value of a field is a string for one line and a list for several lines.
 
     The methods join(), raw() and split() change the form of the values.
@@ -24,9 +24,9 @@ class HeaderView:
     def cel_contains(self, name: Any) -> bool: ...
     def cel_items(self) -> list[tuple[str, Any]]: ...
     def cel_json(self) -> dict[str, Any]: ...
-    def cel_join(self, *separator: Any) -> HeaderView: ...
+    def cel_join(self, *separator: Any) -> HeaderFields: ...
     def __len__(self) -> int: ...
-    def formed(self, form: int) -> HeaderView:
+    def formed(self, form: int) -> HeaderFields:
         """Return the same fields with values of another form. form: bits of Form."""
     def cookie(self, name: Any) -> str:
         """Return the value of the first cookie with that name (RFC 6265 section 4.2).
@@ -39,33 +39,33 @@ class UriText(str):
 
     TYPE_NAME: str
 
-def split_headers(value: Any) -> HeaderView:
+def split_headers(value: Any) -> HeaderFields:
     """Return split() of a header view. Strings have the split() of the strings extension instead."""
 
-class HeaderField(Node):
+class HeaderField(ExpressionNode):
     """`request.headers["name"]` with a name known at compile time. response: read the response headers instead."""
 
     def __init__(self, name: str, response: bool = False) -> None: ...
 
-class Reader(Node):
+class VariableReader(ExpressionNode):
     """A variable: `read(ctx)` returns its value, or ABSENT if it has none."""
 
     def __init__(self, name: str, read: Callable[[RequestContext], Any]) -> None: ...
     @property
     def name(self) -> str: ...
 
-class Gathered(Node):
+class Gathered(ExpressionNode):
     """A variable as a whole: a map of its fields that have a value."""
 
-    def __init__(self, fields: dict[str, Node]) -> None: ...
+    def __init__(self, fields: dict[str, ExpressionNode]) -> None: ...
 
-class RequestPath(Node):
+class RequestPath(ExpressionNode):
     """`request.path`, the field that expressions read most."""
 
-class RequestMethod(Node):
+class RequestMethod(ExpressionNode):
     """`request.method`."""
 
-class Claims(Node):
+class ClaimsVariable(ExpressionNode):
     """`jwt`: the verified claims, null until a token has been verified."""
 
 def dynamic(name: str) -> Callable[[RequestContext], Any]:

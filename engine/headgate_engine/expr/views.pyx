@@ -12,7 +12,7 @@ import urllib.parse
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport HEAD_CHUNKED, SPAN_DROPPED, SPAN_SENSITIVE, MessageHead
 from headgate_engine.context.request cimport BODY_PREFIX, BODY_UNREAD, RequestContext
-from headgate_engine.expr.nodes cimport ABSENT, Frame, Node
+from headgate_engine.expr.nodes cimport ABSENT, EvaluationFrame, ExpressionNode
 from headgate_engine.expr.values cimport Duration, Redacted, Timestamp
 from headgate_engine.plan.plans cimport BackendPlan, ListenerPlan, RoutePlan
 
@@ -31,7 +31,7 @@ cdef enum Form:
 BACKEND_TYPES = {"llm": "ai", "mcp": "mcp", "http": "static"}
 
 
-cdef class HeaderView:
+cdef class HeaderFields:
     """Header fields by name, in any case. The value of a field is a string for one line and a list for several lines.
 
     The methods join(), raw() and split() change the form of the values.
@@ -88,7 +88,7 @@ cdef class HeaderView:
     def cel_join(self, *separator):
         if separator:
             raise no_overload("join() of headers has no argument")
-        return HeaderView(self.head, self.form & HIDDEN | JOINED)
+        return HeaderFields(self.head, self.form & HIDDEN | JOINED)
 
     def _names(self):
         cdef int i
@@ -103,18 +103,18 @@ cdef class HeaderView:
         return len(self._names())
 
     def __eq__(self, other):
-        return isinstance(other, HeaderView) and self.cel_items() == other.cel_items()
+        return isinstance(other, HeaderFields) and self.cel_items() == other.cel_items()
 
     def formed(self, int form):
         """Return the same fields with values of another form. form: bits of Form."""
-        return HeaderView(self.head, self.form & HIDDEN | form if form != HIDDEN else self.form | HIDDEN)
+        return HeaderFields(self.head, self.form & HIDDEN | form if form != HIDDEN else self.form | HIDDEN)
 
     def cookie(self, name):
         """Return the value of the first cookie with that name (RFC 6265 section 4.2).
 
         Raises NoSuchKey if there is none.
         """
-        for line in HeaderView(self.head)._lines("cookie"):
+        for line in HeaderFields(self.head)._lines("cookie"):
             for part in line.split(";"):
                 key, equals, value = part.strip().partition("=")
                 if equals and key == name:
@@ -123,7 +123,7 @@ cdef class HeaderView:
 
 
 def _view(value):
-    if isinstance(value, HeaderView):
+    if isinstance(value, HeaderFields):
         return value
     raise no_overload("headers are wanted")
 
@@ -190,7 +190,7 @@ def split_headers(value):
 
 
 # -- one reader per variable -----------------------------------------------------------------------------------------------
-cdef class HeaderField(Node):
+cdef class HeaderField(ExpressionNode):
     """`request.headers["name"]` with a name known at compile time. response: read the response headers instead."""
 
     cdef bytes name
@@ -202,13 +202,13 @@ cdef class HeaderField(Node):
         self.shown = name.lower()
         self.response = response
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         found = self.probe(frame)
         if found is ABSENT:
             frame.raise_absent()
         return found
 
-    cdef object probe(self, Frame frame):
+    cdef object probe(self, EvaluationFrame frame):
         cdef MessageHead head = None
         cdef int i = -1
         if frame.ctx is not None:
@@ -219,11 +219,11 @@ cdef class HeaderField(Node):
             frame.missing = self.shown
             return ABSENT
         if head.find(self.name, len(self.name), i + 1) >= 0:
-            return HeaderView(head)._lines(self.name.decode())
+            return HeaderFields(head)._lines(self.name.decode())
         return head._text(head.spans[i].value_off, head.spans[i].value_len)
 
 
-cdef class Reader(Node):
+cdef class VariableReader(ExpressionNode):
     """A variable: `read(ctx)` returns its value, or ABSENT if it has none."""
 
     cdef readonly str name
@@ -235,13 +235,13 @@ cdef class Reader(Node):
         self.field = name.rpartition(".")[2]
         self.read = read
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         found = self.probe(frame)
         if found is ABSENT:
             frame.raise_absent()
         return found
 
-    cdef object probe(self, Frame frame):
+    cdef object probe(self, EvaluationFrame frame):
         if frame.ctx is None:
             frame.missing = self.name
             return ABSENT
@@ -254,7 +254,7 @@ cdef class Reader(Node):
         return found
 
 
-cdef class Gathered(Node):
+cdef class Gathered(ExpressionNode):
     """A variable as a whole: a map of its fields that have a value."""
 
     cdef dict fields
@@ -262,11 +262,11 @@ cdef class Gathered(Node):
     def __init__(self, dict fields):
         self.fields = fields
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         found = {}
         for name, node in self.fields.items():
             try:
-                value = (<Node>node).probe(frame)
+                value = (<ExpressionNode>node).probe(frame)
             except EvaluationError:
                 continue
             if value is not ABSENT:
@@ -274,10 +274,10 @@ cdef class Gathered(Node):
         return found
 
 
-cdef class RequestPath(Node):
+cdef class RequestPath(ExpressionNode):
     """`request.path`, the field that expressions read most."""
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         cdef MessageHead head
         if frame.ctx is None:
             raise NoSuchKey("no such key: path")
@@ -285,10 +285,10 @@ cdef class RequestPath(Node):
         return head._text(head.target_off, head.path_len)
 
 
-cdef class RequestMethod(Node):
+cdef class RequestMethod(ExpressionNode):
     """`request.method`."""
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         cdef MessageHead head
         if frame.ctx is None:
             raise NoSuchKey("no such key: method")
@@ -296,10 +296,10 @@ cdef class RequestMethod(Node):
         return head._text(head.method_off, head.method_len)
 
 
-cdef class Claims(Node):
+cdef class ClaimsVariable(ExpressionNode):
     """`jwt`: the verified claims, null until a token has been verified."""
 
-    cdef object eval(self, Frame frame):
+    cdef object eval(self, EvaluationFrame frame):
         if frame.ctx is None:
             return None
         return frame.ctx.jwt
@@ -329,7 +329,7 @@ def _target(RequestContext ctx):
 
 
 def _request_headers(RequestContext ctx):
-    return HeaderView(ctx.head)
+    return HeaderFields(ctx.head)
 
 
 def _request_body(RequestContext ctx):
@@ -387,7 +387,7 @@ def _grpc_status(RequestContext ctx):
 def _response_headers(RequestContext ctx):
     if ctx.response is None:
         return ABSENT
-    return HeaderView(ctx.response)
+    return HeaderFields(ctx.response)
 
 
 def _response_body(RequestContext ctx):

@@ -34,7 +34,7 @@ cdef class Workspace:
     # Memory of consecutive searches of one thread. `taken`: the hits of the last search, ascending.
     cdef Hits hits, taken, found, merged
 
-cdef class Budget:
+cdef class ScanBudget:
     # Time that one request, or one piece of a stream, may still cost. All its texts and guards share one.
     cdef public double seconds
 

@@ -13,7 +13,7 @@ BUDGET_SECONDS: float
 class Workspace:
     """Memory of searches. Only Scanner and guard.search make it."""
 
-class Budget:
+class ScanBudget:
     """Time that the texts of one request may still cost: seconds for finding all matches of patterns.
 
     When it is used up, the rest of a text counts as a match.
@@ -34,9 +34,9 @@ class Scanner:
     def rules(self) -> tuple[tuple[str, str], ...]: ...
     def nanoseconds(self, text: bytes) -> int:
         """Return an estimate of the longest time that a search of the text takes, in ns on a core of the year 2020."""
-    def first(self, text: bytes, budget: Budget | None = None) -> int:
+    def first(self, text: bytes, budget: ScanBudget | None = None) -> int:
         """Return the index of the first rule in the list that matches in UTF-8 text, -1 for none."""
-    def edits(self, text: bytes, budget: Budget | None = None) -> list[tuple[int, int, bytes, int]]:
+    def edits(self, text: bytes, budget: ScanBudget | None = None) -> list[tuple[int, int, bytes, int]]:
         """Return the edits of masking: (start, stop, replacement, rule), ascending, offsets in UTF-8 bytes of `text`.
 
         Rules run in their order, each on the result of the previous ones. Consecutive built-ins search the same text;

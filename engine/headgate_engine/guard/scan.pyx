@@ -78,7 +78,7 @@ cdef class Workspace:
         free(self.merged.items)
 
 
-cdef class Budget:
+cdef class ScanBudget:
     def __init__(self, double seconds=BUDGET_SECONDS):
         self.seconds = seconds
 
@@ -303,7 +303,7 @@ cdef class Scanner:
             found.append((hit.start, hit.stop, TOKENS[BUILTIN_NAMES[hit.kind]], self.rule_of[hit.kind]))
         return found
 
-    def _pattern_edits(self, bytes text not None, int rule, Budget budget not None):
+    def _pattern_edits(self, bytes text not None, int rule, ScanBudget budget not None):
         if not 0 <= rule < len(self.patterns):
             raise IndexError(f"rule {rule}")
         found = []
@@ -338,9 +338,9 @@ cdef class Scanner:
                     digits += 48 <= p[i] <= 57
         return n * BYTE_NS + digits * DIGIT_NS + n * PATTERN_NS * len(self.pattern_rules)
 
-    def first(self, bytes text not None, Budget budget=None):
+    def first(self, bytes text not None, ScanBudget budget=None):
         best = -1
-        budget = budget or Budget()
+        budget = budget or ScanBudget()
         for edit in self._builtin_edits(text, self.order):
             if best < 0 or edit[3] < best:
                 best = edit[3]
@@ -355,10 +355,10 @@ cdef class Scanner:
             return rule
         return best
 
-    def edits(self, bytes text not None, Budget budget=None):
+    def edits(self, bytes text not None, ScanBudget budget=None):
         cdef int index = 0
         cdef int last
-        budget = budget or Budget()
+        budget = budget or ScanBudget()
         suspects = self._suspects(text) if self.pattern_rules else []
         if not suspects:
             done = self._builtin_edits(text, self.order)

@@ -10,7 +10,7 @@ from libc.stdint cimport uint8_t
 from libc.stdlib cimport free, malloc, qsort
 from libc.string cimport memchr, memcpy, memset
 
-from headgate_engine.guard.scan cimport BUILTINS, Budget, Hit, Scanner, Workspace
+from headgate_engine.guard.scan cimport BUILTINS, ScanBudget, Hit, Scanner, Workspace
 from headgate_engine.guard.spans cimport escape
 from headgate_engine.guard.transcript cimport Clear, Piece, Text, BodyTexts, grown
 
@@ -281,7 +281,7 @@ cdef const char* text_of(int token, const char** texts) noexcept nogil:
 
 
 # -- for Python ----------------------------------------------------------------------------------------------------------
-def first_rule(Scanner scanner not None, BodyTexts texts not None, scopes not None, Budget budget not None):
+def first_rule(Scanner scanner not None, BodyTexts texts not None, scopes not None, ScanBudget budget not None):
     cdef int bits = scope_bits(scopes)
     cdef int run = 0
     cdef int best
@@ -305,7 +305,7 @@ def first_rule(Scanner scanner not None, BodyTexts texts not None, scopes not No
     return best
 
 
-def masked(Scanner scanner not None, BodyTexts texts not None, scopes not None, Budget budget not None):
+def masked(Scanner scanner not None, BodyTexts texts not None, scopes not None, ScanBudget budget not None):
     cdef int bits = scope_bits(scopes)
     cdef int run = 0
     cdef Py_ssize_t i

@@ -1,7 +1,7 @@
 # Guards on streamed replies: events wait until guards have judged their text, and until no match can begin in it any
 # more. Sans-IO: takes bytes and returns bytes; the caller calls the guards.
 
-cdef class Frame:
+cdef class StreamFrame:
     # One block of the stream. Offsets are those of `data`, which is in `raw` at `data_at` (-1: in several lines, -2: a
     # message of a WebSocket).
     cdef bytes raw, data
@@ -40,11 +40,11 @@ cdef class StreamGuard:
     cdef Py_ssize_t held_bytes
     cdef list out
     cdef int _event(self, bytes raw, object event) except -1
-    cdef int _read(self, Frame frame) except -1
+    cdef int _read(self, StreamFrame frame) except -1
     cdef ChoiceText _choice(self, object key)
-    cdef int _says(self, Frame frame, object key, Py_ssize_t start, Py_ssize_t stop) except -1
-    cdef int _pass(self, Frame frame) except -1
+    cdef int _says(self, StreamFrame frame, object key, Py_ssize_t start, Py_ssize_t stop) except -1
+    cdef int _pass(self, StreamFrame frame) except -1
     cdef int _settle(self, bint all_of_it) except -1
     cdef int _settle_one(self, ChoiceText said, bint all_of_it) except -1
     cdef int _release(self) except -1
-    cdef bytes _masked(self, Frame frame)
+    cdef bytes _masked(self, StreamFrame frame)

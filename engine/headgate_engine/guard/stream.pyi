@@ -6,7 +6,7 @@ WINDOW: int
 OVERLAP: int
 LIMIT: int
 
-class Frame:
+class StreamFrame:
     """One block of a stream. Only StreamGuard makes it."""
 
 class ChoiceText:

@@ -35,7 +35,7 @@ cdef frozenset ITEM_EVENTS = frozenset(("response.output_item.done", "conversati
 cdef frozenset OUTPUT_TEXTS = frozenset(("output_text", "text"))
 
 
-cdef class Frame:
+cdef class StreamFrame:
     pass
 
 
@@ -100,7 +100,7 @@ cdef class StreamGuard:
 
         An event without guarded text does not wait.
         """
-        cdef Frame frame = Frame.__new__(Frame)
+        cdef StreamFrame frame = StreamFrame.__new__(StreamFrame)
         frame.raw, frame.data, frame.data_at = raw, data, IN_A_MESSAGE
         self._read(frame)
         if frame.pieces is None and frame.wholes is None and frame.ends is None:
@@ -112,7 +112,7 @@ cdef class StreamGuard:
             self.choices.clear()
 
     cdef int _event(self, bytes raw, object event) except -1:
-        cdef Frame frame = Frame.__new__(Frame)
+        cdef StreamFrame frame = StreamFrame.__new__(StreamFrame)
         frame.raw = raw
         if event is not None:
             frame.data = event.data
@@ -162,14 +162,14 @@ cdef class StreamGuard:
             return
         count, self.judging = self.judging, -1
         self._let_go(count)
-        while self.waiting and (<Frame>self.waiting[0]).pieces is None:
+        while self.waiting and (<StreamFrame>self.waiting[0]).pieces is None:
             self._let_go(1)
         if self.ended and not self.fresh_bytes:
             self._let_go(len(self.waiting))
         self._settle(self.ended and not self.waiting)
 
     def _let_go(self, Py_ssize_t count):
-        cdef Frame frame
+        cdef StreamFrame frame
         for frame in self.waiting[:count]:
             self.waiting_bytes -= len(frame.raw)
             self._pass(frame)
@@ -190,7 +190,7 @@ cdef class StreamGuard:
         return found
 
     # -- masking -------------------------------------------------------------------------------------------------------
-    cdef int _pass(self, Frame frame) except -1:
+    cdef int _pass(self, StreamFrame frame) except -1:
         """Pass a frame to the masks, or to the output without them."""
         cdef ChoiceText choice
         if self.scanner is None:
@@ -262,7 +262,7 @@ cdef class StreamGuard:
         return 0
 
     cdef int _release(self) except -1:
-        cdef Frame frame
+        cdef StreamFrame frame
         cdef ChoiceText choice
         cdef Py_ssize_t count = 0
         for frame in self.held:
@@ -278,7 +278,7 @@ cdef class StreamGuard:
         del self.held[:count]
         return 0
 
-    cdef bytes _masked(self, Frame frame):
+    cdef bytes _masked(self, StreamFrame frame):
         cdef ChoiceText choice
         cdef Py_ssize_t low, high
         cdef list changes = []
@@ -313,7 +313,7 @@ cdef class StreamGuard:
         return websocket_frame(data) if frame.data_at == IN_A_MESSAGE else several_lines(frame.raw, data)
 
     # -- texts of events -----------------------------------------------------------------------------------------------
-    cdef int _read(self, Frame frame) except -1:
+    cdef int _read(self, StreamFrame frame) except -1:
         cdef ObjectPeek peek
         cdef bytes data = frame.data
         if data.strip() == b"[DONE]":
@@ -352,7 +352,7 @@ cdef class StreamGuard:
             self.choices[key] = choice
         return choice
 
-    cdef int _says(self, Frame frame, object key, Py_ssize_t start, Py_ssize_t stop) except -1:
+    cdef int _says(self, StreamFrame frame, object key, Py_ssize_t start, Py_ssize_t stop) except -1:
         cdef ChoiceText choice
         cdef bytes text = unquoted(frame.data, start, stop)
         if not text:
@@ -367,18 +367,18 @@ cdef class StreamGuard:
             self.fresh_bytes += len(text)
         return 0
 
-    def _ends(self, Frame frame, key):
+    def _ends(self, StreamFrame frame, key):
         choice = self.choices.get(key)
         if choice is not None:
             frame.ends = [*(frame.ends or ()), choice]
 
-    def _marks(self, Frame frame, dict found, *names):
+    def _marks(self, StreamFrame frame, dict found, *names):
         for name, raw in names:
             span = found.get(name)
             if span is not None:
                 frame.marks = [*(frame.marks or ()), (span[0], span[1], raw)]
 
-    def _read_completions(self, Frame frame, dict top):
+    def _read_completions(self, StreamFrame frame, dict top):
         data = frame.data
         for start, _ in items_at(data, top.get("choices", (-1, -1))[0]):
             choice = fields(data, start)
@@ -392,7 +392,7 @@ cdef class StreamGuard:
             if "tool_calls" in delta or is_string(data, choice.get("finish_reason")):
                 self._ends(frame, key)
 
-    def _read_messages(self, Frame frame, dict top):
+    def _read_messages(self, StreamFrame frame, dict top):
         data = frame.data
         kind = word(data, top.get("type"))
         key = number(data, top.get("index"))
@@ -406,7 +406,7 @@ cdef class StreamGuard:
         elif kind == "message_delta" or kind == "message_stop" or kind == "error":
             frame.ends = list(self.choices.values())
 
-    def _read_responses(self, Frame frame, dict top):
+    def _read_responses(self, StreamFrame frame, dict top):
         data = frame.data
         kind = word(data, top.get("type"))
         if kind == "response.output_text.delta" or kind == "response.output_text.done":
@@ -431,7 +431,7 @@ cdef class StreamGuard:
                 self._whole_item(frame, start)
             frame.ends = list(self.choices.values())
 
-    def _read_realtime(self, Frame frame, dict top):
+    def _read_realtime(self, StreamFrame frame, dict top):
         """Read an event like those of responses, with other names for texts. Other events have no text."""
         data = frame.data
         kind = word(data, top.get("type"))
@@ -456,19 +456,19 @@ cdef class StreamGuard:
             frame.ends = list(self.choices.values())
             frame.over = True
 
-    def _whole_item(self, Frame frame, Py_ssize_t at):
+    def _whole_item(self, StreamFrame frame, Py_ssize_t at):
         item = fields(frame.data, at)
         if word(frame.data, item.get("type")) in ("message", ""):
             for start, _ in items_at(frame.data, item.get("content", (-1, -1))[0]):
                 self._whole_part(frame, start)
 
-    def _whole_part(self, Frame frame, Py_ssize_t at):
+    def _whole_part(self, StreamFrame frame, Py_ssize_t at):
         part = fields(frame.data, at)
         if is_string(frame.data, part.get("text")) and word(frame.data, part.get("type")) in OUTPUT_TEXTS:
             frame.wholes = [*(frame.wholes or ()), part["text"]]
             self._marks(frame, part, ("annotations", b"[]"), ("logprobs", b"[]"))
 
-    def _read_gemini(self, Frame frame, dict top):
+    def _read_gemini(self, StreamFrame frame, dict top):
         data = frame.data
         for start, _ in items_at(data, top.get("candidates", (-1, -1))[0]):
             candidate = fields(data, start)

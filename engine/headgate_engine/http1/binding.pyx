@@ -38,7 +38,7 @@ cdef class PythonCodec(Http1Codec):
         cdef MessageHead head
         cdef int event = self.next()
         if event == EV_DATA:
-            return events.Data(self.data_ptr[:self.data_len])
+            return events.DataEvent(self.data_ptr[:self.data_len])
         if event == EV_END:
             return events.EndOfMessage(_fields_of(self.trailers))
         if event == EV_NEED_DATA:
@@ -53,9 +53,9 @@ cdef class PythonCodec(Http1Codec):
         chunked = head.flags & HEAD_CHUNKED != 0
         length = None if head.content_length < 0 else head.content_length
         if head.status:
-            kind = events.InformationalResponse if event == EV_INFORMATIONAL else events.Response
+            kind = events.InformationalResponse if event == EV_INFORMATIONAL else events.ResponseHead
             return kind(head.status, _fields_of(head), head.reason, head.minor_version, length, chunked)
-        return events.Request(head.method, head.target, head.authority, _fields_of(head), head.minor_version, length,
+        return events.RequestHead(head.method, head.target, head.authority, _fields_of(head), head.minor_version, length,
                               chunked)
 
     def send(self, event, bint close=False):
@@ -67,17 +67,17 @@ cdef class PythonCodec(Http1Codec):
         cdef MessageHead head = new_head()
         cdef int mode = BODY_NONE
         cdef int64_t length = -1
-        if isinstance(event, (events.Request, events.Response)):
+        if isinstance(event, (events.RequestHead, events.ResponseHead)):
             if event.chunked:
                 mode = BODY_CHUNKED
             elif event.content_length is not None:
                 mode, length = BODY_LENGTH, event.content_length
             for name, value in event.headers:
                 head.add(name, value)
-        if isinstance(event, events.Request):
+        if isinstance(event, events.RequestHead):
             head.set_request(event.method, event.target, event.authority)
             self.send_request(out, head, mode, length, head.find_id(H_UPGRADE, 0) >= 0)
-        elif isinstance(event, events.Response):
+        elif isinstance(event, events.ResponseHead):
             head.status = event.status
             if 100 <= event.status < 200 and event.status != 101:
                 self.send_informational(out, event.status)
@@ -85,7 +85,7 @@ cdef class PythonCodec(Http1Codec):
                 if mode == BODY_NONE and close:
                     mode = BODY_UNTIL_CLOSE
                 self.send_response(out, head, mode, length, close, True)
-        elif isinstance(event, events.Data):
+        elif isinstance(event, events.DataEvent):
             self.send_data(out, event.data, len(event.data))
         elif isinstance(event, events.EndOfMessage):
             for name, value in event.trailers:

@@ -10,7 +10,7 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 
 from libc.stdint cimport int64_t, uint32_t
 
-cdef class Limits:
+cdef class ReceiverLimits:
     cdef readonly Py_ssize_t max_head        # bytes of start line + fields, default 65536
     cdef readonly int max_headers            # default 256
     cdef readonly Py_ssize_t max_start_line  # default 16384
@@ -19,7 +19,7 @@ cdef class Limits:
 
 cdef class Http1Receiver:
     cdef readonly int role
-    cdef Limits limits
+    cdef ReceiverLimits limits
     cdef MessageHead head
     cdef MessageHead trailers
     cdef const char* data_ptr

@@ -1,4 +1,4 @@
-class Limits:
+class ReceiverLimits:
     """Limits of received messages, in bytes (max_headers: number of fields)."""
 
     def __init__(
@@ -23,6 +23,6 @@ class Limits:
 class Http1Receiver:
     """The receiving half of Http1Codec. receiver.pxd has its C interface."""
 
-    def __init__(self, role: int, limits: Limits | None = None) -> None: ...
+    def __init__(self, role: int, limits: ReceiverLimits | None = None) -> None: ...
     @property
     def role(self) -> int: ...

@@ -33,7 +33,7 @@ cdef enum ChunkPart:
     CHUNK_TRAILERS = 3
 
 
-cdef class Limits:
+cdef class ReceiverLimits:
     def __init__(self, Py_ssize_t max_head=65536, int max_headers=256, Py_ssize_t max_start_line=16384,
                  Py_ssize_t max_chunk_line=4096, Py_ssize_t max_trailers=16384):
         self.max_head = max_head
@@ -43,7 +43,7 @@ cdef class Limits:
         self.max_trailers = max_trailers
 
 
-cdef Limits DEFAULT_LIMITS = Limits()
+cdef ReceiverLimits DEFAULT_LIMITS = ReceiverLimits()
 
 
 cdef class Http1Receiver:
@@ -51,7 +51,7 @@ cdef class Http1Receiver:
         self.limits = DEFAULT_LIMITS
         self.pending = ByteBuffer()
 
-    def __init__(self, int role, Limits limits=None):
+    def __init__(self, int role, ReceiverLimits limits=None):
         self.role = role
         if limits is not None:
             self.limits = limits

@@ -4,7 +4,7 @@
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.link.contract cimport ClientStream, ResponseSink
 from headgate_engine.link.core cimport RequestCore
-from headgate_engine.link.endpoints cimport Endpoint
+from headgate_engine.link.endpoints cimport EndpointState
 from headgate_engine.link.pipe cimport ResponsePipe
 from headgate_engine.link.pool cimport Pool
 
@@ -13,7 +13,7 @@ from libc.stdint cimport int64_t
 cdef class UpstreamAttempt(ResponseSink):
     cdef RequestCore request         # None once it is over
     cdef Pool pool
-    cdef Endpoint endpoint           # None: nobody watches
+    cdef EndpointState endpoint           # None: nobody watches
     cdef ClientStream stream         # None: not connected yet, or the call is over
     cdef ResponsePipe pipe           # what its response goes through, from its head on
     cdef int64_t started_ns
@@ -35,5 +35,5 @@ cdef class UpstreamAttempt(ResponseSink):
     cdef int end(self) except -1
     cdef int _send_request(self, RequestCore request) except -1
 
-cdef UpstreamAttempt new_attempt(RequestCore request, Pool pool, Endpoint endpoint)
+cdef UpstreamAttempt new_attempt(RequestCore request, Pool pool, EndpointState endpoint)
 cdef bint is_idempotent(MessageHead head) noexcept

@@ -9,7 +9,7 @@ from headgate_engine.context.request cimport BODY_WHOLE, RequestContext
 from headgate_engine.link.collector cimport BodyCollector
 from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, SIZE_UNKNOWN, WRITE_FAILED, WRITE_QUEUED, ClientStream
 from headgate_engine.link.core cimport RequestCore
-from headgate_engine.link.endpoints cimport Endpoint, EndpointSet
+from headgate_engine.link.endpoints cimport EndpointState, EndpointSet
 from headgate_engine.link.grpc_status cimport GRPC_LATER, grpc_status
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.states cimport E_CONNECT, E_CONNECTED
@@ -19,7 +19,7 @@ cdef enum:
     UNPROCESSED_ATTEMPTS = 3
 
 
-cdef UpstreamAttempt new_attempt(RequestCore request, Pool pool, Endpoint endpoint):
+cdef UpstreamAttempt new_attempt(RequestCore request, Pool pool, EndpointState endpoint):
     cdef UpstreamAttempt found = UpstreamAttempt.__new__(UpstreamAttempt)
     found.request = request
     found.pool = pool

@@ -6,7 +6,7 @@
 
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.link.contract cimport RequestSink
-from headgate_engine.link.endpoints cimport Endpoint
+from headgate_engine.link.endpoints cimport EndpointState
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.retries cimport Retries
 from headgate_engine.link.tunnel cimport StreamTunnel
@@ -34,7 +34,7 @@ cdef class RoutedRequest(RequestSink):
     cdef object call                         # what the backend keeps of a request that it has TAKEN
 
     # Where FORWARD goes. The endpoint learns how the attempt comes out; None: nobody watches.
-    cdef int forward_to(self, Pool pool, Endpoint endpoint) except -1
+    cdef int forward_to(self, Pool pool, EndpointState endpoint) except -1
     # forward_to() one of the plan's endpoints; False when none may be used.
     cdef bint pick_endpoint(self) except -1
     # Has failed attempts tried again by that plan; the request as it is now is what each attempt starts from.

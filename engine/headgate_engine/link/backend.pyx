@@ -2,7 +2,7 @@
 
 from headgate_engine.context.request cimport Reply
 from headgate_engine.link.contract cimport RequestSink
-from headgate_engine.link.endpoints cimport Endpoint
+from headgate_engine.link.endpoints cimport EndpointState
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.reasons cimport REPLY_NO_HEALTHY_BACKENDS
 from headgate_engine.plan.plans cimport Destination
@@ -11,7 +11,7 @@ from headgate_engine.plan.step cimport CONTINUE
 
 
 cdef class RoutedRequest(RequestSink):
-    cdef int forward_to(self, Pool pool, Endpoint endpoint) except -1:
+    cdef int forward_to(self, Pool pool, EndpointState endpoint) except -1:
         raise NotImplementedError("RoutedRequest.forward_to")
 
     cdef bint pick_endpoint(self) except -1:

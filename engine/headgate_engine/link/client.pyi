@@ -27,7 +27,7 @@ class HttpClient:
         headers: Iterable[tuple[str, str]] = (),
         body: bytes | None = None,
         authority: str | None = None,
-    ) -> Response:
+    ) -> ClientResponse:
         """Send a request and return its Response once the head has come; raises CallError.
 
         authority: another value of the host field for this one.
@@ -44,7 +44,7 @@ class ClientCall(ResponseSink):
     def head_ready(self) -> asyncio.Future[None]: ...
     async def next_chunk(self) -> bytes: ...
 
-class Response:
+class ClientResponse:
     """Head and body of an answer. Close it with aclose() unless the body was read to its end."""
 
     def __init__(self, call: ClientCall) -> None: ...

@@ -71,7 +71,7 @@ cdef class HttpClient:
         except BaseException:
             call.abandon()
             raise
-        return Response(call)
+        return ClientResponse(call)
 
     def _head(self, str method, str target, headers, str authority):
         cdef MessageHead head = new_head()
@@ -195,7 +195,7 @@ cdef class ClientCall(ResponseSink):
         return chunk
 
 
-cdef class Response:
+cdef class ClientResponse:
     """Head and body of an answer. Close it with aclose() unless the body was read to its end."""
 
     cdef ClientCall call

@@ -20,7 +20,7 @@ cdef struct EndpointSlot:
     int64_t ejected_until_ns     # CLOCK_MONOTONIC; 0: in use
     uint32_t pending[COLUMNS]    # calls under way, by worker
 
-cdef class Endpoint:
+cdef class EndpointState:
     cdef readonly str key
     cdef readonly uint32_t capacity          # its share of the picks
     cdef public object pool
@@ -60,11 +60,11 @@ cdef class EndpointSet:
     cdef uint64_t total_capacity
     cdef uint64_t* cumulative
     # None without endpoints. `avoid` failed just now: another one is taken where there is one.
-    cdef Endpoint pick(self, RequestContext ctx, Endpoint avoid)
-    cdef Endpoint sample(self)
-    cdef Endpoint usable(self, int64_t now_ns, Endpoint avoid)
-    cdef Endpoint affine(self, RequestContext ctx, int64_t now_ns, Endpoint avoid)
+    cdef EndpointState pick(self, RequestContext ctx, EndpointState avoid)
+    cdef EndpointState sample(self)
+    cdef EndpointState usable(self, int64_t now_ns, EndpointState avoid)
+    cdef EndpointState affine(self, RequestContext ctx, int64_t now_ns, EndpointState avoid)
     # What came of a call: its response head (grpc_status -1: not known), or no answer at all.
-    cdef int answered(self, Endpoint endpoint, RequestContext ctx, int grpc_status, int64_t taken_ns) except -1
-    cdef int failed(self, Endpoint endpoint, int64_t hint_ns) except -1
+    cdef int answered(self, EndpointState endpoint, RequestContext ctx, int grpc_status, int64_t taken_ns) except -1
+    cdef int failed(self, EndpointState endpoint, int64_t hint_ns) except -1
     cdef bint is_unhealthy(self, RequestContext ctx, int grpc_status) except -1

@@ -5,7 +5,7 @@ from headgate_engine.expr.program import Program
 from headgate_engine.link.pool import Pool
 from headgate_engine.shared.segment import Segment
 
-class Endpoint:
+class EndpointState:
     """One endpoint of the backend `owner` (its identity across reloads). worker: index of the worker that calls."""
 
     pool: Pool | None
@@ -71,17 +71,17 @@ class EndpointSet:
     """The endpoints of one backend in one worker. affinity: expression whose value sticks to an endpoint."""
 
     def __init__(
-        self, endpoints: Sequence[Endpoint], health: HealthPlan | None = None, affinity: Program | None = None
+        self, endpoints: Sequence[EndpointState], health: HealthPlan | None = None, affinity: Program | None = None
     ) -> None: ...
     @property
-    def endpoints(self) -> tuple[Endpoint, ...]: ...
+    def endpoints(self) -> tuple[EndpointState, ...]: ...
     @property
     def health(self) -> HealthPlan | None: ...
     @property
     def affinity(self) -> Program | None: ...
-    def restored(self, one: Endpoint, now_ns: int) -> None:
+    def restored(self, one: EndpointState, now_ns: int) -> None:
         """Take an endpoint back whose time outside is over."""
-    def choose(self, ctx: RequestContext | None = None, avoid: Endpoint | None = None) -> Endpoint | None:
+    def choose(self, ctx: RequestContext | None = None, avoid: EndpointState | None = None) -> EndpointState | None:
         """Pick the endpoint of the next request."""
-    def note(self, endpoint: Endpoint, seconds: float = -1.0, hint: float = 0.0) -> None:
+    def note(self, endpoint: EndpointState, seconds: float = -1.0, hint: float = 0.0) -> None:
         """Note what came of a call: a success that took so long, or a failure (seconds < 0)."""

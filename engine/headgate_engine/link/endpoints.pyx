@@ -59,7 +59,7 @@ cdef double weight_for(uint64_t source, uint64_t own, uint32_t capacity) noexcep
 cdef EndpointSlot nowhere
 
 
-cdef class Endpoint:
+cdef class EndpointState:
     """One endpoint of the backend `owner` (its identity across reloads). worker: index of the worker that calls."""
 
     def __cinit__(self):
@@ -187,14 +187,14 @@ cdef class EndpointSet:
             if self.cumulative == NULL:
                 raise MemoryError()
             for index in range(len(usable)):
-                total += (<Endpoint>usable[index]).capacity or 1
+                total += (<EndpointState>usable[index]).capacity or 1
                 self.cumulative[index] = total
         self.total_capacity = total
 
     def __dealloc__(self):
         free(self.cumulative)
 
-    cdef Endpoint sample(self):
+    cdef EndpointState sample(self):
         """One at random, by capacity."""
         cdef uint64_t ticket = random_below(self.total_capacity)
         cdef Py_ssize_t low = 0
@@ -206,11 +206,11 @@ cdef class EndpointSet:
                 low = middle + 1
             else:
                 high = middle
-        return <Endpoint>self.endpoints[low]
+        return <EndpointState>self.endpoints[low]
 
-    cdef Endpoint usable(self, int64_t now_ns, Endpoint avoid):
+    cdef EndpointState usable(self, int64_t now_ns, EndpointState avoid):
         """One at random that is not ejected; None when all are."""
-        cdef Endpoint found
+        cdef EndpointState found
         cdef Py_ssize_t count = len(self.endpoints)
         cdef Py_ssize_t start, index
         cdef int _draw
@@ -220,18 +220,18 @@ cdef class EndpointSet:
                 return found
         start = <Py_ssize_t>random_below(<uint64_t>count)
         for index in range(count):
-            found = <Endpoint>self.endpoints[(start + index) % count]
+            found = <EndpointState>self.endpoints[(start + index) % count]
             if found is not avoid and not found.ejected(now_ns):
                 return found
         return avoid if avoid is not None and not avoid.ejected(now_ns) else None
 
-    cdef Endpoint pick(self, RequestContext ctx, Endpoint avoid):
+    cdef EndpointState pick(self, RequestContext ctx, EndpointState avoid):
         cdef int64_t now_ns
-        cdef Endpoint one, other
+        cdef EndpointState one, other
         if len(self.endpoints) <= 1:
             if not self.endpoints:
                 return None
-            one = <Endpoint>self.endpoints[0]
+            one = <EndpointState>self.endpoints[0]
             if self.health is not None and one.slot.ejected_until_ns:
                 self.restored(one, monotonic_ns())
             return one
@@ -252,7 +252,7 @@ cdef class EndpointSet:
             other = self.usable(now_ns, avoid)
         return other if other.score() > one.score() else one
 
-    def restored(self, Endpoint one not None, int64_t now_ns):
+    def restored(self, EndpointState one not None, int64_t now_ns):
         """Takes an endpoint back whose time outside is over."""
         cdef EndpointSlot* slot = one.slot
         # Nothing may raise while the lock is held.
@@ -265,12 +265,12 @@ cdef class EndpointSet:
                 slot.health = health
         release(&slot.lock)
 
-    cdef Endpoint affine(self, RequestContext ctx, int64_t now_ns, Endpoint avoid):
+    cdef EndpointState affine(self, RequestContext ctx, int64_t now_ns, EndpointState avoid):
         """The endpoint that what the expression says belongs to; None: it says nothing."""
         cdef uint64_t source = affinity_of(self.affinity, ctx)
         cdef double best = -1.0
         cdef double weight
-        cdef Endpoint one, found = None
+        cdef EndpointState one, found = None
         if source == 0:
             return None
         for one in self.endpoints:
@@ -290,7 +290,7 @@ cdef class EndpointSet:
             return True
         return ctx.response.status >= 500 or grpc_status > 0
 
-    cdef int answered(self, Endpoint endpoint, RequestContext ctx, int grpc_status, int64_t taken_ns) except -1:
+    cdef int answered(self, EndpointState endpoint, RequestContext ctx, int grpc_status, int64_t taken_ns) except -1:
         cdef int64_t hint = 0
         if self.health is not None and ctx.response.status == 429:
             hint = retry_after_ns(ctx.response)
@@ -298,7 +298,7 @@ cdef class EndpointSet:
             return self.failed(endpoint, hint)
         return endpoint.succeeded(taken_ns / 1e9)
 
-    cdef int failed(self, Endpoint endpoint, int64_t hint_ns) except -1:
+    cdef int failed(self, EndpointState endpoint, int64_t hint_ns) except -1:
         cdef HealthPlan plan = self.health
         cdef EndpointSlot* slot = endpoint.slot
         cdef int64_t now_ns = monotonic_ns()
@@ -327,11 +327,11 @@ cdef class EndpointSet:
         return 0
 
     # -- Python face ---------------------------------------------------------------------------------------------------
-    def choose(self, RequestContext ctx=None, Endpoint avoid=None):
+    def choose(self, RequestContext ctx=None, EndpointState avoid=None):
         """Python face of pick()."""
         return self.pick(ctx, avoid)
 
-    def note(self, Endpoint endpoint not None, double seconds=-1.0, double hint=0.0):
+    def note(self, EndpointState endpoint not None, double seconds=-1.0, double hint=0.0):
         """Python face of what came of a call: a success that took so long, or a failure (seconds < 0)."""
         if seconds >= 0.0:
             endpoint.succeeded(seconds)

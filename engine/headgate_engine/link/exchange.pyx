@@ -8,7 +8,7 @@ from headgate_engine.context.request cimport BODY_WHOLE, release_context, Reply,
 from headgate_engine.link.attempt cimport new_attempt, UpstreamAttempt
 from headgate_engine.link.contract cimport ClientStream, ServerStream
 from headgate_engine.link.core cimport Deadlines, END_ABANDONED, END_BROKEN, END_CLEAN, PHASE_BACKEND, RequestCore
-from headgate_engine.link.endpoints cimport Endpoint, EndpointSet
+from headgate_engine.link.endpoints cimport EndpointState, EndpointSet
 from headgate_engine.link.intake cimport body_ended, collect, collector_of
 from headgate_engine.link.observer cimport RequestObserver
 from headgate_engine.link.phases cimport advance, dispatched, guarded_steps
@@ -48,13 +48,13 @@ cdef class Exchange(RequestCore):
         return self.attempt.connect(False)
 
     # -- what backends ask for -----------------------------------------------------------------------------------------
-    cdef int forward_to(self, Pool pool, Endpoint endpoint) except -1:
+    cdef int forward_to(self, Pool pool, EndpointState endpoint) except -1:
         self.attempt = new_attempt(self, pool, endpoint)
         return 0
 
     cdef bint pick_endpoint(self) except -1:
         """Takes another endpoint than the attempt before it, where there is one."""
-        cdef Endpoint endpoint = (<EndpointSet>self.backend.endpoints).pick(
+        cdef EndpointState endpoint = (<EndpointSet>self.backend.endpoints).pick(
             self.ctx, None if self.retries is None else self.retries.last)
         if self.observer is not None:
             self.observer.endpoint_chosen(None if endpoint is None else endpoint.address)

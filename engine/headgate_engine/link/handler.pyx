@@ -101,7 +101,7 @@ cdef class HandlerCall:
         self.path = head.path
         self.authority = head.authority
         self.body = ctx.request_body
-        self.headers = HeaderView(head.items())
+        self.headers = HandlerHeaders(head.items())
         self.peer = ctx.peer
         self.secure = ctx.secure
         self.last = b""
@@ -203,7 +203,7 @@ cdef class HandlerStream:
             self.call.exchange.answer_end()
 
 
-cdef class HeaderView:
+cdef class HandlerHeaders:
     """Request header fields of a handler: first value by lower-case name, all in order."""
 
     cdef list _items

@@ -2,7 +2,7 @@
 
 from headgate_engine.context.mark cimport HeadMark
 from headgate_engine.context.request cimport RequestContext
-from headgate_engine.link.endpoints cimport Endpoint
+from headgate_engine.link.endpoints cimport EndpointState
 from headgate_engine.plan.plans cimport BackendPlan
 from headgate_engine.plan.retry cimport RetryPlan
 from headgate_engine.wire.buffer cimport ByteBuffer
@@ -13,7 +13,7 @@ cdef class Retries:
     cdef BackendPlan entry           # what the route chose: all attempts go there
     cdef HeadMark mark               # the request as it was when they were planned
     cdef bytes body                  # ctx.body then; None: it was not collected
-    cdef Endpoint last               # where the attempt before went; None: nowhere in particular
+    cdef EndpointState last               # where the attempt before went; None: nowhere in particular
     cdef ByteBuffer replay           # request bytes that went upstream, while they may have to go again
 
     # A piece of the body goes upstream; a body over REPLAY_LIMIT is not sent again.

@@ -1,7 +1,7 @@
 # HTTP/1.1 with a backend: a connection that carries one call at a time.
 
 from headgate_engine.http1.codec cimport Http1Codec
-from headgate_engine.http1.receiver cimport Limits
+from headgate_engine.http1.receiver cimport ReceiverLimits
 from headgate_engine.link.contract cimport ClientConnection, ClientStream, ResponseSink, UpstreamProtocol
 from headgate_engine.link.wire cimport Wire
 from headgate_engine.link.worker cimport Worker
@@ -37,4 +37,4 @@ cdef class UpstreamStream(ClientStream):
 
 cdef class Http1Upstream(UpstreamProtocol):
     cdef Worker worker
-    cdef Limits limits
+    cdef ReceiverLimits limits

@@ -1,6 +1,6 @@
 import asyncio
 
-from headgate_engine.http1.receiver import Limits
+from headgate_engine.http1.receiver import ReceiverLimits
 from headgate_engine.link.contract import ClientConnection, ClientStream, ConnectionOwner, UpstreamProtocol
 from headgate_engine.link.wire import Wire
 from headgate_engine.link.worker import Worker
@@ -8,7 +8,7 @@ from headgate_engine.link.worker import Worker
 class UpstreamConnection(ClientConnection):
     """An HTTP/1.1 connection to a backend; made by its Pool."""
 
-    def __init__(self, worker: Worker, owner: ConnectionOwner, limits: Limits) -> None: ...
+    def __init__(self, worker: Worker, owner: ConnectionOwner, limits: ReceiverLimits) -> None: ...
     def connection_made(self, transport: asyncio.BaseTransport) -> None: ...
     def connection_lost(self, exc: Exception | None) -> None: ...
     def get_buffer(self, sizehint: int) -> memoryview: ...
@@ -24,7 +24,7 @@ class UpstreamStream(ClientStream):
 class Http1Upstream(UpstreamProtocol):
     """HTTP/1.1: one call at a time on each connection. limits: of the heads that backends send."""
 
-    def __init__(self, worker: Worker, limits: Limits | None = None) -> None: ...
+    def __init__(self, worker: Worker, limits: ReceiverLimits | None = None) -> None: ...
 
 class UpstreamWire(Wire):
     """C face only: hands an UpstreamConnection what comes in."""

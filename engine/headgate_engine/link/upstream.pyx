@@ -6,7 +6,7 @@ from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.http1.codec cimport Http1Codec
 from headgate_engine.http1.kinds cimport (
     BODY_CHUNKED, BODY_LENGTH, BODY_NONE, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_INFORMATIONAL, EV_UPGRADED, ROLE_CLIENT)
-from headgate_engine.http1.receiver cimport Limits
+from headgate_engine.http1.receiver cimport ReceiverLimits
 from headgate_engine.link.contract cimport (
     SIZE_KNOWN, SIZE_NONE, WRITE_FAILED, ClientConnection, ClientStream, ConnectionOwner, ResponseSink, UpstreamProtocol)
 from headgate_engine.link.wire cimport Wire, wired
@@ -24,7 +24,7 @@ cdef enum:
 
 
 cdef class UpstreamConnection(ClientConnection):
-    def __init__(self, Worker worker not None, ConnectionOwner owner not None, Limits limits not None):
+    def __init__(self, Worker worker not None, ConnectionOwner owner not None, ReceiverLimits limits not None):
         self.worker = worker
         self.owner = owner
         self.codec = Http1Codec(ROLE_CLIENT, limits)
@@ -309,11 +309,11 @@ cdef class UpstreamStream(ClientStream):
 cdef class Http1Upstream(UpstreamProtocol):
     """HTTP/1.1: one call at a time on each connection."""
 
-    def __init__(self, Worker worker not None, Limits limits=None):
+    def __init__(self, Worker worker not None, ReceiverLimits limits=None):
         self.name = "http/1.1"
         self.streams = 1
         self.worker = worker
-        self.limits = Limits() if limits is None else limits
+        self.limits = ReceiverLimits() if limits is None else limits
 
     cdef ClientConnection new_connection(self, ConnectionOwner owner):
         return UpstreamConnection(self.worker, owner, self.limits)

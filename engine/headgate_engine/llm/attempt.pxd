@@ -1,6 +1,6 @@
 # What is known of one LLM request over all of its attempts, and how each attempt came out.
 
-from headgate_engine.context.request cimport RequestContext, Usage
+from headgate_engine.context.request cimport RequestContext, TokenUsage
 from headgate_engine.llm.prices cimport Cost, PriceList
 
 from libc.stdint cimport int64_t
@@ -22,7 +22,7 @@ cdef class LlmAttempt:
     cdef readonly Cost cost              # None: no price
     cdef readonly bint streaming
     cdef readonly int status             # of the provider's answer, 0 without one
-    cdef readonly Usage usage
+    cdef readonly TokenUsage usage
     cdef readonly int64_t started_ns, first_event_ns, ended_ns
 
 cdef class LlmCall:
@@ -71,7 +71,7 @@ cdef class LlmCall:
     cdef readonly int64_t estimated      # prompt tokens, -1: nobody asked
     cdef public int64_t prompt_estimate  # the same, counted beside the loop before somebody asks; -1: it was not
     cdef public int64_t taken            # of these, what token limits were charged in advance
-    cdef Usage total_usage                     # by the providers' own counts, over all attempts; None: nothing was counted
+    cdef TokenUsage total_usage                     # by the providers' own counts, over all attempts; None: nothing was counted
     cdef Cost cost                       # the same; None: nothing had a price
     cdef bint charged                    # an attempt came to a 2xx answer
     # -- for the request log -------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 from typing import Any
 
-from headgate_engine.context.request import Usage
+from headgate_engine.context.request import TokenUsage
 from headgate_engine.llm.prices import Cost
 
 OUTCOMES: tuple[str, ...]
@@ -26,7 +26,7 @@ class LlmAttempt:
     @property
     def status(self) -> int: ...
     @property
-    def usage(self) -> Usage | None:
+    def usage(self) -> TokenUsage | None:
         """By the provider's count, or the estimate of the prompt; `usage_source` says which."""
     @property
     def usage_source(self) -> str: ...

@@ -1,7 +1,7 @@
 """Attempts at providers; see attempt.pxd."""
 
 from headgate_engine.clock cimport monotonic_ns
-from headgate_engine.context.request cimport RequestContext, Usage
+from headgate_engine.context.request cimport RequestContext, TokenUsage
 from headgate_engine.llm.prices cimport Cost, PriceList
 
 from libc.stdint cimport int64_t
@@ -19,7 +19,7 @@ cdef Py_ssize_t LONGEST_MODEL = 256
 cdef class LlmAttempt:
     def record(self):
         """All of it as a map, for the trace and the log."""
-        cdef Usage usage = self.usage
+        cdef TokenUsage usage = self.usage
         found = {"provider": self.provider, "model": self.model, "responseModel": self.response_model,
                  "clientFormat": self.client_format, "upstreamFormat": self.upstream_format,
                  "streaming": bool(self.streaming), "status": self.status or None, "outcome": self.outcome,
@@ -111,7 +111,7 @@ cdef int end_attempt(RequestContext ctx) except -1:
             _price(ctx, call, attempt)
     elif call.estimated > 0 and good(attempt.status):
         attempt.usage_source = "estimated"
-        attempt.usage = Usage(call.estimated)
+        attempt.usage = TokenUsage(call.estimated)
     call.attempt = None
     if call.attempts is None:
         call.attempts = []
@@ -121,8 +121,8 @@ cdef int end_attempt(RequestContext ctx) except -1:
     return 0
 
 
-cdef Usage sum_of(Usage one, Usage other):
-    cdef Usage found = Usage.__new__(Usage)
+cdef TokenUsage sum_of(TokenUsage one, TokenUsage other):
+    cdef TokenUsage found = TokenUsage.__new__(TokenUsage)
     found.add(one)
     found.add(other)
     return found
@@ -147,7 +147,7 @@ cdef int end_call(RequestContext ctx) except -1:
     end_attempt(ctx)
     ctx.usage = call.total_usage
     if ctx.usage is None and call.estimated > 0 and call.charged:
-        ctx.usage = Usage(call.estimated)
+        ctx.usage = TokenUsage(call.estimated)
     if call.attempts is not None:
         _tell(ctx, call, <LlmAttempt>call.attempts[len(call.attempts) - 1])
     return 0
@@ -169,7 +169,7 @@ PARAM_FIELDS = {
 
 cdef int _tell(RequestContext ctx, LlmCall call, LlmAttempt attempt) except -1:
     """The fields of the request's log line that not every request has. `attempt`: the last one."""
-    cdef Usage usage = ctx.usage
+    cdef TokenUsage usage = ctx.usage
     cdef list found = [] if ctx.log_fields is None else ctx.log_fields
     if attempt.response_model is not None:
         found.append(("gen_ai.response.model", attempt.response_model))

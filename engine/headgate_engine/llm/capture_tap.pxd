@@ -3,7 +3,7 @@
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.llm.attempt cimport LlmCall
-from headgate_engine.llm.content_capture cimport Answer
+from headgate_engine.llm.content_capture cimport CapturedAnswer
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
 from headgate_engine.wire.coding cimport Decoder
@@ -13,7 +13,7 @@ cdef class CaptureTap(ResponseTap):
     cdef LlmCall call
     cdef bint counts           # the answer tells a count, nothing else of it is wanted
     cdef MessageHead head
-    cdef Answer answer         # None: nothing (more) is read
+    cdef CapturedAnswer answer         # None: nothing (more) is read
     cdef object decoder        # SseDecoder or EventStreamDecoder of a stream, None: the answer is whole
     cdef Decoder coding        # a whole answer goes on in its coding: a copy is decoded
     cdef ByteBuffer kept       # of a whole answer

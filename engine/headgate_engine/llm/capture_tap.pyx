@@ -4,7 +4,7 @@ from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.eventstream cimport EventStreamDecoder
-from headgate_engine.llm.content_capture cimport Answer, Wanted, count_of
+from headgate_engine.llm.content_capture cimport CapturedAnswer, CaptureOptions, count_of
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.sse.decode cimport SseDecoder
 from headgate_engine.wire.buffer cimport ByteBuffer
@@ -27,7 +27,7 @@ cdef ResponseTap capture_tap(LlmCall call, ResponseTap inner, Py_ssize_t limit):
     if inner is None or call is None or call.wanted is None or call.format in SILENT:
         return inner
     counts = call.format in COUNTING
-    if not ((<Wanted>call.wanted).count if counts else (<Wanted>call.wanted).answer):
+    if not ((<CaptureOptions>call.wanted).count if counts else (<CaptureOptions>call.wanted).answer):
         return inner
     tap = CaptureTap.__new__(CaptureTap)
     tap.inner, tap.call, tap.limit, tap.counts = inner, call, limit, counts
@@ -51,7 +51,7 @@ cdef class CaptureTap(ResponseTap):
             kind = (head.get("content-type") or "").split(";")[0].strip().lower()
             self.decoder = DECODERS[kind]() if kind in DECODERS else None
         self.kept = ByteBuffer()
-        self.answer = Answer(self.call.format)
+        self.answer = CapturedAnswer(self.call.format)
         if not self.counts:
             self.call.answer = self.answer
         return True

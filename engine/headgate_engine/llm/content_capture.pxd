@@ -3,11 +3,11 @@
 
 from headgate_engine.context.request cimport RequestContext
 
-cdef class Wanted:
+cdef class CaptureOptions:
     # What the expressions of a configuration ask for.
     cdef readonly bint prompt, answer, count
 
-cdef class Answer:
+cdef class CapturedAnswer:
     # What one answer says, as it comes. `limit`: characters of text and bytes of a whole body that are kept.
     cdef readonly str format
     cdef readonly bint ended             # all of it was read

@@ -10,7 +10,7 @@ TOOL_USES: tuple[str, ...]
 REPLIES: dict[str, Callable[..., None]]
 EVENTS: dict[str, Callable[..., None]]
 
-class Wanted:
+class CaptureOptions:
     """What the expressions of a configuration ask for."""
 
     @property
@@ -22,7 +22,7 @@ class Wanted:
     def note(self, variables: Set[str]) -> None:
         """Take into account an expression that reads these dotted names."""
 
-class Answer:
+class CapturedAnswer:
     """What one answer says, as it comes. limit: characters of its texts that are kept.
 
     format: the client's; for others the members of what comes tell what it is.

@@ -16,7 +16,7 @@ TEXTS = {"embeddings": ("input", "inputText", "texts", "content"), "rerank": ("q
 TOOL_USES = ("tool_use", "server_tool_use", "mcp_tool_use")
 
 
-cdef class Wanted:
+cdef class CaptureOptions:
     def note(self, variables):
         """Another expression reads these."""
         self.prompt = self.prompt or PROMPT in variables
@@ -140,7 +140,7 @@ cdef object as_arguments(object given):
         return given
 
 
-cdef class Answer:
+cdef class CapturedAnswer:
     """format: the client's, or the shape of what is passed through ("converse", "invoke")."""
 
     def __init__(self, str format not None, Py_ssize_t limit=LIMIT):
@@ -239,7 +239,7 @@ def _completions_call(answer, choice, position, call):
                  inner.get("arguments", inner.get("input")))
 
 
-def _completions(Answer answer, told, member):
+def _completions(CapturedAnswer answer, told, member):
     for at, choice in enumerate(told.get("choices") or ()):
         index = choice.get("index", at)
         said = choice.get(member) or {}
@@ -261,7 +261,7 @@ def _completions_event(answer, name, told):
     _completions(answer, told, "delta")
 
 
-def _messages_reply(Answer answer, told):
+def _messages_reply(CapturedAnswer answer, told):
     """message"""
     answer._add(0, None)
     for at, block in enumerate(told["content"]):
@@ -271,7 +271,7 @@ def _messages_reply(Answer answer, told):
             answer._call(at, block.get("id"), block.get("name"), block.get("input"))
 
 
-def _messages_event(Answer answer, name, told):
+def _messages_event(CapturedAnswer answer, name, told):
     """content_block_start, content_block_delta"""
     answer._add(0, None)
     if name == "content_block_start":
@@ -288,7 +288,7 @@ def _messages_event(Answer answer, name, told):
             answer._call(told.get("index"), None, None, delta.get("partial_json"))
 
 
-def _responses_reply(Answer answer, told):
+def _responses_reply(CapturedAnswer answer, told):
     """response"""
     answer._add(0, None)
     for at, item in enumerate(told["output"]):
@@ -305,7 +305,7 @@ def _item(answer, at, item):
         answer._call(at, ident, item.get("name"), item.get("arguments", item.get("input")))
 
 
-def _responses_event(Answer answer, name, told):
+def _responses_event(CapturedAnswer answer, name, told):
     """Deltas of texts and arguments; an item that is done has all of its arguments."""
     at = told.get("output_index")
     answer._add(0, None)
@@ -321,7 +321,7 @@ def _responses_event(Answer answer, name, told):
             _item(answer, at, told["item"])
 
 
-def _gemini_reply(Answer answer, told):
+def _gemini_reply(CapturedAnswer answer, told):
     """GenerateContentResponse, whole or as an event."""
     for at, candidate in enumerate(told.get("candidates") or ()):
         index = candidate.get("index", at)
@@ -339,7 +339,7 @@ def _gemini_event(answer, name, told):
     _gemini_reply(answer, told)
 
 
-def _converse_reply(Answer answer, told):
+def _converse_reply(CapturedAnswer answer, told):
     """Bedrock's own."""
     answer._add(0, None)
     for at, block in enumerate(told["output"]["message"]["content"]):
@@ -349,7 +349,7 @@ def _converse_reply(Answer answer, told):
             answer._call(at, call.get("toolUseId"), call.get("name"), call.get("input"))
 
 
-def _converse_event(Answer answer, name, told):
+def _converse_event(CapturedAnswer answer, name, told):
     """contentBlockStart, contentBlockDelta; some models wrap them once more."""
     told = told.get(name, told)
     at = told.get("contentBlockIndex")

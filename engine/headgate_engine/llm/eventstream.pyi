@@ -5,7 +5,7 @@ DEFAULT_MAX_FRAME: int
 class EventStreamError(ValueError):
     """The bytes are no event stream, or a frame is longer than the limit. The decoder is of no use from then on."""
 
-class Frame(NamedTuple):
+class EventStreamMessage(NamedTuple):
     """One message. kind: `event`, `exception` or `error`.
 
     event: its `:event-type`, `:exception-type` or `:error-code`.
@@ -21,7 +21,7 @@ class EventStreamDecoder:
     def __init__(self, max_frame: int = ...) -> None: ...
     @property
     def max_frame(self) -> int: ...
-    def decode(self, chunk: bytes) -> list[Frame]:
+    def decode(self, chunk: bytes) -> list[EventStreamMessage]:
         """Return the frames completed by these bytes, in order; EventStreamError.
 
         The data of an `error`, which has no payload, is `{"message": <:error-message>}`.

@@ -24,7 +24,7 @@ class EventStreamError(ValueError):
     """The bytes are no event stream, or a frame is longer than the limit."""
 
 
-class Frame(NamedTuple):
+class EventStreamMessage(NamedTuple):
     """One message. kind: `event`, `exception` or `error`; event: its type."""
 
     event: str
@@ -87,9 +87,9 @@ cdef class EventStreamDecoder:
         payload = (<const char*>p)[PRELUDE + headers:total - TRAILER]
         kind = named.get(":message-type", "event")
         if kind == "error":
-            return Frame(named.get(":error-code", ""),
+            return EventStreamMessage(named.get(":error-code", ""),
                          dumps({"message": named.get(":error-message", "")}).encode(), kind)
-        return Frame(named.get(":exception-type" if kind == "exception" else ":event-type", ""), payload, kind)
+        return EventStreamMessage(named.get(":exception-type" if kind == "exception" else ":event-type", ""), payload, kind)
 
     cdef dict _headers(self, const unsigned char* p, Py_ssize_t n):
         """The string headers; the others are skipped."""

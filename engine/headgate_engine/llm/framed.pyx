@@ -9,7 +9,7 @@ import json
 
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, MessageHead
 from headgate_engine.context.media cimport media_type_is
-from headgate_engine.context.request cimport RequestContext, Usage
+from headgate_engine.context.request cimport RequestContext, TokenUsage
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.eventstream cimport EventStreamDecoder
 from headgate_engine.llm.native cimport KEEP_LIMIT, NativeTap, last_usage, prepare_tap
@@ -139,9 +139,9 @@ cdef class BedrockTap(NativeTap):
 
     def _metrics(self, counts):
         """What Amazon itself counted stands above what the model's vendor says."""
-        cdef Usage usage = self.ctx.usage
+        cdef TokenUsage usage = self.ctx.usage
         if usage is None:
-            usage = self.ctx.usage = Usage()
+            usage = self.ctx.usage = TokenUsage()
         for name, *spellings in COUNTS:
             for told in spellings:
                 if type(counts.get(told)) is int and counts[told] >= 0:

@@ -2,7 +2,7 @@
 
 import json
 
-from headgate_engine.context.request cimport Usage
+from headgate_engine.context.request cimport TokenUsage
 from headgate_engine.llm.translate.counts cimport gemini_parts
 from headgate_engine.peek.json cimport UsagePeek
 from headgate_engine.peek.scan cimport Found
@@ -11,14 +11,14 @@ FIELDS = ("input_text_tokens", "input_image_tokens", "input_audio_tokens",
           "output_text_tokens", "output_image_tokens", "output_audio_tokens")
 
 
-cdef int take_parts(Usage usage, tuple parts) except -1:
+cdef int take_parts(TokenUsage usage, tuple parts) except -1:
     for name, tokens in zip(FIELDS, parts, strict=True):
         if tokens >= 0:
             setattr(usage, name, tokens)
     return 0
 
 
-cdef int take_gemini_parts(Usage usage, UsagePeek peek) except -1:
+cdef int take_gemini_parts(TokenUsage usage, UsagePeek peek) except -1:
     cdef const Found* told = peek._usage()
     cdef bytes text
     if told == NULL:
@@ -31,7 +31,7 @@ cdef int take_gemini_parts(Usage usage, UsagePeek peek) except -1:
     return 0
 
 
-def with_parts(Usage usage not None, tuple parts not None):
+def with_parts(TokenUsage usage not None, tuple parts not None):
     """Python face of take_parts()."""
     take_parts(usage, parts)
     return usage

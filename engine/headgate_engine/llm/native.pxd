@@ -1,6 +1,6 @@
 # Answers in the client's own format on their way: passed on byte for byte, read for usage, and a stream's end is watched.
 
-from headgate_engine.context.request cimport RequestContext, Usage
+from headgate_engine.context.request cimport RequestContext, TokenUsage
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.target cimport FormatRoute
 from headgate_engine.peek.json cimport UsagePeek
@@ -52,7 +52,7 @@ cdef class NativeTap(ResponseTap):
     cdef int _event(self, const char* event, Py_ssize_t n, ByteBuffer out) except -1
     cdef int _ends(self, const char* name, Py_ssize_t name_len, const char* data, Py_ssize_t n) except -1
     cdef bint _read_usage(self) except -1
-    cdef int _read_parts(self, Usage usage) except -1
+    cdef int _read_parts(self, TokenUsage usage) except -1
 
 cdef NativeTap native_tap(LlmCall call, FormatRoute format_route)
 # Sets what native_tap() sets, on a tap that is one.

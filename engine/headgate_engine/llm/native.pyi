@@ -1,6 +1,6 @@
 from collections.abc import Callable, Iterable
 
-from headgate_engine.context.request import Usage
+from headgate_engine.context.request import TokenUsage
 from headgate_engine.plan.tap import ResponseTap
 
 ENDINGS: dict[str, int]
@@ -19,5 +19,5 @@ class NativeTap(ResponseTap):
 
 def tap_stream(
     pieces: Iterable[bytes], format: str, stream_error: Callable[[str], bytes], *, strip: bool = False
-) -> tuple[bytes, str | None, Usage | None]:
+) -> tuple[bytes, str | None, TokenUsage | None]:
     """Return what a client gets of these bytes of a 200 event stream, the fault found, and the usage; for tests."""

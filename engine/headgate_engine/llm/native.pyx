@@ -14,7 +14,7 @@ from libc.string cimport memchr, memcmp, memset
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, MessageHead
 from headgate_engine.context.media cimport media_type_is
-from headgate_engine.context.request cimport RequestContext, Usage
+from headgate_engine.context.request cimport RequestContext, TokenUsage
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.modalities cimport take_gemini_parts
 from headgate_engine.llm.target cimport FormatRoute
@@ -348,7 +348,7 @@ cdef class NativeTap(ResponseTap):
     cdef bint _read_usage(self) except -1:
         """Takes over what this answer or event tells; later events of a stream stand above earlier ones."""
         cdef UsagePeek peek = self.peek
-        cdef Usage usage
+        cdef TokenUsage usage
         cdef int64_t given
         if self.ctx is None:
             return peek.has_usage
@@ -362,7 +362,7 @@ cdef class NativeTap(ResponseTap):
                 (<LlmCall>self.ctx.llm).service_tier = tier
         usage = self.ctx.usage
         if usage is None:
-            usage = self.ctx.usage = Usage()
+            usage = self.ctx.usage = TokenUsage()
         if peek.input_tokens >= 0:
             usage.provider_input_tokens = peek.input_tokens
         if peek.cached_tokens >= 0:
@@ -386,7 +386,7 @@ cdef class NativeTap(ResponseTap):
         usage.input_tokens = given
         return True
 
-    cdef int _read_parts(self, Usage usage) except -1:
+    cdef int _read_parts(self, TokenUsage usage) except -1:
         """What input and output are made of, where the provider tells that."""
         cdef UsagePeek peek = self.peek
         if peek.of_gemini:

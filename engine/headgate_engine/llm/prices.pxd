@@ -1,7 +1,7 @@
 # What tokens cost. Amounts are picodollars (1e-12 USD): a rate of a catalog, which is dollars per million tokens with up
 # to six decimals, is a whole number of them per token, so that nothing is ever rounded.
 
-from headgate_engine.context.request cimport Usage
+from headgate_engine.context.request cimport TokenUsage
 from headgate_engine.shared.counters cimport Counter
 
 from libc.stdint cimport int64_t
@@ -38,4 +38,4 @@ cdef class PriceList:
     cdef readonly str version
     cdef Counter exact, unpriced, missing, absent     # gw_cost_catalog_lookups_total; None: nothing is counted
     # The cost by the answering model, else by the one asked for; None without a price. `counted`: bump the counters.
-    cdef Cost price(self, bytes provider, bytes answered, bytes asked, Usage usage, bint counted)
+    cdef Cost price(self, bytes provider, bytes answered, bytes asked, TokenUsage usage, bint counted)

@@ -1,6 +1,6 @@
 from collections.abc import Iterable, Mapping
 
-from headgate_engine.context.request import Usage
+from headgate_engine.context.request import TokenUsage
 from headgate_engine.shared.counters import Counter
 
 PARTS: tuple[str, ...]
@@ -47,5 +47,7 @@ class PriceList:
     ) -> None: ...
     @property
     def version(self) -> str: ...
-    def price_of(self, provider: str, answered: str | None, asked: str | None, usage: Usage) -> dict[str, int] | None:
+    def price_of(
+        self, provider: str, answered: str | None, asked: str | None, usage: TokenUsage
+    ) -> dict[str, int] | None:
         """Return picodollars by part, None without a price; the model that answered counts before the one asked for."""

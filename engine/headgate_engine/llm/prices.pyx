@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from headgate_engine.context.request cimport Usage
+from headgate_engine.context.request cimport TokenUsage
 from headgate_engine.shared.counters cimport Counter
 
 # Parts by their names in catalogs and expressions.
@@ -100,7 +100,7 @@ cdef class Cost:
         return {name: value / PICOS_PER_DOLLAR for name, value in self.picos().items()}
 
 
-cdef Cost cost_of(Rates rates, Usage usage):
+cdef Cost cost_of(Rates rates, TokenUsage usage):
     """What these tokens cost; None where a price is missing. No token is counted in two parts."""
     cdef Cost cost
     cdef int64_t tokens[7]
@@ -148,7 +148,7 @@ cdef class PriceList:
             name.encode(): {model.encode(): priced for model, priced in models.items()}
             for name, models in providers.items()}
 
-    cdef Cost price(self, bytes provider, bytes answered, bytes asked, Usage usage, bint counted):
+    cdef Cost price(self, bytes provider, bytes answered, bytes asked, TokenUsage usage, bint counted):
         cdef Cost cost
         cdef dict models
         cdef PricedModel model = None
@@ -171,7 +171,7 @@ cdef class PriceList:
             note(self.unpriced if cost is None else self.exact)
         return cost
 
-    def price_of(self, str provider, answered, asked, Usage usage not None):
+    def price_of(self, str provider, answered, asked, TokenUsage usage not None):
         """Python face of price(): picodollars by part, None without a price. The look-up is counted."""
         cost = self.price(provider.encode(), None if answered is None else answered.encode(),
                           None if asked is None else asked.encode(), usage, True)

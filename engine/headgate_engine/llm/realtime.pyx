@@ -3,7 +3,7 @@ used. A connection that negotiated compression is not read: the request is sent 
 """
 
 from headgate_engine.clock cimport monotonic_ns
-from headgate_engine.context.request cimport RequestContext, Usage
+from headgate_engine.context.request cimport RequestContext, TokenUsage
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.peek.json cimport USAGE_IN_RESPONSE, UsagePeek
 from headgate_engine.plan.tap cimport TunnelTap
@@ -107,7 +107,7 @@ cdef class FrameTap(TunnelTap):
     def _read(self):
         """Adds what an answer used to what the connection did."""
         cdef UsagePeek peek = self.peek
-        cdef Usage usage
+        cdef TokenUsage usage
         cdef LlmCall call = <LlmCall>self.ctx.llm
         if self.message.length == 0 or DONE not in self.message.data[:min(self.message.length, 4096)]:
             if call.attempt is not None and call.attempt.first_event_ns == 0:
@@ -122,7 +122,7 @@ cdef class FrameTap(TunnelTap):
             call.response_model = peek.model_bytes()
         if not peek.has_usage:
             return
-        usage = Usage(peek.input_tokens, peek.output_tokens, peek.cached_tokens, peek.reasoning_tokens)
+        usage = TokenUsage(peek.input_tokens, peek.output_tokens, peek.cached_tokens, peek.reasoning_tokens)
         usage.provider_total_tokens = peek.total_tokens
         usage.input_text_tokens, usage.input_image_tokens = peek.input_text_tokens, peek.input_image_tokens
         usage.input_audio_tokens, usage.output_audio_tokens = peek.input_audio_tokens, peek.output_audio_tokens

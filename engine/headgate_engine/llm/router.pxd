@@ -2,7 +2,7 @@
 # the request at the provider. Everything that is not edited stays byte for byte.
 
 from headgate_engine.context.request cimport Reply, RequestContext
-from headgate_engine.link.endpoints cimport Endpoint
+from headgate_engine.link.endpoints cimport EndpointState
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.formats cimport RouteMap
 from headgate_engine.llm.prices cimport PriceList
@@ -19,7 +19,7 @@ cdef class LlmChoice:
     cdef BackendPlan plan
     cdef object pool                     # link.pool.Pool
     cdef ResponseTap tap
-    cdef Endpoint endpoint               # None: its health is not watched
+    cdef EndpointState endpoint               # None: its health is not watched
     cdef int spare                       # other targets that may be tried
 
 cdef class ModelRouter:

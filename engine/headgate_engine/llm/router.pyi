@@ -1,12 +1,12 @@
 from collections.abc import Iterable
 
 from headgate_engine.context.request import Reply
-from headgate_engine.llm.content_capture import Wanted
+from headgate_engine.llm.content_capture import CaptureOptions
 from headgate_engine.llm.formats import DEFAULT_ROUTES as DEFAULT_ROUTES
 from headgate_engine.llm.formats import RouteMap
 from headgate_engine.llm.prices import PriceList
 from headgate_engine.llm.public import PublicModel
-from headgate_engine.llm.target import ModelEntry, VirtualModel
+from headgate_engine.llm.target import ModelEntry, VirtualEntry
 from headgate_engine.plan.retry import RetryPlan
 
 MAX_DECODED: int
@@ -36,7 +36,7 @@ class ModelRouter:
     def __init__(
         self,
         models: Iterable[PublicModel] = ...,
-        virtual: Iterable[VirtualModel] = ...,
+        virtual: Iterable[VirtualEntry] = ...,
         *,
         routes: dict[str, str] | None = None,
         sole_entry: ModelEntry | None = None,
@@ -45,12 +45,12 @@ class ModelRouter:
     ) -> None: ...
     prices: PriceList | None
     log_payload: bool
-    wanted: Wanted | None
+    wanted: CaptureOptions | None
     max_body: int
     @property
     def models(self) -> tuple[PublicModel, ...]: ...
     @property
-    def virtual(self) -> dict[bytes, VirtualModel]: ...
+    def virtual(self) -> dict[bytes, VirtualEntry]: ...
     @property
     def routes(self) -> RouteMap: ...
     @property

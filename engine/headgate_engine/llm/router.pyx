@@ -18,8 +18,8 @@ from headgate_engine.llm.framed cimport bedrock_tap
 from headgate_engine.llm.native cimport native_tap
 from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.llm.public cimport PublicModel, allowed, is_model_list, model_listing, permitted
-from headgate_engine.llm.content_capture cimport Wanted, count_of
-from headgate_engine.llm.target cimport LlmEdits, FormatRoute, LlmTarget, ModelEntry, VirtualModel
+from headgate_engine.llm.content_capture cimport CaptureOptions, count_of
+from headgate_engine.llm.target cimport LlmEdits, FormatRoute, LlmTarget, ModelEntry, VirtualEntry
 from headgate_engine.llm.translated cimport translated_tap
 from headgate_engine.peek.json cimport ChatPeek
 from headgate_engine.plan.retry cimport RetryPlan
@@ -295,7 +295,7 @@ cdef class ModelRouter:
 
     cdef Reply _select(self, RequestContext ctx, LlmCall call):
         """Finds the entry that serves the model."""
-        cdef VirtualModel virtual
+        cdef VirtualEntry virtual
         cdef bint denied = False
         ctx.requested_model = call.requested
         if ctx.allowed_models is not None and not allowed(ctx.allowed_models, call.requested or b""):
@@ -433,7 +433,7 @@ cdef Reply render(RequestContext ctx):
     cdef LlmCall call = <LlmCall>ctx.llm
     cdef FormatRoute format_route = <FormatRoute>call.format_route
     cdef LlmEdits edits = (<LlmTarget>call.target).edits
-    if call.log_payload or call.wanted is not None and (<Wanted>call.wanted).prompt:
+    if call.log_payload or call.wanted is not None and (<CaptureOptions>call.wanted).prompt:
         call.sent = ctx.body
     if format_route.translation is not None:
         if call.translated is not None and call.translated[0] is ctx.body:

@@ -2,7 +2,7 @@
 
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.program cimport Program
-from headgate_engine.link.endpoints cimport Endpoint
+from headgate_engine.link.endpoints cimport EndpointState
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.plan.plans cimport BackendPlan
 from headgate_engine.plan.tap cimport ResponseTap
@@ -41,7 +41,7 @@ cdef class LlmTarget:
     cdef readonly object family          # family(model) -> str; None: the only one is ""
     cdef readonly str pinned             # replaces the client's model
     cdef readonly LlmEdits edits         # None: nothing is edited
-    cdef readonly Endpoint endpoint      # its health; None: nobody looks at that
+    cdef readonly EndpointState endpoint      # its health; None: nobody looks at that
     cdef public bint own_key             # the gateway's credential goes along: a `key` in the client's query does not
     cdef readonly bint short_limit       # `gpt-*` models want max_completion_tokens
     cdef public str rest                 # format of paths that no suffix names: `detect`, `opaque`; None: the usual one
@@ -64,7 +64,7 @@ cdef class ModelEntry:
     cdef readonly bint affinity_reads    # it asks what the body says
     cdef LlmTarget pick(self, list tried, RequestContext ctx)
 
-cdef class VirtualModel:
+cdef class VirtualEntry:
     # A name that stands for others: by weight, by condition, or one entry with several groups.
     cdef readonly str name
     cdef readonly tuple entries          # ModelEntry, or a tuple of llm.public.PublicModel: the first that holds

@@ -3,7 +3,7 @@ from typing import Any, Protocol
 
 from headgate_engine.context.request import RequestContext
 from headgate_engine.expr.program import Program
-from headgate_engine.link.endpoints import Endpoint
+from headgate_engine.link.endpoints import EndpointState
 from headgate_engine.llm.public import HeaderMatches, PublicModel
 from headgate_engine.plan.plans import BackendPlan
 from headgate_engine.steps.authorization import AuthorizationStep
@@ -134,7 +134,7 @@ class LlmTarget:
     @property
     def edits(self) -> LlmEdits | None: ...
     @property
-    def endpoint(self) -> Endpoint | None: ...
+    def endpoint(self) -> EndpointState | None: ...
     @property
     def short_limit(self) -> bool: ...
 
@@ -166,7 +166,7 @@ class ModelEntry:
         """Whether a target has rules or matches."""
     def choose(self, tried: Iterable[LlmTarget] = ..., ctx: RequestContext | None = None) -> LlmTarget: ...
 
-class VirtualModel:
+class VirtualEntry:
     """A name that stands for others: by `weights`, or the first whose condition holds (None always does)."""
 
     def __init__(

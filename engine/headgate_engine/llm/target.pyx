@@ -7,7 +7,7 @@ from urllib.parse import quote
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.program cimport Program
-from headgate_engine.link.endpoints cimport Endpoint, EndpointSet, affinity_of, hash_of, weight_for
+from headgate_engine.link.endpoints cimport EndpointState, EndpointSet, affinity_of, hash_of, weight_for
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.plan.plans cimport BackendPlan
@@ -85,7 +85,7 @@ cdef class LlmTarget:
         self.pinned = pinned
         self.edits = edits
         # Its health, where somebody looks at that.
-        self.endpoint = None if plan.endpoints is None else <Endpoint>(<EndpointSet>plan.endpoints).endpoints[0]
+        self.endpoint = None if plan.endpoints is None else <EndpointState>(<EndpointSet>plan.endpoints).endpoints[0]
         self.short_limit = short_limit
         self.mixed = hash_of(plan.name.encode())
 
@@ -160,7 +160,7 @@ cdef LlmTarget better(LlmGroup group, list tried, int64_t now_ns, bint sick, uin
     return other if other.endpoint.score() > one.endpoint.score() else one
 
 
-cdef class VirtualModel:
+cdef class VirtualEntry:
     def __init__(self, str name, entries, *, weights=None, conditions=None):
         cdef int total = 0
         sums = []

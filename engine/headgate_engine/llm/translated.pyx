@@ -9,7 +9,7 @@ import logging
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, H_CONTENT_LENGTH, H_CONTENT_TYPE, MessageHead
 from headgate_engine.context.media cimport media_type_is
-from headgate_engine.context.request cimport RequestContext, Usage
+from headgate_engine.context.request cimport RequestContext, TokenUsage
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.modalities cimport take_parts
 from headgate_engine.llm.target cimport FormatRoute, LlmTarget
@@ -176,7 +176,7 @@ cdef class TranslatedTap(ResponseTap):
 
     def _count(self, usage, model):
         if usage is not None and self.ctx is not None:
-            self.ctx.usage = Usage(*usage[:5])
+            self.ctx.usage = TokenUsage(*usage[:5])
             if usage[5] is not None:
                 take_parts(self.ctx.usage, usage[5])
         if model:

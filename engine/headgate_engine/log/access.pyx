@@ -13,7 +13,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memchr, memcpy
 
 from headgate_engine.context.headers cimport MessageHead
-from headgate_engine.context.request cimport RequestContext, Usage, new_context
+from headgate_engine.context.request cimport RequestContext, TokenUsage, new_context
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.log.fields cimport LogFields
 from headgate_engine.log.redact cimport has_secret, redact
@@ -266,7 +266,7 @@ cdef class AccessLogFormat:
         return 0
 
     cdef int _llm(self, ByteBuffer out, RequestContext ctx, list extras) except -1:
-        cdef Usage usage = ctx.usage
+        cdef TokenUsage usage = ctx.usage
         if ctx.llm is not None and (<LlmCall>ctx.llm).format == "embeddings":
             self._text(out, F_OPERATION, b"embeddings", 10)
         else:
@@ -467,7 +467,7 @@ cdef RequestContext _context(request):
     ctx.protocol = parts.pop("protocol", None)
     ctx.provider = parts.pop("gen_ai.provider.name", None)
     ctx.requested_model = parts.pop("gen_ai.request.model", None)
-    ctx.usage = Usage(*(parts.pop(f"gen_ai.usage.{kind}", -1) for kind in (
+    ctx.usage = TokenUsage(*(parts.pop(f"gen_ai.usage.{kind}", -1) for kind in (
         "input_tokens", "output_tokens", "cache_read.input_tokens", "reasoning_tokens")))
     ctx.attempts = parts.pop("retry.attempt", 0) + 1
     ctx.error = parts.pop("error", None)

@@ -1,7 +1,7 @@
 # Request metrics. The plan of a request's route caches their series, so that a few comparisons of pointers find them
 # without making a Python object. They are freed with the plan.
 
-from headgate_engine.context.request cimport RequestContext, Usage
+from headgate_engine.context.request cimport RequestContext, TokenUsage
 from headgate_engine.plan.plans cimport BindPlan, MeteredPlan
 from headgate_engine.shared.counters cimport Counter
 from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall
@@ -32,7 +32,7 @@ cdef class ModelMeter:
     cdef list tokens           # Histogram by TOKEN_TYPES; None: nothing counted yet
     cdef Histogram duration, first_token, per_token
     cdef Money cost
-    cpdef count_tokens(self, Usage usage)
+    cpdef count_tokens(self, TokenUsage usage)
     cpdef count_cost(self, int64_t picos)
     cpdef count_stream(self, int64_t first_ns, int64_t per_token)
 

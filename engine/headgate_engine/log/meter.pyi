@@ -1,4 +1,4 @@
-from headgate_engine.context.request import RequestContext, Usage
+from headgate_engine.context.request import RequestContext, TokenUsage
 from headgate_engine.expr.program import Program
 from headgate_engine.plan.plans import BindPlan
 from headgate_engine.shared.segment import Segment
@@ -24,7 +24,7 @@ class ModelMeter:
     """The series of one provider, model and route. labels: those of the series."""
 
     def __init__(self, segment: Segment, labels: str) -> None: ...
-    def count_tokens(self, usage: Usage) -> None:
+    def count_tokens(self, usage: TokenUsage) -> None:
         """Count input and output tokens if they are known, and cached tokens if there are any."""
     def count_cost(self, picos: int) -> None:
         """Add a cost in picodollars (1e-12 USD)."""

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcmp
 
 from headgate_engine.context.headers cimport MessageHead
-from headgate_engine.context.request cimport RequestContext, Usage
+from headgate_engine.context.request cimport RequestContext, TokenUsage
 from headgate_engine.expr.program cimport Program
 from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall, per_token_ns
 from headgate_engine.plan.plans cimport BackendPlan, BindPlan, ListenerPlan, MeteredPlan, RoutePlan
@@ -65,7 +65,7 @@ cdef class ModelMeter:
         self.duration = Histogram(
             segment, b"gw_gen_ai_server_request_duration\0" + labels.encode("utf-8", "replace"), MODEL_SECONDS)
 
-    cpdef count_tokens(self, Usage usage):
+    cpdef count_tokens(self, TokenUsage usage):
         """Count input and output tokens if they are known, and cached tokens if there are any."""
         cdef int64_t[4] counts = [usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cache_write_tokens]
         cdef int kind

@@ -13,7 +13,7 @@ from libc.stdint cimport int64_t
 
 from headgate_engine.clock cimport wall_ns
 from headgate_engine.context.headers cimport MessageHead
-from headgate_engine.context.request cimport RequestContext, Usage
+from headgate_engine.context.request cimport RequestContext, TokenUsage
 from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall
 from headgate_engine.llm.log_payload cimport payload_json
 from headgate_engine.log.access cimport AccessLogFormat
@@ -68,7 +68,7 @@ cdef class RecordFormat:
             raise
 
     cdef int _head(self, ByteBuffer out, RequestContext ctx, int64_t now_ns) except -1:
-        cdef Usage usage = ctx.usage
+        cdef TokenUsage usage = ctx.usage
         cdef LlmCall call = <LlmCall>ctx.llm
         cdef bytes model = None
         cdef int64_t cost = -1

@@ -9,7 +9,7 @@ from headgate_engine.link.timers cimport Timer
 from headgate_engine.mcp.sessions cimport SessionEntry, TargetSession
 from headgate_engine.mcp.settings cimport CallSettings, DirectTarget
 from headgate_engine.mcp.telemetry cimport RequestTelemetry
-from headgate_engine.peek.rpc cimport Message
+from headgate_engine.peek.rpc cimport RpcMessage
 from headgate_engine.sse.decode cimport SseDecoder
 
 from libc.stdint cimport int64_t
@@ -29,7 +29,7 @@ cdef enum Phase:
 cdef class DirectCall(ClientCall):
     cdef CallSettings settings
     cdef RoutedRequest exchange
-    cdef Message message             # the client's
+    cdef RpcMessage message             # the client's
     cdef SessionEntry session
     cdef DirectTarget target
     cdef TargetSession place_there   # the session at the target
@@ -60,7 +60,7 @@ cdef class DirectCall(ClientCall):
     cdef list _fields(self)
     cdef int _leave(self) except -1
     cdef int _answer_whole(self) except -1
-    cdef Message _response(self, bytes body)
+    cdef RpcMessage _response(self, bytes body)
     cdef int _begin_stream(self) except -1
     cdef int _stream(self, const char* p, Py_ssize_t n) except -1
     cdef bytes _passed(self, bytes raw, bytes data)
@@ -71,4 +71,4 @@ cdef class DirectCall(ClientCall):
     cdef int _broke(self, error) except -1
 
 cdef DirectCall new_call(
-    CallSettings settings, RoutedRequest exchange, Message message, SessionEntry session, DirectTarget target)
+    CallSettings settings, RoutedRequest exchange, RpcMessage message, SessionEntry session, DirectTarget target)

@@ -1,5 +1,5 @@
 from headgate_engine.context.request import Reply, RequestContext
-from headgate_engine.link.client import ClientCall, Response
+from headgate_engine.link.client import ClientCall, ClientResponse
 from headgate_engine.link.timers import Timer
 
 ACCEPT: bytes
@@ -28,7 +28,7 @@ class DirectCall(ClientCall):
     def add_log_field(self, key: str, value: object) -> None: ...
     async def wait_for_head(self) -> None:
         """Wait until there is an answer, or none will come: then `answer()` says which."""
-    def answer(self) -> Response:
+    def answer(self) -> ClientResponse:
         """Return the target's answer; raises CallError, TimeoutError, or what a policy raised."""
     def give_up(self) -> None:
         """End the call at the target, if it has not ended."""

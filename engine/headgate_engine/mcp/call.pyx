@@ -22,17 +22,17 @@ from headgate_engine.mcp.fields cimport add_mirrored, copy_fields, is_message
 from headgate_engine.mcp.sessions cimport SessionEntry
 from headgate_engine.mcp.settings cimport CallSettings, DirectTarget
 from headgate_engine.mcp.telemetry cimport new_telemetry, RequestTelemetry
-from headgate_engine.peek.rpc cimport has_text, Message, message_of
+from headgate_engine.peek.rpc cimport has_text, RpcMessage, message_of
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, Step
 from headgate_engine.sse.decode cimport SseDecoder
 from headgate_engine.sse.encode cimport append_event
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 from headgate_engine.context.request import derived_context
-from headgate_engine.link.client import CallError, Response
+from headgate_engine.link.client import CallError, ClientResponse
 from headgate_engine.log.meter import route_labels
 from headgate_engine.mcp.telemetry import response_in
-from headgate_engine.peek.rpc import Kind, NotAMessage
+from headgate_engine.peek.rpc import RpcKind, NotAMessage
 from headgate_engine.sse.decode import SseError
 
 logger = logging.getLogger("headgate.handler")
@@ -44,7 +44,7 @@ cdef enum:
 ACCEPT = b"application/json, text/event-stream"
 NAMED = (b"event", b"\xef\xbb\xbf")
 cdef bytes _accept = ACCEPT
-cdef object A_RESPONSE = Kind.RESPONSE
+cdef object A_RESPONSE = RpcKind.RESPONSE
 
 
 cdef class DirectTimer(Timer):
@@ -57,7 +57,7 @@ cdef class DirectTimer(Timer):
 
 
 cdef DirectCall new_call(
-        CallSettings settings, RoutedRequest exchange, Message message, SessionEntry session, DirectTarget target):
+        CallSettings settings, RoutedRequest exchange, RpcMessage message, SessionEntry session, DirectTarget target):
     cdef DirectCall call = DirectCall.__new__(DirectCall)
     call.settings = settings
     call.exchange = exchange
@@ -265,9 +265,9 @@ cdef class DirectCall(ClientCall):
             return self.settings.fields
         return self.settings.service.event_fields(self.session.id if self.names_session else None)
 
-    cdef Message _response(self, bytes body):
+    cdef RpcMessage _response(self, bytes body):
         """The response to a federated call, None where Python has to look at it (LinkGroup.ask, inbound_result)."""
-        cdef Message found
+        cdef RpcMessage found
         try:
             found = message_of(body)
         except NotAMessage:
@@ -284,7 +284,7 @@ cdef class DirectCall(ClientCall):
         cdef RequestTelemetry telemetry
         cdef ByteBuffer out
         cdef bytes body = self.chunks[0] if len(self.chunks) == 1 else b"".join(self.chunks)
-        cdef Message found
+        cdef RpcMessage found
         cdef bint maybe_error = True
         cdef int status = self.response.status
         if self.settings.federated:
@@ -405,7 +405,7 @@ cdef class DirectCall(ClientCall):
         return 0
 
     def _is_answer(self, bytes data):
-        cdef Message found
+        cdef RpcMessage found
         try:
             found = message_of(data)
         except NotAMessage:
@@ -493,7 +493,7 @@ cdef class DirectCall(ClientCall):
             raise TimeoutError
         if self.response is None:
             raise self.failure
-        return Response(self)
+        return ClientResponse(self)
 
     def give_up(self):
         self.abandon()

@@ -16,7 +16,7 @@ from headgate_engine.mcp.call cimport DirectCall
 from headgate_engine.mcp.fields cimport ClientHead
 from headgate_engine.mcp.sessions cimport SessionEntry
 from headgate_engine.mcp.settings cimport CallSettings, DirectTarget
-from headgate_engine.peek.rpc cimport Message
+from headgate_engine.peek.rpc cimport RpcMessage
 
 cdef class DirectBackend(Backend):
     cdef CallSettings settings
@@ -25,7 +25,7 @@ cdef class DirectBackend(Backend):
     cdef dict owners                 # who asks -> owner of sessions
     cdef DirectCall _plain(self, RoutedRequest exchange)
     # The call of a plain request, None for one that Python serves.
-    cdef DirectCall _aimed(self, RoutedRequest exchange, Message message, SessionEntry session)
+    cdef DirectCall _aimed(self, RoutedRequest exchange, RpcMessage message, SessionEntry session)
     cdef str _owner(self, RequestContext ctx)
 
 cdef class FederatedBackend(DirectBackend):

@@ -12,9 +12,9 @@ from headgate_engine.mcp.call cimport DirectCall, new_call
 from headgate_engine.mcp.fields cimport ClientHead
 from headgate_engine.mcp.sessions cimport SessionEntry, TargetSession
 from headgate_engine.mcp.settings cimport CallSettings, DirectTarget
-from headgate_engine.peek.rpc cimport Message, message_of
+from headgate_engine.peek.rpc cimport RpcMessage, message_of
 
-from headgate_engine.peek.rpc import Kind, NotAMessage
+from headgate_engine.peek.rpc import RpcKind, NotAMessage
 
 # Methods of federated calls and the lists that tell whose a name is.
 LISTS = {"tools/call": "tools/list", "prompts/get": "prompts/list"}
@@ -25,7 +25,7 @@ OWN_FIELDS_AND_VERSION = (*OWN_FIELDS, b"mcp-protocol-version")
 MAX_OWNERS = 4096
 cdef dict _lists = LISTS
 cdef tuple _own_fields = OWN_FIELDS, _own_fields_and_version = OWN_FIELDS_AND_VERSION
-cdef object A_REQUEST = Kind.REQUEST
+cdef object A_REQUEST = RpcKind.REQUEST
 
 
 cdef class DirectBackend(Backend):
@@ -56,7 +56,7 @@ cdef class DirectBackend(Backend):
         cdef RequestContext ctx = exchange.ctx
         cdef MessageHead head = ctx.head
         cdef ClientHead client_head = self.client_head
-        cdef Message message
+        cdef RpcMessage message
         cdef SessionEntry session
         if ctx.trace is not None or exchange.bind.metric_labels is not None or not ctx.body:
             return None
@@ -75,7 +75,7 @@ cdef class DirectBackend(Backend):
         session = self.settings.sessions.look_up(client_head.session_id, self._owner(ctx))
         return None if session is None else self._aimed(exchange, message, session)
 
-    cdef DirectCall _aimed(self, RoutedRequest exchange, Message message, SessionEntry session):
+    cdef DirectCall _aimed(self, RoutedRequest exchange, RpcMessage message, SessionEntry session):
         cdef DirectCall call = new_call(self.settings, exchange, message, session, self.target)
         call.place_there = <TargetSession?>session.server
         call.body = message.text
@@ -116,7 +116,7 @@ cdef class FederatedBackend(DirectBackend):
         self.prefixed = prefixed
         self._begin(handler, service, True)
 
-    cdef DirectCall _aimed(self, RoutedRequest exchange, Message message, SessionEntry session):
+    cdef DirectCall _aimed(self, RoutedRequest exchange, RpcMessage message, SessionEntry session):
         cdef DirectCall call
         cdef DirectTarget target
         cdef TargetSession there

@@ -3,7 +3,7 @@
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext
-from headgate_engine.peek.rpc cimport Message
+from headgate_engine.peek.rpc cimport RpcMessage
 
 cdef class ClientHead:
     cdef str session_id                # None: the client names none
@@ -15,5 +15,5 @@ cdef class ClientHead:
 cdef int copy_fields(RequestContext ctx, MessageHead to, tuple without) except -1
 # Adds what the message itself says; `name`: what it is about, as its target knows it. False where a field cannot hold it
 # as it is.
-cdef bint add_mirrored(MessageHead to, Message message, str name) except -1
+cdef bint add_mirrored(MessageHead to, RpcMessage message, str name) except -1
 cpdef bint is_message(bytes data) except -1

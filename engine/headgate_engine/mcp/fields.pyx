@@ -11,7 +11,7 @@ from headgate_engine.context.headers cimport (
     H_ACCEPT, H_AUTHORIZATION, H_CONTENT_ENCODING, H_CONTENT_LENGTH, H_CONTENT_TYPE, H_COOKIE, H_EXPECT, H_HOST, H_OTHER,
     H_PROXY_AUTHORIZATION, HeaderSpan, MessageHead, SPAN_DROPPED)
 from headgate_engine.context.request cimport RequestContext
-from headgate_engine.peek.rpc cimport memmem, Message, message_of
+from headgate_engine.peek.rpc cimport memmem, RpcMessage, message_of
 from headgate_engine.wire.scan cimport same_lower
 
 cdef extern from "Python.h":
@@ -114,7 +114,7 @@ cdef int copy_fields(RequestContext ctx, MessageHead to, tuple without) except -
     return 0
 
 
-cdef bint add_mirrored(MessageHead to, Message message, str name) except -1:
+cdef bint add_mirrored(MessageHead to, RpcMessage message, str name) except -1:
     return add_text(to, b"mcp-method", message.method) and (name is None or add_text(to, b"mcp-name", name))
 
 
@@ -141,7 +141,7 @@ def plain_head(RequestContext ctx not None):
     return found.session_id if found.plain else None
 
 
-def target_head(RequestContext ctx not None, Message message not None):
+def target_head(RequestContext ctx not None, RpcMessage message not None):
     """The head that a target gets; None where a field cannot hold what the message says. For tests."""
     cdef MessageHead head = MessageHead()
     copy_fields(ctx, head, ())

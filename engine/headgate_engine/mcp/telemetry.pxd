@@ -1,7 +1,7 @@
 # What one MCP request tells: log fields, the series it counts in, and `mcp.*` of expressions.
 
 from headgate_engine.context.request cimport RequestContext
-from headgate_engine.peek.rpc cimport Message
+from headgate_engine.peek.rpc cimport RpcMessage
 from headgate_engine.shared.counters cimport Counter
 from headgate_engine.shared.segment cimport Segment
 
@@ -17,7 +17,7 @@ cdef class RequestCounts:
 cdef class RequestTelemetry:
     cdef readonly str method, kind, server, name, session_id
     cdef readonly bint failed
-    cdef readonly Message message
+    cdef readonly RpcMessage message
     cdef readonly bytes answer           # the response, once there is one
     cdef object call
     cdef RequestContext context          # of the call; None: nobody logs it
@@ -34,4 +34,4 @@ cdef class ExpressionView:
     cdef RequestTelemetry telemetry
 
 # The same as the class makes of a call; for callers that have the call's context.
-cdef RequestTelemetry new_telemetry(call, RequestContext context, Message message, str session_id, str server, count)
+cdef RequestTelemetry new_telemetry(call, RequestContext context, RpcMessage message, str session_id, str server, count)

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from headgate_engine.peek.rpc import Message
+from headgate_engine.peek.rpc import RpcMessage
 from headgate_engine.shared.segment import Segment
 
 KINDS: dict[str, str]
@@ -39,7 +39,7 @@ class RequestTelemetry:
     def __init__(
         self,
         call: Any,
-        message: Message,
+        message: RpcMessage,
         session_id: str | None,
         server: str | None,
         count: Callable[[Any, RequestTelemetry], None],
@@ -57,7 +57,7 @@ class RequestTelemetry:
     @property
     def failed(self) -> bool: ...
     @property
-    def message(self) -> Message: ...
+    def message(self) -> RpcMessage: ...
     @property
     def answer(self) -> bytes: ...
     def addressed(self, target: str, name: str | None, kind: str | None) -> None:

@@ -3,7 +3,7 @@
 import json
 
 from headgate_engine.context.request cimport RequestContext
-from headgate_engine.peek.rpc cimport has_text, Message
+from headgate_engine.peek.rpc cimport has_text, RpcMessage
 from headgate_engine.shared.counters cimport Counter
 from headgate_engine.shared.segment cimport Segment
 
@@ -102,7 +102,7 @@ cdef class RequestTelemetry:
     once, when the request has ended.
     """
 
-    def __init__(self, call not None, Message message not None, str session_id, str server, count not None):
+    def __init__(self, call not None, RpcMessage message not None, str session_id, str server, count not None):
         self.server = server
         self.session_id = session_id
         self.message = message
@@ -187,7 +187,7 @@ cdef class RequestTelemetry:
         return 0
 
 
-cdef RequestTelemetry new_telemetry(call, RequestContext context, Message message, str session_id, str server, count):
+cdef RequestTelemetry new_telemetry(call, RequestContext context, RpcMessage message, str session_id, str server, count):
     cdef RequestTelemetry made = RequestTelemetry.__new__(RequestTelemetry)
     made.server = server
     made.session_id = session_id

@@ -6,7 +6,7 @@ index inside the text, so boundscheck is off.
 
 from typing import Any
 
-from headgate_engine.peek.rpc import Message
+from headgate_engine.peek.rpc import RpcMessage
 
 class Item:
     """One item of a list."""
@@ -30,7 +30,7 @@ class Item:
     def decoded(self) -> Any:
         """Return the item as Python objects."""
 
-def list_of(message: Message, member: bytes, key: bytes) -> tuple[tuple[int, int], list[Item]]:
+def list_of(message: RpcMessage, member: bytes, key: bytes) -> tuple[tuple[int, int], list[Item]]:
     """Return the span of the array `result.<member>` in the text of a response, and its items.
 
     key: the member of an item that is its name. If there is no such array, the result is ((0, 0), []). If there are

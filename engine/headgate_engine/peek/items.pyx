@@ -7,7 +7,7 @@ index inside the text, so boundscheck is off.
 
 import json
 
-from headgate_engine.peek.rpc cimport Message, quoted
+from headgate_engine.peek.rpc cimport RpcMessage, quoted
 from headgate_engine.peek.scan cimport skip_blanks
 
 from libc.stdint cimport uint8_t
@@ -122,7 +122,7 @@ cdef Py_ssize_t read_items(list found, const uint8_t* p, Py_ssize_t at, Py_ssize
     return at + 1
 
 
-def list_of(Message message not None, bytes member not None, bytes key not None):
+def list_of(RpcMessage message not None, bytes member not None, bytes key not None):
     """Return the span of the array `result.<member>` in the text of a response, and its items.
 
     key: the member of an item that is its name. If there is no such array, the result is ((0, 0), []). If there are

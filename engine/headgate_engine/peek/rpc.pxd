@@ -2,7 +2,7 @@
 
 from headgate_engine.peek.json cimport RpcPeek
 
-cdef class Message:
+cdef class RpcMessage:
     cdef readonly object kind          # Kind
     cdef readonly bytes text           # as received
     cdef readonly str method           # None: there is none
@@ -14,7 +14,7 @@ cdef class Message:
 
 cpdef bytes quoted(str text)
 # Returns the message that `text` holds. Raises NotAMessage.
-cdef Message message_of(bytes text)
+cdef RpcMessage message_of(bytes text)
 
 cdef extern from *:
     """

@@ -9,7 +9,7 @@ from typing import Any
 NAME_SOURCE: dict[str, str]
 """Method -> member of `params` that names the object of a request."""
 
-class Kind(enum.Enum):
+class RpcKind(enum.Enum):
     """The type of a message."""
 
     REQUEST = "request"
@@ -29,13 +29,13 @@ class NotAMessage(ValueError):
         self, code: int, reason: str, raw_id: bytes | None = None, method: str | None = None
     ) -> None: ...
 
-class Message:
+class RpcMessage:
     """One message, which parse() has made."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Raise TypeError."""
     @property
-    def kind(self) -> Kind: ...
+    def kind(self) -> RpcKind: ...
     @property
     def text(self) -> bytes:
         """The message's bytes as received."""
@@ -97,5 +97,5 @@ class Message:
 def quoted(text: str) -> bytes:
     """Return a string as JSON."""
 
-def parse(text: bytes) -> Message:
+def parse(text: bytes) -> RpcMessage:
     """Return the message that `text` holds. Raises NotAMessage; batches (2025-03-26) are refused."""

@@ -38,15 +38,15 @@ cdef dict _name_fields = {
 }
 
 
-class Kind(enum.Enum):
+class RpcKind(enum.Enum):
     REQUEST = "request"
     NOTIFICATION = "notification"
     RESPONSE = "response"
 
 
-cdef object A_REQUEST = Kind.REQUEST
-cdef object A_NOTIFICATION = Kind.NOTIFICATION
-cdef object A_RESPONSE = Kind.RESPONSE
+cdef object A_REQUEST = RpcKind.REQUEST
+cdef object A_NOTIFICATION = RpcKind.NOTIFICATION
+cdef object A_RESPONSE = RpcKind.RESPONSE
 
 
 class NotAMessage(ValueError):
@@ -57,7 +57,7 @@ class NotAMessage(ValueError):
         self.method = method
 
 
-cdef class Message:
+cdef class RpcMessage:
     def __init__(self):
         raise TypeError("a message comes of parse()")
 
@@ -189,9 +189,9 @@ def parse(bytes text not None):
     return message_of(text)
 
 
-cdef Message message_of(bytes text):
+cdef RpcMessage message_of(bytes text):
     cdef RpcPeek peek = RpcPeek.__new__(RpcPeek)
-    cdef Message message
+    cdef RpcMessage message
     peek.max_depth = 64
     try:
         peek.scan(text, len(text))
@@ -207,7 +207,7 @@ cdef Message message_of(bytes text):
         raise NotAMessage(INVALID_REQUEST, "a member stands twice")
     if peek.found[R_JSONRPC].kind != J_STRING or peek._text_of(R_JSONRPC) != "2.0":
         raise _request_with(peek, text, INVALID_REQUEST, 'jsonrpc is not "2.0"')
-    message = Message.__new__(Message)
+    message = RpcMessage.__new__(RpcMessage)
     message.kind = _kind(peek)
     message.text = text
     message.found = peek

@@ -1,5 +1,5 @@
 from headgate_engine.expr.program import Program
-from headgate_engine.http1.receiver import Limits
+from headgate_engine.http1.receiver import ReceiverLimits
 from headgate_engine.link.endpoints import EndpointSet
 from headgate_engine.link.pool import Pool
 from headgate_engine.log.access import AccessLogFormat
@@ -110,7 +110,7 @@ class BindPlan(MeteredPlan):
     secure: bool
     listeners: HostTable
     sole_listener: ListenerPlan
-    limits: Limits
+    limits: ReceiverLimits
     idle_timeout_ns: int
     head_timeout_ns: int
     body_timeout_ns: int
@@ -124,7 +124,7 @@ class BindPlan(MeteredPlan):
     access_log: AccessLogFormat | None
     records: RecordFormat | None
     metric_labels: tuple[tuple[str, Program], ...] | None
-    def __init__(self, key: str, limits: Limits) -> None: ...
+    def __init__(self, key: str, limits: ReceiverLimits) -> None: ...
     @property
     def key(self) -> str: ...
 

@@ -2,7 +2,7 @@
 
 from libc.stdlib cimport free, malloc
 
-from headgate_engine.http1.receiver cimport Limits
+from headgate_engine.http1.receiver cimport ReceiverLimits
 from headgate_engine.plan.random cimport random_below
 
 from libc.stdint cimport int64_t, uint64_t
@@ -105,7 +105,7 @@ cdef class ListenerPlan(MeteredPlan):
 
 
 cdef class BindPlan(MeteredPlan):
-    def __init__(self, str key, Limits limits):
+    def __init__(self, str key, ReceiverLimits limits):
         self.key = key
         self.limits = limits
         self.protocol = "http/1.1"

@@ -2,7 +2,7 @@ from headgate_engine.shared.segment import Segment
 
 SLOTS: int
 
-class Claims:
+class SlotClaims:
     """Numbers on offer: offer() publishes one, and of all processes that call take() exactly one gets it.
 
     Numbers count from 1. Two that are on offer at the same time must differ modulo SLOTS. Raises SegmentFull if there

@@ -19,7 +19,7 @@ SLOTS = CLAIM_SLOTS
 cdef uint64_t[CLAIM_SLOTS] nowhere
 
 
-cdef class Claims:
+cdef class SlotClaims:
     def __cinit__(self):
         self.cells = nowhere
 

@@ -8,7 +8,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RequestHead:
     """A request head. target: in origin-form. authority: the requested host, empty in HTTP/1.0 without one."""
 
     method: str
@@ -21,7 +21,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class ResponseHead:
     """A response head: a final one, or 101."""
 
     status: int
@@ -33,12 +33,12 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True)
-class InformationalResponse(Response):
+class InformationalResponse(ResponseHead):
     """The head of a 1xx response other than 101; another response follows."""
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
+class DataEvent:
     """A piece of a body without its framing."""
 
     data: bytes
@@ -74,5 +74,13 @@ class ConnectionClosed:
 
 
 Event = (
-    Request | Response | InformationalResponse | Data | EndOfMessage | NeedData | Paused | Upgraded | ConnectionClosed
+    RequestHead
+    | ResponseHead
+    | InformationalResponse
+    | DataEvent
+    | EndOfMessage
+    | NeedData
+    | Paused
+    | Upgraded
+    | ConnectionClosed
 )

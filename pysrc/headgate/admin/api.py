@@ -10,12 +10,12 @@ from headgate.admin.answers import NO_STORE, as_json
 from headgate.admin.configuration import store_mode
 from headgate.admin.meters import MAX_ROWS, Meters, endpoint_rows
 from headgate.admin.relay import MAX_AT_ONCE, TYPE, BadOrder, read_order, relay
-from headgate.admin.running import Running
+from headgate.admin.running import RunningGateway
 from headgate.admin.targets import targets, watched
-from headgate.admin.web import Answer, Request, Row, Stream
+from headgate.admin.web import AdminRequest, AdminResponse, AdminRoute, AdminStream
 from headgate.telemetry.build_info import build_info
 from headgate.telemetry.families import BUCKETS
-from headgate_engine.link.endpoints import Endpoint
+from headgate_engine.link.endpoints import EndpointState
 from headgate_engine.shared.histogram import snapshot
 
 # Polls within this time share one document, so that several open pages cost no more than one.
@@ -29,13 +29,13 @@ OFFERS: Final = ("dump", "logging", "relay", "store", "trace")
 GUARD_FAMILY: Final = "gw_guardrail_checks_total"
 
 
-def api_rows(running: Running) -> tuple[Row, ...]:
+def api_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
     """Return the rows of the admin server's table that are below `/api`."""
 
-    async def runtime(_request: Request) -> Answer:
+    async def runtime(_request: AdminRequest) -> AdminResponse:
         return as_json(200, runtime_view(running))
 
-    async def cel(request: Request) -> Answer:
+    async def cel(request: AdminRequest) -> AdminResponse:
         # A thread keeps the event loop free for workers and signals.
         return as_json(*await asyncio.to_thread(_cel, request.body, running.gateway.process.custom_functions))
 
@@ -43,21 +43,21 @@ def api_rows(running: Running) -> tuple[Row, ...]:
     return (
         *(row._replace(path=row.path.removeprefix("/ui")) for row in page),
         *page,
-        Row("GET", "/api/runtime", runtime),
-        Row("POST", "/api/cel", cel, own=True),
-        Row("POST", "/cel", cel, own=True),
+        AdminRoute("GET", "/api/runtime", runtime),
+        AdminRoute("POST", "/api/cel", cel, own=True),
+        AdminRoute("POST", "/cel", cel, own=True),
     )
 
 
-def ui_rows(running: Running, offers: tuple[str, ...]) -> tuple[Row, ...]:
+def ui_rows(running: RunningGateway, offers: tuple[str, ...]) -> tuple[AdminRoute, ...]:
     """Return the rows that the page needs. `offers` names the functions that the page has in this place."""
     view = StateView(running)
     busy = [0]
 
-    async def state(_request: Request) -> Answer:
+    async def state(_request: AdminRequest) -> AdminResponse:
         return as_json(200, await view.state() | {"offers": offers})
 
-    async def send(request: Request) -> Answer | Stream:
+    async def send(request: AdminRequest) -> AdminResponse | AdminStream:
         try:
             order = read_order(request.body, running.gateway)
         except BadOrder as error:
@@ -73,9 +73,9 @@ def ui_rows(running: Running, offers: tuple[str, ...]) -> tuple[Row, ...]:
             finally:
                 busy[0] -= 1
 
-        return Stream(counted(), TYPE, (*NO_STORE, ("x-content-type-options", "nosniff")), b"\n")
+        return AdminStream(counted(), TYPE, (*NO_STORE, ("x-content-type-options", "nosniff")), b"\n")
 
-    rows = (Row("GET", f"{UI_API}state", state), Row("POST", f"{UI_API}relay", send, own=True))
+    rows = (AdminRoute("GET", f"{UI_API}state", state), AdminRoute("POST", f"{UI_API}relay", send, own=True))
     return rows if "relay" in offers else rows[:1]
 
 
@@ -87,7 +87,7 @@ def _cel(body: bytes, functions: str) -> tuple[int, dict[str, Any]]:
     return try_expression(body, parse_functions(functions))
 
 
-def runtime_view(running: Running) -> dict[str, Any]:
+def runtime_view(running: RunningGateway) -> dict[str, Any]:
     """Return the document of `/api/runtime`."""
     camel = {"git_revision": "gitRevision", "rust_version": "rustVersion", "build_profile": "buildProfile",
              "build_target": "buildTarget"}  # fmt: skip
@@ -98,7 +98,7 @@ def runtime_view(running: Running) -> dict[str, Any]:
 class StateView:
     """All changing values of the page in one document."""
 
-    def __init__(self, running: Running) -> None:
+    def __init__(self, running: RunningGateway) -> None:
         self._running = running
         self._kept: dict[str, Any] = {}
         self._until = 0.0
@@ -138,7 +138,7 @@ class StateView:
             # The numbers of all rows, including those beyond the limit of the tables.
             "rows": {"routes": len(routes), "backends": len(backends)},
             "endpoints": endpoint_rows(
-                watched(gateway), lambda owner, key: Endpoint(process.segment, owner, key).snapshot(), numbers
+                watched(gateway), lambda owner, key: EndpointState(process.segment, owner, key).snapshot(), numbers
             ),
             "models": meters.models(),
             "sessions": meters.counts("gw_mcp_sessions", ("backend",)),

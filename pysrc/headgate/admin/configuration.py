@@ -12,8 +12,8 @@ import logging
 from typing import Any, Final
 
 from headgate.admin.answers import as_json
-from headgate.admin.running import Running
-from headgate.admin.web import Answer, Request, Row
+from headgate.admin.running import RunningGateway
+from headgate.admin.web import AdminRequest, AdminResponse, AdminRoute
 from headgate.config.config_file import Changed, ConfigFile
 from headgate.config.file_view import file_view
 from headgate.config.load import FileSource, Source, TextSource
@@ -28,7 +28,7 @@ READ_ONLY: Final = "the configuration is read-only"
 CHANGED: Final = "the configuration file was changed in the meantime: read it again"
 
 
-def store_mode(running: Running) -> str:
+def store_mode(running: RunningGateway) -> str:
     """Return `configStoreMode`, which is also `readOnly` if no file can be written."""
     return "readOnly" if file_of(running.process.source) is None else running.gateway.process.storage_mode
 
@@ -38,7 +38,7 @@ def file_of(source: Source) -> ConfigFile | None:
     return ConfigFile(source.path) if isinstance(source, FileSource) and not source.is_stream else None
 
 
-class _Refused(Exception):
+class _ConfigurationRefused(Exception):
     """The response to a request that is refused."""
 
     def __init__(self, status: int, document: Any) -> None:
@@ -49,32 +49,32 @@ class _Refused(Exception):
 class _Writer:
     """Writes the file; changes are serialised."""
 
-    def __init__(self, running: Running) -> None:
+    def __init__(self, running: RunningGateway) -> None:
         self._running = running
         self._writing = asyncio.Lock()
 
     def _writable(self) -> ConfigFile:
         if self._running.gateway.process.storage_mode == "readOnly":
-            raise _Refused(403, READ_ONLY)
+            raise _ConfigurationRefused(403, READ_ONLY)
         file = file_of(self._running.process.source)
         if file is None:
-            raise _Refused(500, f"{NO_FILE}: the configuration does not come from a file")
+            raise _ConfigurationRefused(500, f"{NO_FILE}: the configuration does not come from a file")
         return file
 
-    async def _change(self, file: ConfigFile, text: str, revision: str | None) -> Answer:
+    async def _change(self, file: ConfigFile, text: str, revision: str | None) -> AdminResponse:
         async with self._writing:
             try:
                 new = await asyncio.to_thread(file.change, text, revision)
             except Changed:
-                raise _Refused(409, CHANGED) from None
+                raise _ConfigurationRefused(409, CHANGED) from None
             except OSError as error:
-                raise _Refused(500, f"cannot write {file.path}: {error.strerror or error}") from None
+                raise _ConfigurationRefused(500, f"cannot write {file.path}: {error.strerror or error}") from None
             except UnicodeDecodeError:
-                raise _Refused(500, UNREADABLE) from None
+                raise _ConfigurationRefused(500, UNREADABLE) from None
         logger.info("configuration written", extra={"file": file.path, "revision": new})
         return as_json(200, {**WRITTEN, "revision": new})
 
-    async def document(self, request: Request) -> Answer:
+    async def document(self, request: AdminRequest) -> AdminResponse:
         """Write a JSON document; the comments of the file are lost, because JSON has none."""
         try:
             file = self._writable()
@@ -82,43 +82,43 @@ class _Writer:
             try:
                 text = await asyncio.to_thread(file.text_of, document)
             except RecursionError:
-                raise _Refused(500, "the document is nested too deeply") from None
+                raise _ConfigurationRefused(500, "the document is nested too deeply") from None
             # `*` matches any revision (RFC 9110 section 13.1.1), as does a missing field.
             wanted = request.headers.get("if-match", "*")
             return await self._change(file, text, None if wanted == "*" else wanted.strip('"'))
-        except _Refused as refused:
+        except _ConfigurationRefused as refused:
             return refused.answer
         except ConfigErrors as error:
             return as_json(500, told(error))
 
-    async def text(self, request: Request) -> Answer:
+    async def text(self, request: AdminRequest) -> AdminResponse:
         """Write a YAML text unchanged."""
         try:
             file = self._writable()
             return await self._change(file, *_order(request.body))
-        except _Refused as refused:
+        except _ConfigurationRefused as refused:
             return refused.answer
         except ConfigErrors as error:
             return as_json(422, {"errors": listed(error)})
 
 
-def configuration_rows(running: Running) -> tuple[Row, ...]:
+def configuration_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
     """Return the rows of the admin server's table that are below `/api/config`."""
     writer = _Writer(running)
 
-    async def view(_request: Request) -> Answer:
+    async def view(_request: AdminRequest) -> AdminResponse:
         return await asyncio.to_thread(config_view, running.process.source)
 
-    async def text_view(_request: Request) -> Answer:
+    async def text_view(_request: AdminRequest) -> AdminResponse:
         return await asyncio.to_thread(_text_view, running)
 
-    async def check(request: Request) -> Answer:
+    async def check(request: AdminRequest) -> AdminResponse:
         file = file_of(running.process.source)
         if file is None:
             return as_json(500, NO_FILE)
         try:
             _, _, loaded = await asyncio.to_thread(file.check, _order(request.body)[0])
-        except _Refused as refused:
+        except _ConfigurationRefused as refused:
             return refused.answer
         except ConfigErrors as error:
             return as_json(200, {"errors": listed(error), "warnings": []})
@@ -127,12 +127,12 @@ def configuration_rows(running: Running) -> tuple[Row, ...]:
         return as_json(200, {"errors": [], "warnings": list(loaded.warnings)})
 
     return (
-        Row("GET", "/api/config", view),
-        Row("POST", "/api/config", writer.document, own=True),
-        Row("GET", "/api/config/effective", view),
-        Row("GET", "/api/config/text", text_view),
-        Row("POST", "/api/config/text", writer.text, own=True),
-        Row("POST", "/api/config/check", check, own=True),
+        AdminRoute("GET", "/api/config", view),
+        AdminRoute("POST", "/api/config", writer.document, own=True),
+        AdminRoute("GET", "/api/config/effective", view),
+        AdminRoute("GET", "/api/config/text", text_view),
+        AdminRoute("POST", "/api/config/text", writer.text, own=True),
+        AdminRoute("POST", "/api/config/check", check, own=True),
     )
 
 
@@ -147,9 +147,9 @@ def _document(body: bytes) -> dict[str, Any]:
     try:
         found = _parsed(body)
     except (ValueError, RecursionError):
-        raise _Refused(500, "the body is no JSON") from None
+        raise _ConfigurationRefused(500, "the body is no JSON") from None
     if not isinstance(found, dict):
-        raise _Refused(500, "the configuration must be an object")
+        raise _ConfigurationRefused(500, "the configuration must be an object")
     return found
 
 
@@ -158,10 +158,12 @@ def _order(body: bytes) -> tuple[str, str | None]:
     try:
         found = _parsed(body)
     except (ValueError, RecursionError):
-        raise _Refused(400, "the body is no JSON") from None
+        raise _ConfigurationRefused(400, "the body is no JSON") from None
     known = isinstance(found, dict) and found.keys() <= {"text", "revision"}
     if not known or not isinstance(found.get("text"), str) or not isinstance(found.get("revision", ""), str):
-        raise _Refused(400, "expected an object with text and, for a text that was read before, its revision")
+        raise _ConfigurationRefused(
+            400, "expected an object with text and, for a text that was read before, its revision"
+        )
     return found["text"], found.get("revision")
 
 
@@ -179,7 +181,7 @@ def listed(errors: ConfigErrors) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def config_view(source: Source) -> Answer:
+def config_view(source: Source) -> AdminResponse:
     """Return the configuration file as JSON without its secrets.
 
     The file is read again for each request: an edit that does not load appears here, but not in `/config_dump`.
@@ -199,7 +201,7 @@ def config_view(source: Source) -> Answer:
         return as_json(500, str(error))
 
 
-def _text_view(running: Running) -> Answer:
+def _text_view(running: RunningGateway) -> AdminResponse:
     file = file_of(running.process.source)
     if file is None:
         return as_json(500, NO_FILE)

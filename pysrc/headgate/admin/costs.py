@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from headgate.admin.answers import as_json
 from headgate.admin.configuration import READ_ONLY
-from headgate.admin.running import Running
-from headgate.admin.web import Answer, Request, Row
+from headgate.admin.running import RunningGateway
+from headgate.admin.web import AdminRequest, AdminResponse, AdminRoute
 from headgate.dialect.llm import models_dev
 from headgate.dialect.llm.catalog import rate_text
 from headgate.document.replace import replace_file
@@ -31,14 +31,14 @@ class Failed(Exception):
     """The prices could not be downloaded or written; the arguments are a status and the reason."""
 
 
-def cost_rows(running: Running) -> tuple[Row, ...]:
+def cost_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
     """Return the rows of the admin server's table that are below `/api/costs`."""
     fetching = asyncio.Lock()
 
-    async def models(_request: Request) -> Answer:
+    async def models(_request: AdminRequest) -> AdminResponse:
         return as_json(200, models_view(running.gateway.process.prices))
 
-    async def refresh(_request: Request) -> Answer:
+    async def refresh(_request: AdminRequest) -> AdminResponse:
         settings = running.gateway.process
         if settings.storage_mode == "readOnly":
             return as_json(403, READ_ONLY)
@@ -55,8 +55,8 @@ def cost_rows(running: Running) -> tuple[Row, ...]:
         return as_json(200, {**told, **numbers})
 
     return (
-        Row("GET", "/api/costs/models", models),
-        Row("POST", "/api/costs/refresh-base", refresh, own=True),
+        AdminRoute("GET", "/api/costs/models", models),
+        AdminRoute("POST", "/api/costs/refresh-base", refresh, own=True),
     )
 
 

@@ -16,8 +16,17 @@ from headgate.admin.answers import as_json
 from headgate.admin.api import UI_API, ui_rows
 from headgate.admin.mount_points import mounts
 from headgate.admin.routes import admin_rows
-from headgate.admin.running import Running
-from headgate.admin.web import FOREIGN, IDLE_SECONDS, Answer, Request, Row, Stream, WebServer, refused_kind
+from headgate.admin.running import RunningGateway
+from headgate.admin.web import (
+    FOREIGN,
+    IDLE_SECONDS,
+    AdminRequest,
+    AdminResponse,
+    AdminRoute,
+    AdminStream,
+    WebServer,
+    refused_kind,
+)
 from headgate.config.ui_route import PREFIXES
 from headgate.ir.backend import UiAccess
 from headgate.ir.gateway import Gateway
@@ -33,7 +42,7 @@ WRONG_NAME: Final = (
 )
 
 
-def mount_rows(running: Running, access: UiAccess) -> tuple[Row, ...]:
+def mount_rows(running: RunningGateway, access: UiAccess) -> tuple[AdminRoute, ...]:
     """Return the table: the page, and the paths that the section claims."""
     claimed = [row for row in admin_rows(running) if _claimed(row.path)]
     # Requests through the gateway, and its configuration and request log, need a login.
@@ -49,22 +58,24 @@ def _claimed(path: str) -> bool:
 class MountServer(WebServer):
     """Serves the table for one kind of access. `rules` returns the origins that the section's `cors` admits."""
 
-    def __init__(self, rows: tuple[Row, ...], access: UiAccess, rules: Callable[[], tuple[OriginRule, ...]]) -> None:
+    def __init__(
+        self, rows: tuple[AdminRoute, ...], access: UiAccess, rules: Callable[[], tuple[OriginRule, ...]]
+    ) -> None:
         super().__init__(rows)
         self._access = access
         self._rules = rules
         # Workers stream request bodies, so a request can take as long as its client.
         self._head_seconds = IDLE_SECONDS
 
-    async def _answer(self, request: Request) -> Answer | Stream:
+    async def _answer(self, request: AdminRequest) -> AdminResponse | AdminStream:
         if self._access == "open" and not origins.is_local_name(request.host):
-            return Answer(421, WRONG_NAME)
+            return AdminResponse(421, WRONG_NAME)
         rows = self.fitting(request.path)
         to_page = request.method in READ and any(row.page for row in rows)
         if origins.is_foreign_behind(request.headers, request.host, to_page):
             origin = request.headers.get("origin", "").encode("latin-1")
             if not origin or not any(rule.admits(origin) for rule in self._rules()):
-                return Answer(403, FOREIGN)
+                return AdminResponse(403, FOREIGN)
         if rows and self._access != "login" and request.method not in READ and request.path != HARMLESS:
             return as_json(403, READ_ONLY)
         return refused_kind(rows, request) or await self._dispatch(rows, request)
@@ -73,7 +84,7 @@ class MountServer(WebServer):
 class Mounts:
     """The servers for all kinds of access; each one starts with the first configuration that needs it."""
 
-    def __init__(self, running: Running, folder: str) -> None:
+    def __init__(self, running: RunningGateway, folder: str) -> None:
         self._running = running
         self._folder = folder
         self._servers: dict[UiAccess, MountServer] = {}

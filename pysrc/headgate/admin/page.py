@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, NamedTuple
 
-from headgate.admin.web import Answer, Request, Row
+from headgate.admin.web import AdminRequest, AdminResponse, AdminRoute
 
 KINDS: Final = {
     ".html": "text/html; charset=utf-8",
@@ -58,21 +58,21 @@ def assets() -> dict[str, Asset]:
     return found
 
 
-def page_rows() -> tuple[Row, ...]:
+def page_rows() -> tuple[AdminRoute, ...]:
     """Return the rows of the page. A path without a dot that is not below `assets/` is a view of the page."""
 
-    async def root(_request: Request) -> Answer:
-        return Answer(308, content_type="", headers=(("location", "/ui"), *SECURITY))
+    async def root(_request: AdminRequest) -> AdminResponse:
+        return AdminResponse(308, content_type="", headers=(("location", "/ui"), *SECURITY))
 
-    async def page(request: Request) -> Answer:
+    async def page(request: AdminRequest) -> AdminResponse:
         below = request.path.removeprefix("/ui").removeprefix("/")
         name = below if "." in below or below.startswith("assets/") else "index.html"
         asset = assets().get(name)
         if asset is None:
-            return Answer(404, content_type="")
+            return AdminResponse(404, content_type="")
         headers = (("etag", asset.tag), *SECURITY)
         if request.headers.get("if-none-match") == asset.tag:
-            return Answer(304, content_type="", headers=headers)
-        return Answer(200, asset.body, asset.kind, headers)
+            return AdminResponse(304, content_type="", headers=headers)
+        return AdminResponse(200, asset.body, asset.kind, headers)
 
-    return (Row("GET", "/", root, page=True), Row("GET", "/ui", page, page=True, tree=True))
+    return (AdminRoute("GET", "/", root, page=True), AdminRoute("GET", "/ui", page, page=True, tree=True))

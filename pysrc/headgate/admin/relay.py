@@ -48,7 +48,7 @@ class BadOrder(ValueError):
     """The page requests something that is not allowed; the argument gives the reason."""
 
 
-class Order(NamedTuple):
+class RelayOrder(NamedTuple):
     """The request to send."""
 
     bind: Bind
@@ -59,7 +59,7 @@ class Order(NamedTuple):
     body: bytes
 
 
-def read_order(text: bytes, gateway: Gateway) -> Order:
+def read_order(text: bytes, gateway: Gateway) -> RelayOrder:
     """Return the request that the body of a relay request describes; raises BadOrder."""
     try:
         document = json.loads(text)
@@ -80,7 +80,7 @@ def read_order(text: bytes, gateway: Gateway) -> Order:
     if _HOST.fullmatch(host) is None:
         raise BadOrder("host: no host name")
     body = _text(document, "body", "").encode()
-    return Order(bind, method, target, host, _headers(document.get("headers", {})), body)
+    return RelayOrder(bind, method, target, host, _headers(document.get("headers", {})), body)
 
 
 def _text(document: dict[str, Any], key: str, default: str) -> str:
@@ -101,7 +101,7 @@ def _headers(found: object) -> tuple[tuple[str, str], ...]:
     return tuple((name.lower(), value) for name, value in found.items())
 
 
-async def relay(order: Order) -> AsyncGenerator[bytes, None]:
+async def relay(order: RelayOrder) -> AsyncGenerator[bytes, None]:
     """Yield the lines of the response; the last line has `end` or `error`."""
     try:
         async with asyncio.timeout(TOTAL_SECONDS):
@@ -118,7 +118,7 @@ def _line(document: dict[str, Any]) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode() + b"\n"
 
 
-async def _exchange(order: Order) -> AsyncGenerator[dict[str, Any], None]:
+async def _exchange(order: RelayOrder) -> AsyncGenerator[dict[str, Any], None]:
     async with asyncio.timeout(CONNECT_SECONDS):
         reader, writer = await _connect(order)
     try:
@@ -156,7 +156,7 @@ async def _exchange(order: Order) -> AsyncGenerator[dict[str, Any], None]:
             await writer.wait_closed()
 
 
-def _request(connection: h11.Connection, order: Order) -> bytes:
+def _request(connection: h11.Connection, order: RelayOrder) -> bytes:
     fields = [("host", order.host), *order.headers, ("connection", "close")]
     if order.body or order.method in ("POST", "PUT", "PATCH"):
         fields.append(("content-length", str(len(order.body))))
@@ -165,7 +165,7 @@ def _request(connection: h11.Connection, order: Order) -> bytes:
     return head + body + (connection.send(h11.EndOfMessage()) or b"")
 
 
-async def _connect(order: Order) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _connect(order: RelayOrder) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Open a connection to the port. The certificate is not verified: it is for another name, and the port is local."""
     if not order.bind.tls:
         return await asyncio.open_connection("127.0.0.1", order.bind.port)

@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from headgate.admin.answers import NO_STORE, as_json
-from headgate.admin.running import Running
-from headgate.admin.web import Answer, Request, Row, Stream
+from headgate.admin.running import RunningGateway
+from headgate.admin.web import AdminRequest, AdminResponse, AdminRoute, AdminStream
 
 if TYPE_CHECKING:
     from headgate.telemetry.requests.search import Tail
@@ -23,7 +23,7 @@ MAX_QUESTIONS: Final = 3
 PREFIX: Final = "/api/logs"
 
 
-class _Refused(Exception):
+class _RequestsRefused(Exception):
     def __init__(self, status: int, reason: str) -> None:
         super().__init__()
         self.answer = as_json(status, reason)
@@ -35,12 +35,12 @@ class _Tails:
     def __init__(self) -> None:
         self._open = 0
 
-    def stream(self, tail: Tail) -> Stream:
+    def stream(self, tail: Tail) -> AdminStream:
         """Return the stream of a tail; raises _Refused if too many are open."""
         if self._open >= MAX_TAILS:
-            raise _Refused(503, f"{MAX_TAILS} tails are open")
+            raise _RequestsRefused(503, f"{MAX_TAILS} tails are open")
         fields = (*NO_STORE, ("x-content-type-options", "nosniff"))
-        return Stream(self._counted(tail), "text/event-stream", fields, b": \n\n")
+        return AdminStream(self._counted(tail), "text/event-stream", fields, b": \n\n")
 
     async def _counted(self, tail: Tail) -> AsyncGenerator[bytes, None]:
         self._open += 1
@@ -51,7 +51,7 @@ class _Tails:
             self._open -= 1
 
 
-def request_rows(running: Running) -> tuple[Row, ...]:
+def request_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
     """Return the rows of the admin server's table that are below `/api/logs`."""
     tails = _Tails()
     turns = asyncio.Semaphore(MAX_QUESTIONS)
@@ -59,11 +59,11 @@ def request_rows(running: Running) -> tuple[Row, ...]:
     def path() -> str:
         found = running.gateway.process.request_log
         if found is None:
-            raise _Refused(500, MISSING)
+            raise _RequestsRefused(500, MISSING)
         return found
 
-    def row(name: str, handle: Callable[[Request], Any]) -> Row:
-        async def handler(request: Request) -> Answer | Stream:
+    def row(name: str, handle: Callable[[AdminRequest], Any]) -> AdminRoute:
+        async def handler(request: AdminRequest) -> AdminResponse | AdminStream:
             # Imported late: a gateway without a request log needs no SQLite.
             import sqlite3
 
@@ -71,8 +71,8 @@ def request_rows(running: Running) -> tuple[Row, ...]:
 
             try:
                 async with turns:
-                    found: Answer | Stream = await handle(request)
-            except _Refused as refused:
+                    found: AdminResponse | AdminStream = await handle(request)
+            except _RequestsRefused as refused:
                 return refused.answer
             except BadQuestion as error:
                 return as_json(400, str(error))
@@ -80,27 +80,27 @@ def request_rows(running: Running) -> tuple[Row, ...]:
                 return as_json(500, unreadable(error))
             return found
 
-        return Row("POST", f"{PREFIX}/{name}", handler, own=True)
+        return AdminRoute("POST", f"{PREFIX}/{name}", handler, own=True)
 
-    async def search(request: Request) -> Answer:
+    async def search(request: AdminRequest) -> AdminResponse:
         from headgate.telemetry.requests import question, search
 
         asked = question.document(request.body, search.SEARCH_KEYS)
         return as_json(200, await asyncio.to_thread(search.search, path(), asked))
 
-    async def get(request: Request) -> Answer:
+    async def get(request: AdminRequest) -> AdminResponse:
         from headgate.telemetry.requests import question, search
 
         found = await asyncio.to_thread(search.get, path(), question.document(request.body, ("id",)))
         return as_json(404, "there is no such record") if found is None else as_json(200, {"log": found})
 
-    async def summary(request: Request) -> Answer:
+    async def summary(request: AdminRequest) -> AdminResponse:
         from headgate.telemetry.requests import analytics, question
 
         asked = question.document(request.body, analytics.KEYS)
         return as_json(200, await asyncio.to_thread(analytics.summary, path(), asked))
 
-    async def tail(request: Request) -> Stream:
+    async def tail(request: AdminRequest) -> AdminStream:
         from headgate.telemetry.requests import question, search
 
         return tails.stream(search.Tail(path(), question.document(request.body, search.TAIL_KEYS)))

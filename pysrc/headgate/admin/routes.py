@@ -14,13 +14,13 @@ from headgate.admin.costs import cost_rows
 from headgate.admin.debug import debug_rows
 from headgate.admin.page import page_rows
 from headgate.admin.requests import request_rows
-from headgate.admin.running import Running
-from headgate.admin.web import Answer, Request, Row
+from headgate.admin.running import RunningGateway
+from headgate.admin.web import AdminRequest, AdminResponse, AdminRoute
 from headgate.config.dump import Runtime, dump
 from headgate.telemetry.build_info import build_info
 from headgate.telemetry.levels import USAGE, BadDirective
 from headgate.telemetry.metrics import CONTENT_TYPE, label_text, render
-from headgate_engine.link.endpoints import Endpoint
+from headgate_engine.link.endpoints import EndpointState
 from headgate_engine.shared.histogram import Sample, snapshot
 from headgate_engine.shared.segment import Segment
 
@@ -30,38 +30,38 @@ QUIET = ((5, logging.DEBUG), (30, logging.INFO))
 logger = logging.getLogger("headgate.admin")
 
 
-def admin_rows(running: Running) -> tuple[Row, ...]:
+def admin_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
     """Return the admin server's table."""
 
-    async def config_dump(_request: Request) -> Answer:
+    async def config_dump(_request: AdminRequest) -> AdminResponse:
         numbers = await running.process.worker_numbers()
         document = dump(running.gateway, runtime(running))
         document["workers"] = numbers
-        return Answer(200, json.dumps(document, indent=2).encode() + b"\n", JSON)
+        return AdminResponse(200, json.dumps(document, indent=2).encode() + b"\n", JSON)
 
-    async def levels(request: Request) -> Answer:
+    async def levels(request: AdminRequest) -> AdminResponse:
         changes = "level" in request.query or "reset" in request.query
         if request.method == "GET" and changes:
-            return Answer(405, b"use POST to change the level\n", headers=(("allow", "POST"),))
+            return AdminResponse(405, b"use POST to change the level\n", headers=(("allow", "POST"),))
         if not changes:
-            return Answer(200, f"current log level is {running.process.levels}\n".encode())
+            return AdminResponse(200, f"current log level is {running.process.levels}\n".encode())
         level = request.query.get("level", "")
         try:
             current = await running.process.set_levels(level, "reset" in request.query)
         except BadDirective:
-            return Answer(400, f"Invalid level provided: {level}\n{USAGE}".encode())
-        return Answer(200, f"current log level is {current}\n".encode())
+            return AdminResponse(400, f"Invalid level provided: {level}\n{USAGE}".encode())
+        return AdminResponse(200, f"current log level is {current}\n".encode())
 
-    async def memory_report(_request: Request) -> Answer:
+    async def memory_report(_request: AdminRequest) -> AdminResponse:
         numbers = await running.process.worker_numbers()
         heap = await running.process.heap_totals()
         told = await running.process.worker_memory()
         document = memory.report(os.getpid(), running.process.worker_pids(), numbers, heap, told)
-        return Answer(200, json.dumps(document, indent=2).encode() + b"\n", JSON)
+        return AdminResponse(200, json.dumps(document, indent=2).encode() + b"\n", JSON)
 
-    async def quit_(_request: Request) -> Answer:
+    async def quit_(_request: AdminRequest) -> AdminResponse:
         running.process.stop("quitquitquit")
-        return Answer(200, b"shutdown now\n")
+        return AdminResponse(200, b"shutdown now\n")
 
     return (
         *page_rows(),
@@ -69,56 +69,56 @@ def admin_rows(running: Running) -> tuple[Row, ...]:
         *configuration_rows(running),
         *request_rows(running),
         *cost_rows(running),
-        Row("GET", "/config_dump", config_dump),
-        Row("GET", "/logging", levels),
-        Row("POST", "/logging", levels),
+        AdminRoute("GET", "/config_dump", config_dump),
+        AdminRoute("GET", "/logging", levels),
+        AdminRoute("POST", "/logging", levels),
         *debug_rows(running),
-        Row("GET", "/memory", memory_report),
-        Row("POST", "/quitquitquit", quit_),
+        AdminRoute("GET", "/memory", memory_report),
+        AdminRoute("POST", "/quitquitquit", quit_),
     )
 
 
-def stats_rows(running: Running) -> tuple[Row, ...]:
+def stats_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
     """Return the stats server's table."""
 
-    async def metrics(request: Request) -> Answer:
+    async def metrics(request: AdminRequest) -> AdminResponse:
         samples = snapshot(running.process.segment) + process_samples(running)
         remove = running.gateway.process.metrics_remove
         if metrics_protobuf.prefers_protobuf(request.headers.get("accept", "")):
-            return Answer(200, metrics_protobuf.encode(samples, remove), metrics_protobuf.CONTENT_TYPE)
+            return AdminResponse(200, metrics_protobuf.encode(samples, remove), metrics_protobuf.CONTENT_TYPE)
         page = render(samples, remove)
-        return Answer(200, page.encode(), CONTENT_TYPE)
+        return AdminResponse(200, page.encode(), CONTENT_TYPE)
 
-    return (Row("GET", "/metrics", metrics), Row("GET", "/stats/prometheus", metrics))
+    return (AdminRoute("GET", "/metrics", metrics), AdminRoute("GET", "/stats/prometheus", metrics))
 
 
-def readiness_rows(running: Running) -> tuple[Row, ...]:
+def readiness_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
     """Return the readiness server's table."""
 
     failures = 0
 
-    async def ready(_request: Request) -> Answer:
+    async def ready(_request: AdminRequest) -> AdminResponse:
         nonlocal failures
         if running.ready:
             failures = 0
-            return Answer(200, b"ready\n")
+            return AdminResponse(200, b"ready\n")
         failures += 1
         pending = ", ".join(sorted(running.pending))
         level = next((level for most, level in QUIET if failures <= most), logging.WARNING)
         logger.log(level, "not ready", extra={"pending": pending, "attempt": failures})
-        return Answer(500, f"not ready, pending: {pending}\n".encode())
+        return AdminResponse(500, f"not ready, pending: {pending}\n".encode())
 
-    return (Row("GET", "/healthz/ready", ready),)
+    return (AdminRoute("GET", "/healthz/ready", ready),)
 
 
-def runtime(running: Running) -> Runtime:
+def runtime(running: RunningGateway) -> Runtime:
     """Return the runtime values that the dump shows beside the configuration."""
     return Runtime(
         generation=running.process.generation,
         workers=len(running.process.worker_pids()),
         started_unix_s=running.started_unix_s,
         build=build_info(),
-        endpoint=lambda owner, key: Endpoint(running.process.segment, owner, key).snapshot(),
+        endpoint=lambda owner, key: EndpointState(running.process.segment, owner, key).snapshot(),
     )
 
 
@@ -132,7 +132,7 @@ def series_samples(segment: Segment) -> list[Sample]:
     ]
 
 
-def process_samples(running: Running) -> list[Sample]:
+def process_samples(running: RunningGateway) -> list[Sample]:
     """Return the samples that are read rather than counted: version, workers, memory."""
     workers = running.process.worker_pids()
     samples = [

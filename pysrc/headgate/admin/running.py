@@ -51,7 +51,7 @@ class Process(Protocol):
     def stop(self, why: str) -> None: ...
 
 
-class Running:
+class RunningGateway:
     """The running gateway, as endpoints see it."""
 
     def __init__(self, process: Process) -> None:

@@ -9,7 +9,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from headgate.admin.mount_points import mount_url, mounts
-from headgate.admin.running import Running
+from headgate.admin.running import RunningGateway
 from headgate.ir.gateway import Gateway
 from headgate.ir.process import ListenAddress, ProcessSettings
 
@@ -29,7 +29,7 @@ class AdminServers:
     only processes of this user can enter it.
     """
 
-    def __init__(self, running: Running, folder: str) -> None:
+    def __init__(self, running: RunningGateway, folder: str) -> None:
         self._running = running
         self._folder = folder
         self._mounts: Mounts | None = None

@@ -36,7 +36,7 @@ NOT_MODIFIED = 304
 FOREIGN = b"the admin server does not serve pages of other sites\n"
 
 
-class Request(NamedTuple):
+class AdminRequest(NamedTuple):
     """One request. `query` holds the last value of each parameter, including empty values."""
 
     method: str
@@ -47,7 +47,7 @@ class Request(NamedTuple):
     body: bytes = b""
 
 
-class Answer(NamedTuple):
+class AdminResponse(NamedTuple):
     """One response. An empty `content_type` omits the header.
 
     `work` makes the response if that takes long; it is cancelled when the client disconnects. Then only `headers` of
@@ -58,10 +58,10 @@ class Answer(NamedTuple):
     body: bytes = b""
     content_type: str = "text/plain"
     headers: tuple[tuple[str, str], ...] = ()
-    work: Callable[[], Awaitable[Answer]] | None = None
+    work: Callable[[], Awaitable[AdminResponse]] | None = None
 
 
-class Stream(NamedTuple):
+class AdminStream(NamedTuple):
     """A response whose body is streamed; the connection is closed after it.
 
     `probe` holds bytes without meaning that are sent to detect a disconnected client. The iterator is always closed.
@@ -73,10 +73,10 @@ class Stream(NamedTuple):
     probe: bytes = b""
 
 
-Handler = Callable[[Request], Awaitable[Answer | Stream]]
+Handler = Callable[[AdminRequest], Awaitable[AdminResponse | AdminStream]]
 
 
-class Row(NamedTuple):
+class AdminRoute(NamedTuple):
     """One endpoint.
 
     `page`: links on other sites may lead to it. `own`: for the server's own page and for programs only, with a JSON
@@ -105,7 +105,7 @@ class WebServer:
 
     def __init__(
         self,
-        rows: tuple[Row, ...],
+        rows: tuple[AdminRoute, ...],
         guarded: Callable[[], Collection[int]] | None = None,
         check_host: bool = False,
         proxy_protocol: bool = False,
@@ -187,7 +187,7 @@ class WebServer:
         async with _within(BODY_SECONDS):
             request = _request(head, await _read_body(connection, reader))
         answer = await self._answer(request)
-        if isinstance(answer, Stream):
+        if isinstance(answer, AdminStream):
             await self._stream(connection, answer, reader, writer)
             return False
         if answer.work is not None:
@@ -213,7 +213,11 @@ class WebServer:
         return True
 
     async def _stream(
-        self, connection: h11.Connection, answer: Stream, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        connection: h11.Connection,
+        answer: AdminStream,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
     ) -> None:
         headers = [("content-type", answer.content_type), ("connection", "close"), *answer.headers]
         writer.write(connection.send(h11.Response(status_code=200, headers=headers)) or b"")
@@ -226,21 +230,21 @@ class WebServer:
                 task.cancel()
             await asyncio.gather(gone, body, return_exceptions=True)
 
-    async def _call(self, row: Row, request: Request) -> Answer | Stream:
+    async def _call(self, row: AdminRoute, request: AdminRequest) -> AdminResponse | AdminStream:
         try:
             return await row.handler(request)
         except Exception as error:  # task boundary: the operator sees the failure, the server continues
             logger.exception("admin endpoint failed", extra={"path": row.path})
-            return Answer(500, f"{type(error).__name__}\n".encode())
+            return AdminResponse(500, f"{type(error).__name__}\n".encode())
 
-    def fitting(self, path: str) -> list[Row]:
+    def fitting(self, path: str) -> list[AdminRoute]:
         """Return the rows for a path; an exact match takes precedence over trees."""
         return [row for row in self._rows if row.path == path] or [row for row in self._rows if row.fits(path)]
 
-    async def _answer(self, request: Request) -> Answer | Stream:
+    async def _answer(self, request: AdminRequest) -> AdminResponse | AdminStream:
         rows = self.fitting(request.path)
         if self._check_host and not origins.is_local_name(request.host):
-            return Answer(421, b"the admin server answers to localhost and addresses only\n")
+            return AdminResponse(421, b"the admin server answers to localhost and addresses only\n")
         if self._guarded is None:
             return await self._dispatch(rows, request)
         if any(row.own for row in rows):
@@ -250,35 +254,35 @@ class WebServer:
         allowed = origins.development(self._guarded()) if "origin" in request.headers else origins.ALLOWED
         preflight = origins.preflight(request.method, request.headers, allowed)
         if preflight is not None:
-            return Answer(200, content_type="", headers=preflight)
+            return AdminResponse(200, content_type="", headers=preflight)
         if origins.is_foreign(request.headers, request.host, any(row.page for row in rows), allowed):
-            return Answer(403, FOREIGN)
+            return AdminResponse(403, FOREIGN)
         answer = await self._dispatch(rows, request)
         return answer._replace(headers=(*answer.headers, *origins.cors(request.headers, allowed)))
 
-    async def _dispatch(self, rows: list[Row], request: Request) -> Answer | Stream:
+    async def _dispatch(self, rows: list[AdminRoute], request: AdminRequest) -> AdminResponse | AdminStream:
         if not rows:
-            return Answer(404, content_type="")
+            return AdminResponse(404, content_type="")
         # HEAD must not start a trace or a profile.
         head = request.method == "HEAD" and not request.path.startswith("/debug/")
         for row in rows:
             if row.method == ("GET" if head else request.method):
                 return await self._call(row, request)
-        return Answer(405, content_type="", headers=(("allow", ", ".join(row.method for row in rows)),))
+        return AdminResponse(405, content_type="", headers=(("allow", ", ".join(row.method for row in rows)),))
 
 
-def _refused(rows: list[Row], request: Request) -> Answer | None:
+def _refused(rows: list[AdminRoute], request: AdminRequest) -> AdminResponse | None:
     """Return the refusal of a request for an `own` row, None if it is allowed."""
     if origins.is_foreign(request.headers, request.host, to_page=False, allowed=frozenset()):
-        return Answer(403, FOREIGN)
+        return AdminResponse(403, FOREIGN)
     return refused_kind(rows, request)
 
 
-def refused_kind(rows: list[Row], request: Request) -> Answer | None:
+def refused_kind(rows: list[AdminRoute], request: AdminRequest) -> AdminResponse | None:
     """Return the refusal of a body that another site's form could send to an `own` row, None if it is allowed."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if request.method == "POST" and any(row.own for row in rows) and kind != "application/json":
-        return Answer(415, b"the body must be application/json\n")
+        return AdminResponse(415, b"the body must be application/json\n")
     return None
 
 
@@ -286,7 +290,7 @@ async def _send_pieces(
     connection: h11.Connection, pieces: AsyncGenerator[bytes, None], writer: asyncio.StreamWriter
 ) -> None:
     async with contextlib.aclosing(pieces):
-        with contextlib.suppress(OSError):      # the client has disconnected; TimeoutError is an OSError
+        with contextlib.suppress(OSError):  # the client has disconnected; TimeoutError is an OSError
             async for piece in pieces:
                 writer.write(connection.send(h11.Data(data=piece)) or b"")
                 async with asyncio.timeout(WRITE_SECONDS):
@@ -301,7 +305,7 @@ async def _gone(
     """Return when the client has disconnected. A client that closed only its sending side may still read."""
     with contextlib.suppress(OSError):
         while await reader.read(READ_SIZE):
-            pass                    # no data is expected before the response ends
+            pass  # no data is expected before the response ends
         while probe and _open(connection, writer):
             # The first write after the disconnection provokes a reset, and the second one meets it.
             writer.write(connection.send(h11.Data(data=probe)) or b"")
@@ -331,24 +335,26 @@ async def _within(seconds: float) -> AsyncGenerator[None, None]:
 
 
 async def _attended(
-    work: Callable[[], Awaitable[Answer]], connection: h11.Connection, reader: asyncio.StreamReader,
+    work: Callable[[], Awaitable[AdminResponse]],
+    connection: h11.Connection,
+    reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
-) -> Answer | None:
+) -> AdminResponse | None:
     """Return the response; None if the client disconnected first, which cancels the work."""
 
-    async def made() -> Answer:
+    async def made() -> AdminResponse:
         try:
             return await work()
         except Exception as error:  # task boundary: the operator sees the failure
             logger.exception("admin work failed")
-            return Answer(500, f"{type(error).__name__}\n".encode())
+            return AdminResponse(500, f"{type(error).__name__}\n".encode())
 
     answer = spawn("admin work", made())
     gone = spawn("admin client leaves", _left(connection, reader, writer))
     try:
         await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
     finally:
-        answer.cancel()             # no effect if it is done
+        answer.cancel()  # no effect if it is done
         gone.cancel()
         await asyncio.gather(answer, gone, return_exceptions=True)
     return None if answer.cancelled() else answer.result()
@@ -363,7 +369,7 @@ async def _left(connection: h11.Connection, reader: asyncio.StreamReader, writer
     with contextlib.suppress(OSError):
         held = 0
         while data := await reader.read(READ_SIZE):
-            connection.receive_data(data)       # the next request
+            connection.receive_data(data)  # the next request
             held += len(data)
             if held > MAX_HEAD:
                 await asyncio.Event().wait()
@@ -377,7 +383,7 @@ async def _left(connection: h11.Connection, reader: asyncio.StreamReader, writer
 
 async def _take_rest(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Read and discard the rest of a refused request, up to a limit: closing early would reset the response."""
-    with contextlib.suppress(OSError):      # TimeoutError is an OSError too
+    with contextlib.suppress(OSError):  # TimeoutError is an OSError too
         writer.write_eof()
         async with asyncio.timeout(HEAD_SECONDS):
             for _ in range(8 * MAX_BODY // READ_SIZE):
@@ -408,7 +414,7 @@ async def _read_body(connection: h11.Connection, reader: asyncio.StreamReader) -
     return bytes(body)
 
 
-def _request(head: h11.Request, body: bytes) -> Request:
+def _request(head: h11.Request, body: bytes) -> AdminRequest:
     """Return the request; raises h11.RemoteProtocolError for a malformed target."""
     try:
         url = urlsplit(head.target.decode("ascii", "replace"))
@@ -416,4 +422,4 @@ def _request(head: h11.Request, body: bytes) -> Request:
         raise h11.RemoteProtocolError("bad target", error_status_hint=400) from None
     query = {name: values[-1] for name, values in parse_qs(url.query, keep_blank_values=True).items()}
     headers = {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers}
-    return Request(head.method.decode("ascii"), url.path, query, headers.get("host", ""), headers, body)
+    return AdminRequest(head.method.decode("ascii"), url.path, query, headers.get("host", ""), headers, body)

@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any, Protocol
 
 
-class HeaderView(Protocol):
+class RequestHeaders(Protocol):
     """Request fields."""
 
     def get(self, name: str, default: str | None = None) -> str | None: ...
     def items(self) -> list[tuple[str, str]]: ...
 
 
-class Stream(Protocol):
+class ResponseStream(Protocol):
     """The body of a streamed answer. send() waits for a slow client; both raise ConnectionResetError without one."""
 
     async def send(self, data: bytes) -> None: ...
@@ -48,11 +48,11 @@ class BegunCall(Protocol):
     @property
     def waited_s(self) -> float: ...
     async def wait_for_head(self) -> None: ...
-    def answer(self) -> Response: ...
+    def answer(self) -> UpstreamResponse: ...
     def give_up(self) -> None: ...
 
 
-class Call(Protocol):
+class BackendCall(Protocol):
     """One request with its whole body. The task that handles it is cancelled when the client goes away."""
 
     @property
@@ -68,7 +68,7 @@ class Call(Protocol):
     @property
     def body(self) -> bytes: ...
     @property
-    def headers(self) -> HeaderView: ...
+    def headers(self) -> RequestHeaders: ...
     @property
     def context(self) -> Any: ...
     @property
@@ -87,10 +87,10 @@ class Call(Protocol):
         body: bytes = b"",
         reason: str | None = None,
     ) -> None: ...
-    def stream(self, status: int, headers: Iterable[tuple[str, str]] = ()) -> Stream: ...
+    def stream(self, status: int, headers: Iterable[tuple[str, str]] = ()) -> ResponseStream: ...
 
 
-class Response(Protocol):
+class UpstreamResponse(Protocol):
     """The answer to an HTTP call."""
 
     @property
@@ -103,7 +103,7 @@ class Response(Protocol):
     async def aclose(self) -> None: ...
 
 
-class HttpClient(Protocol):
+class UpstreamClient(Protocol):
     """Calls to one destination; raises OSError when the call fails."""
 
     async def request(
@@ -113,4 +113,4 @@ class HttpClient(Protocol):
         headers: Iterable[tuple[str, str]] = (),
         body: bytes | None = None,
         authority: str | None = None,
-    ) -> Response: ...
+    ) -> UpstreamResponse: ...

@@ -19,7 +19,7 @@ QUOTED_BYTES = 500
 
 
 @dataclass(frozen=True)
-class Answer:
+class AdminReply:
     """Status and body of a response."""
 
     status: int
@@ -61,13 +61,13 @@ def unreachable(port: int, error: Exception) -> click.ClickException:
 
 def ask(
     port: int, method: str, path: str, query: Mapping[str, str] | None = None, seconds: float = ANSWER_SECONDS
-) -> Answer:
+) -> AdminReply:
     """Send one request and return its response, whatever the status; raises ClickException if no response comes."""
     connection = connect(port, seconds)
     try:
         connection.request(method, target(path, query), headers={"content-length": "0"} if method == "POST" else {})
         answer = connection.getresponse()
-        return Answer(answer.status, answer.read())
+        return AdminReply(answer.status, answer.read())
     except (OSError, http.client.HTTPException) as error:
         raise unreachable(port, error) from None
     finally:

@@ -15,7 +15,7 @@ UNIT_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 
 
 
 @dataclass(frozen=True)
-class Row:
+class BackendRow:
     """One endpoint. `latency_ms` is None before its first request."""
 
     type: str
@@ -44,7 +44,7 @@ class Row:
         }
 
 
-def backend_rows(dump: Mapping[str, Any], *, unused: bool) -> list[Row]:
+def backend_rows(dump: Mapping[str, Any], *, unused: bool) -> list[BackendRow]:
     """Return the rows sorted by type, namespace, name and endpoint; those without requests only if `unused`.
 
     A dump of another version may have other fields: missing fields count as empty, unknown ones are ignored.
@@ -54,7 +54,7 @@ def backend_rows(dump: Mapping[str, Any], *, unused: bool) -> list[Row]:
     return [row for row in rows if unused or row.requests]
 
 
-def table(rows: list[Row]) -> str:
+def table(rows: list[BackendRow]) -> str:
     """Return header and rows, left aligned, two blanks between columns."""
     lines = [COLUMNS, *(row.cells() for row in rows)]
     widths = [max(len(line[number]) for line in lines) for number in range(len(COLUMNS))]
@@ -63,12 +63,12 @@ def table(rows: list[Row]) -> str:
     )
 
 
-def _service_rows(dump: Mapping[str, Any]) -> Iterator[Row]:
+def _service_rows(dump: Mapping[str, Any]) -> Iterator[BackendRow]:
     for service in _objects(dump.get("services")):
         yield from _group_rows("Service", service, service.get("endpoints"))
 
 
-def _provider_rows(dump: Mapping[str, Any]) -> Iterator[Row]:
+def _provider_rows(dump: Mapping[str, Any]) -> Iterator[BackendRow]:
     for entry in _objects(dump.get("backends")):
         backend = entry.get("backend")
         for variant in backend.values() if isinstance(backend, dict) else ():
@@ -77,7 +77,7 @@ def _provider_rows(dump: Mapping[str, Any]) -> Iterator[Row]:
                 yield from _group_rows("Backend", variant, target.get("providers"))
 
 
-def _group_rows(kind: str, owner: Mapping[str, Any], groups: Any) -> Iterator[Row]:
+def _group_rows(kind: str, owner: Mapping[str, Any], groups: Any) -> Iterator[BackendRow]:
     name, namespace = str(owner.get("name", "")), str(owner.get("namespace", ""))
     for group in _objects(groups):
         for state in ("active", "rejected"):
@@ -89,7 +89,7 @@ def _group_rows(kind: str, owner: Mapping[str, Any], groups: Any) -> Iterator[Ro
                 requests = int(info.get("totalRequests") or 0)
                 latency = float(info.get("requestLatency") or 0.0) * 1000 if requests else None
                 health = _evicted(info.get("evictedUntil")) if state == "rejected" else f"{info.get('health', 1.0):.2f}"
-                yield Row(kind, name, namespace, _endpoint(key, member, namespace), health, requests, latency)
+                yield BackendRow(kind, name, namespace, _endpoint(key, member, namespace), health, requests, latency)
 
 
 def _endpoint(key: str, member: Mapping[str, Any], namespace: str) -> str:

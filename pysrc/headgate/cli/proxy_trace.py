@@ -11,7 +11,7 @@ import click
 from headgate.cli import trace_request
 from headgate.cli.cluster_target import cluster_pods
 from headgate.cli.target import FILE, admin_port_option, local_option, namespace_option
-from headgate.cli.trace_source import Live, Saved, Source
+from headgate.cli.trace_source import Live, Saved, TraceSource
 
 REQUEST = "headgate.request"
 
@@ -75,7 +75,7 @@ def trace(ctx: click.Context, /, resource: str | None, **options: Any) -> None:
 
 def opened(
     stack: contextlib.ExitStack, resource: str | None, request: tuple[str, ...], options: dict[str, Any]
-) -> Source:
+) -> TraceSource:
     """Return the source of events; what leads to it is closed with the stack. Raises ClickException."""
     admin, listener, expression = options["admin_port"], options["port"], options["expression"]
     if options["file"] is not None:
@@ -89,7 +89,7 @@ def opened(
     return Live(admin, expression, trace_request.prepare(request, listener) if request else None)
 
 
-def show(source: Source, title: str, *, raw: bool) -> None:
+def show(source: TraceSource, title: str, *, raw: bool) -> None:
     """Print the events, or show them in the terminal UI. Raises ClickException."""
     if raw:
         print_events(source)
@@ -106,7 +106,7 @@ def show(source: Source, title: str, *, raw: bool) -> None:
     TraceApp(source, title).run()
 
 
-def print_events(source: Source) -> None:
+def print_events(source: TraceSource) -> None:
     """Print the JSON text of each event on a line of its own, unchanged, until the stream ends."""
     try:
         for event in source.events():

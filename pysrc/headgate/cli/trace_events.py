@@ -75,7 +75,7 @@ KINDS: dict[str, tuple[str, Callable[[Message], str]]] = {
 
 
 @dataclass(frozen=True)
-class Row:
+class TraceRow:
     """One event. `event` is the complete event as received, or None for a message of the tool itself."""
 
     kind: str
@@ -99,12 +99,12 @@ class Row:
         return None
 
 
-def message_row(text: str, severity: str = "error") -> Row:
+def message_row(text: str, severity: str = "error") -> TraceRow:
     """Return a row with a message of the tool itself."""
-    return Row("Message", cut(text), severity, None)
+    return TraceRow("Message", cut(text), severity, None)
 
 
-def read_row(text: str) -> Row:
+def read_row(text: str) -> TraceRow:
     """Return the row for an event's JSON text; a text that is not an event becomes a message row."""
     try:
         event = json.loads(text)
@@ -112,14 +112,14 @@ def read_row(text: str) -> Row:
         return message_row(text)
     message = event.get("message") if isinstance(event, dict) else None
     if not isinstance(message, dict) or message.get("type") not in KINDS:
-        return Row("Message", cut(text), "error", event if isinstance(event, dict) else None)
+        return TraceRow("Message", cut(text), "error", event if isinstance(event, dict) else None)
     kind, summarize = KINDS[message["type"]]
     scope = event.get("scope")
     prefix = " > ".join(map(str, scope)) + ": " if isinstance(scope, list) and scope else ""
-    return Row(kind, cut(prefix + summarize(message)), str(event.get("severity", "info")), event)
+    return TraceRow(kind, cut(prefix + summarize(message)), str(event.get("severity", "info")), event)
 
 
-def raw_details(row: Row, form: str) -> str:
+def raw_details(row: TraceRow, form: str) -> str:
     """Return the event without empty members and with decoded bodies."""
     if row.event is None:
         return row.summary
@@ -135,18 +135,18 @@ def raw_details(row: Row, form: str) -> str:
     return render(event, form)
 
 
-def snapshot_at(rows: list[Row], number: int) -> int | None:
+def snapshot_at(rows: list[TraceRow], number: int) -> int | None:
     """Return the index of the newest snapshot at or before a row."""
     return next((index for index in range(number, -1, -1) if rows[index].state is not None), None)
 
 
-def snapshot_details(rows: list[Row], number: int, form: str) -> str:
+def snapshot_details(rows: list[TraceRow], number: int, form: str) -> str:
     """Return the state of the request at a row."""
     index = snapshot_at(rows, number)
     return "no snapshot yet" if index is None else render(rows[index].state, form)
 
 
-def diff_details(rows: list[Row], number: int, form: str) -> str:
+def diff_details(rows: list[TraceRow], number: int, form: str) -> str:
     """Return a unified diff of the newest two snapshots at or before a row."""
     index = snapshot_at(rows, number)
     before = None if index is None else snapshot_at(rows, index - 1)

@@ -9,13 +9,13 @@ from typing import Protocol
 import click
 
 from headgate.cli.trace_request import Injected
-from headgate.cli.trace_stream import Watch, events, is_event, open_file
+from headgate.cli.trace_stream import TraceConnection, events, is_event, open_file
 
 WAITING = "waiting for trace data"
 SENT = "request sent, waiting for trace to complete"
 
 
-class Source(Protocol):
+class TraceSource(Protocol):
     """The input of raw mode and the terminal UI. `events` may run in another thread; `close` ends it."""
 
     def events(self, on_state: Callable[[str], None] = ...) -> Iterator[str]:
@@ -54,7 +54,7 @@ class Live:
 
     def __init__(self, port: int, expression: str | None, injected: Injected | None) -> None:
         """Register the watcher; raises ClickException."""
-        self._watch = Watch(port, expression)
+        self._watch = TraceConnection(port, expression)
         self._injected = injected
         self._failure: str | None = None
         self._seen = False

@@ -52,7 +52,7 @@ def is_event(text: str) -> bool:
     return isinstance(message, dict) and isinstance(message.get("type"), str)
 
 
-class Watch:
+class TraceConnection:
     """A watcher at the admin server. It receives one request, and the stream ends when that request is finished."""
 
     def __init__(self, port: int, expression: str | None) -> None:

@@ -15,8 +15,8 @@ from textual.widgets import DataTable, Static
 from textual.worker import get_current_worker
 
 from headgate.cli.clipboard import copy
-from headgate.cli.trace_events import Row, diff_details, message_row, raw_details, read_row, snapshot_details
-from headgate.cli.trace_source import WAITING, Source
+from headgate.cli.trace_events import TraceRow, diff_details, message_row, raw_details, read_row, snapshot_details
+from headgate.cli.trace_source import WAITING, TraceSource
 
 STYLES = {"warn": "yellow", "success": "green", "error": "bold red"}
 LEGEND = (
@@ -49,12 +49,12 @@ class TraceApp(App[None]):
     ]
     ENABLE_COMMAND_PALETTE = False
 
-    def __init__(self, source: Source, name: str) -> None:
+    def __init__(self, source: TraceSource, name: str) -> None:
         """Take ownership of `source`: the UI closes it when it ends."""
         super().__init__()
-        self.rows: list[Row] = []
+        self.rows: list[TraceRow] = []
         # Filled by the reading thread with rows and with states to display; COMPLETE is the last item.
-        self._found: deque[Row | str] = deque()
+        self._found: deque[TraceRow | str] = deque()
         self.mode = "event"
         self.form = "json"
         self.state = WAITING

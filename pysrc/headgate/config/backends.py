@@ -15,7 +15,7 @@ from headgate.config.policy_values import NO_OPTIONS, BackendOptions, backend_op
 from headgate.config.services import Services
 from headgate.config.targeted import Inherited, TargetedPolicies
 from headgate.config.tunnels import Tunnels
-from headgate.document.fields import Target
+from headgate.document.fields import ConnectTarget
 from headgate.errors import Problem
 from headgate.ir.backend import (
     Backend,
@@ -27,7 +27,7 @@ from headgate.ir.backend import (
     ServiceEndpoint,
 )
 from headgate.ir.digest import digest
-from headgate.ir.endpoint import Endpoint, Tunnel
+from headgate.ir.endpoint import Endpoint, ProxyTunnel
 from headgate.ir.mcp import McpBackend, StdioTarget
 from headgate.ir.mcp_guardrails import DEFAULT_TIMEOUT_MS, GuardrailProcessor
 from headgate.ir.model import AiBackend
@@ -46,7 +46,7 @@ class Backends:
         self.named: dict[str, Named] = {}
         self.services = Services(context)
         self.targets = McpTargets(context, self)
-        self._endpoints: dict[tuple[Target, BackendOptions, Tunnel | None], Endpoint] = {}
+        self._endpoints: dict[tuple[ConnectTarget, BackendOptions, ProxyTunnel | None], Endpoint] = {}
         self._tunnels = Tunnels(context, self)
         self._hosts: dict[tuple[str, str], HostBackend] = {}
         self._processors: dict[int, tuple[Draft, GuardrailProcessor | None, Notes]] = {}
@@ -69,7 +69,7 @@ class Backends:
 
     def proxy(
         self, reference: Record, own: BackendOptions
-    ) -> tuple[Target | ServiceBackend, BackendOptions] | None:
+    ) -> tuple[ConnectTarget | ServiceBackend, BackendOptions] | None:
         """Return where a reference to a proxy leads, and its policies with `own`; None after a report."""
         host, service, named = (reference.get(key) for key in ("host", "service", "backend"))
         options = self._service_options(reference)
@@ -104,14 +104,14 @@ class Backends:
                 )
         return tuple(found)
 
-    def endpoint(self, target: Target, options: BackendOptions) -> Endpoint:
+    def endpoint(self, target: ConnectTarget, options: BackendOptions) -> Endpoint:
         """Return the endpoint of an address with the connection settings among `options`."""
         tls = options.tls or (BackendTls() if target.scheme == "https" else None)
         kept = BackendOptions(
             tls=tls, connect_timeout_ms=options.connect_timeout_ms, keepalives=options.keepalives
         )
         tunnel = self._tunnels.of(options.tunnel, target)
-        address = Target(target.host, target.port, target.unix_path)
+        address = ConnectTarget(target.host, target.port, target.unix_path)
         found = self._endpoints.get((address, kept, tunnel))
         if found is None:
             plain = Endpoint(key="", host=target.host, port=target.port, unix_path=target.unix_path, tls=tls)
@@ -224,7 +224,7 @@ class Backends:
         mcp = record.get("mcp")
         return self.mcp(mcp, name or owner, options) if mcp is not None else None
 
-    def place_of(self, target: Target, policies: Record | None) -> tuple[Endpoint, BackendPolicies]:
+    def place_of(self, target: ConnectTarget, policies: Record | None) -> tuple[Endpoint, BackendPolicies]:
         """Return where calls of a policy itself go, and what goes with them."""
         options = backend_options(self.context, policies)
         if policies is not None and options.needs_exchange:
@@ -274,7 +274,7 @@ class Backends:
         endpoints = tuple(
             ServiceEndpoint(
                 key=workload.uid,
-                endpoint=self.endpoint(Target(host, target), options),
+                endpoint=self.endpoint(ConnectTarget(host, target), options),
                 capacity=workload.capacity,
             )
             for workload, host, target in self.services.endpoints(service, port)
@@ -335,7 +335,7 @@ class Backends:
     def _asked(self, record: Record) -> RemoteService | None:
         """Return the gRPC service that a record names; None after a report."""
         named, service = record.get("backend"), record.get("service")
-        host: Target | None = record.get("host") or record.get("url")
+        host: ConnectTarget | None = record.get("host") or record.get("url")
         options = self._service_options(record)
         if named is not None:
             plain = named.removeprefix("/")

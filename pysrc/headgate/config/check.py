@@ -14,17 +14,17 @@ from typing import Any, Final
 from headgate.config.shape.vocabulary import (
     Anything,
     Case,
-    Choice,
-    Field,
     ListOf,
     MapOf,
     Object,
+    ObjectField,
     Ref,
     Scalar,
     Shape,
     Union,
+    WordChoice,
 )
-from headgate.document.nodes import KINDS, Entry, Node, Report, child, plain
+from headgate.document.nodes import KINDS, DocumentNode, MapEntry, Report, child, plain
 from headgate.document.read import resolve
 from headgate.errors import Problem
 
@@ -37,7 +37,7 @@ class Record:
 
     __slots__ = ("node", "path", "values")
 
-    def __init__(self, node: Node, path: str, values: dict[str, Any]) -> None:
+    def __init__(self, node: DocumentNode, path: str, values: dict[str, Any]) -> None:
         self.node = node
         self.path = path
         self.values = values
@@ -59,7 +59,7 @@ class Record:
         found: list[Record] = self.values.get(key) or []
         return found
 
-    def at(self, key: str) -> Entry | Node:
+    def at(self, key: str) -> MapEntry | DocumentNode:
         """Return the place of `key`, else of the map."""
         entries = self.node.value
         return entries[key] if isinstance(entries, dict) and key in entries else self.node
@@ -70,7 +70,7 @@ def _matches_type(value: object, types: tuple[type, ...]) -> bool:
     return type(value) in types or (float in types and type(value) is int)
 
 
-def _quoted(node: Node) -> str:
+def _quoted(node: DocumentNode) -> str:
     """Return the value for a message, or nothing when it may be a secret."""
     if node.expanded or not isinstance(node.value, str | int | float):
         return ""
@@ -92,7 +92,7 @@ class Checker:
         self.report = report
         self.indexes = indexes
 
-    def check(self, shape: Shape, node: Node, path: str) -> Any:
+    def check(self, shape: Shape, node: DocumentNode, path: str) -> Any:
         """Return the value of `node`, or BAD after reporting why there is none."""
         match shape:
             case Scalar():
@@ -103,7 +103,7 @@ class Checker:
                 return self.list(shape, node, path)
             case Union():
                 return self.union(shape, node, path)
-            case Choice():
+            case WordChoice():
                 return self.choice(shape, node, path)
             case MapOf():
                 return self.map(shape, node, path)
@@ -112,11 +112,11 @@ class Checker:
             case Anything():
                 return plain(node)
 
-    def wrong_type(self, node: Node, path: str, wanted: str) -> object:
+    def wrong_type(self, node: DocumentNode, path: str, wanted: str) -> object:
         self.report.add(Problem.TYPE, path, f"expected {wanted}, found {node.kind}", node)
         return BAD
 
-    def scalar(self, shape: Scalar, node: Node, path: str) -> Any:
+    def scalar(self, shape: Scalar, node: DocumentNode, path: str) -> Any:
         value = node.value
         if not _matches_type(value, shape.types):
             other = resolve(value) if node.loose and isinstance(value, str) else value
@@ -135,7 +135,7 @@ class Checker:
             self.report.add(Problem.VALUE, path, f"{error}{':' if shown else ''}{shown}", node)
             return BAD
 
-    def choice(self, shape: Choice, node: Node, path: str) -> Any:
+    def choice(self, shape: WordChoice, node: DocumentNode, path: str) -> Any:
         spellings = shape.spellings()
         if not isinstance(node.value, str):
             return self.wrong_type(node, path, f"one of {', '.join(shape.words)}")
@@ -150,10 +150,10 @@ class Checker:
             return None
         return word
 
-    def unsupported(self, at: Node | Entry, path: str, what: str = "") -> None:
+    def unsupported(self, at: DocumentNode | MapEntry, path: str, what: str = "") -> None:
         self.report.add(Problem.UNSUPPORTED, path, what, at)
 
-    def list(self, shape: ListOf, node: Node, path: str) -> Any:
+    def list(self, shape: ListOf, node: DocumentNode, path: str) -> Any:
         items = node.value
         if not isinstance(items, list):
             return self.wrong_type(node, path, "a list")
@@ -169,7 +169,7 @@ class Checker:
         ]
         return [value for value in checked if value is not BAD]
 
-    def map(self, shape: MapOf, node: Node, path: str) -> Any:
+    def map(self, shape: MapOf, node: DocumentNode, path: str) -> Any:
         entries = node.value
         if not isinstance(entries, dict):
             return self.wrong_type(node, path, "a map")
@@ -190,7 +190,7 @@ class Checker:
                 found[name] = value
         return found
 
-    def union(self, shape: Union, node: Node, path: str) -> Any:
+    def union(self, shape: Union, node: DocumentNode, path: str) -> Any:
         for case in shape.cases:
             inner = case.shape if isinstance(case, Case) else case
             if self.fits(case, inner, node):
@@ -198,7 +198,7 @@ class Checker:
         wanted = dict.fromkeys(word for case in shape.cases for word in _wanted(case))
         return self.wrong_type(node, path, " or ".join(wanted))
 
-    def fits(self, case: Shape | Case, shape: Shape, node: Node) -> bool:
+    def fits(self, case: Shape | Case, shape: Shape, node: DocumentNode) -> bool:
         value = node.value
         match shape:
             case Object() | MapOf():
@@ -207,18 +207,16 @@ class Checker:
                 return isinstance(value, list)
             case Scalar():
                 return _matches_type(value, shape.types)
-            case Choice():
+            case WordChoice():
                 return isinstance(value, str)
             case Union():
-                return any(
-                    self.fits(one, one.shape if isinstance(one, Case) else one, node) for one in shape.cases
-                )
+                return any(self.fits(one, one.shape if isinstance(one, Case) else one, node) for one in shape.cases)
             case Ref():
                 return self.fits(case, shape.target(), node)
             case Anything():
                 return True
 
-    def object(self, shape: Object, node: Node, path: str) -> Any:
+    def object(self, shape: Object, node: DocumentNode, path: str) -> Any:
         entries = node.value
         if not isinstance(entries, dict):
             return self.wrong_type(node, path, "a map")
@@ -247,7 +245,7 @@ class Checker:
             return BAD
         return Record(node, path, values)
 
-    def field(self, spec: Field, entry: Entry, path: str) -> Any:
+    def field(self, spec: ObjectField, entry: MapEntry, path: str) -> Any:
         node = entry.node
         if spec.nullable and node.value is None:
             return BAD
@@ -256,7 +254,7 @@ class Checker:
             self.unsupported(entry, path)
         return BAD if spec.later else value
 
-    def rules(self, shape: Object, entries: dict[str, Entry], node: Node, path: str) -> None:
+    def rules(self, shape: Object, entries: dict[str, MapEntry], node: DocumentNode, path: str) -> None:
         """Check which keys must, may and may not be there together."""
         for key, spec in shape.fields.items():
             if spec.required and key not in entries:
@@ -266,18 +264,14 @@ class Checker:
             names = ", ".join(shape.one_of)
             if len(given) > 1:
                 listed = ", ".join(given)
-                self.report.add(
-                    Problem.CONFLICT, path, f"only one of {names} is allowed, found {listed}", node
-                )
+                self.report.add(Problem.CONFLICT, path, f"only one of {names} is allowed, found {listed}", node)
             elif not given and not shape.one_of_optional:
                 self.report.add(Problem.MISSING, path, f"one of {names} is required", node)
         if shape.any_of and not any(key in entries for key in shape.any_of):
             self.report.add(Problem.MISSING, path, f"one of {', '.join(shape.any_of)} is required", node)
         for one, other in shape.apart:
             if one in entries and other in entries:
-                self.report.add(
-                    Problem.CONFLICT, path, f"{one!r} and {other!r} exclude each other", entries[other]
-                )
+                self.report.add(Problem.CONFLICT, path, f"{one!r} and {other!r} exclude each other", entries[other])
 
 
 def _has_holes(shape: Object, values: dict[str, Any]) -> bool:
@@ -288,7 +282,7 @@ def _has_holes(shape: Object, values: dict[str, Any]) -> bool:
     return bool(shape.one_of) and (given == 0 and not shape.one_of_optional)
 
 
-def _has(case: Case, entries: dict[str, Entry]) -> bool:
+def _has(case: Case, entries: dict[str, MapEntry]) -> bool:
     if case.has and any(key in entries for key in case.has):
         return True
     if not case.key or case.key not in entries:
@@ -297,7 +291,7 @@ def _has(case: Case, entries: dict[str, Entry]) -> bool:
     return isinstance(value, str) and value[:1].lower() + value[1:] == case.value
 
 
-def _harmless(node: Node, unless: tuple[Any, ...]) -> bool:
+def _harmless(node: DocumentNode, unless: tuple[Any, ...]) -> bool:
     if not unless:
         return False
     value = plain(node)
@@ -309,7 +303,7 @@ def _wanted(case: Shape | Case) -> list[str]:
     match shape:
         case Scalar():
             return [KINDS[kind] for kind in shape.types]
-        case Choice():
+        case WordChoice():
             return [f"one of {', '.join(shape.words)}"]
         case ListOf():
             return ["a list"]
@@ -324,6 +318,8 @@ def _wanted(case: Shape | Case) -> list[str]:
             return ["any value"]
 
 
-def check(shape: Shape, node: Node, report: Report, indexes: Mapping[tuple[int, int], int] | None = None) -> Any:
+def check(
+    shape: Shape, node: DocumentNode, report: Report, indexes: Mapping[tuple[int, int], int] | None = None
+) -> Any:
     """Read the document `node` with `shape`; returns BAD, or what could be read when there were faults."""
     return Checker(report, indexes).check(shape, node, "")

@@ -34,7 +34,7 @@ class Directory(Protocol):
     def copies_to(self, target: Record) -> CopyTarget | None:
         """Return where a target reference leads that takes copies of requests; None after a report."""
 
-    def place_of(self, target: fields.Target, policies: Record | None) -> tuple[Endpoint, BackendPolicies]:
+    def place_of(self, target: fields.ConnectTarget, policies: Record | None) -> tuple[Endpoint, BackendPolicies]:
         """Return where calls of a policy itself go, and what goes with them."""
 
 

@@ -8,7 +8,7 @@ from headgate.config.policy import authorization, backend_auth, headers, health,
 from headgate.config.policy_values import OF_BACKENDS
 from headgate.document.fields import show_milliseconds
 from headgate.document.secret import REDACTED
-from headgate.ir.endpoint import Endpoint, Keepalives, Tunnel
+from headgate.ir.endpoint import Endpoint, Keepalives, ProxyTunnel
 from headgate.ir.policies import BackendPolicies, GatewayPolicies, RoutePolicies, TargetedPolicy
 from headgate.ir.policy.backend_auth import BackendAuth
 from headgate.ir.tls import BackendTls
@@ -70,7 +70,7 @@ def endpoint(place: Endpoint) -> list[Json]:
     return found
 
 
-def tunnel(way: Tunnel) -> Json:
+def tunnel(way: ProxyTunnel) -> Json:
     """Return the form of the configuration dump."""
     policies: Json = {}
     if way.proxies:

@@ -11,8 +11,19 @@ from typing import Any, Final
 
 from headgate.config.concealed import Concealer
 from headgate.config.shape.root import ROOT
-from headgate.config.shape.vocabulary import Anything, Case, Choice, ListOf, MapOf, Object, Ref, Scalar, Shape, Union
-from headgate.document.nodes import Node, plain
+from headgate.config.shape.vocabulary import (
+    Anything,
+    Case,
+    ListOf,
+    MapOf,
+    Object,
+    Ref,
+    Scalar,
+    Shape,
+    Union,
+    WordChoice,
+)
+from headgate.document.nodes import DocumentNode, plain
 from headgate.document.read import read
 from headgate.document.secret import REDACTED
 
@@ -26,7 +37,7 @@ def file_view(text: str, name: str) -> Any:
     return _view((ROOT,), read(text, name))
 
 
-def _view(shapes: tuple[Shape, ...], node: Node) -> Any:
+def _view(shapes: tuple[Shape, ...], node: DocumentNode) -> Any:
     """Return a node as any of the shapes would show it: what one of them hides is hidden."""
     flat = tuple(_flat(shapes))
     value = node.value
@@ -38,7 +49,7 @@ def _view(shapes: tuple[Shape, ...], node: Node) -> Any:
         return [_view(items, one) for one in value]
     if value is None or isinstance(value, bool):
         return value
-    fitting = [one for one in flat if isinstance(one, Scalar | Choice | Anything)]
+    fitting = [one for one in flat if isinstance(one, Scalar | WordChoice | Anything)]
     hidden = not fitting or any(isinstance(one, Scalar) and one.secret for one in fitting)
     # A key where the name of its file belongs.
     hidden = hidden or (isinstance(value, str) and _PRIVATE_KEY in value)
@@ -46,7 +57,7 @@ def _view(shapes: tuple[Shape, ...], node: Node) -> Any:
     return REDACTED if hidden and not _is_variable(value) else plain(node)
 
 
-def _entry(shapes: tuple[Shape, ...], key: str, node: Node) -> Any:
+def _entry(shapes: tuple[Shape, ...], key: str, node: DocumentNode) -> Any:
     inner: list[Shape] = []
     known = False
     for shape in shapes:

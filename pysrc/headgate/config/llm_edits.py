@@ -10,7 +10,7 @@ from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy import prompt_enrichment, prompt_guard
 from headgate.config.policy.expression import check_map
-from headgate.document.nodes import Entry
+from headgate.document.nodes import MapEntry
 from headgate.errors import Problem
 from headgate.ir.model import DEFAULT_CACHING, NO_CACHING, NO_EDITS, BodyEdits, PromptCaching, StreamTimeouts
 from headgate_engine.llm.pattern import ModelPattern
@@ -109,7 +109,7 @@ def _caching(holder: Record) -> PromptCaching | None:
     """Return `promptCaching`; null switches off what a weaker level sets."""
     record = holder.get("promptCaching")
     if record is None:
-        return NO_CACHING if isinstance(holder.at("promptCaching"), Entry) else None
+        return NO_CACHING if isinstance(holder.at("promptCaching"), MapEntry) else None
     plain = DEFAULT_CACHING
     least = record.get("minTokens")
     return PromptCaching(

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.document import fields
-from headgate.document.fields import Target
+from headgate.document.fields import ConnectTarget
 from headgate.document.lazy_dataclass import dataclass
 from headgate.errors import Problem
 from headgate.ir.endpoint import Endpoint
@@ -111,10 +111,10 @@ class Vendor:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProviderAddress:
     """Where requests go, before TLS is known. `addressed` tells an address that is not the provider's own."""
 
-    target: Target
+    target: ConnectTarget
     prefix: str
     override: str | None
     addressed: bool
@@ -200,7 +200,7 @@ def with_default_auth(vendor: Vendor, auth: BackendAuth | None) -> BackendAuth |
     return auth
 
 
-def provider(vendor: Vendor, place: Place, endpoint: Callable[[Target], Endpoint]) -> LlmProvider:
+def provider(vendor: Vendor, place: ProviderAddress, endpoint: Callable[[ConnectTarget], Endpoint]) -> LlmProvider:
     """Return what the file says of a provider. endpoint: makes one of an address, with the provider's TLS."""
     elsewhere = rerank_target(vendor, place)
     return LlmProvider(
@@ -218,7 +218,7 @@ def provider(vendor: Vendor, place: Place, endpoint: Callable[[Target], Endpoint
     )
 
 
-def rerank_target(vendor: Vendor, place: Place) -> Target | None:
+def rerank_target(vendor: Vendor, place: ProviderAddress) -> ConnectTarget | None:
     """Return where reranking goes when it is not the provider's own place; an address of the file is all there is."""
     return None if vendor.rerank is None or place.addressed else fields.url(vendor.rerank)
 
@@ -239,7 +239,7 @@ def custom(context: Context, record: Record, fallback: str) -> Vendor:
     return Vendor(kind, "custom", None, formats, record.get("model"))
 
 
-def place(context: Context, vendor: Vendor, record: Record, params: Record) -> Place | None:
+def place(context: Context, vendor: Vendor, record: Record, params: Record) -> ProviderAddress | None:
     """Return where a provider's requests go by `params` (baseUrl, hostOverride, pathOverride, pathPrefix)."""
     url, host = params.get("baseUrl"), params.get("hostOverride")
     prefix, override = params.get("pathPrefix"), params.get("pathOverride")
@@ -257,4 +257,4 @@ def place(context: Context, vendor: Vendor, record: Record, params: Record) -> P
     if url is not None and url.path not in (None, "/") and override is None:
         default = url.path
     chosen = prefix if prefix is not None else default
-    return Place(target, chosen.rstrip("/"), override, url is not None or host is not None)
+    return ProviderAddress(target, chosen.rstrip("/"), override, url is not None or host is not None)

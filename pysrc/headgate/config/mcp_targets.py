@@ -14,7 +14,7 @@ from headgate.config.policy_values import BackendOptions, backend_options
 from headgate.dialect.openapi.document import OpenApiError
 from headgate.dialect.openapi.tools import read_tools
 from headgate.document import fields
-from headgate.document.fields import Target
+from headgate.document.fields import ConnectTarget
 from headgate.document.lazy_dataclass import dataclass
 from headgate.document.nodes import child
 from headgate.errors import Problem
@@ -37,12 +37,12 @@ class Named:
     options: BackendOptions
 
 
-class Places(Protocol):
+class AddressResolver(Protocol):
     """Where addresses become endpoints, and names addresses."""
 
     @property
     def named(self) -> dict[str, Named]: ...
-    def endpoint(self, target: Target, options: BackendOptions) -> Endpoint: ...
+    def endpoint(self, target: ConnectTarget, options: BackendOptions) -> Endpoint: ...
 
 
 def of_whole(options: BackendOptions) -> BackendPolicies:
@@ -57,7 +57,7 @@ def of_whole(options: BackendOptions) -> BackendPolicies:
 class McpTargets:
     """Makes targets out of the records of `targets[]`."""
 
-    def __init__(self, context: Context, places: Places) -> None:
+    def __init__(self, context: Context, places: AddressResolver) -> None:
         self._context = context
         self._places = places
 
@@ -115,7 +115,7 @@ class McpTargets:
             return None
         return self._made(record, kind, place, options.under(own))
 
-    def _by_name(self, record: Record, kind: str, remote: Record) -> tuple[Target, str, BackendOptions] | None:
+    def _by_name(self, record: Record, kind: str, remote: Record) -> tuple[ConnectTarget, str, BackendOptions] | None:
         named = remote["backend"].removeprefix("/")
         entry = self._places.named.get(named)
         path = remote.get("path")
@@ -136,7 +136,7 @@ class McpTargets:
         return entry.record["host"], path, entry.options
 
     def _made(
-        self, record: Record, kind: str, place: tuple[Target, str], options: BackendOptions
+        self, record: Record, kind: str, place: tuple[ConnectTarget, str], options: BackendOptions
     ) -> McpTarget | None:
         name, (target, path) = record["name"], place
         endpoint = self._places.endpoint(target, options)
@@ -188,7 +188,7 @@ def is_path(text: str) -> bool:
     return text.startswith("/") and not any(char in " ?#" or char < " " for char in text)
 
 
-def remote_address(host: str, port: int | None, path: str | None, default_path: str) -> tuple[Target, str]:
+def remote_address(host: str, port: int | None, path: str | None, default_path: str) -> tuple[ConnectTarget, str]:
     """Return address and path of `host` alone (`h:p` or a URL) or `host`, `port` and `path`; raises
     ValueError.
     """
@@ -197,11 +197,11 @@ def remote_address(host: str, port: int | None, path: str | None, default_path: 
             raise ValueError("a path begins with / and has no query")
         if "://" in host:
             found = fields.url(host)
-            return Target(found.host, port, scheme=found.scheme), path
+            return ConnectTarget(found.host, port, scheme=found.scheme), path
         name, number = fields.host_port(f"{host}:{port}")
-        return Target(name, number), path
+        return ConnectTarget(name, number), path
     if "://" in host:
         found = fields.url(host)
-        return Target(found.host, found.port, scheme=found.scheme), found.path or "/"
+        return ConnectTarget(found.host, found.port, scheme=found.scheme), found.path or "/"
     name, number = fields.host_port(host)
-    return Target(name, number), default_path
+    return ConnectTarget(name, number), default_path

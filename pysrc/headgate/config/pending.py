@@ -9,7 +9,6 @@ from headgate.config.shape.root import ROOT
 from headgate.config.shape.vocabulary import (
     Anything,
     Case,
-    Choice,
     ListOf,
     MapOf,
     Object,
@@ -17,6 +16,7 @@ from headgate.config.shape.vocabulary import (
     Scalar,
     Shape,
     Union,
+    WordChoice,
 )
 
 HEAD: Final = """\
@@ -52,7 +52,7 @@ def pending() -> list[str]:
                 waiting.append((shape.item, f"{path}.*"))
             case Union():
                 waiting.extend((one.shape if isinstance(one, Case) else one, path) for one in shape.cases)
-            case Choice():
+            case WordChoice():
                 found.extend(f"{path} = {word}" for word in shape.later)
             case Object():
                 for name, entry in shape.fields.items():

@@ -108,7 +108,7 @@ def _cpus(text: str) -> WorkerCount:
     return WorkerCount(count=min(MAX_WORKERS, max(1, math.ceil(float(text)))))
 
 
-class _Reader:
+class _SettingReader:
     """Takes a setting from the environment if it is there, else from the file, else the default."""
 
     def __init__(self, context: Context, record: Record) -> None:
@@ -183,13 +183,13 @@ def _level(value: Any) -> str:
     return log_level(",".join(value) if isinstance(value, list) else value)
 
 
-def _storage_mode(reader: _Reader, record: Record) -> StorageMode:
+def _storage_mode(reader: _SettingReader, record: Record) -> StorageMode:
     storage = record.get("storage")
     configured = storage is not None and storage.get("mode") == "readOnly"
     return "readOnly" if configured or reader.variable("UI_READ_ONLY", _flag) else "file"
 
 
-def _session_key(reader: _Reader, record: Record) -> SecretRef | None:
+def _session_key(reader: _SettingReader, record: Record) -> SecretRef | None:
     assert SESSION_KEY.parse is not None
     key = reader.variable("SESSION_KEY", SESSION_KEY.parse)
     if key is None and record.get("session") is not None:
@@ -213,7 +213,7 @@ def _metric_labels(context: Context, metrics: Record | None) -> tuple[tuple[str,
 
 def process_settings(context: Context, record: Record) -> ProcessSettings:
     """Return the settings of `config` (an empty record when the file has none)."""
-    reader = _Reader(context, record)
+    reader = _SettingReader(context, record)
     ipv6 = reader.variable("IPV6_ENABLED", _flag)
     if ipv6 is None:
         ipv6 = record.get("enableIpv6", True)
@@ -234,7 +234,7 @@ def process_settings(context: Context, record: Record) -> ProcessSettings:
     mcp = record.get("mcp")
     by_default = record.get("connectionTerminationDeadline", 5_000) if grace is None else grace
     log = logging if logging is not None else Record(record.node, "config.logging", {})
-    log_reader = _Reader(context, log)
+    log_reader = _SettingReader(context, log)
     return ProcessSettings(
         custom_functions=record.get("customFunctions", ""),
         sensitive_headers=tuple(dict.fromkeys(name.lower() for name in record.get("sensitiveHeaders") or ())),

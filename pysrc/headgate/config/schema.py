@@ -11,15 +11,15 @@ from headgate.config.shape.root import ROOT
 from headgate.config.shape.vocabulary import (
     Anything,
     Case,
-    Choice,
-    Field,
     ListOf,
     MapOf,
     Object,
+    ObjectField,
     Ref,
     Scalar,
     Shape,
     Union,
+    WordChoice,
 )
 
 Json = dict[str, Any]
@@ -63,10 +63,10 @@ class Exporter:
                 return self.list(shape)
             case MapOf():
                 return {"type": "object", "additionalProperties": self.shape(shape.item)}
-            case Choice() | Object() | Union():
+            case WordChoice() | Object() | Union():
                 return self.named(shape)
 
-    def named(self, shape: Choice | Object | Union) -> Json:
+    def named(self, shape: WordChoice | Object | Union) -> Json:
         owner = self.owners.get(shape.name)
         if owner is None:
             self.owners[shape.name] = shape
@@ -77,9 +77,9 @@ class Exporter:
             raise ValueError(f"two shapes are named {shape.name}")
         return {"$ref": f"#/$defs/{shape.name}"}
 
-    def definition(self, shape: Choice | Object | Union) -> Json:
+    def definition(self, shape: WordChoice | Object | Union) -> Json:
         match shape:
-            case Choice():
+            case WordChoice():
                 words = {"enum": sorted(shape.spellings(), key=lambda word: (word not in shape.words, word))}
                 return {"anyOf": [words, {"$ref": "#/$defs/WholeVariable"}]}
             case Union():
@@ -119,7 +119,7 @@ class Exporter:
             found["uniqueItems"] = True
         return found
 
-    def field(self, entry: Field) -> Json:
+    def field(self, entry: ObjectField) -> Json:
         found = self.shape(entry.shape)
         if entry.nullable:
             found = {"anyOf": [found, {"type": "null"}]}

@@ -15,7 +15,7 @@ from headgate.config.policy_values import BackendOptions, gateway_policies
 from headgate.config.ports import DEFAULT, OpenListener, Ports
 from headgate.config.process_settings import process_settings
 from headgate.config.routes import Routes, RouteSpec
-from headgate.config.targeted import Layer, Place, TargetedPolicies, merge_gateway
+from headgate.config.targeted import Layer, ListenerPlace, TargetedPolicies, merge_gateway
 from headgate.config.ui_route import at_listener, is_unguarded, ui_matches
 from headgate.errors import Problem
 from headgate.ir.backend import RouteBackend, UiBackend
@@ -226,7 +226,7 @@ class Standalone:
         return tuple(binds)
 
     def _listener(self, listener: OpenListener) -> Listener:
-        place = Place(listener.gateway, listener.namespace, listener.name, listener.port)
+        place = ListenerPlace(listener.gateway, listener.namespace, listener.name, listener.port)
         above: list[Layer] = self.targeted.for_listener(place)
         policies = merge_gateway(above, self._gateway_phase(listener))
         routes = tuple(self._route(spec, above, listener.key) for spec in listener.routes)

@@ -53,7 +53,7 @@ class Level(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ListenerPlace:
     """The listener a route is merged for."""
 
     gateway: str
@@ -79,7 +79,7 @@ class _Policy:
     target: dict[str, str | int]
     layer: Layer
 
-    def reaches_listener(self, place: Place) -> bool:
+    def reaches_listener(self, place: ListenerPlace) -> bool:
         target = self.target
         if (target["gatewayName"], target["gatewayNamespace"]) != (place.gateway, place.namespace):
             return False
@@ -210,7 +210,7 @@ class TargetedPolicies:
                 options = options.under(one.options)
         return options
 
-    def for_listener(self, place: Place) -> list[Layer]:
+    def for_listener(self, place: ListenerPlace) -> list[Layer]:
         """Return the layers of gateway and listener, weakest first."""
         found = [one for one in self.found if one.level <= Level.LISTENER and one.reaches_listener(place)]
         return self._used(found)

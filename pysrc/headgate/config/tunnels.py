@@ -8,32 +8,32 @@ from typing import Final, Protocol
 from headgate.config.check import Record
 from headgate.config.context import Context, Notes
 from headgate.config.policy_values import BackendOptions, backend_options
-from headgate.document.fields import Target
+from headgate.document.fields import ConnectTarget
 from headgate.errors import Problem
 from headgate.ir.backend import ServiceBackend
-from headgate.ir.endpoint import Endpoint, Proxy, Tunnel
+from headgate.ir.endpoint import Endpoint, Proxy, ProxyTunnel
 
 OTHERS: Final = "of a proxy other than backendTLS, backendAuth and tcp"
 
 
-class Places(Protocol):
+class ProxyResolver(Protocol):
     """`proxy` finds where a reference leads, with all policies there; `endpoint` makes the IR of a place."""
 
     def proxy(
         self, reference: Record, own: BackendOptions
-    ) -> tuple[Target | ServiceBackend, BackendOptions] | None: ...
-    def endpoint(self, target: Target, options: BackendOptions) -> Endpoint: ...
+    ) -> tuple[ConnectTarget | ServiceBackend, BackendOptions] | None: ...
+    def endpoint(self, target: ConnectTarget, options: BackendOptions) -> Endpoint: ...
 
 
 class Tunnels:
     """The tunnels of one configuration, each read once."""
 
-    def __init__(self, context: Context, places: Places) -> None:
+    def __init__(self, context: Context, places: ProxyResolver) -> None:
         self._context = context
         self._places = places
-        self._read: dict[int, tuple[Record, Tunnel | None, Notes]] = {}
+        self._read: dict[int, tuple[Record, ProxyTunnel | None, Notes]] = {}
 
-    def of(self, record: Record | None, target: Target) -> Tunnel | None:
+    def of(self, record: Record | None, target: ConnectTarget) -> ProxyTunnel | None:
         """Return the tunnel of a policy to a target; None without one, or after a report."""
         if record is None:
             return None
@@ -45,7 +45,7 @@ class Tunnels:
         self._context.notes.add(notes)
         return tunnel
 
-    def _parse(self, record: Record) -> Tunnel | None:
+    def _parse(self, record: Record) -> ProxyTunnel | None:
         reference = record.get("proxy")
         if reference is None:
             return None
@@ -56,7 +56,9 @@ class Tunnels:
         found = self._places.proxy(reference, own)
         return None if found is None else self._tunnel(record, *found)
 
-    def _tunnel(self, record: Record, place: Target | ServiceBackend, options: BackendOptions) -> Tunnel | None:
+    def _tunnel(
+        self, record: Record, place: ConnectTarget | ServiceBackend, options: BackendOptions
+    ) -> ProxyTunnel | None:
         credential = None if options.auth is None else options.auth.fixed_header
         if options.auth is not None and credential is None:
             self._refuse(record, "backendAuth other than a key in a header")
@@ -68,11 +70,11 @@ class Tunnels:
         if isinstance(place, ServiceBackend):
             proxies = (Proxy(key=one.key, endpoint=one.endpoint, capacity=one.capacity) for one in place.endpoints)
             name = place.owner.removeprefix("service/")
-            return Tunnel(proxies=tuple(proxies), credential=credential, service=name, port=place.port)
+            return ProxyTunnel(proxies=tuple(proxies), credential=credential, service=name, port=place.port)
         if place.unix_path is not None:
             self._context.fault(Problem.VALUE, record, "proxy", "a proxy has a host and a port")
             return None
-        return Tunnel(proxies=(Proxy(endpoint=self._places.endpoint(place, kept)),), credential=credential)
+        return ProxyTunnel(proxies=(Proxy(endpoint=self._places.endpoint(place, kept)),), credential=credential)
 
     def _refuse(self, record: Record, what: str) -> None:
         self._context.fault(Problem.UNSUPPORTED, record, "policies", f" ({what})")

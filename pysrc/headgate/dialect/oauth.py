@@ -19,7 +19,7 @@ MCP_VERSION: Final = "2025-06-18"
 AGENTIC: Final = re.compile(r"/v1/apps/agentic/([^/]+)/([^/]+)/?")
 
 
-class ProviderError(ValueError):
+class UnusableMetadata(ValueError):
     """The provider's metadata is not usable. The text is the reason."""
 
 
@@ -65,7 +65,7 @@ def _entra(issuer: str, path: str) -> str:
     return f"{parts.scheme}://{host}/{tenant}{path}"
 
 
-class Kind(NamedTuple):
+class IssuerKind(NamedTuple):
     """One kind of identity provider. The functions return URLs for an issuer.
 
     `document` is the metadata document, `keys` the key set, and `clients` the endpoint for registrations (None if the
@@ -85,18 +85,18 @@ class Kind(NamedTuple):
 
 
 # The key None stands for a configuration without a provider: clients contact the issuer directly.
-KINDS: Final[Mapping[str | None, Kind]] = {
-    None: Kind(_rfc8414, _plain_keys, _keycloak_clients),
-    "auth0": Kind(_rfc8414, _plain_keys, _keycloak_clients, audience=True),
-    "okta": Kind(
+KINDS: Final[Mapping[str | None, IssuerKind]] = {
+    None: IssuerKind(_rfc8414, _plain_keys, _keycloak_clients),
+    "auth0": IssuerKind(_rfc8414, _plain_keys, _keycloak_clients, audience=True),
+    "okta": IssuerKind(
         _openid, _plain_keys, lambda issuer: _origin(issuer) + "/oauth2/v1/clients", "move", audience=True
     ),
-    "keycloak": Kind(
+    "keycloak": IssuerKind(
         _openid, lambda issuer: issuer.rstrip("/") + "/protocol/openid-connect/certs", _keycloak_clients, "need"
     ),
-    "descope": Kind(_openid, _descope_keys, _descope_clients, "move"),
-    "authentik": Kind(_openid, lambda issuer: issuer.rstrip("/") + "/jwks/", lambda _issuer: None, "insert"),
-    "entra": Kind(
+    "descope": IssuerKind(_openid, _descope_keys, _descope_clients, "move"),
+    "authentik": IssuerKind(_openid, lambda issuer: issuer.rstrip("/") + "/jwks/", lambda _issuer: None, "insert"),
+    "entra": IssuerKind(
         lambda issuer: _entra(issuer, "/v2.0/.well-known/openid-configuration"),
         lambda issuer: _entra(issuer, "/discovery/v2.0/keys"),
         lambda _issuer: None,
@@ -138,16 +138,16 @@ def authorization_server(
     found["issuer"] = url.replace(AUTHORIZATION_SERVER, "", 1)
     authorization = found.get("authorization_endpoint")
     if not isinstance(authorization, str):
-        raise ProviderError("the metadata has no authorization_endpoint")
+        raise UnusableMetadata("the metadata has no authorization_endpoint")
     if provider.audience and audience is not None:
         found["authorization_endpoint"] = f"{authorization}{'&' if '?' in authorization else '?'}audience={audience}"
     if provider.authorize is not None:
         if "token_endpoint" not in found:
-            raise ProviderError("the metadata has no token_endpoint")
+            raise UnusableMetadata("the metadata has no token_endpoint")
         found["authorization_endpoint"], found["token_endpoint"] = url + AUTHORIZE, url + TOKEN
         found.setdefault("code_challenge_methods_supported", ["S256"])
     if provider.registration == "need" and "registration_endpoint" not in found:
-        raise ProviderError("the metadata has no registration_endpoint")
+        raise UnusableMetadata("the metadata has no registration_endpoint")
     if provider.registration == "insert" or (provider.registration != "keep" and "registration_endpoint" in found):
         found["registration_endpoint"] = url + REGISTRATION
     return found

@@ -42,7 +42,7 @@ class RequestError(ValueError):
     """The request is not valid. The response must be an error page instead of a redirect."""
 
 
-class Client(NamedTuple):
+class OauthClient(NamedTuple):
     """A client of the provider: its id at the provider, its redirect URIs, and its callback at the gateway.
 
     `tag` is the last segment of the callback. It is unique, so that the response for one client cannot be delivered to
@@ -55,7 +55,7 @@ class Client(NamedTuple):
     tag: str
 
 
-class Answer(NamedTuple):
+class AuthorizationResponse(NamedTuple):
     """The data for returning an authorization response: redirect URI, state, issuer, and the tag of the client."""
 
     uri: str

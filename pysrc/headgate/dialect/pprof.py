@@ -18,7 +18,7 @@ HEAP: Final = (
 )  # fmt: skip
 
 
-class Frame(NamedTuple):
+class StackFrame(NamedTuple):
     """One frame of a call stack. `line` 0 means unknown."""
 
     name: str
@@ -36,10 +36,10 @@ class Profile:
     time_ns: int = 0
     duration_ns: int = 0
     _samples: dict[tuple[tuple[int, ...], tuple[tuple[str, str], ...]], list[int]] = field(default_factory=dict)
-    _frames: dict[Frame, int] = field(default_factory=dict)
+    _frames: dict[StackFrame, int] = field(default_factory=dict)
     _strings: dict[str, int] = field(default_factory=lambda: {"": 0})
 
-    def add(self, stack: Iterable[Frame], values: Sequence[int], labels: tuple[tuple[str, str], ...] = ()) -> None:
+    def add(self, stack: Iterable[StackFrame], values: Sequence[int], labels: tuple[tuple[str, str], ...] = ()) -> None:
         """Add a sample with one value per sample type. `stack` begins with the leaf.
 
         Samples with equal stack and labels are added up.

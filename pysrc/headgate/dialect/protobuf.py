@@ -27,7 +27,7 @@ SCALARS: Final = {
 }
 
 
-class Field(NamedTuple):
+class MessageField(NamedTuple):
     """One field of a message.
 
     `kind` is a scalar type, a message or enum of the same package, or STRUCT. `of` is `repeated`, `optional`, the name
@@ -44,7 +44,7 @@ Enums = Mapping[str, Sequence[str]]
 
 
 def file_of(
-    name: str, package: str, messages: Mapping[str, Sequence[Field]], enums: Enums
+    name: str, package: str, messages: Mapping[str, Sequence[MessageField]], enums: Enums
 ) -> FileDescriptorProto:
     """Return the descriptor of a proto3 file. `enums` maps `Message.Enum` to its values, numbered from 0."""
     found = FileDescriptorProto(name=name, package=package, syntax="proto3")
@@ -69,7 +69,7 @@ def file_of(
     return found
 
 
-def _add(message: DescriptorProto, field: Field, package: str, enums: Enums) -> None:
+def _add(message: DescriptorProto, field: MessageField, package: str, enums: Enums) -> None:
     one = message.field.add(name=field.name, number=field.number, label=FieldDescriptorProto.LABEL_OPTIONAL)
     if field.kind in SCALARS:
         one.type = SCALARS[field.kind]

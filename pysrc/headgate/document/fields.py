@@ -164,7 +164,7 @@ def secret(text: str) -> Secret:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ConnectTarget:
     """The destination of a connection. `scheme` and `path` are None if the text has none."""
 
     host: str
@@ -199,23 +199,23 @@ def host_port(text: str) -> tuple[str, int]:
         raise ValueError(f"not host:port: {error}") from None
 
 
-def target(text: str) -> Target:
+def target(text: str) -> ConnectTarget:
     """Parse a backend's address: `host:port`, `unix:/path`, or `http(s)://host[:port]` without path and query."""
     if text.startswith("unix:"):
         path = text.removeprefix("unix:")
         if not path.startswith("/") or "\0" in path or len(path.encode()) > 107:
             raise ValueError("a Unix socket is unix:/absolute/path of at most 107 bytes")
-        return Target("", 0, unix_path=path)
+        return ConnectTarget("", 0, unix_path=path)
     if "://" in text:
         found = url(text)
         if found.path not in (None, "/"):
             raise ValueError("a host cannot have a path")
-        return Target(found.host, found.port, scheme=found.scheme)
+        return ConnectTarget(found.host, found.port, scheme=found.scheme)
     host, number = host_port(text)
-    return Target(host, number)
+    return ConnectTarget(host, number)
 
 
-def url(text: str) -> Target:
+def url(text: str) -> ConnectTarget:
     """Parse `http(s)://host[:port][/path]`. User, query and fragment are refused."""
     try:
         parts = urlsplit(text)
@@ -232,17 +232,17 @@ def url(text: str) -> Target:
         raise ValueError("a URL needs a host")
     host = _host(f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname)
     default = 443 if parts.scheme == "https" else 80
-    return Target(
+    return ConnectTarget(
         host, port(number) if number is not None else default, scheme=parts.scheme, path=parts.path or None
     )
 
 
-def host_url(text: str) -> Target:
+def host_url(text: str) -> ConnectTarget:
     """Parse `http(s)://host[:port]`: a URL without a path."""
     found = url(text)
     if found.path not in (None, "/"):
         raise ValueError("this URL cannot have a path")
-    return Target(found.host, found.port, scheme=found.scheme)
+    return ConnectTarget(found.host, found.port, scheme=found.scheme)
 
 
 GRPC_METHOD_PATTERN: Final = r"^/[A-Za-z_][A-Za-z0-9_.]*/[A-Za-z_][A-Za-z0-9_]*$"

@@ -9,7 +9,7 @@ from headgate.document.lazy_dataclass import dataclass
 from headgate.errors import ConfigError, Problem
 
 Scalar = str | int | float | bool | None
-Value = Scalar | list["Node"] | dict[str, "Entry"]
+Value = Scalar | list["DocumentNode"] | dict[str, "MapEntry"]
 
 KINDS: Final = {
     str: "a string",
@@ -22,7 +22,7 @@ KINDS: Final = {
 }
 
 
-class Node:
+class DocumentNode:
     """One value. `line` and `column` count from 1.
 
     `loose` is True for a text that was exactly one `${VAR}`: it is converted to a number or a bool if the field
@@ -46,15 +46,15 @@ class Node:
 
 
 @dataclass(slots=True)
-class Entry:
+class MapEntry:
     """One entry of a map: the position of its key, and the node of its value."""
 
     line: int
     column: int
-    node: Node
+    node: DocumentNode
 
 
-def plain(node: Node) -> Any:
+def plain(node: DocumentNode) -> Any:
     """Return the value of a node as plain JSON types."""
     value = node.value
     if isinstance(value, list):
@@ -79,7 +79,7 @@ class Report:
     errors: list[ConfigError] = field(default_factory=list)
     limit: int = 200
 
-    def add(self, problem: Problem, path: str, message: str, at: Node | Entry | None = None) -> None:
+    def add(self, problem: Problem, path: str, message: str, at: DocumentNode | MapEntry | None = None) -> None:
         """Add a fault at the position of `at`. Faults beyond `limit` are dropped."""
         if len(self.errors) < self.limit:
             line, column = (at.line, at.column) if at is not None else (0, 0)

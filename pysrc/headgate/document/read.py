@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from headgate.document.expand import NOT_FOUND, expand
-from headgate.document.nodes import Entry, Node, Report, Scalar
+from headgate.document.nodes import DocumentNode, MapEntry, Report, Scalar
 from headgate.errors import ConfigErrors, Problem
 from headgate_engine.document.blocks import UnusualYaml, read_blocks
 
@@ -72,15 +72,15 @@ class _Builder:
         self.report = report
         self.environ = environ
         self.guarded = guarded
-        self.stack: list[tuple[Node, list[Any]]] = []
+        self.stack: list[tuple[DocumentNode, list[Any]]] = []
         self.sizes: list[int] = []
-        self.anchors: dict[str, tuple[Node, int]] = {}
-        self.open_anchors: dict[str, Node] = {}
-        self.root: Node | None = None
+        self.anchors: dict[str, tuple[DocumentNode, int]] = {}
+        self.open_anchors: dict[str, DocumentNode] = {}
+        self.root: DocumentNode | None = None
         self.total = 0
 
     def fail(self, message: str, mark: Any) -> None:
-        place = Node(None, mark.line + 1, mark.column + 1)
+        place = DocumentNode(None, mark.line + 1, mark.column + 1)
         self.report.add(Problem.SYNTAX, "", message, place)
         raise ConfigErrors(self.report.in_order())
 
@@ -91,7 +91,7 @@ class _Builder:
         if self.sizes:
             self.sizes[-1] += size
 
-    def place(self, node: Node, event: Any) -> None:
+    def place(self, node: DocumentNode, event: Any) -> None:
         """Put a finished value into the open frame; in a map every other one is a key."""
         if not self.stack:
             self.root = node
@@ -112,9 +112,9 @@ class _Builder:
             first = entries[key].line
             self.report.add(Problem.SYNTAX, "", f"key {key!r} is given twice, first in line {first}", at)
             return
-        entries[key] = Entry(at.line, at.column, node)
+        entries[key] = MapEntry(at.line, at.column, node)
 
-    def key_of(self, node: Node, event: Any) -> str:
+    def key_of(self, node: DocumentNode, event: Any) -> str:
         if not isinstance(event, yaml.ScalarEvent):
             self.fail("a key must be a scalar", event.start_mark)
         if event.value == "<<" and not event.style:
@@ -134,7 +134,7 @@ class _Builder:
                 self.fail(str(error), mark)
         elif not event.style:
             value = resolve(text)
-        node = Node(value, mark.line + 1, mark.column + 1)
+        node = DocumentNode(value, mark.line + 1, mark.column + 1)
         if self.environ is not None and "$" in text:
             self.expand(node, text)
         self.count(1, mark)
@@ -142,7 +142,7 @@ class _Builder:
             self.anchors[event.anchor] = (node, 1)
         self.place(node, event)
 
-    def expand(self, node: Node, text: str) -> None:
+    def expand(self, node: DocumentNode, text: str) -> None:
         assert self.environ is not None
         result = expand(text, self.environ)
         for name in result.missing:
@@ -152,7 +152,7 @@ class _Builder:
         node.loose = result.whole
         node.expanded = result.used
 
-    def open(self, event: Any, value: list[Node] | dict[str, Entry]) -> None:
+    def open(self, event: Any, value: list[DocumentNode] | dict[str, MapEntry]) -> None:
         mark = event.start_mark
         if len(self.stack) >= MAX_DEPTH:
             self.fail(f"nested deeper than {MAX_DEPTH} levels", mark)
@@ -161,7 +161,7 @@ class _Builder:
             self.fail(f"tag {event.tag!r} is not accepted here", mark)
         if self.stack and isinstance(self.stack[-1][0].value, dict) and not self.stack[-1][1]:
             self.fail("a key must be a scalar", mark)
-        node = Node(value, mark.line + 1, mark.column + 1)
+        node = DocumentNode(value, mark.line + 1, mark.column + 1)
         self.count(1, mark)
         if event.anchor is not None:
             self.open_anchors[event.anchor] = node
@@ -223,11 +223,11 @@ def _join_surrogates(text: str) -> str:
 class Document(NamedTuple):
     """`anchored`: values have names, so that parts of the text may depend on other parts."""
 
-    root: Node
+    root: DocumentNode
     anchored: bool
 
 
-def read(text: str, file: str, environ: Mapping[str, str] | None = None) -> Node:
+def read(text: str, file: str, environ: Mapping[str, str] | None = None) -> DocumentNode:
     """Return the root node of read_document()."""
     return read_document(text, file, environ).root
 
@@ -246,12 +246,12 @@ def read_document(text: str, file: str, environ: Mapping[str, str] | None = None
     return read_events(text, file, environ) if root is None else Document(root, anchored=False)
 
 
-def read_plain(text: str, environ: Mapping[str, str] | None) -> Node | None:
+def read_plain(text: str, environ: Mapping[str, str] | None) -> DocumentNode | None:
     """Return the root of a text without faults that is written the plain way, as most are; None of any other."""
     report = Report("")
     expand_in = None if environ is None else _Builder(report, environ).expand
     try:
-        root: Node = read_blocks(text, Node, Entry, resolve, expand_in, MAX_NODES)
+        root: DocumentNode = read_blocks(text, DocumentNode, MapEntry, resolve, expand_in, MAX_NODES)
     except UnusualYaml:
         return None
     return None if report.errors else root
@@ -273,7 +273,7 @@ def read_events(text: str, file: str, environ: Mapping[str, str] | None) -> Docu
         raise ConfigErrors(report.in_order())
     root = builder.root
     if root is None or root.value is None:
-        root = Node({}, 1, 1)
+        root = DocumentNode({}, 1, 1)
     return Document(root, bool(builder.anchors))
 
 
@@ -283,11 +283,11 @@ def _parse(builder: _Builder, text: str) -> bool:
         _feed(builder, text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = Node(None, mark.line + 1, mark.column + 1) if mark is not None else None
+        place = DocumentNode(None, mark.line + 1, mark.column + 1) if mark is not None else None
         context = f" ({error.context})" if error.context else ""
         builder.report.add(Problem.SYNTAX, "", f"{error.problem or 'cannot be read'}{context}", place)
     except yaml.YAMLError as error:
-        at = Node(None, text.count("\n", 0, getattr(error, "position", 0)) + 1, 1)
+        at = DocumentNode(None, text.count("\n", 0, getattr(error, "position", 0)) + 1, 1)
         builder.report.add(Problem.SYNTAX, "", str(getattr(error, "reason", "cannot be read")), at)
     else:
         return True

@@ -51,7 +51,7 @@ RESULTS: Final = {
 SIZED: Final = frozenset(("string", "bytes", "list", "map", "headers"))
 
 
-class Fault(ValueError):
+class ExpressionFault(ValueError):
     """An error in a part of an expression. The text starts with the line and column of the part."""
 
     def __init__(self, tree: Tree[Token], message: str) -> None:
@@ -60,8 +60,8 @@ class Fault(ValueError):
         super().__init__(f"{at}: {message}")
 
 
-def _overload(tree: Tree[Token], name: str, *kinds: str) -> Fault:
-    return Fault(tree, f"no such overload: {name} of {', '.join(kinds)}")
+def _overload(tree: Tree[Token], name: str, *kinds: str) -> ExpressionFault:
+    return ExpressionFault(tree, f"no such overload: {name} of {', '.join(kinds)}")
 
 
 def want(tree: Tree[Token], part: Typed, kind: str, name: str) -> None:
@@ -112,14 +112,14 @@ def negatable(tree: Tree[Token], part: Typed) -> None:
 def selectable(tree: Tree[Token], holder: Typed, name: str) -> None:
     """Raise Fault for the selection of a field from a type without fields."""
     if holder.kind not in (DYN, "map", "headers", "optional_type", "null"):
-        raise Fault(tree, f"a {holder.kind} has no field {name!r}")
+        raise ExpressionFault(tree, f"a {holder.kind} has no field {name!r}")
 
 
 def count(tree: Tree[Token], name: str, given: int, least: int, most: int) -> None:
     """Raise Fault for a call with the wrong number of arguments."""
     if not least <= given <= most:
         wanted = str(least) if least == most else f"{least} to {most}"
-        raise Fault(tree, f"{name}() takes {wanted} arguments, not {given}")
+        raise ExpressionFault(tree, f"{name}() takes {wanted} arguments, not {given}")
 
 
 def method(tree: Tree[Token], name: str, holder: Typed, parts: list[Typed]) -> str:
@@ -151,4 +151,4 @@ def pattern(tree: Tree[Token], part: Typed) -> None:
         try:
             compiled_pattern(part.node.value)
         except EvaluationError as error:
-            raise Fault(tree, str(error)) from None
+            raise ExpressionFault(tree, str(error)) from None

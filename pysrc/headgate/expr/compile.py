@@ -12,18 +12,18 @@ from typing import Any, Final
 from lark import Token, Tree
 
 from headgate.expr import checks, macros
-from headgate.expr.checks import Fault
+from headgate.expr.checks import ExpressionFault
 from headgate.expr.custom import CustomFunctions
 from headgate.expr.faults import ExpressionError
 from headgate.expr.functions import FUNCTIONS, GLOBAL_MACROS, GLOBAL_NAMES, METHOD_MACROS, METHOD_NAMES, NAMESPACES
 from headgate.expr.grammar import MAX_DEPTH, RESERVED, SyntaxFault, parse
 from headgate.expr.literals import integer, octets, string, unsigned
-from headgate.expr.scope import MARK_OPEN, Scope, Typed, near
+from headgate.expr.scope import MARK_OPEN, NameScope, Typed, near
 from headgate.expr.variables import DYN, PHASES
 from headgate_engine.expr.nodes import (
     And,
     Arithmetic,
-    Call,
+    CallNode,
     Const,
     Equal,
     EqualText,
@@ -67,7 +67,7 @@ def compile_expression(
 
     With `open_names`, unknown names become bindings of `Program.evaluate_with()`. Only tests use this.
     """
-    return _compiled(text, Scope(phase, open_names), functions)
+    return _compiled(text, NameScope(phase, open_names), functions)
 
 
 def compile_noted(text: str, phase: str) -> tuple[Program, bool]:
@@ -75,32 +75,32 @@ def compile_noted(text: str, phase: str) -> tuple[Program, bool]:
 
     Raises ExpressionError.
     """
-    scope = Scope(phase)
+    scope = NameScope(phase)
     return _compiled(text, scope, None), scope.constants_read
 
 
-def _compiled(text: str, scope: Scope, functions: CustomFunctions | None) -> Program:
+def _compiled(text: str, scope: NameScope, functions: CustomFunctions | None) -> Program:
     if scope.phase not in PHASES:
         raise ValueError(f"phase {scope.phase!r}")
     if len(text) > MAX_CHARS:
         raise ExpressionError(f"longer than {MAX_CHARS} characters")
-    compiler = Compiler(scope, functions)
+    compiler = ExpressionCompiler(scope, functions)
     try:
         found = compiler.part(parse(text), 0)
-    except (SyntaxFault, Fault) as error:
+    except (SyntaxFault, ExpressionFault) as error:
         raise ExpressionError(str(error)) from None
     except RecursionError:
         raise ExpressionError("nested too deeply") from None
     return Program(text, found.node, scope.slots, scope.read)
 
 
-class Compiler:
+class ExpressionCompiler:
     """Compiles one expression, with one method per rule of the grammar.
 
     Chains (`a || b || c`, `a.b.c`) are compiled in a loop, nested parts by recursion.
     """
 
-    def __init__(self, scope: Scope, functions: CustomFunctions | None) -> None:
+    def __init__(self, scope: NameScope, functions: CustomFunctions | None) -> None:
         self.scope = scope
         self.functions = functions
         self.parts = 0
@@ -110,10 +110,10 @@ class Compiler:
         while tree.data in PASSED and len(tree.children) == 1:
             tree = inner(tree, 0)
         if depth > MAX_DEPTH * 3:
-            raise Fault(tree, "nested too deeply")
+            raise ExpressionFault(tree, "nested too deeply")
         self.parts += 1
         if self.parts > MAX_PARTS:
-            raise Fault(tree, f"more than {MAX_PARTS} parts, with the functions it calls")
+            raise ExpressionFault(tree, f"more than {MAX_PARTS} parts, with the functions it calls")
         method: Callable[[Part, int], Typed] = getattr(self, f"_{tree.data}")
         return method(tree, depth + 1)
 
@@ -201,7 +201,7 @@ class Compiler:
             try:
                 found = Typed(Const(integer(str(number), negative=True)), "int")
             except ValueError as error:
-                raise Fault(tree, str(error)) from None
+                raise ExpressionFault(tree, str(error)) from None
         else:
             found = self.part(tree, depth)
         for sign in reversed(signs):
@@ -252,7 +252,7 @@ class Compiler:
         if step.data == "member_dot_arg":
             return self._method(holder, step, depth)
         if step.data == "member_object":
-            raise Fault(step, "messages cannot be made here")
+            raise ExpressionFault(step, "messages cannot be made here")
         key = self.part(inner(step, 1), depth)
         if step.data == "member_maybe_index":
             return Typed(OptionalIndex(holder.node, key.node), "optional_type")
@@ -272,7 +272,7 @@ class Compiler:
             found = self.scope.field(holder, name)
             if isinstance(found, str):
                 if not self.scope.tolerant:
-                    raise Fault(step, found)
+                    raise ExpressionFault(step, found)
                 found = Typed(Select(Const(None), name))
             return found
         return Typed(Select(holder.node, name))
@@ -287,7 +287,7 @@ class Compiler:
             return macros.custom(self, step, name, holder, given, depth)
         known = FUNCTIONS.get((name, True))
         if known is None:
-            raise Fault(step, f"unknown method {name!r}{near(name, METHOD_NAMES)}")
+            raise ExpressionFault(step, f"unknown method {name!r}{near(name, METHOD_NAMES)}")
         function, least, most = known
         checks.count(step, name, len(given), least, most)
         parts = [self.part(one, depth) for one in given]
@@ -306,7 +306,7 @@ class Compiler:
             return macros.custom(self, tree, name, None, given, depth)
         known = FUNCTIONS.get((name, False))
         if known is None:
-            raise Fault(tree, f"unknown function {name!r}{near(name, GLOBAL_NAMES)}")
+            raise ExpressionFault(tree, f"unknown function {name!r}{near(name, GLOBAL_NAMES)}")
         function, least, most = known
         checks.count(tree, name, len(given), least, most)
         parts = [self.part(one, depth) for one in given]
@@ -317,7 +317,7 @@ class Compiler:
         return self._made(name, function, parts, kind)
 
     def _made(self, name: str, function: Callable[..., Any], parts: list[Typed], kind: str) -> Typed:
-        found = Typed(Call(name, function, tuple(part.node for part in parts)), kind)
+        found = Typed(CallNode(name, function, tuple(part.node for part in parts)), kind)
         if parts and name not in IMPURE and all(part.constant for part in parts):
             return self._folded(found)
         return found
@@ -331,13 +331,13 @@ class Compiler:
     def _ident(self, tree: Part, depth: int) -> Typed:
         name = str(tree.children[0])
         if name in RESERVED:
-            raise Fault(tree, f"{name!r} is a reserved word")
+            raise ExpressionFault(tree, f"{name!r} is a reserved word")
         if name not in self.scope.locals and name in TYPE_NAMES:
             return Typed(Const(TypeValue(TYPE_NAMES[name])), "type")
         found = self.scope.root(name)
         if found is None:
             known = frozenset((*self.scope.locals, *macros.known_names()))
-            raise Fault(tree, f"undeclared reference to {name!r}{near(name, known)}")
+            raise ExpressionFault(tree, f"undeclared reference to {name!r}{near(name, known)}")
         return found
 
     def _dot_ident(self, tree: Part, depth: int) -> Typed:
@@ -376,7 +376,7 @@ class Compiler:
         try:
             value, kind = LITERALS[token.type](str(token))
         except ValueError as error:
-            raise Fault(tree, str(error)) from None
+            raise ExpressionFault(tree, str(error)) from None
         return Typed(Const(value), kind)
 
     def has(self, tree: Part, operand: Part, depth: int) -> Typed:
@@ -386,7 +386,7 @@ class Compiler:
         if operand.data == "member" and inner(operand, 0).data in ("member_dot", "member_maybe_dot"):
             step = inner(operand, 0)
         else:
-            raise Fault(tree, "has() wants a field, as in has(a.b)")
+            raise ExpressionFault(tree, "has() wants a field, as in has(a.b)")
         self.scope.tolerant += 1
         holder = self.part(inner(step, 0), depth)
         self.scope.tolerant -= 1
@@ -395,7 +395,7 @@ class Compiler:
         if holder.path:
             found = self.scope.field(holder, name)
             if isinstance(found, str):
-                raise Fault(step, found)
+                raise ExpressionFault(step, found)
             return Typed(Present(found.node), "bool")
         return Typed(Has(holder.node, name), "bool")
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Final
 from lark import Token, Tree
 
 from headgate.expr import checks
-from headgate.expr.checks import Fault
+from headgate.expr.checks import ExpressionFault
 from headgate.expr.functions import QUANTIFIERS
-from headgate.expr.scope import Scope, Typed
+from headgate.expr.scope import NameScope, Typed
 from headgate.expr.variables import DYN, VARIABLES
 from headgate_engine.expr.comprehensions import Comprehension, CustomCall, OptionalMap, With
 from headgate_engine.expr.nodes import Coalesce, Default, OptionalOr
 from headgate_engine.expr.views import Gathered
 
 if TYPE_CHECKING:
-    from headgate.expr.compile import Compiler
+    from headgate.expr.compile import ExpressionCompiler
 
 Part = Tree[Token]
 RESULT_KINDS: Final = {"all": "bool", "exists": "bool", "existsOne": "bool", "filter": "list", "map": "list"}
@@ -32,14 +32,14 @@ def _name(tree: Part, argument: Part) -> str:
     while len(argument.children) == 1 and isinstance(argument.children[0], Tree):
         argument = argument.children[0]
     if argument.data != "ident":
-        raise Fault(tree, "a macro binds a simple name")
+        raise ExpressionFault(tree, "a macro binds a simple name")
     return str(argument.children[0])
 
 
 class _Bound:
     """Context manager that binds names inside a macro. Names that they shadow are restored at the end."""
 
-    def __init__(self, scope: Scope, *names: str) -> None:
+    def __init__(self, scope: NameScope, *names: str) -> None:
         self.scope = scope
         self.names = names
         self.slots: list[int] = []
@@ -57,7 +57,7 @@ class _Bound:
         self.scope.locals = self.hidden
 
 
-def method(compiler: Compiler, tree: Part, name: str, holder: Typed, given: list[Part], depth: int) -> Typed:
+def method(compiler: ExpressionCompiler, tree: Part, name: str, holder: Typed, given: list[Part], depth: int) -> Typed:
     """Compile a macro that is called as a method of `holder`."""
     if name in QUANTIFIERS:
         checks.count(tree, name, len(given), 2, 3)
@@ -77,16 +77,16 @@ def method(compiler: Compiler, tree: Part, name: str, holder: Typed, given: list
 
 def _iterable(tree: Part, name: str, holder: Typed) -> None:
     if holder.kind not in (DYN, "list", "map", "headers"):
-        raise Fault(tree, f"{name}() wants a list or a map, not a {holder.kind}")
+        raise ExpressionFault(tree, f"{name}() wants a list or a map, not a {holder.kind}")
 
 
 def _comprehend(
-    compiler: Compiler, tree: Part, kind: str, holder: Typed, given: list[Part], depth: int
+    compiler: ExpressionCompiler, tree: Part, kind: str, holder: Typed, given: list[Part], depth: int
 ) -> Typed:
     _iterable(tree, kind, holder)
     names = [_name(tree, one) for one in given[:-1]]
     if len(set(names)) < len(names):
-        raise Fault(tree, "the two variables need two names")
+        raise ExpressionFault(tree, "the two variables need two names")
     with _Bound(compiler.scope, *names) as slots:
         predicate = compiler.part(given[-1], depth)
     checks.want(tree, predicate, "bool", f"{kind}()")
@@ -94,7 +94,7 @@ def _comprehend(
     return Typed(Comprehension(kind, holder.node, slots[0], second, predicate.node), "bool")
 
 
-def _build(compiler: Compiler, tree: Part, name: str, holder: Typed, given: list[Part], depth: int) -> Typed:
+def _build(compiler: ExpressionCompiler, tree: Part, name: str, holder: Typed, given: list[Part], depth: int) -> Typed:
     _iterable(tree, name, holder)
     two = name.startswith("transform")
     extra = name in ("map", "transformList", "transformMap", "transformMapEntry")
@@ -103,7 +103,7 @@ def _build(compiler: Compiler, tree: Part, name: str, holder: Typed, given: list
     variables = 2 if two else 1
     names = [_name(tree, one) for one in given[:variables]]
     if len(set(names)) < len(names):
-        raise Fault(tree, "the two variables need two names")
+        raise ExpressionFault(tree, "the two variables need two names")
     with _Bound(compiler.scope, *names) as slots:
         parts = [compiler.part(one, depth) for one in given[variables:]]
     second = slots[1] if two else -1
@@ -120,7 +120,7 @@ def _build(compiler: Compiler, tree: Part, name: str, holder: Typed, given: list
     return Typed(node, "list" if name in ("map", "transformList") else "map")
 
 
-def function(compiler: Compiler, tree: Part, name: str, given: list[Part], depth: int) -> Typed:
+def function(compiler: ExpressionCompiler, tree: Part, name: str, given: list[Part], depth: int) -> Typed:
     """Compile a macro that is called as a function."""
     scope = compiler.scope
     if name == "has":
@@ -150,7 +150,7 @@ def function(compiler: Compiler, tree: Part, name: str, given: list[Part], depth
 
 
 def custom(
-    compiler: Compiler, tree: Part, name: str, holder: Typed | None, given: list[Part], depth: int
+    compiler: ExpressionCompiler, tree: Part, name: str, holder: Typed | None, given: list[Part], depth: int
 ) -> Typed:
     """Compile the call of a custom function by inlining its body."""
     assert compiler.functions is not None

@@ -8,20 +8,20 @@ from typing import Final
 
 from headgate.expr.variables import DYN, VARIABLES
 from headgate_engine.expr.answers import BY_NAME
-from headgate_engine.expr.nodes import Binding, Const, Local, Node, Select
+from headgate_engine.expr.nodes import Binding, Const, ExpressionNode, Local, Select
 from headgate_engine.expr.views import (
     READERS,
-    Claims,
+    ClaimsVariable,
     Gathered,
     HeaderField,
-    Reader,
     RequestMethod,
     RequestPath,
+    VariableReader,
 )
 
 # The first character of a placeholder for a text in a shape (shapes.py).
 MARK_OPEN: Final = "\ue000"
-FAST: Final = {"request.path": RequestPath, "request.method": RequestMethod, "jwt": Claims}
+FAST: Final = {"request.path": RequestPath, "request.method": RequestMethod, "jwt": ClaimsVariable}
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Typed:
     `path` is the dotted name of the variable or field that the part reads, "" for any other part.
     """
 
-    node: Node
+    node: ExpressionNode
     kind: str = DYN
     path: str = ""
 
@@ -41,7 +41,7 @@ class Typed:
 
 
 @dataclass(slots=True)
-class Scope:
+class NameScope:
     """The names of one expression. With `open_names` (tests only), unknown names become bindings instead of faults.
 
     `slots` counts the bound names, `read` collects the variables that are read. While `tolerant` is above 0, unknown
@@ -95,7 +95,7 @@ class Scope:
             return Typed(Select(Const(None), name), kind)
         return Typed(_reader(path), kind, path)
 
-    def _whole(self, name: str, fields: Mapping[str, str]) -> Node:
+    def _whole(self, name: str, fields: Mapping[str, str]) -> ExpressionNode:
         """Return a node that gives a variable with known fields as one map of the fields that have a value."""
         paths = [f"{name}.{one}" for one in fields]
         # Fields that need the body are left out: reading the whole variable must not cause the body to be buffered.
@@ -103,11 +103,11 @@ class Scope:
         return Gathered({path.rpartition(".")[2]: _reader(path) for path in names})
 
 
-def _reader(path: str) -> Node:
+def _reader(path: str) -> ExpressionNode:
     if path in FAST:
         return FAST[path]()
     read = READERS.get(path)
-    return Select(Const(None), path.rpartition(".")[2]) if read is None else Reader(path, read)
+    return Select(Const(None), path.rpartition(".")[2]) if read is None else VariableReader(path, read)
 
 
 def near(name: str, known: Mapping[str, object] | frozenset[str]) -> str:

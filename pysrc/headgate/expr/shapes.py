@@ -19,7 +19,7 @@ from headgate.expr.custom import CustomFunctions
 from headgate.expr.literals import string
 from headgate.expr.scope import MARK_OPEN
 from headgate.expr.transport import named as _named  # noqa: F401 (its import lets programs be pickled)
-from headgate_engine.expr.nodes import Node
+from headgate_engine.expr.nodes import ExpressionNode
 from headgate_engine.expr.program import Program
 
 MAX_SHAPES: Final = 4_096
@@ -62,7 +62,7 @@ def _fill(value: Any) -> Fill | None:
     if kind is dict:
         entries = _fill(tuple(value.items()))
         return None if entries is None else lambda texts: dict(entries(texts))
-    if not isinstance(value, Node):
+    if not isinstance(value, ExpressionNode):
         return None
     reduced: Any = value.__reduce__()
     make, arguments, *state = reduced

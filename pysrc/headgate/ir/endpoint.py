@@ -31,7 +31,7 @@ class Proxy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tunnel:
+class ProxyTunnel:
     """A tunnel through a proxy by CONNECT (RFC 9110 section 9.3.6), with an optional credential for the proxy.
 
     If the proxy is a port of a service, `service` is `<namespace>/<hostname>` and `port` the port; `proxies` may then
@@ -69,7 +69,7 @@ class Endpoint:
     tls: BackendTls | None = None
     connect_timeout_ms: int | None = None
     keepalives: Keepalives | None = None
-    tunnel: Tunnel | None = None
+    tunnel: ProxyTunnel | None = None
 
     @property
     def address(self) -> str:

@@ -16,7 +16,7 @@ from headgate.ir.policy.identity import ApiKeyAuth, BasicAuth, JwtAuth
 from headgate.ir.policy.mcp_authentication import McpAuthentication
 from headgate.ir.policy.mirror import Mirror
 from headgate.ir.policy.oidc import Oidc
-from headgate.ir.policy.retry import Retry
+from headgate.ir.policy.retry import RetryPolicy
 from headgate.ir.policy.rewrite import Redirect, Rewrite
 from headgate.ir.policy.transformation import Transformation
 
@@ -98,7 +98,7 @@ class RoutePolicies(GatewayPolicies):
     """Policies of a route. A request must pass all `local_rate_limits`, which are checked in order."""
 
     mcp_auth: McpAuthentication | None = None
-    retry: Retry | None = None
+    retry: RetryPolicy | None = None
     buffer: Buffer | None = None
     timeout: Timeout | None = None
     request_headers: HeaderModifier | None = None

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from headgate.ir.endpoint import Endpoint, Keepalives, Proxy, Tunnel
+from headgate.ir.endpoint import Endpoint, Keepalives, Proxy, ProxyTunnel
 from headgate.ir.process import UpstreamSettings
 from headgate.net.dns import Resolver
 from headgate.net.tls import client_context
@@ -34,7 +34,7 @@ class ProxySelector(Protocol):
 class SoleProxy:
     """The selector of a proxy that has only one endpoint."""
 
-    def __init__(self, tunnel: Tunnel) -> None:
+    def __init__(self, tunnel: ProxyTunnel) -> None:
         self._proxies = tunnel.proxies
 
     def next(self, avoid: Proxy | None) -> Proxy | None:
@@ -57,7 +57,7 @@ class Dialer:
         endpoint: Endpoint,
         settings: UpstreamSettings,
         resolver: Resolver,
-        ways: Callable[[Tunnel], ProxySelector] = SoleProxy,
+        ways: Callable[[ProxyTunnel], ProxySelector] = SoleProxy,
     ) -> None:
         self._endpoint = endpoint
         self._resolver = resolver
@@ -106,7 +106,7 @@ class Dialer:
         if sock is not None and self._keepalives.enabled:
             _set_keepalives(sock, self._keepalives)
 
-    async def _connect_through(self, factory: ProtocolFactory, ways: ProxySelector, tunnel: Tunnel) -> None:
+    async def _connect_through(self, factory: ProtocolFactory, ways: ProxySelector, tunnel: ProxyTunnel) -> None:
         """Connect through an endpoint of the proxy.
 
         If one cannot be reached, the next one is tried: nothing has been sent to the backend yet.
@@ -137,7 +137,7 @@ class Dialer:
                 return
         raise TunnelError("the service of the proxy has no endpoint")
 
-    async def _asked(self, proxy: Dialer, tunnel: Tunnel) -> ProxyAnswer:
+    async def _asked(self, proxy: Dialer, tunnel: ProxyTunnel) -> ProxyAnswer:
         asked: list[ProxyAnswer] = []
 
         def ask() -> ProxyAnswer:
@@ -178,7 +178,7 @@ class Dialer:
         await loop.create_unix_connection(factory, path, ssl=self._ssl, server_hostname=hostname)
 
 
-def proxy_field(tunnel: Tunnel) -> tuple[str, str] | None:
+def proxy_field(tunnel: ProxyTunnel) -> tuple[str, str] | None:
     """Return the header (name, value) that authenticates the gateway to the proxy, None without a credential.
 
     A credential for `authorization` is sent as `proxy-authorization` (RFC 9110 section 11.7.2), because the backend,

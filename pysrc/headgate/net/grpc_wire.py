@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from headgate.net.http2_exchange import Answer, Headers, Http2Error, TooLarge
+from headgate.net.http2_exchange import Headers, Http2Error, Http2Response, TooLarge
 
 PREFIX: Final = 5
 MAX_TEXT: Final = 512
@@ -84,7 +84,7 @@ def check_head(headers: Headers) -> None:
         raise GrpcError(OF_HTTP.get(int(http) if http.isdigit() else 0, Status.UNKNOWN), text)
 
 
-def check_end(answer: Answer) -> None:
+def check_end(answer: Http2Response) -> None:
     """Raise GrpcError if the response did not end with OK."""
     check_head(answer.headers)
     # A response without a body may carry its status in the headers (Trailers-Only).
@@ -102,7 +102,7 @@ def encoding_of(headers: Headers) -> bytes:
     return dict(headers).get(b"grpc-encoding", b"identity")
 
 
-def message_of(answer: Answer, limit: int) -> bytes:
+def message_of(answer: Http2Response, limit: int) -> bytes:
     """Return the message of a unary response. Raises GrpcError if it did not end with OK or is malformed."""
     check_end(answer)
     body = answer.body

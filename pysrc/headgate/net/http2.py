@@ -19,7 +19,7 @@ from h2.errors import ErrorCodes
 from h2.exceptions import H2Error, NoAvailableStreamIDError
 from h2.settings import SettingCodes, Settings
 
-from headgate.net.http2_exchange import Answer, Exchange, Headers, Http2Error, StreamExchange, TooLarge
+from headgate.net.http2_exchange import Headers, Http2Error, Http2Exchange, Http2Response, StreamExchange, TooLarge
 
 logger = logging.getLogger("headgate.http2")
 
@@ -65,7 +65,7 @@ class Http2Connection(asyncio.Protocol):
             },
         )
         self._transport: asyncio.Transport | None = None
-        self._exchanges: dict[int, Exchange] = {}
+        self._exchanges: dict[int, Http2Exchange] = {}
         self._partial = b""
         self._over: Http2Error | None = None
         self._leaving = False
@@ -82,12 +82,12 @@ class Http2Connection(asyncio.Protocol):
         """True if the connection takes new exchanges."""
         return self._over is None and not self._leaving
 
-    async def exchange(self, headers: Headers, body: bytes, limit: int) -> Answer:
+    async def exchange(self, headers: Headers, body: bytes, limit: int) -> Http2Response:
         """Send a request and return its response. Raises Http2Error, TooLarge if the body exceeds `limit` bytes.
 
         If the caller is cancelled, the stream is reset with CANCEL, so that the server stops.
         """
-        exchange = Exchange(limit)
+        exchange = Http2Exchange(limit)
         number = await self._begin(exchange, headers, end=not body)
         try:
             if body:
@@ -106,7 +106,7 @@ class Http2Connection(asyncio.Protocol):
         self._flush()
         return Http2Stream(self, number, exchange)
 
-    async def _begin(self, exchange: Exchange, headers: Headers, *, end: bool) -> int:
+    async def _begin(self, exchange: Http2Exchange, headers: Headers, *, end: bool) -> int:
         while self.usable and len(self._exchanges) >= self._h2.remote_settings.max_concurrent_streams:
             self._vacancy.clear()
             await self._vacancy.wait()
@@ -139,7 +139,7 @@ class Http2Connection(asyncio.Protocol):
             self._loop.call_later(ANSWER_S, self._expect, self._heard)
 
     # -- sending -------------------------------------------------------------------------------------------------------
-    async def send(self, number: int, exchange: Exchange, body: bytes, *, end: bool) -> None:
+    async def send(self, number: int, exchange: Http2Exchange, body: bytes, *, end: bool) -> None:
         """Send a part of a request body as flow control allows. Raises Http2Error.
 
         This also returns, with the rest unsent, when the exchange has ended.
@@ -178,7 +178,7 @@ class Http2Connection(asyncio.Protocol):
         if data and self._transport is not None:
             self._transport.write(data)
 
-    def finish(self, number: int, exchange: Exchange) -> None:
+    def finish(self, number: int, exchange: Http2Exchange) -> None:
         """Remove an exchange. Its stream is reset unless it has ended in both directions."""
         whole = exchange.sent and exchange.done.done() and not exchange.done.cancelled()
         if self._exchanges.pop(number, None) is not None and self._over is None and not whole:
@@ -304,7 +304,7 @@ class Http2Connection(asyncio.Protocol):
             case events.WindowUpdated(stream_id=number):
                 self._windows_opened(number or 0)
 
-    def _more(self, number: int, exchange: Exchange, data: bytes) -> None:
+    def _more(self, number: int, exchange: Http2Exchange, data: bytes) -> None:
         if not exchange.data(data) and not exchange.done.done():
             with contextlib.suppress(H2Error):
                 self._h2.reset_stream(number, ErrorCodes.CANCEL)
@@ -364,7 +364,7 @@ class Http2Stream:
         self._exchange = exchange
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> Http2Response:
         """The headers and trailers received so far; the body is empty, see `read()`."""
         return self._exchange.answer
 

@@ -26,7 +26,7 @@ class TooLarge(Http2Error):
 
 
 @dataclass(slots=True)
-class Answer:
+class Http2Response:
     """A response: headers, body and trailers. The trailers are empty if the response had none."""
 
     headers: Headers = field(default_factory=list)
@@ -34,7 +34,7 @@ class Answer:
     trailers: Headers = field(default_factory=list)
 
 
-class Exchange:
+class Http2Exchange:
     """A running request.
 
     `done` completes at the end of the response, or with the exception of a failed exchange. `room` is set when the
@@ -46,7 +46,7 @@ class Exchange:
     eager = True
 
     def __init__(self, limit: int) -> None:
-        self.answer = Answer()
+        self.answer = Http2Response()
         self.limit = limit
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.room = asyncio.Event()
@@ -77,7 +77,7 @@ class Exchange:
         self.room.set()
 
 
-class StreamExchange(Exchange):
+class StreamExchange(Http2Exchange):
     """An exchange whose response body is read in parts. Unread data holds back flow-control credit from the server."""
 
     __slots__ = ("begun", "chunks", "more")

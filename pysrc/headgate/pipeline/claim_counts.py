@@ -10,7 +10,7 @@ from typing import Any
 
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.policy.document_source import DocumentSource
-from headgate.policy.claims import Claims, Place
+from headgate.policy.claims import Place, RouteClaims
 
 
 class ClaimCounts:
@@ -23,7 +23,7 @@ class ClaimCounts:
         self.sources: Counter[DocumentSource] = Counter() if before is None else before.sources.copy()
         self.variables: Counter[str] = Counter() if before is None else before.variables.copy()
 
-    def add(self, claims: Claims) -> None:
+    def add(self, claims: RouteClaims) -> None:
         """Count what one plan holds."""
         self.endpoints.update(claims.pools)
         self.pools.update(claims.pools.keys())
@@ -31,7 +31,7 @@ class ClaimCounts:
         self.sources.update(claims.sources)
         self.variables.update(claims.variables)
 
-    def remove(self, claims: Claims) -> None:
+    def remove(self, claims: RouteClaims) -> None:
         """Count what one plan held no more."""
         _subtract(self.pools, claims.pools)
         _subtract(self.places, claims.places)

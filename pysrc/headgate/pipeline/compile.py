@@ -26,7 +26,7 @@ from headgate.ir.listener import Listener
 from headgate.ir.mcp import McpBackend
 from headgate.ir.model import AiBackend, LlmRouter
 from headgate.ir.policies import NO_ROUTE_POLICIES, RoutePolicies
-from headgate.ir.policy.retry import Retry
+from headgate.ir.policy.retry import RetryPolicy
 from headgate.ir.route import Route
 from headgate.net.authority import own_authority, rewritten_authority
 from headgate.net.tls import SniSelector
@@ -34,20 +34,28 @@ from headgate.pipeline import phases
 from headgate.pipeline.claim_counts import ClaimCounts
 from headgate.pipeline.pools import Pools
 from headgate.pipeline.prices import price_list, tags_of
-from headgate.pipeline.replies import Row, reply_of
-from headgate.pipeline.running import STEP, CompiledListener, CompiledRoute, Logging, Running, Steps, tls_keys
+from headgate.pipeline.replies import ReplyRow, reply_of
+from headgate.pipeline.running import (
+    STEP,
+    CompiledListener,
+    CompiledRoute,
+    Logging,
+    RunningConfiguration,
+    Steps,
+    tls_keys,
+)
 from headgate.pipeline.slices import at_once
 from headgate.pipeline.steps import at_host, stands_alone
-from headgate.policy.claims import Claims
+from headgate.policy.claims import RouteClaims
 from headgate.policy.environment import Environment
 from headgate.policy.health import compile_health
 from headgate_engine.context.headers import hide_header
 from headgate_engine.expr.program import Program
-from headgate_engine.http1.receiver import Limits
+from headgate_engine.http1.receiver import ReceiverLimits
 from headgate_engine.link.backend import HOST, InvalidBackend
 from headgate_engine.link.client import HttpClient
-from headgate_engine.link.endpoints import Endpoint as EndpointState
 from headgate_engine.link.endpoints import EndpointSet
+from headgate_engine.link.endpoints import EndpointState as EndpointState
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
 from headgate_engine.log.access import AccessLogFormat
@@ -90,10 +98,12 @@ def client_of(pools: Pools, endpoint: Endpoint) -> HttpClient:
     return HttpClient(pools.get(endpoint), own_authority(endpoint))
 
 
-class Compiler:
+class PlanCompiler:
     """Turns the nouns of the IR into engine plans; what `previous` has of them already is taken over."""
 
-    def __init__(self, running: Running, previous: Running | None, programs: Programs) -> None:
+    def __init__(
+        self, running: RunningConfiguration, previous: RunningConfiguration | None, programs: Programs
+    ) -> None:
         self._running = running
         self._gateway = gateway = running.gateway
         self._worker = worker = running.worker
@@ -126,7 +136,7 @@ class Compiler:
             running.logging = self._settled.logging
             self._environment.wanted.note(self._settled.logging.variables)
 
-    def _drop_listeners(self, before: Running) -> None:
+    def _drop_listeners(self, before: RunningConfiguration) -> None:
         """Count what the plans of listeners held that are no more."""
         keys = {f"{bind.key}/{listener.key}" for bind in self._gateway.binds for listener in bind.listeners}
         for key in before.listeners.keys() - keys:
@@ -140,7 +150,7 @@ class Compiler:
             return self._running.logging
         process = self._gateway.process
         self._running.logging = logging = Logging()
-        self._environment.claims = claims = Claims()
+        self._environment.claims = claims = RouteClaims()
         logging.access = self._access_log(process.log_format)
         if process.request_log is not None:
             log = self._gateway.frontend.access_log
@@ -154,7 +164,7 @@ class Compiler:
     def bind(self, bind: Bind) -> Steps[BindPlan]:
         """Return the plan of one port."""
         frontend = self._gateway.frontend
-        plan = BindPlan(bind.key, Limits(max_headers=frontend.http1_max_headers or DEFAULT_MAX_HEADERS))
+        plan = BindPlan(bind.key, ReceiverLimits(max_headers=frontend.http1_max_headers or DEFAULT_MAX_HEADERS))
         plan.secure = bind.tls
         plan.idle_timeout_ns = frontend.http1_idle_timeout_ms * NS_PER_MS
         plan.max_duration_ns = (frontend.max_connection_duration_ms or 0) * NS_PER_MS
@@ -189,7 +199,7 @@ class Compiler:
         before = self._before.get(key)
         yield from self._compiled(found, listener.routes, before)
         found.table = yield from self._table(found, before)
-        self._environment.claims = Claims()
+        self._environment.claims = RouteClaims()
         plan = ListenerPlan(listener.name, listener.gateway_name, listener.gateway_namespace, found.table)
         plan.origin = listener
         policies = listener.policies
@@ -308,7 +318,7 @@ class Compiler:
 
     def route(self, route: Route, before: CompiledRoute | None = None) -> CompiledRoute:
         """Return a compiled route; one that takes the same requests as `before` has the rules of that."""
-        self._environment.claims = claims = Claims()
+        self._environment.claims = claims = RouteClaims()
         plan = self.plan(route)
         if before is not None and (before.route.hostnames, before.route.matches) == (route.hostnames, route.matches):
             rules = before.rules
@@ -345,7 +355,7 @@ class Compiler:
         return plan
 
     def _endpoints(
-        self, owner: str, places: list[tuple[str, Endpoint, int]], entry: RouteBackend, retry: Retry | None
+        self, owner: str, places: list[tuple[str, Endpoint, int]], entry: RouteBackend, retry: RetryPolicy | None
     ) -> EndpointSet:
         """Return the endpoints of a backend; what is known of each is kept by `owner` and its own key."""
         members = [self._member(owner, key, place, capacity) for key, place, capacity in places]
@@ -406,7 +416,7 @@ class Compiler:
                 path = backend.socket_path(self._running.folder)
                 plan.pool = self._pool(Endpoint(key=f"ui/{backend.access}", unix_path=path))
             case MissingBackend():
-                refusal = InvalidBackend(reply_of(Row(500, backend.reason, "Internal")))
+                refusal = InvalidBackend(reply_of(ReplyRow(500, backend.reason, "Internal")))
                 plan = BackendPlan(backend.name, "http", refusal)
         own = at_host(entry.policies, host) if (host := _host(backend)) else entry.policies
         plan.origin = entry
@@ -427,27 +437,27 @@ def _host(backend: Backend) -> str:
 
 
 def compile_gateway(
-    gateway: Gateway, previous: Running | None, *, worker: Worker, generation: int, relay: Relay
-) -> Running:
+    gateway: Gateway, previous: RunningConfiguration | None, *, worker: Worker, generation: int, relay: Relay
+) -> RunningConfiguration:
     """Return the compiled configuration, not yet active; raises CompileError."""
     return at_once(compile_steps(gateway, previous, worker=worker, generation=generation, relay=relay))
 
 
 def compile_steps(
     gateway: Gateway,
-    previous: Running | None,
+    previous: RunningConfiguration | None,
     *,
     worker: Worker,
     generation: int,
     relay: Relay,
     programs: Programs = NO_PROGRAMS,
-) -> Steps[Running]:
+) -> Steps[RunningConfiguration]:
     """Compile as compile_gateway() does, a few hundred microseconds between two yields.
 
     `programs`: those of expressions that are there already; others are compiled here.
     """
-    running = Running(worker, gateway, generation, relay, previous)
-    compiler = Compiler(running, previous, programs)
+    running = RunningConfiguration(worker, gateway, generation, relay, previous)
+    compiler = PlanCompiler(running, previous, programs)
     yield
     errors: list[str] = []
     for bind in gateway.binds:
@@ -464,7 +474,7 @@ def compile_steps(
     return running
 
 
-def _context(bind: Bind, previous: Running | None) -> ssl.SSLContext:
+def _context(bind: Bind, previous: RunningConfiguration | None) -> ssl.SSLContext:
     """Return the context of a port, the running one while its certificates stay."""
     if previous is not None and bind.key in previous.contexts and previous.tls_keys.get(bind.key) == tls_keys(bind):
         return previous.contexts[bind.key]

@@ -14,7 +14,7 @@ from headgate.backend.llm.format_routes import format_routes_of
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.model import NO_EDITS, AiBackend, BodyEdits, LlmModel, LlmRouter, VirtualModel, VirtualTarget
 from headgate.ir.policy.health import Eviction, Health
-from headgate.ir.policy.retry import Retry
+from headgate.ir.policy.retry import RetryPolicy
 from headgate.net.authority import rewritten_authority
 from headgate.pipeline import phases
 from headgate.pipeline.steps import at_host
@@ -24,8 +24,8 @@ from headgate.policy.health import compile_health
 from headgate.policy.retry import compile_budget
 from headgate_engine.context.request import Reply
 from headgate_engine.link.backend import HOST
-from headgate_engine.link.endpoints import Endpoint as EndpointState
 from headgate_engine.link.endpoints import EndpointSet
+from headgate_engine.link.endpoints import EndpointState as EndpointState
 from headgate_engine.link.pool import Pool
 from headgate_engine.llm.backend import LlmBackend
 from headgate_engine.llm.formats import DEFAULT_ROUTES
@@ -33,7 +33,7 @@ from headgate_engine.llm.prices import PriceList
 from headgate_engine.llm.public import HeaderMatches, PublicModel
 from headgate_engine.llm.router import ModelRouter
 from headgate_engine.llm.target import LlmEdits, LlmGroup, LlmTarget, ModelEntry
-from headgate_engine.llm.target import VirtualModel as VirtualEntry
+from headgate_engine.llm.target import VirtualEntry as VirtualEntry
 from headgate_engine.plan.plans import BackendPlan
 from headgate_engine.plan.retry import RetryPlan
 from headgate_engine.steps.authorization import AuthorizationStep
@@ -104,7 +104,7 @@ class LlmCompiler:
             return None
         return compile_authorization(model.rules, self._env, DENIED, "llm")
 
-    def backend(self, backend: AiBackend, retry: Retry | None) -> LlmBackend:
+    def backend(self, backend: AiBackend, retry: RetryPolicy | None) -> LlmBackend:
         """Return the backend of an `ai` section, whose router has one entry for every model."""
         entry = self._entry(backend.name, backend.groups, retry)
         routes = DEFAULT_ROUTES | dict(backend.routes)
@@ -115,7 +115,7 @@ class LlmCompiler:
         return RetryPlan(others, FAILED_OVER, budget=compile_budget()) if others else None
 
     def _entry(
-        self, name: str, groups: Iterable[tuple[LlmModel, ...]], retry: Retry | None = None
+        self, name: str, groups: Iterable[tuple[LlmModel, ...]], retry: RetryPolicy | None = None
     ) -> ModelEntry:
         given = tuple(groups)
         several = sum(len(group) for group in given) > 1
@@ -162,7 +162,7 @@ class LlmCompiler:
             return self._entry(first.pattern, ((first,),))
         return tuple(self._public(model) for model in (first, *target.others))
 
-    def _target(self, model: LlmModel, several: bool, retry: Retry | None) -> LlmTarget:
+    def _target(self, model: LlmModel, several: bool, retry: RetryPolicy | None) -> LlmTarget:
         families, family = format_routes_of(model.provider, model.edits.caching, self._tags)
         elsewhere = model.provider.rerank
         if elsewhere is not None:
@@ -183,7 +183,7 @@ class LlmCompiler:
         target.rules = self._rules(model)
         return target
 
-    def _plan(self, model: LlmModel, several: bool, retry: Retry | None) -> BackendPlan:
+    def _plan(self, model: LlmModel, several: bool, retry: RetryPolicy | None) -> BackendPlan:
         provider, env = model.provider, self._env
         policies = at_host(model.policies, provider.endpoint.host)
         plan = BackendPlan(model.key, "llm", HOST)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from headgate.backend.contract import Call
+from headgate.backend.contract import BackendCall
 from headgate.backend.mcp.direct_service import DirectService, never_waits
 from headgate.backend.mcp.federation.bridged import BridgedService
 from headgate.backend.mcp.federation.link import HttpLink, Link, LinkFactory, ServerLink
@@ -18,7 +18,7 @@ from headgate.backend.mcp.federation.service import INFO, FederationService
 from headgate.backend.mcp.federation.stateless import StatelessService, SuspendedCallRouting
 from headgate.backend.mcp.federation.stateless_target import StatelessTarget
 from headgate.backend.mcp.federation.suspended_calls import HOLD_SECONDS, SuspendedCalls
-from headgate.backend.mcp.front import Front, FrontOptions, Service
+from headgate.backend.mcp.front import Front, FrontOptions, McpService
 from headgate.backend.mcp.http_service import HttpService
 from headgate.backend.mcp.legacy_sse import PATH as SSE_PATH
 from headgate.backend.mcp.legacy_sse import LegacySse
@@ -64,7 +64,7 @@ from headgate_engine.mcp.settings import DirectTarget
 from headgate_engine.plan.step import CONTINUE_VERDICT, run_step
 from headgate_engine.steps.authorization import AuthorizationStep
 
-Handle = Callable[[Call], Awaitable[None]]
+Handle = Callable[[BackendCall], Awaitable[None]]
 
 if TYPE_CHECKING:
     from headgate.backend.mcp.guardrails.chain import Guardrails
@@ -153,7 +153,7 @@ class McpHandlers:
     ) -> Handle:
         """Return what answers a request by the one transport or the other, or with a document of the server's."""
 
-        async def handle(call: Call) -> None:
+        async def handle(call: BackendCall) -> None:
             if legacy is not None and call.path == SSE_PATH:
                 await legacy.handle(call, local_only)
             elif documents is not None and documents.takes(call):
@@ -192,7 +192,7 @@ class McpHandlers:
             sessionless = self._sessionless(backend, federation.requests, None)
             name = target.name if backend.bare else None
             return Front(federation, sessionless, name, count, options)
-        service: Service
+        service: McpService
         straight: HttpService | None = None
         if isinstance(target, StdioTarget):
             service = BridgedService(self._stdio(target, backend), self._federation(backend))
@@ -350,7 +350,7 @@ class McpHandlers:
         )
         step = AuthorizationStep(deny, require, allow, reply_of(FORBIDDEN))
 
-        def permits(call: Call, kind: str, target: str, name: str) -> bool:
+        def permits(call: BackendCall, kind: str, target: str, name: str) -> bool:
             context: RequestContext | None = call.context
             if context is None:
                 return False
@@ -430,6 +430,6 @@ def nothing() -> None:
     """Do nothing: a link looks itself whether its server has ended."""
 
 
-def everything(_call: Call, _kind: str, _target: str, _name: str) -> bool:
+def everything(_call: BackendCall, _kind: str, _target: str, _name: str) -> bool:
     """Say that there is everything for everybody."""
     return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from headgate.backend.mcp.session import Limits, SessionIds, Sessions
+from headgate.backend.mcp.session import SessionIds, SessionLimits, Sessions
 from headgate.ir.gateway import Gateway
 from headgate.telemetry.metrics import series_key
 from headgate_engine.link.worker import Worker
@@ -55,7 +55,7 @@ class SessionTables:
     def __init__(self, worker: Worker, gateway: Gateway, ids: SessionIds, previous: SessionTables | None) -> None:
         self._worker = worker
         self._ids = ids
-        self.limits = Limits(gateway.process.mcp_session_ttl_ms / 1000, gateway.process.mcp_max_sessions)
+        self.limits = SessionLimits(gateway.process.mcp_session_ttl_ms / 1000, gateway.process.mcp_max_sessions)
         self._workers = gateway.process.workers.resolve(len(os.sched_getaffinity(0)))
         self._tallies: dict[str, WorkersTally] = {} if previous is None else previous._tallies
 

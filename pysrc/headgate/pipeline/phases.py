@@ -22,7 +22,7 @@ CompileSteps = Callable[[Any, Environment, str], steps.Found]
 Configure = Callable[[RoutePlan, Any, Environment], None]
 
 
-class Entry(NamedTuple):
+class PhaseEntry(NamedTuple):
     """One policy in its place. `field`: of the policies that are compiled; empty: `steps` gets these as a whole.
 
     One of three says what it does: `steps` compiles it to steps, `configure` sets something of the route's plan,
@@ -46,7 +46,7 @@ class Phase(NamedTuple):
 
     name: str
     per: str
-    entries: tuple[Entry, ...]
+    entries: tuple[PhaseEntry, ...]
 
 
 class ResponseEntry(NamedTuple):
@@ -70,15 +70,15 @@ GATEWAY: Final = Phase(
     "gateway",
     "request",
     (
-        Entry("cors", "cors", steps.cors, why="a preflight carries no credentials"),
-        Entry("oidc", "oidc", steps.oidc, why="identity comes before anything that may spend money"),
-        Entry("jwtAuth", "jwt", steps.jwt),
-        Entry("basicAuth", "basic", steps.basic),
-        Entry("apiKey", "api_key", steps.api_key),
-        Entry("extAuthz"),
-        Entry("authorization", "authorization", steps.authorization, why="needs identity"),
-        Entry("extProc"),
-        Entry(
+        PhaseEntry("cors", "cors", steps.cors, why="a preflight carries no credentials"),
+        PhaseEntry("oidc", "oidc", steps.oidc, why="identity comes before anything that may spend money"),
+        PhaseEntry("jwtAuth", "jwt", steps.jwt),
+        PhaseEntry("basicAuth", "basic", steps.basic),
+        PhaseEntry("apiKey", "api_key", steps.api_key),
+        PhaseEntry("extAuthz"),
+        PhaseEntry("authorization", "authorization", steps.authorization, why="needs identity"),
+        PhaseEntry("extProc"),
+        PhaseEntry(
             "transformations", "transformations", steps.transformations,
             why="route selection sees the changed request",
         ),
@@ -88,43 +88,43 @@ ROUTE: Final = Phase(
     "route",
     "request",
     (
-        Entry(
+        PhaseEntry(
             "timeout", "timeout", configure=steps.set_timeouts,
             why="counted from the start of the request, covers all that follows",
         ),
-        Entry("cors", "cors", steps.cors),
-        Entry("oidc", "oidc", steps.oidc),
-        Entry("jwtAuth", "jwt", steps.jwt),
-        Entry(
+        PhaseEntry("cors", "cors", steps.cors),
+        PhaseEntry("oidc", "oidc", steps.oidc),
+        PhaseEntry("jwtAuth", "jwt", steps.jwt),
+        PhaseEntry(
             "mcpAuthentication", "mcp_auth", steps.mcp_authentication,
             why="before authorization, whose rules read the claims",
         ),
-        Entry("basicAuth", "basic", steps.basic),
-        Entry("apiKey", "api_key", steps.api_key),
-        Entry("extAuthz"),
-        Entry("authorization", "authorization", steps.authorization),
-        Entry(
+        PhaseEntry("basicAuth", "basic", steps.basic),
+        PhaseEntry("apiKey", "api_key", steps.api_key),
+        PhaseEntry("extAuthz"),
+        PhaseEntry("authorization", "authorization", steps.authorization),
+        PhaseEntry(
             "localRateLimit", "local_rate_limits", steps.local_rate_limit,
             why="only requests that may pass consume the limit",
         ),
-        Entry("remoteRateLimit"),
-        Entry("buffer", "buffer", steps.buffer, why="after the limits: what is refused is not read"),
-        Entry("extProc"),
-        Entry("transformations", "transformations", steps.transformations),
-        Entry("csrf", "csrf", steps.csrf),
-        Entry("requestHeaderModifier", "request_headers", steps.request_headers),
-        Entry("urlRewrite", "rewrite", steps.rewrite, steps.set_authority),
-        Entry("requestRedirect", "redirect", steps.redirect),
-        Entry("delay", "delay", steps.delay),
-        Entry(
+        PhaseEntry("remoteRateLimit"),
+        PhaseEntry("buffer", "buffer", steps.buffer, why="after the limits: what is refused is not read"),
+        PhaseEntry("extProc"),
+        PhaseEntry("transformations", "transformations", steps.transformations),
+        PhaseEntry("csrf", "csrf", steps.csrf),
+        PhaseEntry("requestHeaderModifier", "request_headers", steps.request_headers),
+        PhaseEntry("urlRewrite", "rewrite", steps.rewrite, steps.set_authority),
+        PhaseEntry("requestRedirect", "redirect", steps.redirect),
+        PhaseEntry("delay", "delay", steps.delay),
+        PhaseEntry(
             "directResponse", "direct_response", steps.direct_response,
             why="last of the answers: what precedes it applies to it as well",
         ),
-        Entry(
+        PhaseEntry(
             "requestMirror", "mirror", steps.mirror,
             why="copies what the route's policies have made of the request",
         ),
-        Entry(
+        PhaseEntry(
             "retry", "retry", configure=steps.set_retry,
             why="every attempt starts from the request as it is here",
         ),
@@ -134,29 +134,31 @@ BACKEND: Final = Phase(
     "backend",
     "attempt",
     (
-        Entry("authorization", "authorization", steps.authorization),
-        Entry("extAuthz"),
-        Entry("backendAuth", "auth", steps.backend_auth, why="replaces what the client sent in the same place"),
-        Entry("transformations", "transformations", steps.transformations),
-        Entry("requestHeaderModifier", "request_headers", steps.request_headers),
-        Entry("requestRedirect", "redirect", steps.redirect),
-        Entry("a2a"),
-        Entry("llm", done_by="headgate_engine.llm.backend", why="the model chooses the provider, whose phase follows"),
+        PhaseEntry("authorization", "authorization", steps.authorization),
+        PhaseEntry("extAuthz"),
+        PhaseEntry("backendAuth", "auth", steps.backend_auth, why="replaces what the client sent in the same place"),
+        PhaseEntry("transformations", "transformations", steps.transformations),
+        PhaseEntry("requestHeaderModifier", "request_headers", steps.request_headers),
+        PhaseEntry("requestRedirect", "redirect", steps.redirect),
+        PhaseEntry("a2a"),
+        PhaseEntry(
+            "llm", done_by="headgate_engine.llm.backend", why="the model chooses the provider, whose phase follows"
+        ),
     ),
 )  # fmt: skip
 PROVIDER: Final = Phase(
     "provider",
     "attempt",
     (
-        Entry(
+        PhaseEntry(
             "guardrails and prompt enrichment", steps=steps.model_guards,
             why="they see the conversation in the client's format",
         ),
-        Entry("tokenize", steps=steps.prompt_tokens, why="counts the prompt as guards have left it"),
-        Entry("credential of the client", steps=steps.client_key, why="put where `backendAuth` looks for it"),
-        Entry("the backend phase, with the model's policies", steps=_backend_steps),
-        Entry("key of the provider", steps=steps.provider_key, why="only where no policy gave one"),
-        Entry(
+        PhaseEntry("tokenize", steps=steps.prompt_tokens, why="counts the prompt as guards have left it"),
+        PhaseEntry("credential of the client", steps=steps.client_key, why="put where `backendAuth` looks for it"),
+        PhaseEntry("the backend phase, with the model's policies", steps=_backend_steps),
+        PhaseEntry("key of the provider", steps=steps.provider_key, why="only where no policy gave one"),
+        PhaseEntry(
             "translation of a long body", steps=steps.long_translation,
             why="beside the loop, of the body as all others have left it",
         ),
@@ -166,8 +168,8 @@ DEPARTURE: Final = Phase(
     "departure",
     "attempt",
     (
-        Entry("authority rewrite", done_by="headgate_engine.link.backend", why="named hosts get their own name"),
-        Entry("signature", "auth", steps.signature, why="of `backendAuth.aws`: over the request as it leaves"),
+        PhaseEntry("authority rewrite", done_by="headgate_engine.link.backend", why="named hosts get their own name"),
+        PhaseEntry("signature", "auth", steps.signature, why="of `backendAuth.aws`: over the request as it leaves"),
     ),
 )
 PHASES: Final = (GATEWAY, ROUTE, BACKEND, PROVIDER, DEPARTURE)

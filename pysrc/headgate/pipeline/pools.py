@@ -12,7 +12,7 @@ from headgate.net.dns import Resolver
 from headgate.pipeline.proxies import ways
 from headgate.telemetry.families import BUCKETS, BY_NAME
 from headgate.telemetry.metrics import series_key
-from headgate_engine.link.endpoints import Endpoint as EndpointState
+from headgate_engine.link.endpoints import EndpointState as EndpointState
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.protocols import CLIENTS, HTTP1
 from headgate_engine.link.worker import Worker

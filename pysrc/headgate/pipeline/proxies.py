@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from headgate.ir.endpoint import Proxy, Tunnel
+from headgate.ir.endpoint import Proxy, ProxyTunnel
 from headgate.net.dial import ProxySelector, SoleProxy
-from headgate_engine.link.endpoints import Endpoint as Member
 from headgate_engine.link.endpoints import EndpointSet
+from headgate_engine.link.endpoints import EndpointState as Member
 from headgate_engine.link.worker import Worker
 
 
 class ServiceWays:
     """The places of a service, chosen as those of a backend are: by capacity, health and latency."""
 
-    def __init__(self, worker: Worker, tunnel: Tunnel) -> None:
+    def __init__(self, worker: Worker, tunnel: ProxyTunnel) -> None:
         self._proxies = {one.key: one for one in tunnel.proxies}
         owner = f"service/{tunnel.service}"
         shared, index = worker.segment, worker.index
@@ -33,6 +33,6 @@ class ServiceWays:
         self._set.note(self._members[proxy.key], seconds)
 
 
-def ways(worker: Worker, tunnel: Tunnel) -> ProxySelector:
+def ways(worker: Worker, tunnel: ProxyTunnel) -> ProxySelector:
     """Return what chooses among the places of a proxy."""
     return ServiceWays(worker, tunnel) if tunnel.service else SoleProxy(tunnel)

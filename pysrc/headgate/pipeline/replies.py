@@ -11,7 +11,7 @@ from headgate.policy import identity
 from headgate_engine.context.request import Reply
 
 
-class Row(NamedTuple):
+class ReplyRow(NamedTuple):
     """One answer. `body` is the text sent, `reason` the label in metrics and logs."""
 
     status: int
@@ -20,33 +20,33 @@ class Row(NamedTuple):
 
 
 # Names as in headgate_engine.link.reasons; a test proves that none is missing on either side.
-REPLIES: dict[str, Row] = {
-    "invalid_request": Row(400, "invalid request", "InvalidRequest"),
-    "method_not_allowed": Row(405, "method not allowed", "InvalidRequest"),
-    "misdirected": Row(421, "misdirected request", "InvalidRequest"),
-    "listener_not_found": Row(404, "listener not found", "NotFound"),
-    "route_not_found": Row(404, "route not found", "NotFound"),
-    "body_too_large": Row(413, "", "InvalidRequest"),
-    "no_valid_backends": Row(500, "no valid backends", "Internal"),
-    "internal": Row(500, "internal error", "Internal"),
-    "upstream_protocol": Row(502, "upstream call failed: invalid response", "UpstreamFailure"),
-    "response_too_large": Row(502, "", "UpstreamFailure"),
-    "upgrade_refused": Row(502, "request upgrade failed", "UpstreamFailure"),
-    "upstream_failed": Row(503, "upstream call failed", "UpstreamFailure"),
-    "no_healthy_backends": Row(503, "no healthy backends", "NoHealthyBackend"),
-    "request_timeout": Row(504, "request timeout", "Timeout"),
-    "upstream_timeout": Row(504, "upstream call timeout", "Timeout"),
+REPLIES: dict[str, ReplyRow] = {
+    "invalid_request": ReplyRow(400, "invalid request", "InvalidRequest"),
+    "method_not_allowed": ReplyRow(405, "method not allowed", "InvalidRequest"),
+    "misdirected": ReplyRow(421, "misdirected request", "InvalidRequest"),
+    "listener_not_found": ReplyRow(404, "listener not found", "NotFound"),
+    "route_not_found": ReplyRow(404, "route not found", "NotFound"),
+    "body_too_large": ReplyRow(413, "", "InvalidRequest"),
+    "no_valid_backends": ReplyRow(500, "no valid backends", "Internal"),
+    "internal": ReplyRow(500, "internal error", "Internal"),
+    "upstream_protocol": ReplyRow(502, "upstream call failed: invalid response", "UpstreamFailure"),
+    "response_too_large": ReplyRow(502, "", "UpstreamFailure"),
+    "upgrade_refused": ReplyRow(502, "request upgrade failed", "UpstreamFailure"),
+    "upstream_failed": ReplyRow(503, "upstream call failed", "UpstreamFailure"),
+    "no_healthy_backends": ReplyRow(503, "no healthy backends", "NoHealthyBackend"),
+    "request_timeout": ReplyRow(504, "request timeout", "Timeout"),
+    "upstream_timeout": ReplyRow(504, "upstream call timeout", "Timeout"),
 }
 
 # What policies answer, by the same form. Those with fields of their own are made in headgate.policy.
-FORBIDDEN = Row(403, "", "Authorization")
-CSRF_FAILED = Row(403, "CSRF validation failed", "CsrfValidationFailed")
-NO_PREFIX = Row(500, "failed to apply filters: the route matched no path prefix", "Internal")
-NO_BODY = Row(500, "failed to apply filters: the body expression failed", "Internal")
-RATE_LIMITED = Row(429, "rate limit exceeded", "RateLimit")
-GUARD_FAILED = Row(503, "failed to process LLM request: prompt guard failed", "Guardrail")
-GUARD_REFUSED = Row(403, "The request was rejected due to inappropriate content", "Guardrail")
-POLICY_ROWS: tuple[tuple[str, Row, str], ...] = (
+FORBIDDEN = ReplyRow(403, "", "Authorization")
+CSRF_FAILED = ReplyRow(403, "CSRF validation failed", "CsrfValidationFailed")
+NO_PREFIX = ReplyRow(500, "failed to apply filters: the route matched no path prefix", "Internal")
+NO_BODY = ReplyRow(500, "failed to apply filters: the body expression failed", "Internal")
+RATE_LIMITED = ReplyRow(429, "rate limit exceeded", "RateLimit")
+GUARD_FAILED = ReplyRow(503, "failed to process LLM request: prompt guard failed", "Guardrail")
+GUARD_REFUSED = ReplyRow(403, "The request was rejected due to inappropriate content", "Guardrail")
+POLICY_ROWS: tuple[tuple[str, ReplyRow, str], ...] = (
     ("authorization", FORBIDDEN, "a rule refuses the request"),
     ("csrf", CSRF_FAILED, "a request of a strange site"),
     ("localRateLimit", RATE_LIMITED, "no token left; with the three `x-ratelimit-` fields"),
@@ -54,16 +54,28 @@ POLICY_ROWS: tuple[tuple[str, Row, str], ...] = (
     ("promptGuard", GUARD_FAILED, "a guard cannot tell, and does not fail open"),
     ("urlRewrite, requestRedirect", NO_PREFIX, "a prefix is to be replaced and the route matched none"),
     ("directResponse", NO_BODY, "`bodyExpression` has no value"),
-    ("jwtAuth", Row(401, identity.UNAUTHORIZED.decode(), identity.REASON), "no token, or one that does not count"),
-    ("apiKey", Row(401, identity.NO_API_KEY, "ApiKeyAuth"), "no key"),
-    ("apiKey", Row(401, identity.BAD_API_KEY, "ApiKeyAuth"), "an unknown key, or several"),
-    ("backendAuth", Row(500, "backend authentication failed", "BackendAuth"), "a credential cannot be had"),
-    ("backendAuth", Row(400, "invalid request", "InvalidRequest"), "the client has no token, or one that is not taken"),
-    ("oidc", Row(400, "oidc failure: invalid callback", "Oidc"), "what a browser brings does not belong to a login"),
-    ("oidc", Row(401, "oidc failure: the provider's metadata cannot be fetched", "Oidc"), "no provider to go to"),
-    ("oidc", Row(500, "oidc failure: the token exchange failed", "Oidc"), "what the provider answers cannot be used"),
-    ("basicAuth", Row(401, identity.NO_BASIC, "BasicAuth"), "no credentials; 407 where they are for a proxy"),
-    ("basicAuth", Row(401, identity.BAD_BASIC, "BasicAuth"), "credentials that do not count"),
+    ("jwtAuth", ReplyRow(401, identity.UNAUTHORIZED.decode(), identity.REASON), "no token, or one that does not count"),
+    ("apiKey", ReplyRow(401, identity.NO_API_KEY, "ApiKeyAuth"), "no key"),
+    ("apiKey", ReplyRow(401, identity.BAD_API_KEY, "ApiKeyAuth"), "an unknown key, or several"),
+    ("backendAuth", ReplyRow(500, "backend authentication failed", "BackendAuth"), "a credential cannot be had"),
+    (
+        "backendAuth",
+        ReplyRow(400, "invalid request", "InvalidRequest"),
+        "the client has no token, or one that is not taken",
+    ),
+    (
+        "oidc",
+        ReplyRow(400, "oidc failure: invalid callback", "Oidc"),
+        "what a browser brings does not belong to a login",
+    ),
+    ("oidc", ReplyRow(401, "oidc failure: the provider's metadata cannot be fetched", "Oidc"), "no provider to go to"),
+    (
+        "oidc",
+        ReplyRow(500, "oidc failure: the token exchange failed", "Oidc"),
+        "what the provider answers cannot be used",
+    ),
+    ("basicAuth", ReplyRow(401, identity.NO_BASIC, "BasicAuth"), "no credentials; 407 where they are for a proxy"),
+    ("basicAuth", ReplyRow(401, identity.BAD_BASIC, "BasicAuth"), "credentials that do not count"),
 )
 CAUSES: dict[str, str] = {
     "invalid_request": "no host",
@@ -95,7 +107,7 @@ REFUSALS: tuple[tuple[int, str], ...] = (
 TEXT_PLAIN = (b"content-type", b"text/plain")
 
 
-def reply_of(row: Row) -> Reply:
+def reply_of(row: ReplyRow) -> Reply:
     """Return the engine's form of a row."""
     headers = (TEXT_PLAIN,) if row.body else ()
     return Reply(row.status, row.body.encode(), headers, row.reason)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Generator
 from operator import is_
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from headgate.backend.contract import Call
+from headgate.backend.contract import BackendCall
 from headgate.backend.mcp.relay import Relay
 from headgate.document.hunks import hunks
 from headgate.document.lazy_dataclass import dataclass
@@ -19,7 +19,7 @@ from headgate.pipeline.claim_counts import ClaimCounts
 from headgate.pipeline.keys import KeyStores
 from headgate.pipeline.pools import Endpoints, Pools
 from headgate.pipeline.replies import engine_replies
-from headgate.policy.claims import Claims
+from headgate.policy.claims import RouteClaims
 from headgate.policy.cloud.store import CredentialStore
 from headgate.policy.environment import Environment
 from headgate_engine.expr.program import Program
@@ -61,7 +61,7 @@ class CompiledRoute:
 
     __slots__ = ("claims", "plan", "route", "rules")
 
-    def __init__(self, route: Route, plan: RoutePlan, rules: tuple[RouteRule, ...], claims: Claims | None) -> None:
+    def __init__(self, route: Route, plan: RoutePlan, rules: tuple[RouteRule, ...], claims: RouteClaims | None) -> None:
         self.route = route
         self.plan = plan
         self.rules = rules
@@ -96,11 +96,11 @@ class CompiledListener:
         return found
 
 
-class Running:
+class RunningConfiguration:
     """One compiled configuration of one worker: `binds` by key, ready to be swapped in by activate()."""
 
     def __init__(
-        self, worker: Worker, gateway: Gateway, generation: int, relay: Relay, previous: Running | None
+        self, worker: Worker, gateway: Gateway, generation: int, relay: Relay, previous: RunningConfiguration | None
     ) -> None:
         self.worker = worker
         self.gateway = gateway
@@ -140,7 +140,7 @@ class Running:
                 self._mcp.environment = self.environment
         return self._mcp
 
-    def relayed(self, key: str) -> Callable[[Call], Awaitable[None]] | None:
+    def relayed(self, key: str) -> Callable[[BackendCall], Awaitable[None]] | None:
         """Return who answers a request that another worker passes on; None where nobody does."""
         return None if self._mcp is None else self._mcp.relayed(key)
 
@@ -173,7 +173,7 @@ class Running:
             previous.keys.close_unused(self.keys)
             previous.credentials.close_unused(self.credentials)
 
-    def discard(self, current: Running) -> None:
+    def discard(self, current: RunningConfiguration) -> None:
         """Close what was opened for this and `current`, which goes on in its place, does not have."""
         self._previous = None
         self.pools.close_unused(current.pools)
@@ -183,7 +183,7 @@ class Running:
         self.keys.close_unused(current.keys)
         self.credentials.close_unused(current.credentials)
 
-    def release(self, current: Running) -> Steps[None]:
+    def release(self, current: RunningConfiguration) -> Steps[None]:
         """Let go of everything, in steps, once `current` runs in place of this; requests in flight keep their plans.
 
         Freeing a large configuration at once would hold the loop as long as compiling it did.

@@ -32,7 +32,7 @@ from headgate.ir.policy.key_auth import KeyAuth
 from headgate.ir.policy.mcp_authentication import McpAuthentication
 from headgate.ir.policy.mirror import Mirror
 from headgate.ir.policy.oidc import Oidc
-from headgate.ir.policy.retry import Retry
+from headgate.ir.policy.retry import RetryPolicy
 from headgate.ir.policy.rewrite import Redirect, Rewrite
 from headgate.ir.policy.transformation import Transformation
 from headgate.ir.route import Route
@@ -238,7 +238,7 @@ def set_timeouts(plan: RoutePlan, value: Timeout, env: Environment) -> None:
     plan.backend_timeout_ns = (value.backend_request_timeout_ms or 0) * NS_PER_MS
 
 
-def set_retry(plan: RoutePlan, value: Retry, env: Environment) -> None:
+def set_retry(plan: RoutePlan, value: RetryPolicy, env: Environment) -> None:
     plan.retry = compile_retry(value, env)
 
 

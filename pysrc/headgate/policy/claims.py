@@ -12,7 +12,7 @@ Place = tuple[str, str, Endpoint, int]
 
 
 @dataclass(slots=True)
-class Claims:
+class RouteClaims:
     """The resources of one route: `pools` by the key of their endpoint; `variables` are those that expressions read."""
 
     pools: dict[str, Endpoint] = field(default_factory=dict)

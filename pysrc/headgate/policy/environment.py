@@ -11,12 +11,12 @@ from headgate.crypto.sealed import Sealer
 from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.policy.document_source import DocumentSource
-from headgate.policy.claims import Claims
+from headgate.policy.claims import RouteClaims
 from headgate.policy.key_sets import KeyStore
 from headgate.telemetry.metrics import series_key
 from headgate_engine.expr.program import Program
 from headgate_engine.link.client import HttpClient
-from headgate_engine.llm.content_capture import Wanted
+from headgate_engine.llm.content_capture import CaptureOptions
 from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.segment import Segment
 
@@ -47,8 +47,8 @@ class Environment:
     functions: Callable[[], CustomFunctions] = dict
     sealer: Callable[[str], Sealer] | None = None
     credentials: CredentialStore | None = None
-    wanted: Wanted = field(default_factory=Wanted)
-    claims: Claims = field(default_factory=Claims)
+    wanted: CaptureOptions = field(default_factory=CaptureOptions)
+    claims: RouteClaims = field(default_factory=RouteClaims)
     programs: Mapping[tuple[str, str], Program] = field(default_factory=dict)
     _programs: dict[tuple[str, str], Program] = field(default_factory=dict)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headgate.ir.policy.health import Health
-from headgate.ir.policy.retry import Retry
+from headgate.ir.policy.retry import RetryPolicy
 from headgate.policy.environment import Environment
 from headgate_engine.link.endpoints import HealthPlan
 
@@ -11,7 +11,7 @@ MS_PER_S = 1000
 
 
 def compile_health(
-    health: Health, retry: Retry | None, env: Environment, *, limited: bool = False
+    health: Health, retry: RetryPolicy | None, env: Environment, *, limited: bool = False
 ) -> HealthPlan:
     """Return the plan. An ejection without a duration of its own lasts as long as the pause between the route's
     retries.

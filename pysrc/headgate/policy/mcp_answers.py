@@ -20,8 +20,8 @@ from headgate.dialect.oauth_answers import (
     CALLBACK,
     NAMES_ISSUER,
     REFUSED,
-    Answer,
-    Client,
+    AuthorizationResponse,
+    OauthClient,
     RequestError,
     basic,
     basic_client,
@@ -46,30 +46,30 @@ class Seals:
         self._clients = sealer(f"oauth client {issuer}")
         self._states = sealer(f"oauth state {issuer}")
 
-    def client_id(self, client: Client) -> str:
+    def client_id(self, client: OauthClient) -> str:
         """Return the id that the gateway issues to a client."""
         return self._clients.seal(json.dumps(client, separators=(",", ":")).encode())
 
-    def client(self, client_id: str) -> Client | None:
+    def client(self, client_id: str) -> OauthClient | None:
         """Return the client in an id, None if the gateway did not issue the id."""
         content = self._clients.open(client_id)
         if content is None:
             return None
         found, uris, callback, tag = json.loads(content)
-        return Client(found, tuple(uris), callback, tag)
+        return OauthClient(found, tuple(uris), callback, tag)
 
-    def state(self, answer: Answer) -> str:
+    def state(self, answer: AuthorizationResponse) -> str:
         """Return the state for the provider."""
         content = [*answer, int(time.time() + LOGIN_SECONDS)]
         return self._states.seal(json.dumps(content, separators=(",", ":")).encode())
 
-    def answer(self, state: str) -> Answer | None:
+    def answer(self, state: str) -> AuthorizationResponse | None:
         """Return the content of a state, None if the gateway did not issue it or it has expired."""
         content = self._states.open(state)
         if content is None:
             return None
         *found, until = json.loads(content)
-        return None if until < time.time() else Answer(*found)
+        return None if until < time.time() else AuthorizationResponse(*found)
 
 
 class Answers:
@@ -87,9 +87,9 @@ class Answers:
         """Return True if the provider sends `iss` in its authorization responses (RFC 9207)."""
         return document.get(NAMES_ISSUER) is True
 
-    def _client(self, client_id: str, url: str) -> Client | None:
+    def _client(self, client_id: str, url: str) -> OauthClient | None:
         if self._own is not None and client_id == self._own[0]:
-            return Client(*self._own, url + CALLBACK, "")
+            return OauthClient(*self._own, url + CALLBACK, "")
         return self._seals.client(client_id)
 
     def authorize(self, query: str, url: str) -> str:
@@ -105,7 +105,7 @@ class Answers:
             raise RequestError("request objects are not supported")
         if given.get("response_type") != "code" or given.get("response_mode", "query") != "query":
             raise RequestError("only response_type code with response_mode query is supported")
-        state = self._seals.state(Answer(uri, given.get("state"), issuer_of(url), client.tag))
+        state = self._seals.state(AuthorizationResponse(uri, given.get("state"), issuer_of(url), client.tag))
         found = exchanged(query, client_id=client.id, redirect_uri=client.callback, state=state)
         return found if "state" in given else f"{found}&{urlencode({'state': state})}"
 
@@ -140,14 +140,14 @@ class Answers:
         form = exchanged(form, client_id=client.id, redirect_uri=client.callback)
         return form, authorization if named is None else basic(client.id, named[1])
 
-    def registration(self, body: bytes, url: str) -> tuple[bytes, Client]:
+    def registration(self, body: bytes, url: str) -> tuple[bytes, OauthClient]:
         """Return a registration for the provider, and the client without its id; raises RequestError."""
         tag = secrets.token_urlsafe(TAG_BYTES)
         callback = f"{url}{CALLBACK}/{tag}"
         changed, uris = registration(body, callback)
-        return changed, Client("", uris, callback, tag)
+        return changed, OauthClient("", uris, callback, tag)
 
-    def registered(self, answer: bytes, client: Client) -> bytes | None:
+    def registered(self, answer: bytes, client: OauthClient) -> bytes | None:
         """Return the response to a registration for the client, None if the provider's response is invalid.
 
         It omits the fields that give access to the registration at the provider: a change there would bypass the

@@ -44,7 +44,7 @@ MAX_REGISTRATION: Final = 64 * 1024
 BODY_UNREAD, BODY_WHOLE = 0, 1
 
 
-class Asked(NamedTuple):
+class MetadataRequest(NamedTuple):
     """A copy of request data: the context may serve another request meanwhile. `url` is the URL of the metadata."""
 
     method: str
@@ -140,7 +140,7 @@ class McpAuthenticationPolicy:
             found = oauth.authorization_server(document, self._policy.kind, url, self._audience)
             if self._relaying(document) is not None:
                 found = server_metadata(found, url)
-        except oauth.ProviderError as error:
+        except oauth.UnusableMetadata as error:
             logger.warning("metadata cannot be served", extra={"issuer": self._issuer, "error": str(error)})
             return Reply(500, b"", (), "Internal")
         return Reply(200, json.dumps(found).encode(), (JSON, *CORS), "DirectResponse")
@@ -152,7 +152,7 @@ class McpAuthenticationPolicy:
                 self._fetching = self._env.spawn(f"oauth metadata {self._issuer}", self._fetch())
             await asyncio.wait([self._fetching])
         if self._document is None:
-            raise oauth.ProviderError("the provider's metadata cannot be fetched")
+            raise oauth.UnusableMetadata("the provider's metadata cannot be fetched")
         return self._document
 
     async def _fetch(self) -> None:
@@ -210,10 +210,10 @@ class McpAuthenticationPolicy:
         """Return the provider's metadata, an empty object if it is not available."""
         try:
             return await self._metadata()
-        except oauth.ProviderError:
+        except oauth.UnusableMetadata:
             return {}
 
-    async def _authorize(self, request: Asked) -> Reply:
+    async def _authorize(self, request: MetadataRequest) -> Reply:
         document = await self._known()
         answers, query = self._relaying(document), request.query
         if answers is None and self._policy.authorize is None:
@@ -233,7 +233,7 @@ class McpAuthenticationPolicy:
             return refused(str(error))
         return redirect(place)
 
-    async def _returned(self, request: Asked, tag: str) -> Reply:
+    async def _returned(self, request: MetadataRequest, tag: str) -> Reply:
         answers = self._relaying(await self._known())
         if answers is None:
             return await self._server(request.url + request.path)
@@ -244,7 +244,7 @@ class McpAuthenticationPolicy:
         except RequestError as error:
             return refused(str(error))
 
-    async def _token(self, request: Asked) -> Reply:
+    async def _token(self, request: MetadataRequest) -> Reply:
         document = await self._known()
         answers, place = self._relaying(document), self._policy.token
         if answers is None and place is None:
@@ -343,11 +343,11 @@ def wanted(ctx: RequestContext) -> int | None:
     return WAIT_BODY_VERDICT
 
 
-def asked(ctx: RequestContext, url: str) -> Asked:
+def asked(ctx: RequestContext, url: str) -> MetadataRequest:
     """Return the parts of the request; `body` is None if it is not complete."""
     body = (ctx.request_body or b"") if ctx.body_state == BODY_WHOLE else None
     query = ctx.target.partition("?")[2]
-    return Asked(ctx.method, ctx.path, url, query, body, ctx.request.get("authorization"))
+    return MetadataRequest(ctx.method, ctx.path, url, query, body, ctx.request.get("authorization"))
 
 
 def redirect(place: str) -> Reply:

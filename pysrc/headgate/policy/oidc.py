@@ -49,7 +49,7 @@ class Failure(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class OidcSession:
     """An ID token with its claims. Times are Unix seconds."""
 
     token: str
@@ -106,7 +106,7 @@ class OidcPolicy:
         self._admit(ctx, credential, session, until - now)
         return None
 
-    def _admit(self, ctx: RequestContext, credential: bytes, session: Session, seconds: float) -> None:
+    def _admit(self, ctx: RequestContext, credential: bytes, session: OidcSession, seconds: float) -> None:
         self.step.admit(ctx, credential, (session.claims, session.token.encode()), max(seconds, 0.0))
 
     async def _guarded(self, answer: Awaitable[Reply]) -> Reply:
@@ -121,7 +121,7 @@ class OidcPolicy:
     def _cookie(self, name: str, value: str, seconds: int) -> tuple[bytes, bytes]:
         return b"set-cookie", f"{name}={value}; Max-Age={seconds}{self._attributes}".encode()
 
-    def _seal(self, session: Session) -> tuple[bytes, bytes]:
+    def _seal(self, session: OidcSession) -> tuple[bytes, bytes]:
         """Return the Set-Cookie field for the session. The refresh token is omitted if the cookie would be too long."""
         seconds = int(session.expires - time.time())
         for refresh in dict.fromkeys((session.refresh, None)):
@@ -131,12 +131,12 @@ class OidcPolicy:
                 return name, value
         raise Failure(500, "the session does not fit into a cookie")
 
-    def _open(self, credential: bytes) -> Session | None:
+    def _open(self, credential: bytes) -> OidcSession | None:
         content = self._sessions.open(credential)
         if content is None:
             return None
         token, issued, expires, refresh = json.loads(content)
-        return Session(token, _claims(token), issued, expires, refresh)
+        return OidcSession(token, _claims(token), issued, expires, refresh)
 
     def _logins_of(self, ctx: RequestContext) -> dict[str, str]:
         """Return the cookies of logins in progress, oldest first (RFC 6265 section 5.4)."""
@@ -208,7 +208,7 @@ class OidcPolicy:
         target = login["target"].encode()
         return Reply(302, b"", ((b"location", target), NO_STORE, cookie, gone), "Oidc")
 
-    async def _exchange(self, given: dict[str, str], login: dict[str, Any]) -> Session:
+    async def _exchange(self, given: dict[str, str], login: dict[str, Any]) -> OidcSession:
         metadata = await self.provider.metadata()
         issuer = given.get("iss")
         if issuer != self._policy.issuer and (issuer is not None or metadata.names_issuer):
@@ -241,7 +241,7 @@ class OidcPolicy:
             self._renewals[place] = bucket
         return bool(bucket.take_at(1, time.monotonic_ns())[0])
 
-    async def _renewed(self, ctx: RequestContext, credential: bytes, session: Session) -> None:
+    async def _renewed(self, ctx: RequestContext, credential: bytes, session: OidcSession) -> None:
         """Renew the session at the provider. If that fails, the session continues unchanged."""
         try:
             form = {"grant_type": "refresh_token", "refresh_token": session.refresh or ""}
@@ -258,7 +258,7 @@ class OidcPolicy:
         # Further requests with the old cookie get the renewed session.
         self._admit(ctx, credential, renewed, min(60.0, renewed.expires - time.time()))
 
-    async def _end(self, ctx: RequestContext, session: Session | None) -> Reply:
+    async def _end(self, ctx: RequestContext, session: OidcSession | None) -> Reply:
         """Log out at the gateway and, if the provider supports it, at the provider.
 
         Source: https://openid.net/specs/openid-connect-rpinitiated-1_0.html
@@ -274,13 +274,13 @@ class OidcPolicy:
         return Reply(302, b"", ((b"location", location.encode()), NO_STORE, gone), "Oidc")
 
 
-def _session(found: dict[str, Any], claims: dict[str, Any], refresh: str | None) -> Session:
+def _session(found: dict[str, Any], claims: dict[str, Any], refresh: str | None) -> OidcSession:
     now = time.time()
     expires = min(float(claims["exp"]), now + SESSION_SECONDS)
     if expires <= now:
         raise ProviderError("the ID token has expired")
     renewed = found.get("refresh_token")
-    return Session(found["id_token"], claims, now, expires, renewed if isinstance(renewed, str) else refresh)
+    return OidcSession(found["id_token"], claims, now, expires, renewed if isinstance(renewed, str) else refresh)
 
 
 def _claims(token: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.ir.policy.retry import DEFAULT_BUDGET, Retry, RetryBudget
+from headgate.ir.policy.retry import DEFAULT_BUDGET, RetryBudgetLimits, RetryPolicy
 from headgate.policy.environment import Environment
 from headgate_engine.plan.retry import RetryBudget as EngineBudget
 from headgate_engine.plan.retry import RetryPlan
@@ -10,12 +10,12 @@ from headgate_engine.plan.retry import RetryPlan
 NS_PER_MS = 1_000_000
 
 
-def compile_budget(budget: RetryBudget = DEFAULT_BUDGET) -> EngineBudget:
+def compile_budget(budget: RetryBudgetLimits = DEFAULT_BUDGET) -> EngineBudget:
     """Return a new, unused budget."""
     return EngineBudget(budget.percent / 100, budget.least_per_s)
 
 
-def compile_retry(retry: Retry, env: Environment) -> RetryPlan:
+def compile_retry(retry: RetryPolicy, env: Environment) -> RetryPlan:
     """Return the plan that the exchange consults after each attempt."""
     return RetryPlan(
         retry.attempts,

@@ -56,14 +56,14 @@ class ExchangeError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ExchangedToken:
     """A token, and the monotonic time in seconds until which it can be used."""
 
     token: bytes
     until: float
 
 
-class Endpoint:
+class TokenEndpointClient:
     """Calls a token endpoint."""
 
     def __init__(self, endpoint: TokenEndpoint, env: Environment) -> None:
@@ -148,8 +148,8 @@ class Exchanger:
     def __init__(self, cache: TokenCache, env: Environment) -> None:
         self._cache = cache
         self._env = env
-        self._kept: dict[bytes, Given] = {}
-        self._running: dict[bytes, asyncio.Future[Given | ExchangeError]] = {}
+        self._kept: dict[bytes, ExchangedToken] = {}
+        self._running: dict[bytes, asyncio.Future[ExchangedToken | ExchangeError]] = {}
 
     def known(self, key: bytes) -> bytes | None:
         """Return the cached token, None if there is none."""
@@ -172,7 +172,7 @@ class Exchanger:
         return found.token
 
     async def _work(self, key: bytes, make: Callable[[], Awaitable[dict[str, Any]]], subject: bytes) -> None:
-        found: Given | ExchangeError = ExchangeError("a fault of the gateway")      # unexpected; the task logs it
+        found: ExchangedToken | ExchangeError = ExchangeError("a fault of the gateway")  # unexpected; the task logs it
         try:
             found = self._given(await make(), subject)
             if self._cache.entries:
@@ -184,7 +184,7 @@ class Exchanger:
         finally:
             self._running.pop(key).set_result(found)
 
-    def _given(self, answer: dict[str, Any], subject: bytes) -> Given:
+    def _given(self, answer: dict[str, Any], subject: bytes) -> ExchangedToken:
         """Return the token in a response, with the time until which it is cached."""
         if str(answer.get("token_type", "")).lower() != "bearer":
             raise ExchangeError("the token endpoint answered with a token that is no bearer token")
@@ -196,7 +196,7 @@ class Exchanger:
         end = _end_of(subject)
         if end is not None:
             seconds = min(seconds, end - time.time())
-        return Given(token.encode(), time.monotonic() + max(seconds - MARGIN_SECONDS, 0.0))
+        return ExchangedToken(token.encode(), time.monotonic() + max(seconds - MARGIN_SECONDS, 0.0))
 
 
 def _claims(token: bytes) -> dict[str, Any]:
@@ -247,7 +247,7 @@ def _text(token: bytes) -> str:
 
 def compile_exchange(policy: TokenExchange, env: Environment) -> AsyncStep:
     """Return the step that replaces the client's token by another one."""
-    endpoint, exchanger = Endpoint(policy.endpoint, env), Exchanger(policy.cache, env)
+    endpoint, exchanger = TokenEndpointClient(policy.endpoint, env), Exchanger(policy.cache, env)
     source, target = compile_location(policy.subject, env), compile_location(policy.location, env)
     actor_place = None if policy.actor is None else compile_location(policy.actor, env)
     programs = [(name, env.program(text, "route")) for name, text in policy.params]
@@ -313,7 +313,7 @@ async def _put(ctx: RequestContext, target: CredentialLocation, work: Awaitable[
 
 def compile_cross_app(policy: CrossAppAccess, env: Environment) -> AsyncStep:
     """Return the step that obtains an access token for another application on behalf of the client."""
-    identity, resource = Endpoint(policy.identity, env), Endpoint(policy.resource, env)
+    identity, resource = TokenEndpointClient(policy.identity, env), TokenEndpointClient(policy.resource, env)
     exchanger = Exchanger(policy.cache, env)
     source, target = compile_location(policy.subject, env), CredentialLocation("header", "authorization", "Bearer ")
     wanted = policy.scopes if policy.access_scopes is None else policy.access_scopes

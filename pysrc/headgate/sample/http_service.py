@@ -7,31 +7,33 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 
-from headgate.sample.web import Answer, Request, end_with_parent, run
+from headgate.sample.web import SampleRequest, SampleResponse, end_with_parent, run
 
 MAX_BYTES = 1 << 30
 PIECE = 65536
 
 
-async def handle(request: Request) -> Answer:
+async def handle(request: SampleRequest) -> SampleResponse:
     """Answer one request."""
     parts = request.path.strip("/").split("/")
     number = int(parts[1]) if len(parts) == 2 and parts[1].isdecimal() else None
     if request.path == "/":
-        return Answer(body=b"hello from the sample HTTP service\n", content_type="text/plain")
+        return SampleResponse(body=b"hello from the sample HTTP service\n", content_type="text/plain")
     if number is not None and parts[0] == "status" and 200 <= number <= 599:
-        return Answer(status=number, body=b"" if number in (204, 304) else b"%d\n" % number, content_type="text/plain")
+        return SampleResponse(
+            status=number, body=b"" if number in (204, 304) else b"%d\n" % number, content_type="text/plain"
+        )
     if number is not None and parts[0] == "delay":
         await asyncio.sleep(min(number, 60_000) / 1000)
-        return Answer(body=b"late\n", content_type="text/plain")
+        return SampleResponse(body=b"late\n", content_type="text/plain")
     if number is not None and parts[0] == "bytes" and number <= MAX_BYTES:
-        return Answer(content_type="application/octet-stream", stream=_bytes(number))
+        return SampleResponse(content_type="application/octet-stream", stream=_bytes(number))
     if number is not None and parts[0] == "stream":
-        return Answer(content_type="text/plain", stream=_lines(min(number, 100_000)))
-    return Answer(body=json.dumps(echo(request), indent=2).encode() + b"\n")
+        return SampleResponse(content_type="text/plain", stream=_lines(min(number, 100_000)))
+    return SampleResponse(body=json.dumps(echo(request), indent=2).encode() + b"\n")
 
 
-def echo(request: Request) -> dict[str, object]:
+def echo(request: SampleRequest) -> dict[str, object]:
     """Return the request as an object, for the echo."""
     return {
         "method": request.method,

@@ -14,24 +14,24 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
-from headgate.sample.web import Answer, Request, end_with_parent, run
+from headgate.sample.web import SampleRequest, SampleResponse, end_with_parent, run
 
 CREATED = 1_700_000_000
 
 
-def error(status: int, message: str, code: str | None = None) -> Answer:
+def error(status: int, message: str, code: str | None = None) -> SampleResponse:
     """Return an error object in OpenAI's format."""
     body = {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}}
-    return Answer(status=status, body=json.dumps(body).encode())
+    return SampleResponse(status=status, body=json.dumps(body).encode())
 
 
-async def handle(request: Request, api_key: str | None = None) -> Answer:
+async def handle(request: SampleRequest, api_key: str | None = None) -> SampleResponse:
     """Answer one request."""
     if api_key is not None and request.header("authorization") != f"Bearer {api_key}":
         return error(401, "Incorrect API key provided", "invalid_api_key")
     if request.path == "/v1/models":
         models = [{"id": "sample", "object": "model", "created": CREATED, "owned_by": "headgate"}]
-        return Answer(body=json.dumps({"object": "list", "data": models}).encode())
+        return SampleResponse(body=json.dumps({"object": "list", "data": models}).encode())
     if request.path not in ("/v1/chat/completions", "/v1/embeddings"):
         return error(404, f"Unknown request URL: {request.method} {request.path}")
     try:
@@ -46,8 +46,8 @@ async def handle(request: Request, api_key: str | None = None) -> Answer:
     if not isinstance(body.get("messages"), list):
         return error(400, "Missing required parameter: 'messages'")
     if body.get("stream"):
-        return Answer(content_type="text/event-stream", stream=stream(body))
-    return Answer(body=json.dumps(completion(body)).encode())
+        return SampleResponse(content_type="text/event-stream", stream=stream(body))
+    return SampleResponse(body=json.dumps(completion(body)).encode())
 
 
 def text_of(message: dict[str, Any]) -> str:
@@ -110,7 +110,7 @@ async def stream(body: dict[str, Any]) -> AsyncIterator[bytes]:
     yield b"data: [DONE]\n\n"
 
 
-def embeddings(body: dict[str, Any]) -> Answer:
+def embeddings(body: dict[str, Any]) -> SampleResponse:
     """Return an embedding of eight numbers for each text, computed from its hash."""
     given = body.get("input")
     texts = given if isinstance(given, list) else [given]
@@ -121,7 +121,9 @@ def embeddings(body: dict[str, Any]) -> Answer:
         data.append({"object": "embedding", "index": index, "embedding": vector})
     count = sum(len(str(text).split()) for text in texts)
     counted = {"prompt_tokens": count, "total_tokens": count}
-    return Answer(body=json.dumps({"object": "list", "data": data, "model": body["model"], "usage": counted}).encode())
+    return SampleResponse(
+        body=json.dumps({"object": "list", "data": data, "model": body["model"], "usage": counted}).encode()
+    )
 
 
 def main() -> None:

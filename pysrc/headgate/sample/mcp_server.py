@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any
 
-from headgate.sample.web import Answer, Request, end_with_parent, run
+from headgate.sample.web import SampleRequest, SampleResponse, end_with_parent, run
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 INFO = {"name": "headgate-sample", "title": "Headgate sample server", "version": "0.1.0"}
@@ -180,40 +180,40 @@ class HttpFront:
         self._as_json = as_json
         self._sessions: set[str] = set()
 
-    async def handle(self, request: Request) -> Answer:
+    async def handle(self, request: SampleRequest) -> SampleResponse:
         """Answer one request."""
         session = request.header("mcp-session-id")
         if request.method == "DELETE":
             known = session in self._sessions
             self._sessions.discard(session or "")
-            return Answer(status=200 if known else 404)
+            return SampleResponse(status=200 if known else 404)
         if request.method == "GET":
             if session not in self._sessions:
-                return Answer(status=404)
-            return Answer(content_type="text/event-stream", stream=_silence())
+                return SampleResponse(status=404)
+            return SampleResponse(content_type="text/event-stream", stream=_silence())
         if request.method != "POST":
-            return Answer(status=405)
+            return SampleResponse(status=405)
         try:
             message = json.loads(request.body)
         except ValueError:
-            return Answer(
+            return SampleResponse(
                 status=400, body=b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}'
             )
         headers = []
         if not isinstance(message, dict):
-            return Answer(status=400, body=json.dumps(await answer(message, lambda _note: None)).encode())
+            return SampleResponse(status=400, body=json.dumps(await answer(message, lambda _note: None)).encode())
         if message.get("method") == "initialize":
             session = secrets.token_urlsafe(16)
             self._sessions.add(session)
             headers.append(("mcp-session-id", session))
         elif session not in self._sessions:
-            return Answer(status=404 if session else 400)
+            return SampleResponse(status=404 if session else 400)
         if "id" not in message or "method" not in message:
-            return Answer(status=202)
+            return SampleResponse(status=202)
         if self._as_json:
             response = await answer(message, lambda _note: None)
-            return Answer(body=json.dumps(response).encode(), headers=headers)
-        return Answer(content_type="text/event-stream", headers=headers, stream=_events(message))
+            return SampleResponse(body=json.dumps(response).encode(), headers=headers)
+        return SampleResponse(content_type="text/event-stream", headers=headers, stream=_events(message))
 
 
 async def _silence() -> AsyncIterator[bytes]:

@@ -23,7 +23,7 @@ PR_SET_PDEATHSIG = 1
 
 
 @dataclass
-class Request:
+class SampleRequest:
     """One request."""
 
     method: str
@@ -42,7 +42,7 @@ class Request:
 
 
 @dataclass
-class Answer:
+class SampleResponse:
     """One answer: `body`, or `stream`, whose chunks are sent as they arrive."""
 
     status: int = 200
@@ -52,10 +52,10 @@ class Answer:
     stream: AsyncIterator[bytes] | None = None
 
 
-Handler = Callable[[Request], Awaitable[Answer]]
+Handler = Callable[[SampleRequest], Awaitable[SampleResponse]]
 
 
-class Server:
+class SampleServer:
     """Serves one handler."""
 
     def __init__(self, handler: Handler) -> None:
@@ -87,7 +87,7 @@ class Server:
             answer = await self._handler(request)
         except Exception:  # connection boundary: one bad request must not end the connection
             logger.exception("handler failed")
-            answer = Answer(status=500, body=b'{"error":"internal error"}')
+            answer = SampleResponse(status=500, body=b'{"error":"internal error"}')
         bodiless = answer.status in BODILESS
         headers = [] if bodiless else [("content-type", answer.content_type)]
         headers += answer.headers
@@ -106,7 +106,7 @@ class Server:
         return connection.our_state is h11.DONE and connection.their_state is h11.DONE
 
 
-async def _read(connection: h11.Connection, reader: asyncio.StreamReader) -> Request | None:
+async def _read(connection: h11.Connection, reader: asyncio.StreamReader) -> SampleRequest | None:
     head: h11.Request | None = None
     body = bytearray()
     while True:
@@ -121,7 +121,7 @@ async def _read(connection: h11.Connection, reader: asyncio.StreamReader) -> Req
                 return None
         elif isinstance(event, h11.EndOfMessage) and head is not None:
             headers = [(name.decode(), value.decode("latin-1")) for name, value in head.headers]
-            return Request(head.method.decode(), head.target.decode("latin-1"), headers, bytes(body))
+            return SampleRequest(head.method.decode(), head.target.decode("latin-1"), headers, bytes(body))
         else:
             return None
 
@@ -141,7 +141,7 @@ async def run(servers: list[tuple[str, Handler, str, int]]) -> None:
         asyncio.get_running_loop().add_signal_handler(sig, stop.set)
     opened = []
     for name, handler, host, port in servers:
-        server = await Server(handler).start(host, port)
+        server = await SampleServer(handler).start(host, port)
         opened.append(server)
         print(f"{name} {server.sockets[0].getsockname()[1]}", flush=True)
     await stop.wait()

@@ -64,7 +64,7 @@ class SetLevels:
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class WatchCommand:
     """Trace the next request for which `expression` (None: any) holds. The pipe's end comes with the packet.
 
     Answered by Done("watch", number). `body_limit`: bytes of a body that the trace shows.
@@ -142,7 +142,7 @@ class QueryResult:
 
 
 Message = (
-    Prepare | Commit | Discard | Drain | SetLevels | Watch | Unwatch | Query | Permit | SampleHeap | Gather
+    Prepare | Commit | Discard | Drain | SetLevels | WatchCommand | Unwatch | Query | Permit | SampleHeap | Gather
     | Hello | Done | QueryResult
 )
 

@@ -19,7 +19,7 @@ from headgate.admin.running import HEAP_RATES
 
 if TYPE_CHECKING:  # loading these costs time that a start without a profile need not take
     from headgate.dialect.elf import Symbols
-    from headgate.dialect.pprof import Frame
+    from headgate.dialect.pprof import StackFrame
 
 VARIABLE: Final = "HEAP_PROFILE_RATE"
 # Where the interpreter runs Python code: the frames above are Python's to name.
@@ -29,7 +29,7 @@ CYTHON: Final = re.compile(r"__pyx_(?:f|pf|pw|gb)_")
 PART: Final = re.compile(r"(\d+)")
 
 
-class Place(NamedTuple):
+class MappedFile(NamedTuple):
     """A mapped file."""
 
     start: int
@@ -124,21 +124,21 @@ def build(reports: list[tuple[str, int, bytes]], rate: int) -> bytes:
     """Return the profile."""
     import gzip
 
-    from headgate.dialect.pprof import HEAP, Frame, Profile
+    from headgate.dialect.pprof import HEAP, Profile, StackFrame
 
     found = Profile(HEAP, ("space", "bytes"), rate, time.time_ns())
     libraries = Libraries()
     for label, pid, text in reports:
         document: dict[str, Any] = json.loads(text)
         places = mapped(pid) if document["samples"] else []
-        known = [Frame(*one) for one in document["frames"]]
+        known = [StackFrame(*one) for one in document["frames"]]
         for native, frames, values in document["samples"]:
             calls = native_frames(native, libraries, places) + [known[one] for one in frames]
             found.add(calls, scaled(values, document["rate"]), (("process", label),))
     return gzip.compress(found.encode(), mtime=0)
 
 
-def mapped(pid: int) -> list[Place]:
+def mapped(pid: int) -> list[MappedFile]:
     """Return the code that a process has mapped from files."""
     found = []
     try:
@@ -149,7 +149,7 @@ def mapped(pid: int) -> list[Place]:
         words = line.split(None, 5)
         if len(words) == 6 and "x" in words[1] and words[5].startswith("/"):
             start, _, end = words[0].partition("-")
-            found.append(Place(int(start, 16), int(end, 16), int(words[2], 16), words[5]))
+            found.append(MappedFile(int(start, 16), int(end, 16), int(words[2], 16), words[5]))
     return found
 
 
@@ -183,16 +183,16 @@ def symbols(path: str) -> Symbols:
         return Symbols(b"")
 
 
-def native_frames(addresses: Iterable[int], libraries: Libraries, places: list[Place]) -> list[Frame]:
+def native_frames(addresses: Iterable[int], libraries: Libraries, places: list[MappedFile]) -> list[StackFrame]:
     """Return the C frames between the allocation and the Python code that led to it, leaf first."""
-    from headgate.dialect.pprof import Frame
+    from headgate.dialect.pprof import StackFrame
 
-    found: list[Frame] = []
+    found: list[StackFrame] = []
     for address in addresses:
         # A return address may be that of the next function already.
         place = next((one for one in places if one.start <= address - 1 < one.end), None)
         if place is None:
-            found.append(Frame(hex(address), "", 0))
+            found.append(StackFrame(hex(address), "", 0))
             continue
         if OWN in place.path and not found:
             continue
@@ -201,7 +201,7 @@ def native_frames(addresses: Iterable[int], libraries: Libraries, places: list[P
         if name is not None and EVALUATION.match(name):
             break
         library = place.path.rpartition("/")[2]
-        found.append(Frame(readable(name) if name else f"{library}+{offset:#x}", library, 0))
+        found.append(StackFrame(readable(name) if name else f"{library}+{offset:#x}", library, 0))
     return found
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from headgate.admin.running import ProfileError
-from headgate.dialect.pprof import CPU, Frame, Profile
+from headgate.dialect.pprof import CPU, Profile, StackFrame
 
 # A process that serves nobody is sampled less often, and each of its samples counts for more: every look of py-spy
 # takes CPU time, whether there is something to see or not.
@@ -45,7 +45,7 @@ HELP: Final = (
 )
 
 
-class Target(NamedTuple):
+class ProfiledProcess(NamedTuple):
     """One process. `permit(pid)` lets that process trace it, 0 takes it back. `seldom`: a sample in SELDOM will do."""
 
     label: str
@@ -75,7 +75,7 @@ class CpuProfiler:
     def __init__(self) -> None:
         self._running = False
 
-    async def profile(self, targets: list[Target], seconds: int, frequency: int) -> bytes:
+    async def profile(self, targets: list[ProfiledProcess], seconds: int, frequency: int) -> bytes:
         """Return a profile.proto message of what the processes did meanwhile; ProfileError."""
         if self._running:
             raise ProfileError("a profile is already running")
@@ -86,7 +86,7 @@ class CpuProfiler:
             self._running = False
 
 
-async def _profile(targets: list[Target], seconds: int, frequency: int) -> bytes:
+async def _profile(targets: list[ProfiledProcess], seconds: int, frequency: int) -> bytes:
     program = sampler()
     found = Profile(CPU, ("cpu", "nanoseconds"), 1_000_000_000 // frequency, time.time_ns())
     began = time.monotonic_ns()
@@ -129,8 +129,8 @@ def _since(before: float | None, pid: int) -> float:
 
 
 def weighed(
-    found: list[tuple[list[Frame], int]], rate: int, frequency: int, spent: float
-) -> Iterator[tuple[list[Frame], int]]:
+    found: list[tuple[list[StackFrame], int]], rate: int, frequency: int, spent: float
+) -> Iterator[tuple[list[StackFrame], int]]:
     """Yield each stack with its number of samples in a profile of `frequency`, from those that py-spy took at `rate`.
 
     Together they never stand for more than `spent`, the seconds of CPU time that the process took. To py-spy a
@@ -149,7 +149,7 @@ def weighed(
             yield stack, weight
 
 
-async def _record(words: list[str], target: Target, seconds: int, place: set[int]) -> str | None:
+async def _record(words: list[str], target: ProfiledProcess, seconds: int, place: set[int]) -> str | None:
     """Run py-spy on one process, on these processors; what went wrong."""
     process = await asyncio.create_subprocess_exec(
         "/bin/sh", "-c", GATE, "sh", *words,
@@ -173,7 +173,7 @@ async def _record(words: list[str], target: Target, seconds: int, place: set[int
     return f"{target.label}: " + " ".join(told.decode(errors="replace").partition("Stack backtrace")[0].split())
 
 
-def places(targets: list[Target]) -> list[set[int]]:
+def places(targets: list[ProfiledProcess]) -> list[set[int]]:
     """Return the processors for the py-spy of each target.
 
     Where the workers leave none free, each py-spy stays on one: moved about between busy processors, a sample takes it
@@ -205,7 +205,7 @@ def sampler() -> str:
     return found
 
 
-def stacks(text: str) -> Iterator[tuple[list[Frame], int]]:
+def stacks(text: str) -> Iterator[tuple[list[StackFrame], int]]:
     """Yield the stacks of py-spy's `raw` format, leaf first, each with its number of samples."""
     for line in text.splitlines():
         path, _, count = line.rpartition(" ")
@@ -213,9 +213,9 @@ def stacks(text: str) -> Iterator[tuple[list[Frame], int]]:
             yield [frame(word) for word in reversed(path.split(";"))], int(count)
 
 
-def frame(text: str) -> Frame:
+def frame(text: str) -> StackFrame:
     """Return a frame of `name (file:line)` or `name (library)`."""
     found = FRAME.fullmatch(text)
     if found is None:
-        return Frame(text, "", 0)
-    return Frame(found[1], found[2], int(found[3] or 0))
+        return StackFrame(text, "", 0)
+    return StackFrame(found[1], found[2], int(found[3] or 0))

@@ -13,7 +13,7 @@ import socket
 import sys
 from typing import TYPE_CHECKING
 
-from headgate.admin.running import DEFAULT_HEAP_RATE, Running
+from headgate.admin.running import DEFAULT_HEAP_RATE, RunningGateway
 from headgate.admin.servers import AdminServers
 from headgate.config.load import FileSource, Loaded, LoadErrors
 from headgate.config.source_reader import SourceReader
@@ -98,7 +98,7 @@ class Supervisor:
         self._profiler: CpuProfiler | None = None
         self._records = RequestLog(segment)
         self._heap_rate = heap.rate_of(os.environ.get(heap.VARIABLE))
-        self._admin = AdminServers(Running(self), folder)
+        self._admin = AdminServers(RunningGateway(self), folder)
 
     # -- life ----------------------------------------------------------------------------------------------------------
     async def run(self) -> int:
@@ -386,12 +386,12 @@ class Supervisor:
 
     async def cpu_profile(self, seconds: int, frequency: int) -> bytes:
         """Return a profile of all processes as a profile.proto message; ProfileError."""
-        from headgate.server.profiling import CpuProfiler, Target, permit_here  # a start need not load it
+        from headgate.server.profiling import CpuProfiler, ProfiledProcess, permit_here  # a start need not load it
 
-        targets = [Target("supervisor", os.getpid(), permit_here, seldom=True)]
+        targets = [ProfiledProcess("supervisor", os.getpid(), permit_here, seldom=True)]
         for worker in self._living():
             assert worker.process is not None
-            targets.append(Target(f"worker {worker.index}", worker.process.pid, worker.permit))
+            targets.append(ProfiledProcess(f"worker {worker.index}", worker.process.pid, worker.permit))
         if self._profiler is None:
             self._profiler = CpuProfiler()
         return await self._profiler.profile(targets, seconds, frequency)

@@ -30,7 +30,7 @@ STANDARD_STREAMS: Final = 3
 IGNORED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Order(NamedTuple):
+class ForkOrder(NamedTuple):
     """Fork worker `worker` (from 0), whose log has this form and these directives. `modules` are imported before."""
 
     worker: int
@@ -45,7 +45,7 @@ class WorkerStart(NamedTuple):
     `wake_fds` are eventfds, one per worker: where there are several workers, each calls others over them to accept.
     """
 
-    order: Order
+    order: ForkOrder
     channel: socket.socket
     segment: Segment
     folder: str
@@ -141,12 +141,12 @@ def run_from_arguments() -> WorkerStart:
     return run_template(channel, segment, sys.argv[4], supervisor, wake_fds)
 
 
-def _next_order(channel: socket.socket) -> tuple[Order, list[int]]:
+def _next_order(channel: socket.socket) -> tuple[ForkOrder, list[int]]:
     data, descriptors, _flags, _address = socket.recv_fds(channel, MAX_ORDER, 1)
     if not data:
         os._exit(0)
     worker, form, levels, modules = json.loads(data)
-    return Order(worker, form, levels, tuple(modules)), descriptors
+    return ForkOrder(worker, form, levels, tuple(modules)), descriptors
 
 
 def import_all(modules: tuple[str, ...]) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 
 from headgate.server.child import ChildProcess
 from headgate.server.parent_death import adopting
-from headgate.server.template import Order, WorkerStart, run_template, threads
+from headgate.server.template import ForkOrder, WorkerStart, run_template, threads
 from headgate_engine.shared.segment import Segment
 
 logger = logging.getLogger("headgate.supervisor")
@@ -94,7 +94,7 @@ class TemplateHandle:
 
     async def start_worker(self, index: int, form: str, levels: str, channel: int) -> ChildProcess:
         """Fork a worker that has this end of its channel; OSError."""
-        order = Order(index, form, levels, self.modules)
+        order = ForkOrder(index, form, levels, self.modules)
         async with self._lock:
             for last in (False, True):
                 if self._process is None or self._process.poll() is not None:
@@ -109,7 +109,7 @@ class TemplateHandle:
                         raise ConnectionError(f"the template does not start workers: {error}") from error
         raise AssertionError("unreachable")
 
-    async def _order(self, order: Order, channel: int) -> ChildProcess:
+    async def _order(self, order: ForkOrder, channel: int) -> ChildProcess:
         assert self._channel is not None
         loop = asyncio.get_running_loop()
         with adopting():

@@ -9,10 +9,10 @@ import os
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
-from headgate.server.control import Unwatch, Watch
+from headgate.server.control import Unwatch, WatchCommand
 from headgate.server.worker_pool import WorkerHandle
 from headgate.trace.offer import CLAIMS, BadExpression, TooManyWatchers
-from headgate_engine.shared.claims import SLOTS, Claims
+from headgate_engine.shared.claims import SLOTS, SlotClaims
 from headgate_engine.shared.segment import Segment
 
 logger = logging.getLogger("headgate.trace")
@@ -25,7 +25,7 @@ READ_SIZE: Final = 65536
 class TraceWatch:
     """One watcher. `lines()` gives the events of the one request it gets; close() when nobody reads any more."""
 
-    def __init__(self, hub: TraceHub, message: Watch) -> None:
+    def __init__(self, hub: TraceHub, message: WatchCommand) -> None:
         self.message = message
         self._hub = hub
         self._reader, self.writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -79,7 +79,7 @@ class TraceHub:
     """All watchers, in the order in which they came. `workers`: the workers as they are now."""
 
     def __init__(self, segment: Segment, workers: Callable[[], list[WorkerHandle]]) -> None:
-        self._claims = Claims(segment, CLAIMS)
+        self._claims = SlotClaims(segment, CLAIMS)
         self._workers = workers
         self._watches: dict[int, TraceWatch] = {}
         self._number = 0
@@ -97,7 +97,7 @@ class TraceHub:
         self._number += 1
         while not self._claims.offer(self._number):
             self._number += 1
-        found = TraceWatch(self, Watch(self._number, expression, body_limit))
+        found = TraceWatch(self, WatchCommand(self._number, expression, body_limit))
         self._watches[self._number] = found
         try:
             answers = await asyncio.gather(*(self._tell(worker, found) for worker in self._workers()))

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from headgate.ir.gateway import Gateway
-from headgate.server.control import Watch
+from headgate.server.control import WatchCommand
 from headgate_engine.link.worker import Worker
 from headgate_engine.shared.segment import Segment
 
@@ -22,7 +22,7 @@ class Watching:
         self._segment = segment
         self._watchers: Watchers | None = None
 
-    def add(self, message: Watch, descriptor: int, gateway: Gateway) -> list[str]:
+    def add(self, message: WatchCommand, descriptor: int, gateway: Gateway) -> list[str]:
         """Let one wait; `descriptor` leads to the supervisor. Return what is wrong with its expression."""
         from headgate.trace.watchers import Watcher
 
@@ -59,12 +59,12 @@ class Watching:
         from headgate.server.descriptions import PlanDescriptions
         from headgate.trace.offer import CLAIMS
         from headgate.trace.watchers import Watchers
-        from headgate_engine.shared.claims import Claims
+        from headgate_engine.shared.claims import SlotClaims
 
         def changed(watchers: Watchers | None) -> None:
             self._worker.watchers = watchers
 
         if self._watchers is None:
-            self._watchers = Watchers(Claims(self._segment, CLAIMS), changed)
+            self._watchers = Watchers(SlotClaims(self._segment, CLAIMS), changed)
         self._watchers.descriptions = PlanDescriptions(gateway)
         return self._watchers

@@ -17,13 +17,13 @@ from typing import Any, Final, NamedTuple
 
 import uvloop
 
-from headgate.backend.contract import Call
+from headgate.backend.contract import BackendCall
 from headgate.backend.mcp.relay import Relay
 from headgate.backend.mcp.session import SessionIds
 from headgate.ir.gateway import Gateway
 from headgate.net.tasks import spawn, spawner
 from headgate.pipeline.compile import CompileError, compile_steps
-from headgate.pipeline.running import Running, Steps
+from headgate.pipeline.running import RunningConfiguration, Steps
 from headgate.pipeline.slices import in_slices
 from headgate.server import control
 from headgate.server.control import (
@@ -40,7 +40,7 @@ from headgate.server.control import (
     SampleHeap,
     SetLevels,
     Unwatch,
-    Watch,
+    WatchCommand,
 )
 from headgate.server.drain import drain
 from headgate.server.listen import Acceptor, Factory, SharedAcceptor
@@ -67,7 +67,7 @@ IMPORT_SECONDS: Final = 0.0005
 class Prepared:
     """A configuration that waits to be swapped in, and what is held of it for the next one."""
 
-    running: Running
+    running: RunningConfiguration
     received: Received
 
 
@@ -84,7 +84,7 @@ class WorkerProcess:
         self._folder = start.folder
         self._wake_fds = start.wake_fds
         self._shared_accept: SharedAccept | None = None
-        self._running: Running | None = None
+        self._running: RunningConfiguration | None = None
         self._prepared: Prepared | None = None
         self._known = KnownParts()
         self._preparing: asyncio.Task[None] | None = None
@@ -155,7 +155,7 @@ class WorkerProcess:
                     logs.set_up(Directives(message.directives), message.form)
                     self._worker.access_log_on = request_lines_wanted()
                     self._say(Done("levels", message.number))
-                case Watch():
+                case WatchCommand():
                     self._say(Done("watch", message.number, tuple(self._watch(message, descriptors[0]))))
                 case Unwatch():
                     self._watching.drop(message.number)
@@ -274,7 +274,7 @@ class WorkerProcess:
         return SharedAcceptor(sock, factory, context, handshake_s, self._shared_accept, key)
 
     @staticmethod
-    def _release(before: Running, gone: list[Any], current: Running) -> None:
+    def _release(before: RunningConfiguration, gone: list[Any], current: RunningConfiguration) -> None:
         """Let go of a configuration that `current` runs in place of, and of what came with it, without a pause."""
 
         def work() -> Steps[None]:
@@ -288,13 +288,13 @@ class WorkerProcess:
 
         spawn("release", in_slices(work()))
 
-    def _watch(self, message: Watch, descriptor: int) -> list[str]:
+    def _watch(self, message: WatchCommand, descriptor: int) -> list[str]:
         if self._running is None:
             os.close(descriptor)
             return ["no configuration runs yet"]
         return self._watching.add(message, descriptor, self._running.gateway)
 
-    def _find_relayed(self, key: str) -> Callable[[Call], Awaitable[None]] | None:
+    def _find_relayed(self, key: str) -> Callable[[BackendCall], Awaitable[None]] | None:
         return None if self._running is None else self._running.relayed(key)
 
     async def _gather(self, descriptor: int) -> None:

@@ -24,7 +24,7 @@ from headgate.server.control import (
     QueryResult,
     SampleHeap,
     SetLevels,
-    Watch,
+    WatchCommand,
 )
 from headgate.server.template_handle import TemplateHandle
 
@@ -179,7 +179,7 @@ class WorkerHandle:
         self.send(Discard(generation))
         self.given &= set(self.sockets)
 
-    async def watch(self, message: Watch, descriptor: int) -> tuple[str, ...]:
+    async def watch(self, message: WatchCommand, descriptor: int) -> tuple[str, ...]:
         """Have the worker trace a request into a pipe; return what is wrong with the expression. ConnectionError."""
         self.send(message, [descriptor])
         answer = await self._answer(("watch", message.number), WATCH_SECONDS)

@@ -8,10 +8,10 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 
-from headgate.backend.contract import Call
+from headgate.backend.contract import BackendCall
 from headgate.backend.mcp.relay import Relay, RelayEnd, socket_path, workers_in
 from headgate.backend.mcp.session import SessionIds
-from headgate_engine.http1.receiver import Limits
+from headgate_engine.http1.receiver import ReceiverLimits
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.handler import HandlerBackend
 from headgate_engine.link.pool import Pool
@@ -36,7 +36,7 @@ class WorkerRelay:
         worker: Worker,
         folder: str,
         ids: SessionIds,
-        find: Callable[[str], Callable[[Call], Awaitable[None]] | None],
+        find: Callable[[str], Callable[[BackendCall], Awaitable[None]] | None],
     ) -> None:
         self._worker = worker
         self._folder = folder
@@ -52,7 +52,7 @@ class WorkerRelay:
         backend = BackendPlan(BIND, "mcp", HandlerBackend(self._worker, BIND, self._end.handle))
         backend.max_body = MAX_BODY
         route = RoutePlan(BIND, "internal", "", (backend,), (1,))
-        plan = BindPlan(BIND, Limits())
+        plan = BindPlan(BIND, ReceiverLimits())
         plan.untraced = True
         plan.sole_listener = ListenerPlan(BIND, BIND, "internal", RouteTable([RouteRule(target=route)]))
         self._worker.set_bind(BIND, plan)

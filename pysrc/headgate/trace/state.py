@@ -12,7 +12,7 @@ from headgate_engine.context.request import RequestContext
 from headgate_engine.expr.functions import text_of
 from headgate_engine.expr.program import Program
 from headgate_engine.expr.values import Duration, EvaluationError, Redacted, Timestamp, Uint
-from headgate_engine.expr.views import HeaderView
+from headgate_engine.expr.views import HeaderFields
 from headgate_engine.log.redact import REDACTED, redacted
 
 Json = dict[str, Any]
@@ -70,7 +70,7 @@ def plain(value: Any, body_limit: int, depth: int = 0) -> Any:
         return value.value
     if depth > MAX_DEPTH:
         return "..."
-    if isinstance(value, HeaderView):
+    if isinstance(value, HeaderFields):
         return {name: _field(name, text) for name, text in value.formed(HIDDEN).cel_items()}
     if isinstance(value, Mapping):
         return _map(value, body_limit, depth)
@@ -111,7 +111,7 @@ class Secrets:
         for head in (ctx.request, ctx.response_head):
             if head is None:
                 continue
-            view = HeaderView(head)
+            view = HeaderFields(head)
             shown = dict(view.formed(HIDDEN).cel_items())
             for name, text in view.cel_items():
                 if shown.get(name) != text:

@@ -10,7 +10,7 @@ from headgate.trace.outlet import Outlet
 from headgate.trace.recorder import Descriptions, Recorder
 from headgate_engine.context.request import RequestContext
 from headgate_engine.expr.program import Program
-from headgate_engine.shared.claims import Claims
+from headgate_engine.shared.claims import SlotClaims
 
 
 class Watcher:
@@ -36,7 +36,7 @@ class Watcher:
 class Watchers:
     """The watchers of one worker. `changed` gets this object after each addition, None when it is empty."""
 
-    def __init__(self, claims: Claims, changed: Callable[[Watchers | None], None]) -> None:
+    def __init__(self, claims: SlotClaims, changed: Callable[[Watchers | None], None]) -> None:
         self._claims = claims
         self._changed = changed
         self.descriptions: Descriptions | None = None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headgate_engine.context.request import Reply, Usage, derived_context, make_context
+from headgate_engine.context.request import Reply, TokenUsage, derived_context, make_context
 
 
 def test_a_context_shows_its_request() -> None:
@@ -60,7 +60,7 @@ def test_a_reply_has_a_status_that_can_be_sent(status: int) -> None:
 def test_identity_is_unknown_until_a_step_sets_it() -> None:
     ctx = make_context()
     assert (ctx.jwt, ctx.jwt_token, ctx.api_key, ctx.basic_user, ctx.metadata, ctx.dynamic) == (None,) * 6
-    usage = Usage(1, 2)
+    usage = TokenUsage(1, 2)
     assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens) == (1, 2, -1, -1)
 
 

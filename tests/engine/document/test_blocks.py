@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.document.nodes import Entry, Node
+from headgate.document.nodes import DocumentNode, MapEntry
 from headgate.document.read import read_events, read_plain, resolve
 from headgate.errors import ConfigErrors
 from headgate_engine.document.blocks import UnusualYaml, read_blocks
@@ -20,7 +20,7 @@ ENVIRON = {"A": "one", "B": "2"}
 FILES = sorted((*ROOT.glob("examples/*.yaml"), *ROOT.glob("tests/golden/config/*.yaml")))
 
 
-def shown(node: Node) -> Any:
+def shown(node: DocumentNode) -> Any:
     """All that a node says, places included."""
     value = node.value
     if isinstance(value, list):
@@ -163,7 +163,7 @@ def test_any_text_is_read_alike_or_left_alone(text: str) -> None:
 
 def test_a_document_may_not_have_more_values_than_it_is_given() -> None:
     def read(most: int) -> object:
-        return read_blocks("a: [1, 2]\nb: 3\n", Node, Entry, resolve, None, most)
+        return read_blocks("a: [1, 2]\nb: 3\n", DocumentNode, MapEntry, resolve, None, most)
 
     assert read(7)
     for most in (6, 0):

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headgate_engine.guard.edits import apply_edits
-from headgate_engine.guard.scan import MASKED, MAX_MATCHES, Budget, Scanner
+from headgate_engine.guard.scan import MASKED, MAX_MATCHES, ScanBudget, Scanner
 
 
 def builtins(*names: str) -> Scanner:
@@ -155,7 +155,7 @@ def test_too_many_built_in_matches_mask_the_rest() -> None:
 
 def test_time_for_matches_that_each_run_to_the_end_is_bounded() -> None:
     scanner = Scanner([("pattern", "(?s)a(.*z)?")])
-    budget = Budget(seconds=0.01)
+    budget = ScanBudget(seconds=0.01)
     masked = apply_edits(text := b"a" * 400_000, scanner.edits(text, budget))
     assert masked.endswith(MASKED)
     assert b"a" not in masked.replace(MASKED, b"")

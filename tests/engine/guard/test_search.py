@@ -10,11 +10,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.engine.guard.test_readers import bodies
 
-from headgate.dialect.llm.transcript.contract import Scope
+from headgate.dialect.llm.transcript.contract import TextScope
 from headgate.dialect.llm.transcript.edit import Changes
 from headgate.dialect.llm.transcript.table import reply_texts, request_texts
 from headgate_engine.guard.readers import FORMATS, read_texts
-from headgate_engine.guard.scan import Budget, Scanner
+from headgate_engine.guard.scan import ScanBudget, Scanner
 from headgate_engine.guard.search import first_rule, masked
 from headgate_engine.guard.transcript import SCOPES
 from headgate_engine.peek.json import PeekError
@@ -56,7 +56,7 @@ def chats(draw: st.DrawFn) -> bytes:
     return json.dumps(top, ensure_ascii=draw(st.booleans())).encode()
 
 
-def one_by_one(scanner: Scanner, body: bytes, form: str, scopes: frozenset[Scope], reply: bool) -> bytes | None:
+def one_by_one(scanner: Scanner, body: bytes, form: str, scopes: frozenset[TextScope], reply: bool) -> bytes | None:
     """The body masked run by run in Python."""
     found = (reply_texts if reply else request_texts)(body, form)
     changes = Changes(body)
@@ -76,25 +76,25 @@ def test_masks_are_those_of_edits_made_one_by_one(
     body: bytes, form: str, scanner: Scanner, scopes: set[str], reply: bool
 ) -> None:
     texts = read_texts(body, form, reply=reply)
-    wanted = frozenset(map(Scope, scopes))
+    wanted = frozenset(map(TextScope, scopes))
     try:
         expected = one_by_one(scanner, body, form, wanted, reply)
     except PeekError:
         with pytest.raises(PeekError):
-            masked(scanner, texts, scopes, Budget())
+            masked(scanner, texts, scopes, ScanBudget())
         return
-    assert masked(scanner, texts, scopes, Budget()) == expected
+    assert masked(scanner, texts, scopes, ScanBudget()) == expected
     rules = [scanner.first(texts.text(index)) for index in range(len(texts)) if texts.scope(index) in scopes]
-    assert first_rule(scanner, texts, scopes, Budget()) == next((rule for rule in rules if rule >= 0), -1)
+    assert first_rule(scanner, texts, scopes, ScanBudget()) == next((rule for rule in rules if rule >= 0), -1)
 
 
 def test_a_scope_that_there_is_not_is_refused() -> None:
     with pytest.raises(ValueError, match="tuple"):
-        masked(SCANNERS[0], read_texts(b"{}", "messages"), {"weather"}, Budget())
+        masked(SCANNERS[0], read_texts(b"{}", "messages"), {"weather"}, ScanBudget())
 
 
 def test_ten_thousand_parts_with_one_match_each_are_masked() -> None:
     part = {"type": "text", "text": "a@b.co"}
     body = json.dumps({"messages": [{"role": "user", "content": [part] * 10_000}]}).encode()
-    found = masked(SCANNERS[0], read_texts(body, "completions"), {"messages"}, Budget())
+    found = masked(SCANNERS[0], read_texts(body, "completions"), {"messages"}, ScanBudget())
     assert found == body.replace(b"a@b.co", b"<EMAIL_ADDRESS>")

@@ -6,13 +6,13 @@ import pytest
 
 from headgate_engine.errors import RemoteProtocolError
 from headgate_engine.http1.binding import SERVER, PythonCodec
-from headgate_engine.http1.receiver import Limits
-from headgate_engine.wire.events import Data, EndOfMessage, NeedData
+from headgate_engine.http1.receiver import ReceiverLimits
+from headgate_engine.wire.events import DataEvent, EndOfMessage, NeedData
 
 HEAD = b"POST / HTTP/1.1\r\nhost: a.test\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
-def body(data: bytes, cut: int, limits: Limits | None = None) -> bytes | None:
+def body(data: bytes, cut: int, limits: ReceiverLimits | None = None) -> bytes | None:
     """The body behind HEAD, in two pieces; None when its end has not come."""
     codec = PythonCodec(SERVER, limits)
     found = b""
@@ -23,7 +23,7 @@ def body(data: bytes, cut: int, limits: Limits | None = None) -> bytes | None:
         while not isinstance(event := codec.next_event(), NeedData):
             if isinstance(event, EndOfMessage):
                 return found
-            assert isinstance(event, Data)
+            assert isinstance(event, DataEvent)
             found += event.data
     return None
 
@@ -63,7 +63,7 @@ def test_the_line_ends_in_cr_lf() -> None:
 @pytest.mark.parametrize("over", [0, 1])
 def test_a_line_has_a_bound_also_before_it_ends(over: int) -> None:
     line = b"5;a=" + b"b" * (60 + over)
-    limits = Limits(max_chunk_line=64)
+    limits = ReceiverLimits(max_chunk_line=64)
     if over:
         with pytest.raises(RemoteProtocolError):
             body(line, 0, limits)

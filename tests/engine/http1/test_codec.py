@@ -6,7 +6,7 @@ import pytest
 
 from headgate_engine.errors import LocalProtocolError, RemoteProtocolError
 from headgate_engine.http1.binding import CLIENT, SERVER, PythonCodec, bench_send_request
-from headgate_engine.wire.events import Data, EndOfMessage, NeedData, Paused, Request, Response, Upgraded
+from headgate_engine.wire.events import DataEvent, EndOfMessage, NeedData, Paused, RequestHead, ResponseHead, Upgraded
 
 GET = b"GET / HTTP/1.1\r\nhost: a.test\r\n\r\n"
 
@@ -20,7 +20,7 @@ def served(request: bytes = GET) -> PythonCodec:
     return codec
 
 
-def asked(request: Request) -> PythonCodec:
+def asked(request: RequestHead) -> PythonCodec:
     """A client codec that has sent one whole request."""
     codec = PythonCodec(CLIENT)
     codec.send(request)
@@ -41,19 +41,19 @@ def events(codec: PythonCodec, data: bytes) -> list[object]:
 # -- a server's answers --------------------------------------------------------------------------------------------------
 
 FRAMED = [
-    (GET, Response(200), b"content-length: 0\r\n"),
-    (GET, Response(404), b"content-length: 0\r\n"),
-    (GET, Response(200, chunked=True), b"transfer-encoding: chunked\r\n"),
-    (GET, Response(204, content_length=5), None),
-    (GET, Response(304), None),
-    (GET, Response(304, content_length=5), b"content-length: 5\r\n"),
-    (b"HEAD / HTTP/1.1\r\nhost: a.test\r\n\r\n", Response(200), None),
-    (b"HEAD / HTTP/1.1\r\nhost: a.test\r\n\r\n", Response(200, content_length=7), b"content-length: 7\r\n"),
+    (GET, ResponseHead(200), b"content-length: 0\r\n"),
+    (GET, ResponseHead(404), b"content-length: 0\r\n"),
+    (GET, ResponseHead(200, chunked=True), b"transfer-encoding: chunked\r\n"),
+    (GET, ResponseHead(204, content_length=5), None),
+    (GET, ResponseHead(304), None),
+    (GET, ResponseHead(304, content_length=5), b"content-length: 5\r\n"),
+    (b"HEAD / HTTP/1.1\r\nhost: a.test\r\n\r\n", ResponseHead(200), None),
+    (b"HEAD / HTTP/1.1\r\nhost: a.test\r\n\r\n", ResponseHead(200, content_length=7), b"content-length: 7\r\n"),
 ]
 
 
 @pytest.mark.parametrize(("request_bytes", "response", "framing"), FRAMED)
-def test_a_client_can_tell_where_an_answer_ends(request_bytes: bytes, response: Response, framing: bytes | None) -> None:
+def test_a_client_can_tell_where_an_answer_ends(request_bytes: bytes, response: ResponseHead, framing: bytes | None) -> None:
     written = served(request_bytes).send(response).lower()
     if framing is None:
         assert b"content-length" not in written
@@ -64,9 +64,9 @@ def test_a_client_can_tell_where_an_answer_ends(request_bytes: bytes, response: 
 
 def test_an_empty_piece_ends_no_body() -> None:
     codec = served()
-    codec.send(Response(200, chunked=True))
-    assert codec.send(Data(b"")) == b""
-    assert codec.send(Data(b"x")) == b"1\r\nx\r\n"
+    codec.send(ResponseHead(200, chunked=True))
+    assert codec.send(DataEvent(b"")) == b""
+    assert codec.send(DataEvent(b"x")) == b"1\r\nx\r\n"
     assert codec.send(EndOfMessage()) == b"0\r\n\r\n"
 
 
@@ -76,30 +76,30 @@ BAD_FIELDS = [("x-a", "1\r\nx-b: 2"), ("x-a", "1\n2"), ("x-a", "\0"), ("x a", "1
 @pytest.mark.parametrize(("name", "value"), BAD_FIELDS)
 def test_fields_that_would_split_a_message_are_not_written(name: str, value: str) -> None:
     with pytest.raises((LocalProtocolError, ValueError)):
-        served().send(Response(200, ((name, value),)))
+        served().send(ResponseHead(200, ((name, value),)))
     with pytest.raises((LocalProtocolError, ValueError)):
-        PythonCodec(CLIENT).send(Request("GET", "/", "a.test", ((name, value),)))
+        PythonCodec(CLIENT).send(RequestHead("GET", "/", "a.test", ((name, value),)))
 
 
 @pytest.mark.parametrize("target", ["", "/a b", "/a\r\nx: y", "/\0", "/a\tb"])
 def test_targets_that_would_split_a_request_are_not_written(target: str) -> None:
     with pytest.raises((LocalProtocolError, ValueError)):
-        PythonCodec(CLIENT).send(Request("GET", target, "a.test"))
+        PythonCodec(CLIENT).send(RequestHead("GET", target, "a.test"))
 
 
 @pytest.mark.parametrize("authority", ["a b", "a\r\nx: y", "a\0"])
 def test_hosts_that_would_split_a_request_are_not_written(authority: str) -> None:
     with pytest.raises((LocalProtocolError, ValueError)):
-        PythonCodec(CLIENT).send(Request("GET", "/", authority))
+        PythonCodec(CLIENT).send(RequestHead("GET", "/", authority))
 
 
 def test_more_or_less_body_than_announced_is_our_own_fault() -> None:
     codec = served()
-    codec.send(Response(200, content_length=2))
+    codec.send(ResponseHead(200, content_length=2))
     with pytest.raises(LocalProtocolError):
-        codec.send(Data(b"abc"))
+        codec.send(DataEvent(b"abc"))
     codec = served()
-    codec.send(Response(200, content_length=2))
+    codec.send(ResponseHead(200, content_length=2))
     with pytest.raises(LocalProtocolError):
         codec.send(EndOfMessage())
 
@@ -107,59 +107,59 @@ def test_more_or_less_body_than_announced_is_our_own_fault() -> None:
 def test_nothing_is_sent_out_of_turn() -> None:
     codec = served()
     with pytest.raises(LocalProtocolError):
-        codec.send(Data(b"x"))
-    codec.send(Response(200, content_length=0))
+        codec.send(DataEvent(b"x"))
+    codec.send(ResponseHead(200, content_length=0))
     with pytest.raises(LocalProtocolError):
-        codec.send(Response(200, content_length=0))
+        codec.send(ResponseHead(200, content_length=0))
 
 
 def test_an_answer_to_an_old_client_keeps_its_connection_only_if_asked() -> None:
-    assert b"connection: close" in served(b"GET / HTTP/1.0\r\n\r\n").send(Response(200, content_length=0))
+    assert b"connection: close" in served(b"GET / HTTP/1.0\r\n\r\n").send(ResponseHead(200, content_length=0))
     kept = served(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
-    assert b"connection: keep-alive" in kept.send(Response(200, content_length=0))
+    assert b"connection: keep-alive" in kept.send(ResponseHead(200, content_length=0))
 
 
 def test_a_line_break_cannot_be_smuggled_into_what_we_send() -> None:
     with pytest.raises(ValueError):
-        served().send(Response(200, (("x", "a\r\nset-cookie: b"),)))
+        served().send(ResponseHead(200, (("x", "a\r\nset-cookie: b"),)))
     with pytest.raises(ValueError):
-        PythonCodec(CLIENT).send(Request("GET", "/ HTTP/1.1\r\nX: y", "a.test"))
+        PythonCodec(CLIENT).send(RequestHead("GET", "/ HTTP/1.1\r\nX: y", "a.test"))
 
 
 # -- a client's reading --------------------------------------------------------------------------------------------------
 
 
 def test_bytes_behind_a_response_are_no_answer() -> None:
-    codec = asked(Request("GET", "/", "a.test"))
+    codec = asked(RequestHead("GET", "/", "a.test"))
     events(codec, b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n")
     assert not codec.can_reuse
 
 
 def test_a_whole_response_leaves_a_connection_that_can_be_used() -> None:
-    codec = asked(Request("GET", "/", "a.test"))
+    codec = asked(RequestHead("GET", "/", "a.test"))
     events(codec, b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
     assert codec.can_reuse
 
 
 @pytest.mark.parametrize("framing", [b"content-length: 5", b"transfer-encoding: chunked"])
 def test_204_has_no_body_and_a_peer_that_announces_one_is_left(framing: bytes) -> None:
-    codec = asked(Request("GET", "/", "a.test"))
+    codec = asked(RequestHead("GET", "/", "a.test"))
     found = events(codec, b"HTTP/1.1 204 No Content\r\n%s\r\n\r\n" % framing)
-    assert isinstance(found[0], Response)
+    assert isinstance(found[0], ResponseHead)
     assert isinstance(found[1], EndOfMessage)
     assert not codec.can_reuse
 
 
 @pytest.mark.parametrize("framing", [b"content-length: 5", b"transfer-encoding: chunked"])
 def test_informational_responses_have_no_body(framing: bytes) -> None:
-    codec = asked(Request("GET", "/", "a.test"))
+    codec = asked(RequestHead("GET", "/", "a.test"))
     with pytest.raises(RemoteProtocolError):
         events(codec, b"HTTP/1.1 103 Hints\r\n%s\r\n\r\n" % framing)
 
 
 @pytest.mark.parametrize("status", [200, 204, 299])
 def test_any_2xx_opens_the_tunnel_of_connect(status: int) -> None:
-    codec = asked(Request("CONNECT", "a.test:443", "a.test:443"))
+    codec = asked(RequestHead("CONNECT", "a.test:443", "a.test:443"))
     found = events(codec, b"HTTP/1.1 %d X\r\ncontent-length: 3\r\n\r\nraw" % status)
     assert found[-1] == Upgraded(b"raw")
 

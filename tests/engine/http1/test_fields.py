@@ -6,7 +6,7 @@ import pytest
 
 from headgate_engine.errors import RemoteProtocolError
 from headgate_engine.http1.binding import SERVER, PythonCodec
-from headgate_engine.wire.events import Request
+from headgate_engine.wire.events import RequestHead
 
 TOKEN = frozenset(b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 VALUE = frozenset({9, *range(32, 127), *range(128, 256)})
@@ -22,7 +22,7 @@ def fields(line: bytes) -> dict[bytes, bytes] | None:
         event = codec.next_event()
     except RemoteProtocolError:
         return None
-    assert isinstance(event, Request)
+    assert isinstance(event, RequestHead)
     return {name.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape") for name, value in event.headers}
 
 

@@ -15,7 +15,7 @@ import pytest
 from rig import PATIENCE, Rig, on_rig
 
 from headgate.net.tasks import spawn
-from headgate_engine.http1.receiver import Limits
+from headgate_engine.http1.receiver import ReceiverLimits
 from headgate_engine.link import accept
 from headgate_engine.link.accept import SharedAccept, SharedPort, epoll_descriptor
 from headgate_engine.link.protocols import connection_factory
@@ -46,7 +46,7 @@ class Crowd:
     async def start(self, take: Callable[[SharedPort, socket.socket], object] | None = None) -> None:
         for index in range(len(self.wake_fds)):
             worker = Worker(self.rig.loop, None, index, -1, self.rig.spawn)
-            worker.set_bind(KEY, BindPlan(KEY, Limits()))
+            worker.set_bind(KEY, BindPlan(KEY, ReceiverLimits()))
             shared = SharedAccept(worker, self.loads, self.wake_fds)
             sock = self.listening.dup()
             self.workers.append(worker)

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from headgate.expr.compile import compile_expression
 from headgate_engine.context.request import make_context
-from headgate_engine.link.endpoints import Endpoint, EndpointSet, HealthPlan
+from headgate_engine.link.endpoints import EndpointSet, EndpointState, HealthPlan
 from headgate_engine.shared.segment import Segment
 
 
-def members(segment: Segment, count: int, owner: str = "o", **options: Any) -> list[Endpoint]:
-    return [Endpoint(segment, owner, f"e{i}", **options) for i in range(count)]
+def members(segment: Segment, count: int, owner: str = "o", **options: Any) -> list[EndpointState]:
+    return [EndpointState(segment, owner, f"e{i}", **options) for i in range(count)]
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def test_equals_share_alike(segment: Segment) -> None:
 
 
 def test_capacity_is_a_share_of_the_draws(segment: Segment) -> None:
-    places = [Endpoint(segment, "o", "big", capacity=3), Endpoint(segment, "o", "small"),
-              Endpoint(segment, "o", "none", capacity=0)]  # fmt: skip
+    places = [EndpointState(segment, "o", "big", capacity=3), EndpointState(segment, "o", "small"),
+              EndpointState(segment, "o", "none", capacity=0)]  # fmt: skip
     found = picks(EndpointSet(places))
     assert "none" not in found
     assert 2.2 < found["big"] / found["small"] < 4.0
@@ -68,7 +68,7 @@ def test_scores_follow_health_latency_and_calls_under_way(segment: Segment) -> N
 @given(st.lists(st.one_of(st.none(), st.floats(0, 10)), max_size=30))
 def test_averages(calls: list[float | None]) -> None:
     segment = Segment.create()
-    place = Endpoint(segment, "o", "e")
+    place = EndpointState(segment, "o", "e")
     chosen = EndpointSet([place])
     health, latency, failures = 1.0, 0.0, 0
     for seconds in calls:
@@ -160,7 +160,7 @@ def test_each_ejection_lasts_longer_and_ends_with_the_health_that_is_asked_for(s
     ],
 )
 def test_how_long_an_ejection_lasts(segment: Segment, options: dict[str, float], hint: float, seconds: float) -> None:
-    place = Endpoint(segment, "o", "e")
+    place = EndpointState(segment, "o", "e")
     EndpointSet([place], HealthPlan(evicts=True, **options)).note(place, hint=hint)     # type: ignore[arg-type]
     left = place.snapshot()["left"]
     assert left is not None
@@ -219,7 +219,7 @@ def test_a_value_sticks_to_an_endpoint_and_only_what_was_its_own_moves(segment: 
 
 
 def test_affinity_weighs_by_capacity_and_falls_back(segment: Segment) -> None:
-    places = [Endpoint(segment, "o", "big", capacity=3), Endpoint(segment, "o", "small")]
+    places = [EndpointState(segment, "o", "big", capacity=3), EndpointState(segment, "o", "small")]
     chosen = EndpointSet(places, None, AFFINITY)
     found = Counter(one.key for i in range(1000) if (one := chosen.choose(asked(f"u{i}"))) is not None)
     assert 2.2 < found["big"] / found["small"] < 4.2
@@ -228,8 +228,8 @@ def test_affinity_weighs_by_capacity_and_falls_back(segment: Segment) -> None:
 
 
 def test_what_is_known_is_shared(segment: Segment) -> None:
-    here, there = Endpoint(segment, "o", "e", worker=0), Endpoint(segment, "o", "e", worker=1)
-    other = Endpoint(segment, "p", "e")
+    here, there = EndpointState(segment, "o", "e", worker=0), EndpointState(segment, "o", "e", worker=1)
+    other = EndpointState(segment, "p", "e")
     plan = HealthPlan(evicts=True, consecutive=2)
     EndpointSet([here], plan).note(here)
     EndpointSet([there], plan).note(there)
@@ -242,4 +242,4 @@ def test_bad_numbers_are_refused(segment: Segment) -> None:
         with pytest.raises(ValueError, match=r"between 0\.0 and 1\.0"):
             HealthPlan(**options)       # type: ignore[arg-type]
     with pytest.raises(ValueError, match="capacity"):
-        Endpoint(segment, "o", "e", capacity=-1)
+        EndpointState(segment, "o", "e", capacity=-1)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from rig import GET, Rig, Truncated, Upstream, on_rig
 
-from headgate_engine.link.endpoints import Endpoint, EndpointSet, HealthPlan
+from headgate_engine.link.endpoints import EndpointSet, EndpointState, HealthPlan
 from headgate_engine.link.pool import Pool, describe
 from headgate_engine.link.upstream import Http1Upstream
 from headgate_engine.plan.retry import RetryPlan
@@ -143,7 +143,7 @@ async def test_a_call_that_finds_too_many_waiting_is_refused_at_once(rig: Rig) -
     segment = Segment.create()
     pool = rig.pool = Pool(rig.worker, "c", b"backend:80", connect, Http1Upstream(rig.worker), max_waiting=3)
     pool.refusals = Counter(segment, b"refused")
-    endpoint = Endpoint(segment, "owner", "e", b"backend:80", pool)
+    endpoint = EndpointState(segment, "owner", "e", b"backend:80", pool)
     rig.backend.endpoints = EndpointSet([endpoint], HealthPlan(evicts=True, consecutive=1))
     waiting = [rig.loop.create_task(rig.ask(GET)) for _ in range(3)]
     await rig.wait(lambda: pool.waiting_count == 3, "three wait")
@@ -166,8 +166,8 @@ async def test_a_call_that_is_refused_by_one_endpoint_may_go_to_another(rig: Rig
     segment = Segment.create()
     full = Pool(rig.worker, "c", b"full:80", never, Http1Upstream(rig.worker), max_waiting=0)
     places = [
-        Endpoint(segment, "owner", "full", b"full:80", full),
-        Endpoint(segment, "owner", "free", b"backend:80", rig.pool),
+        EndpointState(segment, "owner", "full", b"full:80", full),
+        EndpointState(segment, "owner", "free", b"backend:80", rig.pool),
     ]
     rig.backend.endpoints = EndpointSet(places)
     rig.route.retry = RetryPlan(attempts=1)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_engine.llm.content_capture import Answer, Wanted, counted, prompts
+from headgate_engine.llm.content_capture import CapturedAnswer, CaptureOptions, counted, prompts
 
 
 def said(role: str, content: str) -> dict[str, str]:
@@ -53,7 +53,7 @@ def test_prompts(form: str, body: Any, expected: list[dict[str, str]]) -> None:
 @pytest.mark.parametrize("body", [b"", b"[]", b"3", b"{", b"\xff"])
 def test_what_is_no_object_says_nothing(body: bytes) -> None:
     assert prompts("completions", body) is None
-    answer = Answer("completions")
+    answer = CapturedAnswer("completions")
     answer.tell(body)
     assert (answer.completion(), answer.tool_calls()) == ([], [])
 
@@ -80,7 +80,7 @@ def test_nothing_that_a_provider_says_raises(body: Any, form: str, name: str) ->
     raw = json.dumps(body).encode()
     prompts(form, raw)
     counted(raw)
-    answer = Answer(form)
+    answer = CapturedAnswer(form)
     answer.add_event(name, raw)
     answer.tell(raw)
     assert all(isinstance(text, str) for text in answer.completion())
@@ -88,7 +88,7 @@ def test_nothing_that_a_provider_says_raises(body: Any, form: str, name: str) ->
 
 
 def test_arguments_that_are_no_json_stay_the_text_they_are() -> None:
-    answer = Answer("completions")
+    answer = CapturedAnswer("completions")
     calls = [{"id": str(at), "function": {"name": "f", "arguments": text}} for at, text in enumerate(['{"a":1}', "{oops", " "])]
     answer.tell(json.dumps({"choices": [{"message": {"content": None, "tool_calls": calls}}]}).encode())
     assert [call["arguments"] for call in answer.tool_calls()] == [{"a": 1}, "{oops", {}]
@@ -96,7 +96,7 @@ def test_arguments_that_are_no_json_stay_the_text_they_are() -> None:
 
 
 def test_what_is_kept_of_a_stream_is_bounded() -> None:
-    answer = Answer("completions", 10)
+    answer = CapturedAnswer("completions", 10)
     for _ in range(9):
         answer.add_event("", b'{"choices":[{"index":0,"delta":{"content":"word"}}]}')
         answer.add_event("", b'{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"wide"}}]}}]}')
@@ -114,7 +114,7 @@ def test_counts(body: bytes, tokens: int) -> None:
 
 
 def test_only_what_an_expression_names_is_wanted() -> None:
-    wanted = Wanted()
+    wanted = CaptureOptions()
     wanted.note(frozenset(("llm", "llm.inputTokens")))
     assert (wanted.prompt, wanted.answer, wanted.count) == (False, False, False)
     wanted.note(frozenset(("llm.prompt",)))

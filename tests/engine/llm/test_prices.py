@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_engine.context.request import Usage
+from headgate_engine.context.request import TokenUsage
 from headgate_engine.llm.prices import MAX_RATE, PARTS, STATUSES, PricedModel, PriceList, Rates
 from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.money import Money, dollars, slot_dollars
@@ -17,14 +17,14 @@ from headgate_engine.shared.segment import Segment
 M = 1_000_000
 
 
-def usage(**counts: int) -> Usage:
-    found = Usage()
+def usage(**counts: int) -> TokenUsage:
+    found = TokenUsage()
     for name, count in counts.items():
         setattr(found, f"{name}_tokens", count)
     return found
 
 
-def cost(rates: dict[str, int], tokens: Usage) -> dict[str, int] | None:
+def cost(rates: dict[str, int], tokens: TokenUsage) -> dict[str, int] | None:
     prices = PriceList({"p": {"m": PricedModel(Rates(rates))}})
     return prices.price_of("p", None, "m", tokens)
 

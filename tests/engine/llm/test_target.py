@@ -7,7 +7,7 @@ import pytest
 from headgate.expr.compile import compile_expression
 from headgate_engine.context.request import make_context
 from headgate_engine.link.backend import HOST
-from headgate_engine.llm.target import LlmEdits, LlmGroup, LlmTarget, ModelEntry, VirtualModel
+from headgate_engine.llm.target import LlmEdits, LlmGroup, LlmTarget, ModelEntry, VirtualEntry
 from headgate_engine.plan.plans import BackendPlan
 
 
@@ -50,20 +50,20 @@ def test_a_model_that_leads_nowhere_is_refused() -> None:
     with pytest.raises(ValueError, match="leads nowhere"):
         entry(())
     with pytest.raises(ValueError, match="leads nowhere"):
-        VirtualModel("v", [entry((target("a"),))], weights=[0])
+        VirtualEntry("v", [entry((target("a"),))], weights=[0])
 
 
 def test_weights() -> None:
     a, b = entry((target("a"),)), entry((target("b"),))
-    virtual = VirtualModel("v", [a, b], weights=[0, 3])
+    virtual = VirtualEntry("v", [a, b], weights=[0, 3])
     assert virtual.sums == (0, 3)
     assert all(virtual.choose() is b for _ in range(50))
-    assert {id(VirtualModel("v", [a, b], weights=[1, 1]).choose()) for _ in range(100)} == {id(a), id(b)}
+    assert {id(VirtualEntry("v", [a, b], weights=[1, 1]).choose()) for _ in range(100)} == {id(a), id(b)}
 
 
 def test_a_condition_that_is_missing_always_holds() -> None:
     only = entry((target("a"),))
-    assert VirtualModel("v", [only], conditions=[None]).choose() is only
+    assert VirtualEntry("v", [only], conditions=[None]).choose() is only
 
 
 def test_aliases_are_tried_exact_first_then_the_longest_pattern() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate_engine.context.request import Usage
+from headgate_engine.context.request import TokenUsage
 from headgate_engine.log.meter import BindMeter, ModelMeter, label
 from headgate_engine.shared.histogram import snapshot
 from headgate_engine.shared.segment import Segment
@@ -28,7 +28,7 @@ def test_ports_without_room_are_counted_together(full: Segment) -> None:
 def test_models_without_room_are_counted_together(full: Segment) -> None:
     for model in ("a", "b"):
         meter = ModelMeter(full, label("gen_ai_request_model", model))
-        meter.count_tokens(Usage(3, 4))
+        meter.count_tokens(TokenUsage(3, 4))
         meter.count_cost(5)
         meter.count_stream(6, 7)
     found = {(sample.family, sample.labels): sample.value for sample in snapshot(full)}

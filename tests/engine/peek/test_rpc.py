@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_engine.peek.rpc import NAME_SOURCE, Kind, Message, NotAMessage, parse, quoted
+from headgate_engine.peek.rpc import NAME_SOURCE, NotAMessage, RpcKind, RpcMessage, parse, quoted
 
 NAMES = st.text(max_size=12)
 
 
-def message(**members: Any) -> Message:
+def message(**members: Any) -> RpcMessage:
     return parse(json.dumps({"jsonrpc": "2.0", **members}, ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
 
@@ -56,7 +56,7 @@ def test_the_task_of_a_result(result: dict[str, Any], task: str | None) -> None:
 
 def test_what_a_response_holds() -> None:
     good, bad = message(id=1, result={"nextCursor": "c"}), message(id=1, error={"code": 1, "message": "m"})
-    assert (good.kind, good.has_result_object, good.has_error_object, good.next_cursor) == (Kind.RESPONSE, True, False, "c")
+    assert (good.kind, good.has_result_object, good.has_error_object, good.next_cursor) == (RpcKind.RESPONSE, True, False, "c")
     assert (bad.is_error, bad.has_result_object, bad.has_error_object, bad.next_cursor) == (True, False, True, None)
     start, stop = good.result_span
     assert json.loads(good.text[start:stop]) == {"nextCursor": "c"}
@@ -65,7 +65,7 @@ def test_what_a_response_holds() -> None:
 
 def test_a_message_comes_of_a_text_only() -> None:
     with pytest.raises(TypeError):
-        Message()
+        RpcMessage()
     with pytest.raises(NotAMessage) as caught:
         parse(b"[]")
     assert caught.value.code == -32600

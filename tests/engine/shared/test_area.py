@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate_engine.shared.claims import Claims
+from headgate_engine.shared.claims import SlotClaims
 from headgate_engine.shared.segment import Segment
 
 LEAST_STATE = 65536
@@ -15,7 +15,7 @@ LEAST_STATE = 65536
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3), st.booleans()), max_size=300))
 def test_slots_that_come_and_go_are_never_mixed_up(actions: list[tuple[int, int, bool]]) -> None:
     segment = Segment.create(state_bytes=LEAST_STATE)
-    held: dict[bytes, Claims] = {}
+    held: dict[bytes, SlotClaims] = {}
     offered: dict[bytes, set[int]] = {}
     for number, length, drop in actions:
         key = b"%d" % number + b"x" * (length * 60)
@@ -23,7 +23,7 @@ def test_slots_that_come_and_go_are_never_mixed_up(actions: list[tuple[int, int,
             held.pop(key, None)
             offered.pop(key, None)
             continue
-        claims = held.setdefault(key, Claims(segment, key))
+        claims = held.setdefault(key, SlotClaims(segment, key))
         claims.offer(number + 1)
         offered.setdefault(key, set()).add(number + 1)
         del claims
@@ -35,21 +35,21 @@ def test_slots_that_come_and_go_are_never_mixed_up(actions: list[tuple[int, int,
 
 def test_the_table_grows_and_finds_everything() -> None:
     segment = Segment.create()
-    kept = {b"%d" % number: Claims(segment, b"%d" % number) for number in range(5000)}
+    kept = {b"%d" % number: SlotClaims(segment, b"%d" % number) for number in range(5000)}
     for number in range(0, 5000, 2):
         del kept[b"%d" % number]
-    kept |= {b"new %d" % number: Claims(segment, b"new %d" % number) for number in range(2500)}
+    kept |= {b"new %d" % number: SlotClaims(segment, b"new %d" % number) for number in range(2500)}
     for at, claims in enumerate(kept.values()):
         claims.offer(at + 1)
-    assert all(Claims(segment, key).offered(at + 1) for at, key in enumerate(kept))
+    assert all(SlotClaims(segment, key).offered(at + 1) for at, key in enumerate(kept))
     assert len(segment) == 5000
 
 
 def test_what_is_used_again_begins_empty() -> None:
     segment = Segment.create()
-    first = Claims(segment, b"a")
+    first = SlotClaims(segment, b"a")
     for number in range(1, 64):
         first.offer(number)
     del first
-    second = Claims(segment, b"b")
+    second = SlotClaims(segment, b"b")
     assert not any(second.offered(number) for number in range(1, 64))

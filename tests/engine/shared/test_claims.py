@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from headgate_engine.shared.claims import SLOTS, Claims
+from headgate_engine.shared.claims import SLOTS, SlotClaims
 from headgate_engine.shared.segment import Segment
 
 TAKERS = """
 import sys
-from headgate_engine.shared.claims import Claims
+from headgate_engine.shared.claims import SlotClaims
 from headgate_engine.shared.segment import Segment
-claims = Claims(Segment.attach(int(sys.argv[1])), b"k\\0")
+claims = SlotClaims(Segment.attach(int(sys.argv[1])), b"k\\0")
 sys.stdin.readline()
 print(*(number for number in range(1, 60) if claims.take(number)))
 """
@@ -26,7 +26,7 @@ def segment() -> Segment:
 
 
 def test_a_number_on_offer_is_taken_once(segment: Segment) -> None:
-    claims = Claims(segment, b"k\0")
+    claims = SlotClaims(segment, b"k\0")
     assert not claims.offered(7)
     assert not claims.take(7)
     assert claims.offer(7)
@@ -37,7 +37,7 @@ def test_a_number_on_offer_is_taken_once(segment: Segment) -> None:
 
 
 def test_numbers_of_one_slot_exclude_each_other(segment: Segment) -> None:
-    claims = Claims(segment, b"k\0")
+    claims = SlotClaims(segment, b"k\0")
     assert claims.offer(1)
     assert not claims.offer(1 + SLOTS)
     assert not claims.take(1 + SLOTS)
@@ -46,7 +46,7 @@ def test_numbers_of_one_slot_exclude_each_other(segment: Segment) -> None:
 
 
 def test_zero_is_no_number(segment: Segment) -> None:
-    claims = Claims(segment, b"k\0")
+    claims = SlotClaims(segment, b"k\0")
     with pytest.raises(ValueError):
         claims.offer(0)
     assert not claims.take(0)
@@ -54,7 +54,7 @@ def test_zero_is_no_number(segment: Segment) -> None:
 
 
 def test_of_many_processes_one_takes_it(segment: Segment) -> None:
-    claims = Claims(segment, b"k\0")
+    claims = SlotClaims(segment, b"k\0")
     for number in range(1, 60):
         assert claims.offer(number)
     takers = [

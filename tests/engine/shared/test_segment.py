@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from headgate_engine.limit.bucket import TokenBucket
-from headgate_engine.shared.claims import Claims
+from headgate_engine.shared.claims import SlotClaims
 from headgate_engine.shared.counters import Counter, Gauge
 from headgate_engine.shared.lock import holder_of
 from headgate_engine.shared.segment import KIND_NAMES, SERIES_BYTES, STATE_BYTES, Segment, SegmentFull, other_key
@@ -31,10 +31,10 @@ for turn in range(3):
 
 HOLDER = """
 import os, sys
-from headgate_engine.shared.claims import Claims
+from headgate_engine.shared.claims import SlotClaims
 from headgate_engine.shared.segment import Segment
 segment = Segment.attach(int(sys.argv[1]), 3)
-held = Claims(segment, b"k"), Claims(segment, b"another")
+held = SlotClaims(segment, b"k"), SlotClaims(segment, b"another")
 held[0].offer(5)
 os._exit(0)
 """
@@ -143,23 +143,23 @@ def values_of(segment: Segment, family: bytes) -> dict[bytes, int]:
 
 def test_a_slot_of_state_goes_back_with_its_last_holder() -> None:
     segment = Segment.create()
-    one, two = Claims(segment, b"k"), Claims(segment, b"k")
+    one, two = SlotClaims(segment, b"k"), SlotClaims(segment, b"k")
     one.offer(7)
     del one
     assert two.offered(7)
     del two
     assert len(segment) == 0
-    assert not Claims(segment, b"k").offered(7), "a slot that is used again begins empty"
+    assert not SlotClaims(segment, b"k").offered(7), "a slot that is used again begins empty"
 
 
 def test_another_process_keeps_a_slot_until_its_successor_has_come() -> None:
     segment = Segment.create()
-    claims = Claims(segment, b"k")
+    claims = SlotClaims(segment, b"k")
     children(1, HOLDER, segment.fd)
     del claims
     assert len(segment) == 2, "what a process held that died is there for the one that takes its place"
     successor = Segment.attach(os.dup(segment.fd), 3)
-    again = Claims(successor, b"k")
+    again = SlotClaims(successor, b"k")
     assert again.offered(5)
     successor.forget_predecessor()
     assert len(segment) == 1
@@ -169,7 +169,7 @@ def test_another_process_keeps_a_slot_until_its_successor_has_come() -> None:
 
 def test_a_fork_gives_nothing_back_that_its_parent_holds() -> None:
     segment = Segment.create()
-    claims = Claims(segment, b"k")
+    claims = SlotClaims(segment, b"k")
     child = os.fork()
     if child == 0:
         del claims
@@ -241,7 +241,7 @@ def test_a_segment_is_made_by_its_two_makers_only() -> None:
 def test_untouched_memory_costs_nothing() -> None:
     segment = Segment.create()
     Counter(segment, b"a\0").add(1)
-    held = Claims(segment, b"k")
+    held = SlotClaims(segment, b"k")
     assert os.fstat(segment.fd).st_size > STATE_BYTES + SERIES_BYTES
     # The header, and of each area one page of entries, of the table, and of values.
     assert os.fstat(segment.fd).st_blocks * 512 <= 9 * os.sysconf("SC_PAGESIZE")

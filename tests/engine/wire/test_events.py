@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from headgate_engine.wire.events import Data, EndOfMessage, InformationalResponse, Request, Response
+from headgate_engine.wire.events import DataEvent, EndOfMessage, InformationalResponse, RequestHead, ResponseHead
 
-EVENTS = [Request("GET", "/", "a"), Response(200), InformationalResponse(103), Data(b"x"), EndOfMessage()]
+EVENTS = [RequestHead("GET", "/", "a"), ResponseHead(200), InformationalResponse(103), DataEvent(b"x"), EndOfMessage()]
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
@@ -22,4 +22,4 @@ def test_events_are_values(event: object) -> None:
 
 
 def test_an_interim_response_is_no_final_one() -> None:
-    assert InformationalResponse(103) != Response(103)
+    assert InformationalResponse(103) != ResponseHead(103)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from headgate.dialect.protobuf import Field, classes_of, file_of
+from headgate.dialect.protobuf import MessageField, classes_of, file_of
 
 # github.com/prometheus/client_model, io/prometheus/client/metrics.proto
 CLASSES = classes_of(file_of("metrics.proto", "io.prometheus.client", {
-    "LabelPair": [Field(1, "name", "string"), Field(2, "value", "string")],
-    "Gauge": [Field(1, "value", "double")],
-    "Counter": [Field(1, "value", "double")],
-    "Bucket": [Field(1, "cumulative_count", "uint64"), Field(2, "upper_bound", "double")],
-    "Histogram": [Field(1, "sample_count", "uint64"), Field(2, "sample_sum", "double"), Field(3, "bucket", "Bucket", "repeated")],
-    "Metric": [Field(1, "label", "LabelPair", "repeated"), Field(2, "gauge", "Gauge"), Field(3, "counter", "Counter"),
-               Field(7, "histogram", "Histogram")],
-    "MetricFamily": [Field(1, "name", "string"), Field(2, "help", "string"), Field(3, "type", "MetricFamily.Type"),
-                     Field(4, "metric", "Metric", "repeated")],
+    "LabelPair": [MessageField(1, "name", "string"), MessageField(2, "value", "string")],
+    "Gauge": [MessageField(1, "value", "double")],
+    "Counter": [MessageField(1, "value", "double")],
+    "Bucket": [MessageField(1, "cumulative_count", "uint64"), MessageField(2, "upper_bound", "double")],
+    "Histogram": [MessageField(1, "sample_count", "uint64"), MessageField(2, "sample_sum", "double"), MessageField(3, "bucket", "Bucket", "repeated")],
+    "Metric": [MessageField(1, "label", "LabelPair", "repeated"), MessageField(2, "gauge", "Gauge"), MessageField(3, "counter", "Counter"),
+               MessageField(7, "histogram", "Histogram")],
+    "MetricFamily": [MessageField(1, "name", "string"), MessageField(2, "help", "string"), MessageField(3, "type", "MetricFamily.Type"),
+                     MessageField(4, "metric", "Metric", "repeated")],
 }, {"MetricFamily.Type": ["COUNTER", "GAUGE", "SUMMARY", "UNTYPED", "HISTOGRAM"]}))  # fmt: skip
 
 

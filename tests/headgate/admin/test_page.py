@@ -8,13 +8,13 @@ import re
 import pytest
 
 from headgate.admin.page import POLICY, assets, page_rows
-from headgate.admin.web import Answer, Request
+from headgate.admin.web import AdminRequest, AdminResponse
 
 
-def get(path: str, **headers: str) -> Answer:
+def get(path: str, **headers: str) -> AdminResponse:
     row = next(row for row in page_rows() if row.fits(path))
-    answer = asyncio.run(row.handler(Request("GET", path, {}, "localhost", headers)))  # type: ignore[arg-type]
-    assert isinstance(answer, Answer)
+    answer = asyncio.run(row.handler(AdminRequest("GET", path, {}, "localhost", headers)))  # type: ignore[arg-type]
+    assert isinstance(answer, AdminResponse)
     return answer
 
 

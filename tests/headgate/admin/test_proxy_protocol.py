@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from headgate.admin.proxy_protocol import MAX_TEXT, SIGNATURE, header_length
-from headgate.admin.web import Answer, Request, Row, WebServer
+from headgate.admin.web import AdminRequest, AdminResponse, AdminRoute, WebServer
 
 TEXT = b"PROXY TCP4 192.0.2.7 192.0.2.8 5000 15021\r\n"
 BINARY = SIGNATURE + b"\x21\x11" + struct.pack("!H", 12) + bytes(12)
@@ -37,11 +37,11 @@ def test_a_broken_one_is_refused(data: bytes) -> None:
 
 
 def test_a_server_passes_it_over() -> None:
-    async def ready(_request: Request) -> Answer:
-        return Answer(200, b"ready\n")
+    async def ready(_request: AdminRequest) -> AdminResponse:
+        return AdminResponse(200, b"ready\n")
 
     async def main() -> None:
-        server = WebServer((Row("GET", "/r", ready),), proxy_protocol=True)
+        server = WebServer((AdminRoute("GET", "/r", ready),), proxy_protocol=True)
         await server.listen(("127.0.0.1",), 0)
 
         async def ask(*pieces: bytes) -> bytes:

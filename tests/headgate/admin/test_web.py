@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 import pytest
 
 from headgate.admin import web
-from headgate.admin.web import Answer, Request, Row, Stream, WebServer
+from headgate.admin.web import AdminRequest, AdminResponse, AdminRoute, AdminStream, WebServer
 
 PATIENCE = 30
 
@@ -30,37 +30,37 @@ class Endless:
             self.closed.set()
 
 
-async def page(_request: Request) -> Answer:
-    return Answer(200, b"a page", "text/html")
+async def page(_request: AdminRequest) -> AdminResponse:
+    return AdminResponse(200, b"a page", "text/html")
 
 
-async def broken(_request: Request) -> Answer:
+async def broken(_request: AdminRequest) -> AdminResponse:
     raise ValueError("secret detail")
 
 
-async def finite(_request: Request) -> Stream:
+async def finite(_request: AdminRequest) -> AdminStream:
     async def pieces() -> AsyncGenerator[bytes, None]:
         yield b"one "
         yield b"two"
 
-    return Stream(pieces(), "text/plain")
+    return AdminStream(pieces(), "text/plain")
 
 
-async def query(request: Request) -> Answer:
-    return Answer(200, f"{request.method} {sorted(request.query.items())}".encode())
+async def query(request: AdminRequest) -> AdminResponse:
+    return AdminResponse(200, f"{request.method} {sorted(request.query.items())}".encode())
 
 
-def serve(test: Callable[[int], Awaitable[None]], *rows: Row) -> None:
+def serve(test: Callable[[int], Awaitable[None]], *rows: AdminRoute) -> None:
     """Run `test` with the port of a server of these rows and the usual ones."""
 
     async def main() -> None:
         usual = (
-            Row("GET", "/", page, page=True),
-            Row("GET", "/broken", broken),
-            Row("GET", "/finite", finite),
-            Row("GET", "/query", query),
-            Row("POST", "/query", query),
-            Row("GET", "/debug/query", query),
+            AdminRoute("GET", "/", page, page=True),
+            AdminRoute("GET", "/broken", broken),
+            AdminRoute("GET", "/finite", finite),
+            AdminRoute("GET", "/query", query),
+            AdminRoute("POST", "/query", query),
+            AdminRoute("GET", "/debug/query", query),
         )
         server = WebServer((*rows, *usual), guarded=lambda: (19000,), check_host=True)
         await server.listen(("127.0.0.1",), 0)
@@ -142,10 +142,10 @@ def test_a_stream_is_closed_when_its_client_has_gone() -> None:
     async def main() -> None:
         endless = Endless([b"first"])
 
-        async def handler(_request: Request) -> Stream:
-            return Stream(endless.run(), "text/plain", (), b".")
+        async def handler(_request: AdminRequest) -> AdminStream:
+            return AdminStream(endless.run(), "text/plain", (), b".")
 
-        server = WebServer((Row("GET", "/endless", handler),))
+        server = WebServer((AdminRoute("GET", "/endless", handler),))
         await server.listen(("127.0.0.1",), 0)
         reader, writer = await asyncio.open_connection(*server._servers[0].sockets[0].getsockname())
         writer.write(b"GET /endless HTTP/1.1\r\nhost: localhost\r\n\r\n")
@@ -163,15 +163,15 @@ def test_a_client_that_closes_its_own_side_only_gets_the_rest() -> None:
     async def main() -> None:
         go = asyncio.Event()
 
-        async def handler(_request: Request) -> Stream:
+        async def handler(_request: AdminRequest) -> AdminStream:
             async def pieces() -> AsyncGenerator[bytes, None]:
                 yield b"first"
                 await go.wait()
                 yield b"last"
 
-            return Stream(pieces(), "text/plain", (), b".")
+            return AdminStream(pieces(), "text/plain", (), b".")
 
-        server = WebServer((Row("GET", "/s", handler),))
+        server = WebServer((AdminRoute("GET", "/s", handler),))
         await server.listen(("127.0.0.1",), 0)
         reader, writer = await asyncio.open_connection(*server._servers[0].sockets[0].getsockname())
         writer.write(b"GET /s HTTP/1.1\r\nhost: localhost\r\n\r\n")
@@ -195,17 +195,17 @@ class Working:
         self.go = asyncio.Event()
         self.given_up = asyncio.Event()
 
-    async def run(self) -> Answer:
+    async def run(self) -> AdminResponse:
         self.begun.set()
         try:
             await self.go.wait()
         except asyncio.CancelledError:
             self.given_up.set()
             raise
-        return Answer(200, b"made", headers=(("x-made", "1"),))
+        return AdminResponse(200, b"made", headers=(("x-made", "1"),))
 
-    async def handle(self, _request: Request) -> Answer:
-        return Answer(200, work=self.run)
+    async def handle(self, _request: AdminRequest) -> AdminResponse:
+        return AdminResponse(200, work=self.run)
 
 
 def test_work_ends_when_its_client_has_gone() -> None:
@@ -219,7 +219,7 @@ def test_work_ends_when_its_client_has_gone() -> None:
         async with asyncio.timeout(PATIENCE):
             await working.given_up.wait()
 
-    serve(test, Row("GET", "/work", working.handle))
+    serve(test, AdminRoute("GET", "/work", working.handle))
 
 
 @pytest.mark.parametrize("version", ["1.1", "1.0"])
@@ -242,7 +242,7 @@ def test_work_goes_on_for_a_client_that_closes_its_own_side_only(version: str) -
         assert (b"102" in answer) <= (version == "1.1")
         writer.close()
 
-    serve(test, Row("GET", "/work", working.handle))
+    serve(test, AdminRoute("GET", "/work", working.handle))
 
 
 def test_the_next_request_may_come_while_work_goes_on() -> None:
@@ -258,7 +258,7 @@ def test_the_next_request_may_come_while_work_goes_on() -> None:
             assert (await reader.read()).count(b"HTTP/1.1 200") == 2
         writer.close()
 
-    serve(test, Row("GET", "/work", working.handle))
+    serve(test, AdminRoute("GET", "/work", working.handle))
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,15 @@ from headgate.config.load import TextSource, load
 from headgate.config.shape.vocabulary import (
     Anything,
     Case,
-    Choice,
-    Field,
     ListOf,
     MapOf,
     Object,
+    ObjectField,
     Ref,
     Scalar,
     Shape,
     Union,
+    WordChoice,
 )
 from headgate.document.secret import Secret
 from headgate.errors import ConfigErrors
@@ -81,7 +81,7 @@ class Documents:
                     return self.draw.choice(SAMPLES[shape.name])
                 low = shape.facets["minimum"]
                 return self.draw.randint(low, min(low + 1000, shape.facets["maximum"]))
-            case Choice():
+            case WordChoice():
                 return self.draw.choice(sorted(shape.spellings()))
             case Anything():
                 return self.draw.choice([None, 1, "a", [1], {"k": {"l": 2}}])
@@ -118,7 +118,7 @@ class Documents:
                 picked.discard(other)
         return {name: self.field(shape.fields[name], depth) for name in shape.fields if name in picked}
 
-    def field(self, entry: Field, depth: int) -> Any:
+    def field(self, entry: ObjectField, depth: int) -> Any:
         if entry.nullable and self.draw.random() < 0.1:
             return None
         return self.of(entry.shape, depth + 1)

@@ -65,7 +65,7 @@ def test_what_is_changed(kind: str | None, issuer: str, authorization: str, regi
     }  # fmt: skip
     bare = {name: value for name, value in DOCUMENT.items() if name != "registration_endpoint"}
     if kind == "keycloak":
-        with pytest.raises(oauth.ProviderError, match="registration_endpoint"):
+        with pytest.raises(oauth.UnusableMetadata, match="registration_endpoint"):
             oauth.authorization_server(bare, kind, URL, None)
     else:
         found = oauth.authorization_server(bare, kind, URL, None)
@@ -79,7 +79,7 @@ def test_details_of_the_changes() -> None:
     root = oauth.authorization_server(DOCUMENT, "okta", "https://g.test/.well-known/oauth-authorization-server", None)
     assert root["issuer"] == "https://g.test"
     assert root["registration_endpoint"] == "https://g.test/.well-known/oauth-authorization-server/client-registration"
-    with pytest.raises(oauth.ProviderError, match="authorization_endpoint"):
+    with pytest.raises(oauth.UnusableMetadata, match="authorization_endpoint"):
         oauth.authorization_server({}, "okta", URL, None)
 
 
@@ -103,7 +103,7 @@ def test_entra_goes_through_the_gateway() -> None:
     assert (found["authorization_endpoint"], found["token_endpoint"]) == (URL + "/authorize", URL + "/token")
     assert found["registration_endpoint"] == OWN
     assert found["code_challenge_methods_supported"] == ["S256"]
-    with pytest.raises(oauth.ProviderError, match="token_endpoint"):
+    with pytest.raises(oauth.UnusableMetadata, match="token_endpoint"):
         oauth.authorization_server({"authorization_endpoint": "x"}, "entra", URL, None)
     with pytest.raises(ValueError, match="tenant"):
         oauth.KINDS["entra"].document("https://login.test")

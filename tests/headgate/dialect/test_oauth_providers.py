@@ -81,7 +81,7 @@ def test_a_registration_endpoint_that_is_switched_off() -> None:
         assert oauth.authorization_server(document, kind, URL, None).get("registration_endpoint") == outcome
     document = published("keycloak")
     del document["registration_endpoint"]
-    with pytest.raises(oauth.ProviderError, match="registration_endpoint"):
+    with pytest.raises(oauth.UnusableMetadata, match="registration_endpoint"):
         oauth.authorization_server(document, "keycloak", URL, None)
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tests.headgate.dialect.pprof_rig import read
 
-from headgate.dialect.pprof import CPU, HEAP, Frame, Profile
+from headgate.dialect.pprof import CPU, HEAP, Profile, StackFrame
 
-MAIN = Frame("main", "a/main.py", 3)
-CALL = Frame("call;ü", "a/call.py", 0)
+MAIN = StackFrame("main", "a/main.py", 3)
+CALL = StackFrame("call;ü", "a/call.py", 0)
 
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.document import fields
-from headgate.document.fields import Target
+from headgate.document.fields import ConnectTarget
 from headgate.document.secret import Secret
 
 GOOD: list[tuple[Callable[[str], object], str, object]] = [
@@ -34,15 +34,15 @@ GOOD: list[tuple[Callable[[str], object], str, object]] = [
     (fields.hostname, "*", "*"),
     (fields.pattern, "^/a(b|c)+$", "^/a(b|c)+$"),
     (fields.secret, "  k\n", Secret("k")),
-    (fields.target, "a.test:80", Target("a.test", 80)),
-    (fields.target, "[::1]:80", Target("::1", 80)),
-    (fields.target, "127.0.0.1:9", Target("127.0.0.1", 9)),
-    (fields.target, "unix:/run/a.sock", Target("", 0, "/run/a.sock")),
-    (fields.target, "https://h", Target("h", 443, scheme="https")),
-    (fields.target, "http://h:81/", Target("h", 81, scheme="http")),
-    (fields.url, "https://H:1/v1", Target("h", 1, scheme="https", path="/v1")),
-    (fields.url, "http://[::1]", Target("::1", 80, scheme="http")),
-    (fields.host_url, "https://h/", Target("h", 443, scheme="https")),
+    (fields.target, "a.test:80", ConnectTarget("a.test", 80)),
+    (fields.target, "[::1]:80", ConnectTarget("::1", 80)),
+    (fields.target, "127.0.0.1:9", ConnectTarget("127.0.0.1", 9)),
+    (fields.target, "unix:/run/a.sock", ConnectTarget("", 0, "/run/a.sock")),
+    (fields.target, "https://h", ConnectTarget("h", 443, scheme="https")),
+    (fields.target, "http://h:81/", ConnectTarget("h", 81, scheme="http")),
+    (fields.url, "https://H:1/v1", ConnectTarget("h", 1, scheme="https", path="/v1")),
+    (fields.url, "http://[::1]", ConnectTarget("::1", 80, scheme="http")),
+    (fields.host_url, "https://h/", ConnectTarget("h", 443, scheme="https")),
     (fields.grpc_method, "/a.v1.B/C", "/a.v1.B/C"),
     (fields.server_name, "A.test", "a.test"),
     (fields.server_name, "::1", "::1"),

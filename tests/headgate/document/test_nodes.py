@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.document.nodes import Node, Report, child
+from headgate.document.nodes import DocumentNode, Report, child
 from headgate.errors import Problem
 
 
@@ -24,9 +24,9 @@ def test_paths_quote_keys_that_are_no_plain_words(path: str, key: str, expected:
 
 def test_a_report_keeps_the_order_of_the_document_and_each_fault_once() -> None:
     report = Report("c.yaml")
-    report.add(Problem.VALUE, "b", "late", Node(1, 9, 1))
-    report.add(Problem.VALUE, "a", "early", Node(1, 2, 5))
-    report.add(Problem.VALUE, "a", "early", Node(1, 2, 5))
+    report.add(Problem.VALUE, "b", "late", DocumentNode(1, 9, 1))
+    report.add(Problem.VALUE, "a", "early", DocumentNode(1, 2, 5))
+    report.add(Problem.VALUE, "a", "early", DocumentNode(1, 2, 5))
     assert [fault.message for fault in report.in_order()] == ["early", "late"]
 
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.document.nodes import Node
+from headgate.document.nodes import DocumentNode
 from headgate.document.read import MAX_DEPTH, read
 from headgate.errors import ConfigErrors, Problem
 
 
-def plain(node: Node) -> object:
+def plain(node: DocumentNode) -> object:
     value = node.value
     if isinstance(value, list):
         return [plain(item) for item in value]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headgate.ir.gateway import Gateway
 from headgate.ir.route import Route
-from headgate.pipeline.running import Running
+from headgate.pipeline.running import RunningConfiguration
 from headgate.pipeline.slices import at_once
 from headgate_engine.plan.plans import BindPlan, ListenerPlan, RoutePlan
 from headgate_engine.route.table import RouteRule, RouteTable
@@ -151,7 +151,7 @@ def test_any_change_of_routes_comes_to_what_a_fresh_start_has(reloads: list[list
     ids=lambda text: text.partition(":")[0],
 )
 def test_two_hundred_reloads_leave_nothing_behind(rig: Rig, policies: str) -> None:
-    kinds = (Running, BindPlan, ListenerPlan, RoutePlan, RouteRule, RouteTable, Route, Gateway)
+    kinds = (RunningConfiguration, BindPlan, ListenerPlan, RoutePlan, RouteRule, RouteTable, Route, Gateway)
 
     def reload(number: int) -> None:
         changed = policies.replace("NUMBER", str(number))

@@ -14,7 +14,7 @@ from headgate.config.load import TextSource, load
 from headgate.errors import ConfigErrors
 from headgate.ir.policies import BackendPolicies, GatewayPolicies, RoutePolicies
 from headgate.pipeline import phases
-from headgate.pipeline.phases import PHASES, RESPONSE, Entry, Phase, page, request_steps, set_response
+from headgate.pipeline.phases import PHASES, RESPONSE, Phase, PhaseEntry, page, request_steps, set_response
 from headgate_engine.link.backend import HOST
 from headgate_engine.plan.plans import BackendPlan, ListenerPlan, RoutePlan
 from headgate_engine.plan.step import PythonStep, Step
@@ -52,7 +52,7 @@ def everything(phase: Phase) -> SimpleNamespace:
     return SimpleNamespace(**{entry.field: entry.policy for entry in phase.entries if entry.field})
 
 
-def marked(entry: Entry) -> Entry:
+def marked(entry: PhaseEntry) -> PhaseEntry:
     """Return a row whose only step has the name of its policy."""
     if entry.steps is None:
         return entry

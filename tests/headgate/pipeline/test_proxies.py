@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from headgate.ir.endpoint import Endpoint, Proxy, Tunnel
+from headgate.ir.endpoint import Endpoint, Proxy, ProxyTunnel
 from headgate.net.dial import SoleProxy
 from headgate.pipeline.proxies import ServiceWays, ways
 from headgate_engine.shared.segment import Segment
@@ -15,12 +15,12 @@ def worker() -> Any:
     return cast(Any, SimpleNamespace(segment=Segment.create(), index=0))
 
 
-def tunnel(*capacities: int, service: str = "n/p") -> Tunnel:
+def tunnel(*capacities: int, service: str = "n/p") -> ProxyTunnel:
     proxies = (
         Proxy(key=f"w{number}", endpoint=Endpoint(key=f"k{number}", host="h", port=number + 1), capacity=capacity)
         for number, capacity in enumerate(capacities)
     )
-    return Tunnel(proxies=tuple(proxies), service=service, port=1)
+    return ProxyTunnel(proxies=tuple(proxies), service=service, port=1)
 
 
 def test_a_place_that_fails_is_drawn_less_and_not_twice_in_a_row() -> None:

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from headgate.sample.mcp_server import HttpFront, answer
-from headgate.sample.web import Request
+from headgate.sample.web import SampleRequest
 
 CASES = [
     ([], -32600),
@@ -54,6 +54,6 @@ def test_the_process_outlives_them_all() -> None:
 
 @pytest.mark.parametrize("body", [b"[]", b"7", b'"x"', b"null"])
 def test_over_http_a_message_is_an_object(body: bytes) -> None:
-    reply = asyncio.run(HttpFront(True).handle(Request("POST", "/mcp", [], body)))
+    reply = asyncio.run(HttpFront(True).handle(SampleRequest("POST", "/mcp", [], body)))
     assert reply.status == 400
     assert json.loads(reply.body)["error"]["code"] == -32600

@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
-from headgate.sample.web import Answer, Request, Server
+from headgate.sample.web import SampleRequest, SampleResponse, SampleServer
 
 
 def talk(handler: object, data: bytes) -> bytes:
     async def run() -> bytes:
-        server = await Server(handler).start("127.0.0.1", 0)  # type: ignore[arg-type]
+        server = await SampleServer(handler).start("127.0.0.1", 0)  # type: ignore[arg-type]
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])
         writer.write(data)
         async with asyncio.timeout(60):
@@ -32,8 +32,8 @@ LAST = b"GET /last HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"
 
 @pytest.mark.parametrize("status", [204, 304])
 def test_answers_without_a_body_have_no_length(status: int) -> None:
-    async def handle(request: Request) -> Answer:
-        return Answer(status=status if request.path == "/" else 200, body=b"body")
+    async def handle(request: SampleRequest) -> SampleResponse:
+        return SampleResponse(status=status if request.path == "/" else 200, body=b"body")
 
     first, _, second = talk(handle, GET + LAST).partition(b"\r\n\r\n")
     assert first.startswith(b"HTTP/1.1 %d" % status)
@@ -42,10 +42,10 @@ def test_answers_without_a_body_have_no_length(status: int) -> None:
 
 
 def test_a_handler_that_raises_is_a_500_and_the_connection_goes_on() -> None:
-    async def handle(request: Request) -> Answer:
+    async def handle(request: SampleRequest) -> SampleResponse:
         if request.path == "/":
             raise LookupError("lost")
-        return Answer(body=b"fine")
+        return SampleResponse(body=b"fine")
 
     found = talk(handle, GET + LAST)
     assert found.startswith(b"HTTP/1.1 500")

@@ -13,9 +13,9 @@ import time
 import pytest
 
 from headgate.admin.running import ProfileError
-from headgate.dialect.pprof import Frame
+from headgate.dialect.pprof import StackFrame
 from headgate.server import profiling
-from headgate.server.profiling import DENIED, CpuProfiler, Target, frame, permit_here, places, stacks
+from headgate.server.profiling import DENIED, CpuProfiler, ProfiledProcess, frame, permit_here, places, stacks
 
 # Fields of profile.proto.
 SAMPLES, STRINGS = 2, 6
@@ -38,21 +38,21 @@ while True: pass
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("run (asyncio/runners.py:118)", Frame("run", "asyncio/runners.py", 118)),
-        ("epoll_pwait (libc.so.6)", Frame("epoll_pwait", "libc.so.6", 0)),
-        ("<module> (/a b/(c)/x.py:1)", Frame("<module>", "/a b/(c)/x.py", 1)),
-        ("operator()(int) (lib.so)", Frame("operator()(int)", "lib.so", 0)),
-        ("0x7f00", Frame("0x7f00", "", 0)),
+        ("run (asyncio/runners.py:118)", StackFrame("run", "asyncio/runners.py", 118)),
+        ("epoll_pwait (libc.so.6)", StackFrame("epoll_pwait", "libc.so.6", 0)),
+        ("<module> (/a b/(c)/x.py:1)", StackFrame("<module>", "/a b/(c)/x.py", 1)),
+        ("operator()(int) (lib.so)", StackFrame("operator()(int)", "lib.so", 0)),
+        ("0x7f00", StackFrame("0x7f00", "", 0)),
     ],
 )
-def test_frames(text: str, found: Frame) -> None:
+def test_frames(text: str, found: StackFrame) -> None:
     assert frame(text) == found
 
 
 def test_stacks_are_leaf_first() -> None:
     text = "main (m.py:1);call (c.py:2) 12\n\nbroken\nmain (m.py:1) x\nmain (m.py:3) 1\n"
-    main, call = Frame("main", "m.py", 1), Frame("call", "c.py", 2)
-    assert list(stacks(text)) == [([call, main], 12), ([Frame("main", "m.py", 3)], 1)]
+    main, call = StackFrame("main", "m.py", 1), StackFrame("call", "c.py", 2)
+    assert list(stacks(text)) == [([call, main], 12), ([StackFrame("main", "m.py", 3)], 1)]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_without_the_permission_the_answer_says_what_is_missing(tmp_path, monkey
         assert child.stdout is not None
         child.stdout.readline()
         with pytest.raises(ProfileError, match="CAP_SYS_PTRACE") as caught:
-            asyncio.run(CpuProfiler().profile([Target("worker 0", child.pid, permit_here)], 1, 100))
+            asyncio.run(CpuProfiler().profile([ProfiledProcess("worker 0", child.pid, permit_here)], 1, 100))
         child.communicate("")
     assert "worker 0: " in str(caught.value)
     assert "backtrace" not in str(caught.value)
@@ -97,10 +97,10 @@ def test_a_process_that_is_gone_is_an_error_only_if_it_is_the_only_one(tmp_path)
     async def main() -> None:
         gone = subprocess.Popen([sys.executable, "-c", ""])  # noqa: ASYNC220
         gone.wait()
-        target = Target("worker 1", gone.pid, permit_here)
+        target = ProfiledProcess("worker 1", gone.pid, permit_here)
         with pytest.raises(ProfileError, match="worker 1: "):
             await CpuProfiler().profile([target], 1, 100)
-        own = Target("own", os.getpid(), permit_here)
+        own = ProfiledProcess("own", os.getpid(), permit_here)
         assert await CpuProfiler().profile([target, own], 1, 100)
 
     asyncio.run(main())
@@ -109,7 +109,7 @@ def test_a_process_that_is_gone_is_an_error_only_if_it_is_the_only_one(tmp_path)
 def test_one_profile_at_a_time() -> None:
     async def main() -> None:
         profiler = CpuProfiler()
-        first = asyncio.ensure_future(profiler.profile([Target("own", os.getpid(), permit_here)], 1, 100))  # noqa: TID251
+        first = asyncio.ensure_future(profiler.profile([ProfiledProcess("own", os.getpid(), permit_here)], 1, 100))  # noqa: TID251
         await asyncio.sleep(0)
         with pytest.raises(ProfileError, match="already running"):
             await profiler.profile([], 1, 100)
@@ -122,8 +122,8 @@ def test_one_profile_at_a_time() -> None:
 
 @pytest.mark.parametrize(("frequency", "rate"), [(1, 1), (4, 1), (10, 1), (99, 10), (100, 10), (1000, 100)])
 def test_a_process_that_serves_nobody_is_sampled_seldom(frequency: int, rate: int) -> None:
-    assert Target("supervisor", 1, permit_here, seldom=True).rate(frequency) == rate
-    assert Target("worker 0", 1, permit_here).rate(frequency) == frequency
+    assert ProfiledProcess("supervisor", 1, permit_here, seldom=True).rate(frequency) == rate
+    assert ProfiledProcess("worker 0", 1, permit_here).rate(frequency) == frequency
 
 
 def numbers(data: bytes) -> list[int]:
@@ -184,7 +184,7 @@ def test_a_sample_stands_for_the_time_between_two(tmp_path, monkeypatch) -> None
     wrapper.chmod(0o755)
     monkeypatch.setattr(profiling, "sampler", lambda: str(wrapper))
     monkeypatch.setattr(profiling, "cpu_seconds", lambda _pid: None)
-    targets = [Target("supervisor", 1, permit_here, seldom=True), Target("worker 0", 1, permit_here)]
+    targets = [ProfiledProcess("supervisor", 1, permit_here, seldom=True), ProfiledProcess("worker 0", 1, permit_here)]
     for frequency in (4, 99, 100, 1000):
         data = asyncio.run(CpuProfiler().profile(targets, 2, frequency))
         assert values(data) == {"supervisor": 2 * frequency, "worker 0": 2 * frequency}
@@ -200,8 +200,8 @@ def test_samples_are_cpu_time_however_busy_the_machine() -> None:
             assert child.stdout is not None
             child.stdout.readline()
         targets = [
-            Target("often", children[0].pid, permit_here), Target("seldom", children[1].pid, permit_here, seldom=True),
-            Target("idle", children[2].pid, permit_here, seldom=True),
+            ProfiledProcess("often", children[0].pid, permit_here), ProfiledProcess("seldom", children[1].pid, permit_here, seldom=True),
+            ProfiledProcess("idle", children[2].pid, permit_here, seldom=True),
         ]  # fmt: skip
         for _ in range(5):      # a machine may be too busy for a single look
             before = [profiling.cpu_seconds(child.pid) or 0 for child in children[:3]]
@@ -233,7 +233,7 @@ def test_cpu_seconds() -> None:
     assert profiling.cpu_seconds(child.pid) is None
 
 
-STACKS = [([Frame(name, "", 0)], count) for name, count in (("a", 1), ("b", 7), ("c", 1), ("d", 1))]
+STACKS = [([StackFrame(name, "", 0)], count) for name, count in (("a", 1), ("b", 7), ("c", 1), ("d", 1))]
 
 
 @pytest.mark.parametrize(
@@ -255,8 +255,8 @@ def test_samples_never_stand_for_more_than_the_time_spent(rate: int, spent: floa
     assert not list(profiling.weighed([], rate, 100, spent))
 
 
-def of(*seldom: bool) -> list[Target]:
-    return [Target(str(index), index, permit_here, one) for index, one in enumerate(seldom)]
+def of(*seldom: bool) -> list[ProfiledProcess]:
+    return [ProfiledProcess(str(index), index, permit_here, one) for index, one in enumerate(seldom)]
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_a_sampler_runs_in_its_place_at_the_priority_of_its_target(tmp_path, mon
     monkeypatch.setattr(profiling, "cpu_seconds", lambda _pid: None)
     one = max(os.sched_getaffinity(0))
     monkeypatch.setattr(profiling, "places", lambda targets: [{one}] * len(targets))
-    targets = [Target("supervisor", 1, permit_here, seldom=True), Target("worker 0", 1, permit_here)]
+    targets = [ProfiledProcess("supervisor", 1, permit_here, seldom=True), ProfiledProcess("worker 0", 1, permit_here)]
     data = asyncio.run(CpuProfiler().profile(targets, 1, 100))
     found = [value.decode() for tag, value in fields(data) if tag == STRINGS and isinstance(value, bytes)]
     assert f"at [{one}] priority {os.getpriority(os.PRIO_PROCESS, 0)}" in found

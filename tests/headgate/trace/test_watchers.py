@@ -7,7 +7,7 @@ import os
 import pytest
 
 from headgate.trace.watchers import Watcher, Watchers, is_read
-from headgate_engine.shared.claims import Claims
+from headgate_engine.shared.claims import SlotClaims
 from headgate_engine.shared.segment import Segment
 
 
@@ -16,7 +16,7 @@ class Rig:
 
     def __init__(self) -> None:
         self.segment = Segment.create()
-        self.claims = Claims(self.segment, b"k\0")
+        self.claims = SlotClaims(self.segment, b"k\0")
         self.current: list[object] = [None, None]
         self.lists = [Watchers(self.claims, lambda found, i=i: self.current.__setitem__(i, found)) for i in range(2)]
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from tests.oracles.transcripts.contract import Builder, Piece, Scope, Span, Turn, elements
+from tests.oracles.transcripts.contract import Builder, Piece, Span, TextScope, Turn, elements
 
 SYSTEM = ("system", "developer")
 TOOL = ("tool", "function")
 
 
-def scope_of(roles: list[str]) -> Scope:
+def scope_of(roles: list[str]) -> TextScope:
     """Return the scope of a message; of several roles the one that is looked at more closely counts."""
     if any(role not in TOOL for role in roles) or not roles:
-        return Scope.SYSTEM_PROMPT if roles and all(role in SYSTEM for role in roles) else Scope.MESSAGES
-    return Scope.TOOL_OUTPUT
+        return TextScope.SYSTEM_PROMPT if roles and all(role in SYSTEM for role in roles) else TextScope.MESSAGES
+    return TextScope.TOOL_OUTPUT
 
 
 def request(builder: Builder) -> None:
@@ -34,13 +34,13 @@ def request(builder: Builder) -> None:
             called = builder.fields(call)
             for name, what in (("function", "arguments"), ("custom", "input")):
                 for inner, _ in called.get(name, ()):
-                    builder.values(Scope.TOOL_INPUT, builder.fields(inner), what)
+                    builder.values(TextScope.TOOL_INPUT, builder.fields(inner), what)
         for inner, _ in fields.get("function_call", ()):
-            builder.values(Scope.TOOL_INPUT, builder.fields(inner), "arguments")
+            builder.values(TextScope.TOOL_INPUT, builder.fields(inner), "arguments")
 
 
 def _content(
-    builder: Builder, span: Span, scope: Scope, turn: Turn, clears: tuple[tuple[int, int, bytes], ...] = ()
+    builder: Builder, span: Span, scope: TextScope, turn: Turn, clears: tuple[tuple[int, int, bytes], ...] = ()
 ) -> None:
     if builder.is_text(span):
         builder.add(scope, Piece(*span, clears=clears), turn)
@@ -67,4 +67,4 @@ def reply(builder: Builder) -> None:
             message = builder.fields(inner)
             clears += [(*span, b"[]") for span in message.get("annotations", ())]
             for span in message.get("content", ()):
-                _content(builder, span, Scope.MESSAGES, turn, tuple(clears))
+                _content(builder, span, TextScope.MESSAGES, turn, tuple(clears))

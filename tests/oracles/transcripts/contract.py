@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from headgate.dialect.llm.transcript.contract import Piece, Run, Scope, Span, Turn
+from headgate.dialect.llm.transcript.contract import Piece, Run, Span, TextScope, Turn
 from headgate_engine.guard.spans import items, members, said
 
-__all__ = ["Builder", "Piece", "Run", "Scope", "Span", "Transcript", "Turn", "elements"]
+__all__ = ["Builder", "Piece", "Run", "Span", "TextScope", "Transcript", "Turn", "elements"]
 QUOTE: Final = 34
 NOWHERE: Final[Span] = (0, 0)
 
@@ -69,7 +69,7 @@ class Builder:
         """End the run: what comes next is another text."""
         self._open = None
 
-    def add(self, scope: Scope, piece: Piece, turn: Turn | None = None, joiner: bytes = b" ") -> None:
+    def add(self, scope: TextScope, piece: Piece, turn: Turn | None = None, joiner: bytes = b" ") -> None:
         """Note a piece; it goes on with the run when that has not been cut."""
         run = self._open
         if run is None or run.scope is not scope or run.joiner != joiner:
@@ -79,20 +79,20 @@ class Builder:
         if turn is not None:
             turn.pieces.append(piece)
 
-    def alone(self, scope: Scope, span: Span, turn: Turn | None = None) -> None:
+    def alone(self, scope: TextScope, span: Span, turn: Turn | None = None) -> None:
         """Note a value that is a text of its own: a string, or raw JSON."""
         self.cut()
         self.add(scope, Piece(*span, raw=not self.is_text(span)), turn)
         self.cut()
 
-    def strings(self, scope: Scope, fields: dict[str, list[Span]], *names: str) -> None:
+    def strings(self, scope: TextScope, fields: dict[str, list[Span]], *names: str) -> None:
         """Note all strings of those names, each as a text of its own."""
         for name in names:
             for span in fields.get(name, ()):
                 if self.is_text(span):
                     self.alone(scope, span)
 
-    def values(self, scope: Scope, fields: dict[str, list[Span]], *names: str) -> None:
+    def values(self, scope: TextScope, fields: dict[str, list[Span]], *names: str) -> None:
         """Note all values of those names, strings or not; null says nothing."""
         for name in names:
             for start, stop in fields.get(name, ()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.oracles.transcripts.contract import Builder, Piece, Scope, Span, Turn, elements
+from tests.oracles.transcripts.contract import Builder, Piece, Span, TextScope, Turn, elements
 
 JOINER = b"\n"
 
@@ -16,18 +16,18 @@ def request(builder: Builder) -> None:
     """Note the system instruction and the contents."""
     top = builder.fields(0)
     for start, _ in both(top, "systemInstruction", "system_instruction"):
-        _parts(builder, builder.fields(start), Scope.SYSTEM_PROMPT, builder.turn("system", JOINER))
+        _parts(builder, builder.fields(start), TextScope.SYSTEM_PROMPT, builder.turn("system", JOINER))
     contents = [start for start, _ in top.get("contents", ())]
     # One content may stand without a list around it.
     single = [start for start in contents if builder.body[start] == 123]
     for start in [*single, *(row[0] for row in builder.rows(top, "contents"))]:
         fields = builder.fields(start)
         roles = builder.words(fields, "role")
-        _parts(builder, fields, Scope.MESSAGES, builder.turn(roles[-1] if roles else "user", JOINER))
+        _parts(builder, fields, TextScope.MESSAGES, builder.turn(roles[-1] if roles else "user", JOINER))
     builder.cut()
 
 
-def _parts(builder: Builder, content: dict[str, list[Span]], scope: Scope, turn: Turn) -> None:
+def _parts(builder: Builder, content: dict[str, list[Span]], scope: TextScope, turn: Turn) -> None:
     single = [span for span in content.get("parts", ()) if builder.body[span[0]] == 123]
     rows = [pair for span in content.get("parts", ()) for pair in elements(builder.rows({"parts": [span]}, "parts"))]
     for row, element in [*((span, (0, 0)) for span in single), *rows]:
@@ -45,10 +45,10 @@ def _parts(builder: Builder, content: dict[str, list[Span]], scope: Scope, turn:
 
 def _tools(builder: Builder, fields: dict[str, list[Span]]) -> None:
     for names, what, scope in (
-        (("functionCall", "function_call"), "args", Scope.TOOL_INPUT),
-        (("executableCode", "executable_code"), "code", Scope.TOOL_INPUT),
-        (("functionResponse", "function_response"), "response", Scope.TOOL_OUTPUT),
-        (("codeExecutionResult", "code_execution_result"), "output", Scope.TOOL_OUTPUT),
+        (("functionCall", "function_call"), "args", TextScope.TOOL_INPUT),
+        (("executableCode", "executable_code"), "code", TextScope.TOOL_INPUT),
+        (("functionResponse", "function_response"), "response", TextScope.TOOL_OUTPUT),
+        (("codeExecutionResult", "code_execution_result"), "output", TextScope.TOOL_OUTPUT),
     ):
         for start, _ in both(fields, *names):
             builder.values(scope, builder.fields(start), what)
@@ -72,4 +72,4 @@ def reply(builder: Builder) -> None:
                     builder.cut()
                     continue
                 for one in texts:
-                    builder.add(Scope.MESSAGES, Piece(*one), turn, JOINER)
+                    builder.add(TextScope.MESSAGES, Piece(*one), turn, JOINER)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.oracles.transcripts.contract import Builder, Piece, Scope, Span, Turn, elements
+from tests.oracles.transcripts.contract import Builder, Piece, Span, TextScope, Turn, elements
 
 UNSEEN = frozenset(("thinking", "redacted_thinking", "web_search_tool_result", "image"))
 CALLS = frozenset(("tool_use", "server_tool_use", "mcp_tool_use"))
@@ -14,17 +14,17 @@ def request(builder: Builder) -> None:
     top = builder.fields(0)
     for span in top.get("system", ()):
         turn = builder.turn("system", b"\n")
-        blocks(builder, span, Scope.SYSTEM_PROMPT, turn, b"\n")
+        blocks(builder, span, TextScope.SYSTEM_PROMPT, turn, b"\n")
     for start, _ in builder.rows(top, "messages"):
         fields = builder.fields(start)
         roles = builder.words(fields, "role")
-        scope = Scope.SYSTEM_PROMPT if roles and all(role == "system" for role in roles) else Scope.MESSAGES
+        scope = TextScope.SYSTEM_PROMPT if roles and all(role == "system" for role in roles) else TextScope.MESSAGES
         turn = builder.turn(roles[-1] if roles else "", b" ")
         for span in fields.get("content", ()):
             blocks(builder, span, scope, turn, b" ")
 
 
-def blocks(builder: Builder, span: Span, scope: Scope, turn: Turn | None, joiner: bytes) -> None:
+def blocks(builder: Builder, span: Span, scope: TextScope, turn: Turn | None, joiner: bytes) -> None:
     """Note a content: a string, or blocks."""
     if builder.is_text(span):
         builder.add(scope, Piece(*span), turn, joiner)
@@ -36,8 +36,8 @@ def blocks(builder: Builder, span: Span, scope: Scope, turn: Turn | None, joiner
         if kind == "mid_conv_system":
             builder.cut()
             for inner in fields.get("content", ()):
-                blocks(builder, inner, Scope.SYSTEM_PROMPT, None, joiner)
-            builder.strings(Scope.SYSTEM_PROMPT, fields, "text")
+                blocks(builder, inner, TextScope.SYSTEM_PROMPT, None, joiner)
+            builder.strings(TextScope.SYSTEM_PROMPT, fields, "text")
             continue
         texts = [one for one in fields.get("text", ()) if builder.is_text(one)]
         if texts and ("text" in kinds or not kinds):
@@ -48,7 +48,7 @@ def blocks(builder: Builder, span: Span, scope: Scope, turn: Turn | None, joiner
         if len(kinds) == 1 and kind in UNSEEN:
             continue
         if any(one in CALLS for one in kinds):
-            builder.values(Scope.TOOL_INPUT, fields, "input")
+            builder.values(TextScope.TOOL_INPUT, fields, "input")
         elif any(one.endswith(RESULT) for one in kinds):
             _result(builder, fields)
         else:
@@ -58,13 +58,13 @@ def blocks(builder: Builder, span: Span, scope: Scope, turn: Turn | None, joiner
 def _result(builder: Builder, fields: dict[str, list[Span]]) -> None:
     for span in fields.get("content", ()):
         if builder.is_text(span) or builder.body[span[0]] == 91:
-            blocks(builder, span, Scope.TOOL_OUTPUT, None, b" ")
+            blocks(builder, span, TextScope.TOOL_OUTPUT, None, b" ")
             builder.cut()
         elif builder.body[span[0]] == 123:
-            builder.alone(Scope.TOOL_OUTPUT, span)
+            builder.alone(TextScope.TOOL_OUTPUT, span)
 
 
-def _document(builder: Builder, fields: dict[str, list[Span]], scope: Scope) -> None:
+def _document(builder: Builder, fields: dict[str, list[Span]], scope: TextScope) -> None:
     """Documents, search results, compactions: everything that they say."""
     builder.strings(scope, fields, "title", "context")
     for span in fields.get("content", ()):
@@ -92,4 +92,4 @@ def reply(builder: Builder) -> None:
             builder.cut()
             continue
         for one in texts:
-            builder.add(Scope.MESSAGES, Piece(*one), turn)
+            builder.add(TextScope.MESSAGES, Piece(*one), turn)

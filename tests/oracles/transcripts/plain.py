@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.oracles.transcripts.contract import Builder, Scope
+from tests.oracles.transcripts.contract import Builder, TextScope
 
 
 def embeddings(builder: Builder) -> None:
@@ -17,12 +17,12 @@ def rerank(builder: Builder) -> None:
 
 def _texts(builder: Builder, *names: str) -> None:
     top = builder.fields(0)
-    builder.strings(Scope.MESSAGES, top, *names)
+    builder.strings(TextScope.MESSAGES, top, *names)
     for row in builder.rows(top, *names):
         if builder.is_text(row):
-            builder.alone(Scope.MESSAGES, row)
+            builder.alone(TextScope.MESSAGES, row)
         else:
-            builder.strings(Scope.MESSAGES, builder.fields(row[0]), "text")
+            builder.strings(TextScope.MESSAGES, builder.fields(row[0]), "text")
 
 
 def nothing(builder: Builder) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.oracles.transcripts.contract import Builder, Piece, Scope
+from tests.oracles.transcripts.contract import Builder, Piece, TextScope
 
 ITEM: Final = "conversation.item.create"
 
@@ -25,4 +25,4 @@ def request(builder: Builder) -> None:
                 continue
             for span in part.get("text", ()):
                 if builder.is_text(span):
-                    builder.add(Scope.MESSAGES, Piece(*span), turn)
+                    builder.add(TextScope.MESSAGES, Piece(*span), turn)

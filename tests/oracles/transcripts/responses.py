@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.oracles.transcripts.completions import SYSTEM
-from tests.oracles.transcripts.contract import Builder, Piece, Scope, Span, Turn, elements
+from tests.oracles.transcripts.contract import Builder, Piece, Span, TextScope, Turn, elements
 
 JOINER = b"\n"
 # Item -> members that hold what a tool is given, and what it gave.
@@ -35,13 +35,13 @@ def request(builder: Builder) -> None:
     for span in top.get("instructions", ()):
         if builder.is_text(span):
             turn = builder.turn("system", JOINER)
-            builder.add(Scope.SYSTEM_PROMPT, Piece(*span), turn, JOINER)
+            builder.add(TextScope.SYSTEM_PROMPT, Piece(*span), turn, JOINER)
             continue
         for row in builder.rows({"input": [span]}, "input"):
             _item(builder, row)
     for span in top.get("input", ()):
         if builder.is_text(span):
-            builder.add(Scope.MESSAGES, Piece(*span), builder.turn("user", JOINER), JOINER)
+            builder.add(TextScope.MESSAGES, Piece(*span), builder.turn("user", JOINER), JOINER)
             continue
         for row in builder.rows({"input": [span]}, "input"):
             _item(builder, row)
@@ -56,9 +56,9 @@ def _variables(builder: Builder, start: int) -> None:
         for spans in builder.fields(inner).values():
             for span in spans:
                 if builder.is_text(span):
-                    builder.alone(Scope.MESSAGES, span)
+                    builder.alone(TextScope.MESSAGES, span)
                 else:
-                    builder.strings(Scope.MESSAGES, builder.fields(span[0]), "text")
+                    builder.strings(TextScope.MESSAGES, builder.fields(span[0]), "text")
 
 
 def _item(builder: Builder, row: Span) -> None:
@@ -67,7 +67,7 @@ def _item(builder: Builder, row: Span) -> None:
     kind = kinds[-1] if kinds else "message"
     if "message" in kinds or not kinds:
         roles = builder.words(fields, "role")
-        scope = Scope.SYSTEM_PROMPT if roles and all(role in SYSTEM for role in roles) else Scope.MESSAGES
+        scope = TextScope.SYSTEM_PROMPT if roles and all(role in SYSTEM for role in roles) else TextScope.MESSAGES
         turn = builder.turn(roles[-1] if roles else "", JOINER)
         for span in fields.get("content", ()):
             _content(builder, span, scope, turn)
@@ -76,15 +76,15 @@ def _item(builder: Builder, row: Span) -> None:
     if kind.endswith("_output"):
         for span in fields.get("output", ()):
             if builder.body[span[0]] == 91:
-                _content(builder, span, Scope.TOOL_OUTPUT, None)
+                _content(builder, span, TextScope.TOOL_OUTPUT, None)
                 builder.cut()
             else:
-                builder.values(Scope.TOOL_OUTPUT, {"output": [span]}, "output")
-    builder.values(Scope.TOOL_INPUT, fields, *CALLS.get(kind, ()))
-    builder.values(Scope.TOOL_OUTPUT, fields, *OUTPUTS.get(kind, ()))
+                builder.values(TextScope.TOOL_OUTPUT, {"output": [span]}, "output")
+    builder.values(TextScope.TOOL_INPUT, fields, *CALLS.get(kind, ()))
+    builder.values(TextScope.TOOL_OUTPUT, fields, *OUTPUTS.get(kind, ()))
 
 
-def _content(builder: Builder, span: Span, scope: Scope, turn: Turn | None) -> None:
+def _content(builder: Builder, span: Span, scope: TextScope, turn: Turn | None) -> None:
     if builder.is_text(span):
         builder.add(scope, Piece(*span), turn, JOINER)
         return
@@ -130,4 +130,4 @@ def part(builder: Builder, start: int, turn: Turn | None) -> None:
     if not texts:
         builder.cut()
     for one in texts:
-        builder.add(Scope.MESSAGES, Piece(*one, clears=marks(fields)), turn, JOINER)
+        builder.add(TextScope.MESSAGES, Piece(*one, clears=marks(fields)), turn, JOINER)

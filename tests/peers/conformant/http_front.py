@@ -30,7 +30,7 @@ from tests.peers.conformant.exchange import (
 )
 from tests.peers.conformant.tasks import TASKS
 
-from headgate.sample.web import Answer, Request
+from headgate.sample.web import SampleRequest, SampleResponse
 
 LOCAL = re.compile(r"(?:https?://)?(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?")
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri", "tasks/get": "taskId",
@@ -97,49 +97,49 @@ class HttpFront:
         self._numbers = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def handle(self, request: Request) -> Answer:
+    async def handle(self, request: SampleRequest) -> SampleResponse:
         """Answer one request."""
         if self._local_only and not all(
             LOCAL.fullmatch(value) for name, value in request.headers if name in ("host", "origin")
         ):
-            return Answer(status=403)
+            return SampleResponse(status=403)
         version = request.header("mcp-protocol-version")
         if request.path == "/sessions":
-            return Answer(status=200, body=encoded({"sessions": len(self._sessions)}))
+            return SampleResponse(status=200, body=encoded({"sessions": len(self._sessions)}))
         if request.method == "POST":
             try:
                 message = json.loads(request.body)
             except ValueError:
-                return Answer(status=400, body=b"not JSON")
+                return SampleResponse(status=400, body=b"not JSON")
             try:
                 # A server without sessions looks into every request, one with sessions knows no other revision.
                 if self._new and ((version is not None and version not in VERSIONS[:-1]) or not self._old):
                     return await self._modern(request, message)
                 return await self._legacy(request, message)
             except RpcError as error:
-                return Answer(status=STATUSES.get(error.code, 200), body=encoded(failure(message.get("id"), error)))
+                return SampleResponse(status=STATUSES.get(error.code, 200), body=encoded(failure(message.get("id"), error)))
         session = self._sessions.get(request.header("mcp-session-id") or "")
         if not self._old or version == MODERN:
-            return Answer(status=405)
+            return SampleResponse(status=405)
         if session is None:
-            return Answer(status=404 if request.header("mcp-session-id") else 400)
+            return SampleResponse(status=404 if request.header("mcp-session-id") else 400)
         if request.method == "DELETE":
             del self._sessions[request.header("mcp-session-id") or ""]
-            return Answer(status=200)
+            return SampleResponse(status=200)
         return self._get(request, session)
 
     # -- with sessions -------------------------------------------------------------------------------------------------
-    def _get(self, request: Request, session: Session) -> Answer:
+    def _get(self, request: SampleRequest, session: Session) -> SampleResponse:
         last = request.header("last-event-id")
         if last is None:
             return streamed(unasked(session.unasked))
         number, _, at = last.partition("-")
         stream = session.streams.get(int(number))
         if stream is None:
-            return Answer(status=404)
+            return SampleResponse(status=404)
         return streamed(stream.read(int(at), True, resumed=True))
 
-    async def _legacy(self, request: Request, message: Json) -> Answer:
+    async def _legacy(self, request: SampleRequest, message: Json) -> SampleResponse:
         key = request.header("mcp-session-id")
         version = request.header("mcp-protocol-version")
         if version is not None and version not in VERSIONS[:-1]:
@@ -150,15 +150,15 @@ class HttpFront:
             self._sessions[key] = Session(str((message.get("params") or {}).get("protocolVersion")))
             headers.append(("mcp-session-id", key))
         if key is None or key not in self._sessions:
-            return Answer(status=400 if key is None else 404)
+            return SampleResponse(status=400 if key is None else 404)
         session = self._sessions[key]
         if "method" not in message:
             waiting = session.asks.pop(str(message.get("id")), None)
             if waiting is not None and not waiting.done():
                 waiting.set_result(message)
-            return Answer(status=202)
+            return SampleResponse(status=202)
         if "id" not in message:
-            return Answer(status=202)
+            return SampleResponse(status=202)
         self._numbers += 1
         stream = session.streams[self._numbers] = Stream(self._numbers)
         numbered = session.version >= EVENT_IDS_SINCE
@@ -166,12 +166,12 @@ class HttpFront:
         send = session.send if self._aside else stream.put
         exchange.ask_client = lambda method, params: ask(session, send, method, params)
         self._spawn(self._serve(exchange, message, stream.put))
-        return Answer(content_type="text/event-stream", headers=headers, stream=primed(stream, numbered))
+        return SampleResponse(content_type="text/event-stream", headers=headers, stream=primed(stream, numbered))
 
     # -- without sessions ----------------------------------------------------------------------------------------------
-    async def _modern(self, request: Request, message: Json) -> Answer:
+    async def _modern(self, request: SampleRequest, message: Json) -> SampleResponse:
         if "id" not in message:
-            return Answer(status=202)
+            return SampleResponse(status=202)
         check(request, message, self._versions)
         params = message.get("params") or {}
         lines: Lines = asyncio.Queue()
@@ -182,7 +182,7 @@ class HttpFront:
         first = await lines.get()
         if first is not None and "method" not in first:
             code = (first.get("error") or {}).get("code", 0)
-            return Answer(status=STATUSES.get(code, 200), body=encoded(first))
+            return SampleResponse(status=STATUSES.get(code, 200), body=encoded(first))
         return streamed(rest(first, lines, task))
 
     async def _listen(self, message: Json, params: Json) -> AsyncIterator[bytes]:
@@ -257,7 +257,7 @@ async def ask(session: Session, send: Callable[[Json], None], method: str, param
     return dict(found["result"])
 
 
-def check(request: Request, message: Json, spoken: list[str]) -> None:
+def check(request: SampleRequest, message: Json, spoken: list[str]) -> None:
     """Raise RpcError for fields and `_meta` that revision 2026-07-28 does not allow."""
     method = str(message.get("method"))
     params = message.get("params") or {}
@@ -321,9 +321,9 @@ def event(message: Json, key: str | None = None) -> bytes:
     return (b"" if key is None else f"id: {key}\n".encode()) + b"event: message\ndata: " + encoded(message) + b"\n\n"
 
 
-def streamed(pieces: AsyncIterator[bytes]) -> Answer:
+def streamed(pieces: AsyncIterator[bytes]) -> SampleResponse:
     """Return an answer that is an event stream."""
-    return Answer(content_type="text/event-stream", stream=pieces)
+    return SampleResponse(content_type="text/event-stream", stream=pieces)
 
 
 async def primed(stream: Stream, numbered: bool) -> AsyncIterator[bytes]:

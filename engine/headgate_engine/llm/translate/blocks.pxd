@@ -1,6 +1,6 @@
 # The clients' halves of stream translation whose replies are lists of blocks.
 
-from headgate_engine.llm.translate.writers cimport BlockKind, Tool, Writer
+from headgate_engine.llm.translate.writers cimport BlockKind, OpenTool, Writer
 
 cdef class BlockWriter(Writer):
     # Formats whose replies are a list of blocks, of which text and thinking are written one after the other.
@@ -8,18 +8,18 @@ cdef class BlockWriter(Writer):
     cdef bint writing                    # a block of text is open
     cdef BlockKind kind                       # its kind, and where it is
     cdef Py_ssize_t index
-    cdef Tool current                    # the call being written, None: none is
+    cdef OpenTool current                    # the call being written, None: none is
     cdef list waiting                    # calls whose turn has not come
-    cdef int _begin_tool(self, Tool tool) except -1
+    cdef int _begin_tool(self, OpenTool tool) except -1
     cdef int _go_on(self) except -1
     cdef int _open_block(self, BlockKind kind) except -1
     cdef Py_ssize_t _next(self) except -1
     # What a format fills in besides.
     cdef int _block_opened(self) except -1
     cdef int _block_closed(self) except -1
-    cdef int _tool_opened(self, Tool tool) except -1
-    cdef int _tell_arguments(self, Tool tool, str delta) except -1
-    cdef int _tool_closed(self, Tool tool) except -1
+    cdef int _tool_opened(self, OpenTool tool) except -1
+    cdef int _tell_arguments(self, OpenTool tool, str delta) except -1
+    cdef int _tool_closed(self, OpenTool tool) except -1
 
 cdef class MessagesWriter(BlockWriter):
     cdef int _block_delta(self, Py_ssize_t index, bytes member, str delta) except -1

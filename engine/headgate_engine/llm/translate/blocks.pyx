@@ -2,10 +2,10 @@
 
 import orjson
 
-from headgate_engine.llm.translate.counts cimport Usage
+from headgate_engine.llm.translate.counts cimport UsageCounts
 from headgate_engine.llm.translate.stops cimport write_stop
 from headgate_engine.llm.translate.writers cimport (
-    BLOCK_REFUSAL, BLOCK_SIGNATURE, BLOCK_TEXT, BLOCK_THINKING, BlockKind, Tool, Writer, dumps)
+    BLOCK_REFUSAL, BLOCK_SIGNATURE, BLOCK_TEXT, BLOCK_THINKING, BlockKind, OpenTool, Writer, dumps)
 
 from headgate_engine.llm.translate.writers import messages_usage_of, responses_usage_of
 
@@ -22,7 +22,7 @@ cdef dict error_types = {"rate_limit_exceeded": "rate_limit_error", "insufficien
                          "context_length_exceeded": "invalid_request_error"}
 
 
-cdef bint is_whole(Tool tool) except -1:
+cdef bint is_whole(OpenTool tool) except -1:
     """Whether the arguments of a call are all there."""
     if not tool.any:
         return False
@@ -61,7 +61,7 @@ cdef class BlockWriter(Writer):
         self.writing = False
         return self._block_closed()
 
-    cdef int _open_tool(self, Tool tool) except -1:
+    cdef int _open_tool(self, OpenTool tool) except -1:
         if self.current is not None and not is_whole(self.current):
             tool.waits = True
             self.waiting.append(tool)
@@ -69,20 +69,20 @@ cdef class BlockWriter(Writer):
         self._close_all()
         return self._begin_tool(tool)
 
-    cdef int _begin_tool(self, Tool tool) except -1:
+    cdef int _begin_tool(self, OpenTool tool) except -1:
         tool.index = self._next()
         tool.waits = False
         self.current = tool
         return self._tool_opened(tool)
 
-    cdef int _add_arguments(self, Tool tool, str delta) except -1:
+    cdef int _add_arguments(self, OpenTool tool, str delta) except -1:
         tool.parts.append(delta)
         if tool.waits:
             return 0
         self._tell_arguments(tool, delta)
         return self._go_on() if self.waiting else 0
 
-    cdef int _close_tool(self, Tool tool) except -1:
+    cdef int _close_tool(self, OpenTool tool) except -1:
         if tool.waits:
             return 0
         self.current = None
@@ -91,7 +91,7 @@ cdef class BlockWriter(Writer):
 
     cdef int _go_on(self) except -1:
         """Writes the calls that wait, as far as those in front of them are whole."""
-        cdef Tool tool
+        cdef OpenTool tool
         while self.waiting:
             tool = self.current
             if tool is not None:
@@ -115,13 +115,13 @@ cdef class BlockWriter(Writer):
     cdef int _block_closed(self) except -1:
         raise NotImplementedError
 
-    cdef int _tool_opened(self, Tool tool) except -1:
+    cdef int _tool_opened(self, OpenTool tool) except -1:
         raise NotImplementedError
 
-    cdef int _tell_arguments(self, Tool tool, str delta) except -1:
+    cdef int _tell_arguments(self, OpenTool tool, str delta) except -1:
         raise NotImplementedError
 
-    cdef int _tool_closed(self, Tool tool) except -1:
+    cdef int _tool_closed(self, OpenTool tool) except -1:
         raise NotImplementedError
 
 
@@ -142,7 +142,7 @@ cdef class MessagesWriter(BlockWriter):
             "stop_sequence": None, "usage": self._counted()}})
 
     cdef dict _counted(self):
-        return messages_usage_of(Usage() if self.usage is None else self.usage)
+        return messages_usage_of(UsageCounts() if self.usage is None else self.usage)
 
     cdef int _block_opened(self) except -1:
         return self._event("content_block_start", {"index": self.index, "content_block": (
@@ -174,14 +174,14 @@ cdef class MessagesWriter(BlockWriter):
             "type": "redacted_thinking", "data": data}})
         return self._stop_block(index)
 
-    cdef int _tool_opened(self, Tool tool) except -1:
+    cdef int _tool_opened(self, OpenTool tool) except -1:
         return self._event("content_block_start", {"index": tool.index, "content_block": {
             "type": "tool_use", "id": tool.id, "name": tool.name, "input": {}}})
 
-    cdef int _tell_arguments(self, Tool tool, str delta) except -1:
+    cdef int _tell_arguments(self, OpenTool tool, str delta) except -1:
         return self._block_delta(tool.index, b'input_json_delta","partial_json":', delta)
 
-    cdef int _tool_closed(self, Tool tool) except -1:
+    cdef int _tool_closed(self, OpenTool tool) except -1:
         return self._stop_block(tool.index)
 
     cdef int _end(self, str stop) except -1:
@@ -292,17 +292,17 @@ cdef class ResponsesWriter(BlockWriter):
         self.items[index] = item
         return self._event("response.output_item.done", {"output_index": index, "item": item})
 
-    cdef int _tool_opened(self, Tool tool) except -1:
+    cdef int _tool_opened(self, OpenTool tool) except -1:
         tool.item = f"fc_{self.ident}_{tool.index}"
         return self._event("response.output_item.added", {"output_index": tool.index, "item": {
             "id": tool.item, "type": "function_call", "status": "in_progress", "call_id": tool.id,
             "name": tool.name, "arguments": ""}})
 
-    cdef int _tell_arguments(self, Tool tool, str delta) except -1:
+    cdef int _tell_arguments(self, OpenTool tool, str delta) except -1:
         return self._event("response.function_call_arguments.delta",
                            {"item_id": tool.item, "output_index": tool.index, "delta": delta})
 
-    cdef int _tool_closed(self, Tool tool) except -1:
+    cdef int _tool_closed(self, OpenTool tool) except -1:
         arguments = "".join(tool.parts)
         self._event("response.function_call_arguments.done",
                     {"item_id": tool.item, "output_index": tool.index, "name": tool.name, "arguments": arguments})

@@ -1,7 +1,7 @@
-from headgate_engine.llm.translate.readers import Reader
+from headgate_engine.llm.translate.readers import EventReader
 
-class GeminiReader(Reader):
+class GeminiReader(EventReader):
     """streamGenerateContent with alt=sse."""
 
-class ConverseReader(Reader):
+class ConverseReader(EventReader):
     """ConverseStream: names are `:event-type`s."""

@@ -1,14 +1,14 @@
 """The halves of stream translation for the clouds' own formats: Gemini and Bedrock Converse."""
 
 from headgate_engine.llm.translate.counts cimport converse_usage, gemini_usage
-from headgate_engine.llm.translate.readers cimport Reader, a_key, a_list, a_text, an_object, is_first, text_or_none
+from headgate_engine.llm.translate.readers cimport EventReader, a_key, a_list, a_text, an_object, is_first, text_or_none
 from headgate_engine.llm.translate.stops cimport read_stop
 from headgate_engine.llm.translate.writers cimport Writer, dumps
 
 from headgate_engine.llm.translate.readers import Garbage
 
 
-cdef class GeminiReader(Reader):
+cdef class GeminiReader(EventReader):
     """streamGenerateContent."""
 
     cdef int _event(self, str name, object event) except -1:
@@ -76,7 +76,7 @@ cdef class GeminiReader(Reader):
         return 0
 
 
-cdef class ConverseReader(Reader):
+cdef class ConverseReader(EventReader):
     """ConverseStream."""
 
     cdef int _event(self, str name, object event) except -1:

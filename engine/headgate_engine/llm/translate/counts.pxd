@@ -1,6 +1,6 @@
 # Token counts of all formats, brought to one convention.
 
-cdef class Usage:
+cdef class UsageCounts:
     cdef public long long input          # with what was read from and written to a cache
     cdef public long long output         # with reasoning
     cdef public long long cached         # part of input that was read from a cache
@@ -10,11 +10,11 @@ cdef class Usage:
     cdef public tuple parts              # of input and output by what they are: PARTS, -1 for unknown; None: not told
 
 # Each takes what a reply has as usage and returns None when that counts nothing.
-cpdef Usage completions_usage(object usage)
-cpdef Usage exclusive_usage(object usage)      # messages
-cpdef Usage responses_usage(object usage)
-cpdef Usage gemini_usage(object usage)
-cpdef Usage converse_usage(object usage)
-cpdef Usage rerank_usage(object meta)
+cpdef UsageCounts completions_usage(object usage)
+cpdef UsageCounts exclusive_usage(object usage)      # messages
+cpdef UsageCounts responses_usage(object usage)
+cpdef UsageCounts gemini_usage(object usage)
+cpdef UsageCounts converse_usage(object usage)
+cpdef UsageCounts rerank_usage(object meta)
 # What Gemini's input and output are made of, as Usage.parts.
 cpdef tuple gemini_parts(object usage)

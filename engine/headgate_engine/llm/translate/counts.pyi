@@ -1,7 +1,7 @@
 PARTS: tuple[str, ...]
 MODALITIES: dict[str, int]
 
-class Usage:
+class UsageCounts:
     """Tokens of one exchange, in one convention for all formats.
 
     input contains what was read from a cache (`cached`) and written to one (`written`); output contains `reasoning`.
@@ -29,23 +29,23 @@ class Usage:
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
-def completions_usage(usage: object) -> Usage | None:
+def completions_usage(usage: object) -> UsageCounts | None:
     """Read `usage` of completions and embeddings; None when it counts nothing."""
 
-def exclusive_usage(usage: object) -> Usage | None:
+def exclusive_usage(usage: object) -> UsageCounts | None:
     """Read `usage` of messages, where input_tokens leaves cached ones out."""
 
-def responses_usage(usage: object) -> Usage | None:
+def responses_usage(usage: object) -> UsageCounts | None:
     """Read `usage` of responses and of realtime's `response.done`."""
 
-def gemini_usage(usage: object) -> Usage | None:
+def gemini_usage(usage: object) -> UsageCounts | None:
     """Read `usageMetadata` of generateContent."""
 
-def converse_usage(usage: object) -> Usage | None:
+def converse_usage(usage: object) -> UsageCounts | None:
     """Read `usage` of Converse, where inputTokens leaves cached ones out."""
 
 def gemini_parts(usage: object) -> tuple[int, ...] | None:
     """Read from `usageMetadata` what input and output are made of, as Usage.parts."""
 
-def rerank_usage(meta: object) -> Usage | None:
+def rerank_usage(meta: object) -> UsageCounts | None:
     """Read `meta` of a rerank reply."""

@@ -9,7 +9,7 @@ PARTS = ("text_tokens", "image_tokens", "audio_tokens")
 MODALITIES = {"TEXT": 0, "IMAGE": 1, "AUDIO": 2}
 
 
-cdef class Usage:
+cdef class UsageCounts:
     """Tokens of one exchange."""
 
     def __init__(self, long long input=0, long long output=0, long long cached=0, long long written=0,
@@ -26,7 +26,7 @@ cdef class Usage:
         return self.input, self.output, self.cached, self.written, self.reasoning, self.total, self.parts
 
     def __eq__(self, other):
-        return isinstance(other, Usage) and self._all() == (<Usage>other)._all()
+        return isinstance(other, UsageCounts) and self._all() == (<UsageCounts>other)._all()
 
     def __hash__(self):
         return hash(self._all())
@@ -83,7 +83,7 @@ cpdef tuple gemini_parts(object usage):
     return tuple(found) if max(found) >= 0 else None
 
 
-cpdef Usage completions_usage(object usage):
+cpdef UsageCounts completions_usage(object usage):
     cdef long long input = either(count(usage, "prompt_tokens"), count(usage, "input_tokens"))
     cdef long long output = either(count(usage, "completion_tokens"), count(usage, "output_tokens"))
     cdef long long total = count(usage, "total_tokens")
@@ -96,21 +96,21 @@ cpdef Usage completions_usage(object usage):
     cached = either(count(details, "cached_tokens"), count(usage, "cache_read_input_tokens"))
     written = either(count(details, "cache_write_tokens"), count(usage, "cache_creation_input_tokens"))
     made = member(usage, "completion_tokens_details")
-    return Usage(known(input), known(output), known(cached), known(written), known(count(made, "reasoning_tokens")),
+    return UsageCounts(known(input), known(output), known(cached), known(written), known(count(made, "reasoning_tokens")),
                  total, parts_of(details, made))
 
 
-cpdef Usage exclusive_usage(object usage):
+cpdef UsageCounts exclusive_usage(object usage):
     cdef long long input = count(usage, "input_tokens")
     cdef long long output = count(usage, "output_tokens")
     cdef long long cached = known(count(usage, "cache_read_input_tokens"))
     cdef long long written = known(count(usage, "cache_creation_input_tokens"))
     if input < 0 and output < 0 and not cached and not written:
         return None
-    return Usage(known(input) + cached + written, known(output), cached, written)
+    return UsageCounts(known(input) + cached + written, known(output), cached, written)
 
 
-cpdef Usage responses_usage(object usage):
+cpdef UsageCounts responses_usage(object usage):
     cdef long long input = count(usage, "input_tokens")
     cdef long long output = count(usage, "output_tokens")
     cdef long long total = count(usage, "total_tokens")
@@ -120,12 +120,12 @@ cpdef Usage responses_usage(object usage):
     if details is None:
         details = member(usage, "input_token_details")    # realtime
     made = member(usage, "output_tokens_details")
-    return Usage(known(input), known(output), known(count(details, "cached_tokens")),
+    return UsageCounts(known(input), known(output), known(count(details, "cached_tokens")),
                  known(count(details, "cache_write_tokens")), known(count(made, "reasoning_tokens")), total,
                  parts_of(details, made))
 
 
-cpdef Usage gemini_usage(object usage):
+cpdef UsageCounts gemini_usage(object usage):
     cdef long long input = count(usage, "promptTokenCount")
     cdef long long output = count(usage, "candidatesTokenCount")
     cdef long long thoughts = known(count(usage, "thoughtsTokenCount"))
@@ -134,25 +134,25 @@ cpdef Usage gemini_usage(object usage):
         return None
     # What tools put into the prompt is counted apart, and is part of the total.
     input = known(input) + known(count(usage, "toolUsePromptTokenCount"))
-    return Usage(input, known(output) + thoughts, known(count(usage, "cachedContentTokenCount")), 0, thoughts, total,
+    return UsageCounts(input, known(output) + thoughts, known(count(usage, "cachedContentTokenCount")), 0, thoughts, total,
                  gemini_parts(usage))
 
 
-cpdef Usage converse_usage(object usage):
+cpdef UsageCounts converse_usage(object usage):
     cdef long long input = count(usage, "inputTokens")
     cdef long long output = count(usage, "outputTokens")
     cdef long long cached = known(count(usage, "cacheReadInputTokens"))
     cdef long long written = known(count(usage, "cacheWriteInputTokens"))
     if input < 0 and output < 0:
         return None
-    return Usage(known(input) + cached + written, known(output), cached, written)
+    return UsageCounts(known(input) + cached + written, known(output), cached, written)
 
 
-cpdef Usage rerank_usage(object meta):
+cpdef UsageCounts rerank_usage(object meta):
     cdef long long input = count(member(meta, "tokens"), "input_tokens")
     cdef long long output = known(count(member(meta, "tokens"), "output_tokens"))
     if input < 0:
         input = count(member(meta, "billed_units"), "total_tokens")
     if input < 0:
         input = count(member(meta, "billed_units"), "input_tokens")
-    return None if input < 0 else Usage(input, output)
+    return None if input < 0 else UsageCounts(input, output)

@@ -12,26 +12,26 @@ cdef object a_key(dict holder, str name)
 cdef str text_or_none(object holder, str name)
 cdef bint is_first(dict choice) except -1
 
-cdef class Reader:
+cdef class EventReader:
     cdef readonly Writer writer
     cdef readonly bint failed            # the stream is broken and the client has been told
     cdef bint stopped                    # the provider said why it ended: an end of the body is no cut any more
     cdef int _event(self, str name, object event) except -1
     cdef int _fail(self, str kind, str message) except -1
 
-cdef class CompletionsReader(Reader):
+cdef class CompletionsReader(EventReader):
     cdef dict keys                       # index -> (id, key) of the tool call that writes there now
     cdef dict unnamed                    # index -> [id, arguments...] of calls whose name has not come
     cdef int _tool_call(self, dict call, Py_ssize_t position) except -1
     cdef int _content(self, object content) except -1
 
-cdef class MessagesReader(Reader):
+cdef class MessagesReader(EventReader):
     cdef dict usage
     cdef int _block_start(self, dict event) except -1
     cdef int _block_delta(self, dict event) except -1
     cdef int _count(self, object usage) except -1
 
-cdef class ResponsesReader(Reader):
+cdef class ResponsesReader(EventReader):
     cdef set with_arguments
     cdef int _item(self, dict event, bint done) except -1
     cdef int _end(self, str kind, dict event) except -1

@@ -7,7 +7,7 @@ CUT: str
 class Garbage(ValueError):
     """What a provider sent is not what its format says."""
 
-class Reader:
+class EventReader:
     """The provider's half of one stream. Never raises for what the provider sends: the client gets an error event.
 
     event() and end() return the client's bytes.
@@ -24,13 +24,13 @@ class Reader:
     def end(self, fault: str | None) -> bytes:
         """End the stream: an error unless the provider had said all, and then only what is still owed."""
 
-class CompletionsReader(Reader):
+class CompletionsReader(EventReader):
     """chat.completion.chunk events, with what compatible vendors make of them."""
 
-class MessagesReader(Reader):
+class MessagesReader(EventReader):
     """Events of the Messages API."""
 
-class ResponsesReader(Reader):
+class ResponsesReader(EventReader):
     """Events of the Responses API."""
 
 def load_json(text: bytes | str) -> object:

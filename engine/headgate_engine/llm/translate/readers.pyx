@@ -85,7 +85,7 @@ cdef bint is_first(dict choice) except -1:
     return index is None or (type(index) is int and <long long>(index if -1 < index < 99 else 99) == 0)
 
 
-cdef class Reader:
+cdef class EventReader:
     """Events in, calls of a writer out."""
 
     def __cinit__(self, Writer writer not None):
@@ -125,7 +125,7 @@ cdef class Reader:
         return self.writer.fault(kind, message)
 
 
-cdef class CompletionsReader(Reader):
+cdef class CompletionsReader(EventReader):
     """chat.completion.chunk events."""
 
     def __cinit__(self):
@@ -233,7 +233,7 @@ cdef class CompletionsReader(Reader):
         return 0
 
 
-cdef class MessagesReader(Reader):
+cdef class MessagesReader(EventReader):
     """Events of the Messages API."""
 
     def __cinit__(self):
@@ -312,7 +312,7 @@ cdef class MessagesReader(Reader):
         return 0
 
 
-cdef class ResponsesReader(Reader):
+cdef class ResponsesReader(EventReader):
     """Events of the Responses API."""
 
     def __cinit__(self):

@@ -3,7 +3,7 @@
 # A reader (readers.pxd) calls these for what the provider's stream says. Every delta goes out as it comes. One of
 # finish() and fault() ends the stream; nothing is written after that.
 
-from headgate_engine.llm.translate.counts cimport Usage
+from headgate_engine.llm.translate.counts cimport UsageCounts
 
 cdef bytes dumps(object value)
 
@@ -14,7 +14,7 @@ cdef enum BlockKind:
     BLOCK_THINKING
     BLOCK_SIGNATURE
 
-cdef class Tool:
+cdef class OpenTool:
     # One tool call of the reply.
     cdef Py_ssize_t index
     cdef str id, name, item
@@ -24,7 +24,7 @@ cdef class Tool:
 
 cdef class Writer:
     cdef readonly bint started, finished
-    cdef readonly Usage usage            # set by the reader whenever it learns more
+    cdef readonly UsageCounts usage            # set by the reader whenever it learns more
     cdef readonly str fault_message      # None: no fault was told
     cdef readonly str answered           # model that the provider named; None: none
     cdef list out
@@ -55,9 +55,9 @@ cdef class Writer:
     cdef int _say(self, BlockKind kind, str delta) except -1            # delta: not empty
     cdef int _redact(self, str data) except -1
     cdef int _close_block(self) except -1                          # the one being written, if any
-    cdef int _open_tool(self, Tool tool) except -1
-    cdef int _add_arguments(self, Tool tool, str delta) except -1  # delta: not empty
-    cdef int _close_tool(self, Tool tool) except -1
+    cdef int _open_tool(self, OpenTool tool) except -1
+    cdef int _add_arguments(self, OpenTool tool, str delta) except -1  # delta: not empty
+    cdef int _close_tool(self, OpenTool tool) except -1
     cdef int _end(self, str stop) except -1
     cdef int _tell_fault(self, str kind, str message) except -1    # the stream need not have begun
 

@@ -1,7 +1,7 @@
 from headgate_engine.llm.translate.counts import PARTS as PARTS
-from headgate_engine.llm.translate.counts import Usage
+from headgate_engine.llm.translate.counts import UsageCounts
 
-class Tool:
+class OpenTool:
     """C face only: one tool call of the reply."""
 
 class Writer:
@@ -21,7 +21,7 @@ class Writer:
     def finished(self) -> bool:
         """Whether the terminal event was written."""
     @property
-    def usage(self) -> Usage | None: ...
+    def usage(self) -> UsageCounts | None: ...
     @property
     def fault_message(self) -> str | None:
         """What the client was told when the stream broke."""
@@ -33,13 +33,13 @@ class Writer:
 class CompletionsWriter(Writer):
     """chat.completion.chunk events. extra: `include_usage`, whether the client asked for the usage chunk."""
 
-def responses_usage_of(usage: Usage) -> dict[str, object]:
+def responses_usage_of(usage: UsageCounts) -> dict[str, object]:
     """Return `usage` of a response object."""
 
-def completions_usage_of(usage: Usage) -> dict[str, object]:
+def completions_usage_of(usage: UsageCounts) -> dict[str, object]:
     """Return `usage` of a chat completion."""
 
-def messages_usage_of(usage: Usage) -> dict[str, object]:
+def messages_usage_of(usage: UsageCounts) -> dict[str, object]:
     """Return `usage` of a message: input_tokens without what caches hold."""
 
 def dump_json(value: object) -> bytes:

@@ -4,7 +4,7 @@ import json
 
 import orjson
 
-from headgate_engine.llm.translate.counts cimport Usage
+from headgate_engine.llm.translate.counts cimport UsageCounts
 from headgate_engine.llm.translate.stops cimport write_stop
 
 from headgate_engine.llm.translate.counts import PARTS
@@ -27,7 +27,7 @@ def dump_json(value):
     return dumps(value)
 
 
-def completions_usage_of(Usage usage not None):
+def completions_usage_of(UsageCounts usage not None):
     """`usage` of a chat completion."""
     details = {"cached_tokens": usage.cached}
     made = {"reasoning_tokens": usage.reasoning}
@@ -46,7 +46,7 @@ def completions_usage_of(Usage usage not None):
     }
 
 
-def messages_usage_of(Usage usage not None):
+def messages_usage_of(UsageCounts usage not None):
     """`usage` of a message."""
     fresh = usage.input - usage.cached - usage.written
     return {
@@ -57,7 +57,7 @@ def messages_usage_of(Usage usage not None):
     }
 
 
-def responses_usage_of(Usage usage not None):
+def responses_usage_of(UsageCounts usage not None):
     """`usage` of a response object."""
     return {
         "input_tokens": usage.input,
@@ -68,7 +68,7 @@ def responses_usage_of(Usage usage not None):
     }
 
 
-cdef class Tool:
+cdef class OpenTool:
     pass
 
 
@@ -132,11 +132,11 @@ cdef class Writer:
         return self._redact(data)
 
     cdef bint tool(self, object key, str id, str name) except -1:
-        cdef Tool tool
+        cdef OpenTool tool
         self._ensure_started()
         if key in self.tools:
             return False
-        tool = Tool.__new__(Tool)
+        tool = OpenTool.__new__(OpenTool)
         tool.index = len(self.tools)
         tool.id = id if id else f"call_{self.ident}_{tool.index}"
         tool.name = self.names.get(name, name)
@@ -146,7 +146,7 @@ cdef class Writer:
         return True
 
     cdef int arguments(self, object key, str delta) except -1:
-        cdef Tool tool = self.tools.get(key)
+        cdef OpenTool tool = self.tools.get(key)
         if tool is None or not delta:
             return 0
         if tool.closed:
@@ -155,7 +155,7 @@ cdef class Writer:
         return self._add_arguments(tool, delta)
 
     cdef int close(self, object key) except -1:
-        cdef Tool tool = None if key is None else self.tools.get(key)
+        cdef OpenTool tool = None if key is None else self.tools.get(key)
         if tool is None:
             return self._close_block()
         if tool.closed:
@@ -215,13 +215,13 @@ cdef class Writer:
     cdef int _close_block(self) except -1:
         return 0
 
-    cdef int _open_tool(self, Tool tool) except -1:
+    cdef int _open_tool(self, OpenTool tool) except -1:
         raise NotImplementedError
 
-    cdef int _add_arguments(self, Tool tool, str delta) except -1:
+    cdef int _add_arguments(self, OpenTool tool, str delta) except -1:
         raise NotImplementedError
 
-    cdef int _close_tool(self, Tool tool) except -1:
+    cdef int _close_tool(self, OpenTool tool) except -1:
         return 0
 
     cdef int _end(self, str stop) except -1:
@@ -267,11 +267,11 @@ cdef class CompletionsWriter(Writer):
     cdef int _redact(self, str data) except -1:
         return self._delta(b'"reasoning_content":"[REDACTED]"')
 
-    cdef int _open_tool(self, Tool tool) except -1:
+    cdef int _open_tool(self, OpenTool tool) except -1:
         return self._delta(b'"tool_calls":' + dumps([{"index": tool.index, "id": tool.id, "type": "function",
                                                       "function": {"name": tool.name, "arguments": ""}}]))
 
-    cdef int _add_arguments(self, Tool tool, str delta) except -1:
+    cdef int _add_arguments(self, OpenTool tool, str delta) except -1:
         return self._delta(b'"tool_calls":[{"index":%d,"function":{"arguments":' % tool.index + dumps(delta) + b"}}]")
 
     cdef int _end(self, str stop) except -1:

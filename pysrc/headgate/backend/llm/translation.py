@@ -9,13 +9,13 @@ from typing import Any
 
 from headgate.backend.llm.caching import add_cache_points
 from headgate.dialect.llm import pairs
-from headgate.dialect.llm.contract import Asked, Headers, Options, Untranslatable, UpstreamGarbage
+from headgate.dialect.llm.contract import Headers, Options, TranslatedRequest, Untranslatable, UpstreamGarbage
 from headgate.dialect.llm.pairs import Converter, StreamConverter
 from headgate.ir.model import PromptCaching
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.context.request import Reply
 from headgate_engine.llm.attempt import LlmCall
-from headgate_engine.llm.translate.counts import Usage
+from headgate_engine.llm.translate.counts import UsageCounts
 from headgate_engine.llm.translate.readers import Garbage, load_json
 from headgate_engine.llm.translate.sliced import SLICE, dump_sliced, load_sliced
 from headgate_engine.llm.translate.writers import dump_json
@@ -25,7 +25,7 @@ JSON_HEAD = ((b"content-type", b"application/json"),)
 Counts = tuple[int, int, int, int, int, tuple[int, ...] | None]
 
 
-def _counts(usage: Usage | None) -> Counts | None:
+def _counts(usage: UsageCounts | None) -> Counts | None:
     if usage is None:
         return None
     return usage.input, usage.output, usage.cached, usage.reasoning, usage.written, usage.parts
@@ -100,11 +100,11 @@ class Translation:
         return Reply(400, refused, JSON_HEAD, "InvalidRequest")
 
     def reply(
-        self, body: bytes, asked: Asked, headers: Headers
+        self, body: bytes, asked: TranslatedRequest, headers: Headers
     ) -> tuple[int, bytes, Counts | None, str | None]:
         """Translate a complete 2xx response; return status and body for the client, token counts, and the model."""
         asked.response_headers = headers
-        counted: Usage | None = None
+        counted: UsageCounts | None = None
         model: str | None = None
         try:
             answer: Any = load_json(body)
@@ -116,7 +116,7 @@ class Translation:
             return (*self.broken(str(error)), _counts(counted), model)
         return 200, text, _counts(counted or pairs.usage_of(self.pair.client, told)), model
 
-    def error(self, status: int, body: bytes, asked: Asked | None) -> tuple[int, bytes]:
+    def error(self, status: int, body: bytes, asked: TranslatedRequest | None) -> tuple[int, bytes]:
         """Return the provider's error in the client's format, with its status."""
         return self.pair.error(status, body, asked)
 
@@ -125,7 +125,7 @@ class Translation:
         text = f"failed to process LLM response: {message}"
         return 502, pairs.gateway_error(self.pair.client, 502, "upstream_error", text)
 
-    def stream(self, asked: Asked, headers: Headers) -> StreamConverter:
+    def stream(self, asked: TranslatedRequest, headers: Headers) -> StreamConverter:
         """Return the converter of a streamed response."""
         asked.response_headers = headers
         return self.pair.stream(asked)

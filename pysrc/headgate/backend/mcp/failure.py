@@ -67,7 +67,7 @@ class TargetFailure(Exception):
     """The target cannot take or complete a request: it has ended, cannot be started, or violated the protocol."""
 
 
-class Refused(TargetFailure):
+class TargetRefusal(TargetFailure):
     """A remote target, or a policy in front of it, responded with a status other than 2xx.
 
     `forgotten`: the server no longer knows the session, and the gateway cannot open it again.

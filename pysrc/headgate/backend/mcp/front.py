@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Protocol
 
-from headgate.backend.contract import Call
+from headgate.backend.contract import BackendCall
 from headgate.backend.mcp.failure import McpFailure
 from headgate.backend.mcp.request_telemetry import Count, RequestTelemetry, log_without_message, telemetry_of
 from headgate.dialect.mcp import modern, rebinding, versions
@@ -18,9 +18,9 @@ from headgate.dialect.mcp.jsonrpc import (
     HEADER_MISMATCH,
     INVALID_REQUEST,
     UNSUPPORTED_VERSION,
-    Kind,
-    Message,
     NotAMessage,
+    RpcKind,
+    RpcMessage,
     parse,
 )
 from headgate.dialect.mcp.methods import INITIALIZE
@@ -39,12 +39,12 @@ MAX_SESSION_ID = 16 * 1024
 VISIBLE = re.compile(r"[!-~]+")
 
 
-class Service(Protocol):
+class McpService(Protocol):
     """The service behind the front; there is one for each transport of targets."""
 
-    async def post(self, call: Call, message: Message, session_id: str | None) -> None: ...
-    async def get(self, call: Call, session_id: str | None) -> None: ...
-    async def delete(self, call: Call, session_id: str | None) -> None: ...
+    async def post(self, call: BackendCall, message: RpcMessage, session_id: str | None) -> None: ...
+    async def get(self, call: BackendCall, session_id: str | None) -> None: ...
+    async def delete(self, call: BackendCall, session_id: str | None) -> None: ...
 
 
 class Sessionless(Protocol):
@@ -52,7 +52,7 @@ class Sessionless(Protocol):
 
     @property
     def unread(self) -> bool: ...
-    async def post(self, call: Call, message: Message) -> None: ...
+    async def post(self, call: BackendCall, message: RpcMessage) -> None: ...
     async def revisions(self) -> list[str]: ...
 
 
@@ -75,7 +75,7 @@ class Front:
     """
 
     def __init__(
-        self, service: Service, sessionless: Sessionless, target: str | None, count: Count, options: FrontOptions
+        self, service: McpService, sessionless: Sessionless, target: str | None, count: Count, options: FrontOptions
     ) -> None:
         self._service = service
         self._sessionless = sessionless
@@ -83,7 +83,7 @@ class Front:
         self._count = count
         self._options = options
 
-    async def handle(self, call: Call) -> None:
+    async def handle(self, call: BackendCall) -> None:
         """Answer one request."""
         raw_id = None
         try:
@@ -118,7 +118,7 @@ class Front:
             call.add_log_field("mcp.error.message", failure.message)
             call.reply(status, headers, body, reason="MCP")
 
-    async def _check(self, call: Call, message: Message) -> None:
+    async def _check(self, call: BackendCall, message: RpcMessage) -> None:
         """Raise McpFailure for header fields that contradict the message or each other."""
         try:
             check_version(call, message)
@@ -128,7 +128,7 @@ class Front:
             raise
         check_post(call, message, not self._sessionless.unread)
 
-    async def _post(self, call: Call, message: Message, session_id: str | None) -> None:
+    async def _post(self, call: BackendCall, message: RpcMessage, session_id: str | None) -> None:
         if not versions.is_modern(call.headers.get(versions.HEADER)):
             if not self._options.stateless:
                 await self._service.post(call, message, session_id)
@@ -138,13 +138,13 @@ class Front:
         await self._sessionless.post(call, message)
 
 
-def check_local(call: Call) -> None:
+def check_local(call: BackendCall) -> None:
     """Raise 403 for a host or origin that is not local: a foreign page may have sent the request by DNS rebinding."""
     if not rebinding.is_local(call.authority, call.headers.items()):
         raise McpFailure(403, "host or origin is not local")
 
 
-def check_sessions(call: Call) -> None:
+def check_sessions(call: BackendCall) -> None:
     """Raise 400 for a session request in a revision without sessions."""
     if versions.is_modern(call.headers.get(versions.HEADER)):
         raise McpFailure(400, "this protocol revision has neither sessions nor event streams of them")
@@ -156,7 +156,7 @@ def check_session_id(session_id: str | None) -> None:
         raise McpFailure(400, "malformed session id")
 
 
-def accepts(call: Call, *kinds: str) -> bool:
+def accepts(call: BackendCall, *kinds: str) -> bool:
     """Return True if the client accepts all of these media types, in one or several fields and in any case."""
     accept = call.headers.get("accept") or ""
     if all(kind in accept for kind in kinds):
@@ -165,14 +165,14 @@ def accepts(call: Call, *kinds: str) -> bool:
     return all(kind in said for kind in kinds)
 
 
-def check_get(call: Call) -> None:
+def check_get(call: BackendCall) -> None:
     """Raise McpFailure for a GET that does not request an event stream."""
     if not accepts(call, "text/event-stream"):
         raise McpFailure(406, "accept must include text/event-stream")
     check_version(call, None)
 
 
-def read_post(call: Call) -> Message:
+def read_post(call: BackendCall) -> RpcMessage:
     """Return the message of a POST; raises McpFailure in the order of the transport's checks."""
     if not accepts(call, "application/json", "text/event-stream"):
         raise McpFailure(406, "accept must include application/json and text/event-stream")
@@ -185,7 +185,7 @@ def read_post(call: Call) -> Message:
     return message
 
 
-def unread(call: Call, error: NotAMessage) -> McpFailure:
+def unread(call: BackendCall, error: NotAMessage) -> McpFailure:
     """Return the error for an invalid message, with the id of the message if it has a valid one."""
     version = call.headers.get(versions.HEADER)
     if error.raw_id is not None and error.method is not None and versions.is_modern(version):
@@ -195,7 +195,7 @@ def unread(call: Call, error: NotAMessage) -> McpFailure:
     return McpFailure(400, str(error), error.code).about(error.raw_id)
 
 
-def with_trace(call: Call, message: Message) -> Message:
+def with_trace(call: BackendCall, message: RpcMessage) -> RpcMessage:
     """Return the message with the trace context of the header fields in `_meta` (SEP-414); existing members remain.
 
     Source: https://github.com/modelcontextprotocol/modelcontextprotocol/issues/414
@@ -213,7 +213,7 @@ def with_trace(call: Call, message: Message) -> Message:
     return message if text == message.text else parse(text)
 
 
-def check_post(call: Call, message: Message, known: bool) -> None:
+def check_post(call: BackendCall, message: RpcMessage, known: bool) -> None:
     """Raise McpFailure for contradictory or missing header fields. `known`: also for unknown methods."""
     version, fields = call.headers.get(versions.HEADER), call.headers.items()
     fault = modern.fault(message, version, fields, known)
@@ -226,7 +226,7 @@ def check_post(call: Call, message: Message, known: bool) -> None:
         raise McpFailure(400, contradiction, HEADER_MISMATCH)
 
 
-def check_version(call: Call, message: Message | None) -> None:
+def check_version(call: BackendCall, message: RpcMessage | None) -> None:
     """Raise 400 for an unknown version in the protocol version header."""
     version = call.headers.get(versions.HEADER)
     if version is None or version in versions.KNOWN:
@@ -239,6 +239,6 @@ def check_version(call: Call, message: Message | None) -> None:
     raise McpFailure(400, f"unsupported MCP protocol version: {version[:64]}", UNSUPPORTED_VERSION, data)
 
 
-def needs_session(message: Message) -> bool:
+def needs_session(message: RpcMessage) -> bool:
     """Return True if a message is only valid within a session."""
-    return not (message.kind is Kind.REQUEST and message.method == INITIALIZE)
+    return not (message.kind is RpcKind.REQUEST and message.method == INITIALIZE)

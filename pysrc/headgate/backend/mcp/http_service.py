@@ -12,16 +12,16 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from enum import Enum
 
-from headgate.backend.contract import Call, Response, Stream
-from headgate.backend.mcp.failure import DIRECT_REQUEST, McpFailure, Refused, TargetFailure, session_not_found
+from headgate.backend.contract import BackendCall, ResponseStream, UpstreamResponse
+from headgate.backend.mcp.failure import DIRECT_REQUEST, McpFailure, TargetFailure, TargetRefusal, session_not_found
 from headgate.backend.mcp.front import STREAM_HEADERS, needs_session
 from headgate.backend.mcp.relay import relayed
 from headgate.backend.mcp.request_telemetry import logged_session_id
-from headgate.backend.mcp.session import Session, Sessions, owner_of
+from headgate.backend.mcp.session import McpSession, Sessions, owner_of
 from headgate.backend.mcp.states import SessionStates
 from headgate.backend.mcp.targets.remote import ClientFields, Remote, origin_of, taken_over
 from headgate.dialect.mcp import mirrored, versions
-from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Kind, Message, NotAMessage, agree, error_message, parse
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, NotAMessage, RpcKind, RpcMessage, agree, error_message, parse
 from headgate.dialect.mcp.methods import INITIALIZE
 from headgate.dialect.mcp.versions import SESSION_HEADER
 from headgate.ir.mcp import StreamableHttpTarget
@@ -111,7 +111,7 @@ class HttpService:
         self._states = states
         self._tell_ended = tell_ended
 
-    async def post(self, call: Call, message: Message, session_id: str | None) -> None:
+    async def post(self, call: BackendCall, message: RpcMessage, session_id: str | None) -> None:
         """Forward a message."""
         if session_id is None and needs_session(message):
             raise McpFailure(400, "a session id is required; initialize first")
@@ -120,21 +120,21 @@ class HttpService:
         with self._use(session):
             await self._forward(call, headers, session, message)
 
-    async def open(self, call: Call, message: Message, refused: Callable[[int, bytes], bool]) -> bool:
+    async def open(self, call: BackendCall, message: RpcMessage, refused: Callable[[int, bytes], bool]) -> bool:
         """Forward `initialize`; False, and no answer, when `refused(status, body)` says that the server has no
         sessions.
         """
         headers = self._headers(call, f"{JSON}, {STREAM}", None, message)
         return await self._forward(call, headers, None, message, refused)
 
-    async def post_modern(self, call: Call, message: Message, refused: Callable[[int, bytes], bool]) -> bool:
+    async def post_modern(self, call: BackendCall, message: RpcMessage, refused: Callable[[int, bytes], bool]) -> bool:
         """Forward a message of revision 2026-07-28; False, and no answer, when `refused(status, body)` says that the
         server does not know that revision.
         """
         headers = self._headers(call, f"{JSON}, {STREAM}", None, message)
         return await self._forward(call, headers, None, message, refused)
 
-    async def get(self, call: Call, session_id: str | None) -> None:
+    async def get(self, call: BackendCall, session_id: str | None) -> None:
         """Forward the event stream; a server without one says 405 itself."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
@@ -142,7 +142,7 @@ class HttpService:
         with self._use(session):
             await self._forward(call, self._headers(call, STREAM, session), session, None)
 
-    async def delete(self, call: Call, session_id: str | None) -> None:
+    async def delete(self, call: BackendCall, session_id: str | None) -> None:
         """Forward the end of the session."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
@@ -165,7 +165,7 @@ class HttpService:
         await self._tell_ended(session_id)
 
     # -- sessions ------------------------------------------------------------------------------------------------------
-    def _session(self, call: Call, session_id: str) -> Session:
+    def _session(self, call: BackendCall, session_id: str) -> McpSession:
         """Return the session of an id. Raises 404 for an id that is none, or somebody else's."""
         owner = owner_of(call.context)
         session = self.sessions.find(session_id, owner)
@@ -177,11 +177,11 @@ class HttpService:
             raise session_not_found()
         return self.sessions.adopt(session_id, RemoteSession(states[self._target.name]), owner)
 
-    def _use(self, session: Session | None) -> contextlib.AbstractContextManager[None]:
+    def _use(self, session: McpSession | None) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext() if session is None else self.sessions.in_use(session)
 
     def _begun(
-        self, call: Call, session: Session | None, response: Response, opened: bool
+        self, call: BackendCall, session: McpSession | None, response: UpstreamResponse, opened: bool
     ) -> list[tuple[str, str]]:
         """Return the field with the session of an answer, where the client can have one and the answer names one or
         is to an `initialize` (`opened`).
@@ -197,7 +197,7 @@ class HttpService:
         return [(SESSION_HEADER, session.id)]
 
     def _headers(
-        self, call: Call, accept: str, session: Session | None, message: Message | None = None
+        self, call: BackendCall, accept: str, session: McpSession | None, message: RpcMessage | None = None
     ) -> list[tuple[str, str]]:
         fields = ClientFields(call.headers.items(), call.context)
         headers = target_headers(self.remote.policies, fields, accept, message, SESSION_FIELD)
@@ -208,14 +208,14 @@ class HttpService:
     # -- exchange ------------------------------------------------------------------------------------------------------
     async def _forward(
         self,
-        call: Call,
+        call: BackendCall,
         headers: list[tuple[str, str]],
-        session: Session | None,
-        message: Message | None,
+        session: McpSession | None,
+        message: RpcMessage | None,
         refused: Callable[[int, bytes], bool] | None = None,
     ) -> bool:
         """Call the server and give the client its answer. The target's time-out does not cover a stream's body."""
-        response: Response | None = None
+        response: UpstreamResponse | None = None
         body = b""
         timeout_s = self.remote.timeout_s if call.begun is None else call.begun.remaining_s
         try:
@@ -236,7 +236,7 @@ class HttpService:
                 returned = edited([*returned, *own], self.remote.policies.response_headers)
                 call.reply(response.status, returned, body)
             return True
-        except Refused as error:
+        except TargetRefusal as error:
             call.reply(error.status, error.fields, error.body, reason="MCP")
             return True
         except TimeoutError:
@@ -246,7 +246,7 @@ class HttpService:
                 with contextlib.suppress(OSError):
                     await response.aclose()
 
-    async def _request(self, call: Call, headers: list[tuple[str, str]], body: bytes | None) -> Response:
+    async def _request(self, call: BackendCall, headers: list[tuple[str, str]], body: bytes | None) -> UpstreamResponse:
         begun, call.begun = call.begun, None
         try:
             if begun is not None:
@@ -261,10 +261,10 @@ class HttpService:
         return edited([*STREAM_HEADERS, *own], self.remote.policies.response_headers)
 
     async def _stream(
-        self, call: Call, response: Response, own: list[tuple[str, str]], message: Message | None
+        self, call: BackendCall, response: UpstreamResponse, own: list[tuple[str, str]], message: RpcMessage | None
     ) -> None:
         """Pass events on as they come, each one whole: a stream that breaks off leaves no half of one."""
-        stream: Stream = call.stream(response.status, self._event_fields(own))
+        stream: ResponseStream = call.stream(response.status, self._event_fields(own))
         decoder = SseDecoder(MAX_BODY)
         last: deque[bytes] = deque(maxlen=MAYBE_ANSWERS)
         modern = versions.is_modern(call.headers.get(versions.HEADER))
@@ -284,7 +284,7 @@ class HttpService:
         await stream.end()
 
 
-def opened(message: Message | None, response: Response, body: bytes) -> bool:
+def opened(message: RpcMessage | None, response: UpstreamResponse, body: bytes) -> bool:
     """Tell whether an answer agrees to begin a session; one that is a stream shows it only later."""
     if message is None or message.method != INITIALIZE or not 200 <= response.status < 300:
         return False
@@ -295,7 +295,7 @@ def target_headers(
     policies: BackendPolicies,
     fields: Sequence[tuple[str, str]],
     accept: str,
-    message: Message | None,
+    message: RpcMessage | None,
     dropped: frozenset[str] = frozenset(),
 ) -> list[tuple[str, str]]:
     """Return what a target is sent in front of its policies: the client's `fields` that are meant for it, and what the
@@ -335,9 +335,9 @@ def unverified(policies: BackendPolicies, fields: Sequence[tuple[str, str]]) -> 
     return "authorization" if origin is None or origin.jwt_token is None else None
 
 
-def shape_of(method: str, message: Message | None, response: Response) -> AnswerShape:
+def shape_of(method: str, message: RpcMessage | None, response: UpstreamResponse) -> AnswerShape:
     """Tell how an answer is passed on; raises McpFailure for one that is no answer to the request."""
-    asks = method == "GET" or (message is not None and message.kind is Kind.REQUEST)
+    asks = method == "GET" or (message is not None and message.kind is RpcKind.REQUEST)
     if not asks or not 200 <= response.status < 300 or response.status in (202, 204):
         return AnswerShape.PLAIN
     if (response.header("content-encoding") or "identity").lower() != "identity":
@@ -351,7 +351,7 @@ def shape_of(method: str, message: Message | None, response: Response) -> Answer
 
 
 async def blocks(
-    response: Response, decoder: SseDecoder, modern: bool
+    response: UpstreamResponse, decoder: SseDecoder, modern: bool
 ) -> AsyncGenerator[tuple[bytes, list[bytes]], None]:
     """Yield what has come in whole blocks, each time with the data of events that may be an answer; raises
     TargetFailure. `modern`: the server may not ask anything.
@@ -391,7 +391,7 @@ def asks(data: bytes) -> bool:
     if b'"method"' not in data:
         return False
     try:
-        return parse(data).kind is Kind.REQUEST
+        return parse(data).kind is RpcKind.REQUEST
     except NotAMessage:
         return False
 
@@ -403,7 +403,7 @@ def named(raw: bytes, data: bytes) -> bytes:
     return b"event: message\n" + raw
 
 
-async def read(response: Response) -> bytes:
+async def read(response: UpstreamResponse) -> bytes:
     """Return the body of an answer that is no stream; raises McpFailure."""
     try:
         return await response.read(MAX_BODY)
@@ -411,13 +411,13 @@ async def read(response: Response) -> bytes:
         raise McpFailure(502, f"upstream answer broke off: {error}", INTERNAL_ERROR) from error
 
 
-def answers(data: bytes, message: Message) -> bool:
+def answers(data: bytes, message: RpcMessage) -> bool:
     """Tell whether an event is the response to a request."""
     try:
         found = parse(data)
     except NotAMessage:
         return False
-    return found.kind is Kind.RESPONSE and agree(found.raw_id, message.raw_id)
+    return found.kind is RpcKind.RESPONSE and agree(found.raw_id, message.raw_id)
 
 
 def edited(headers: list[tuple[str, str]], modifier: HeaderModifier | None) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ import asyncio
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from headgate.backend.contract import BegunCall, Call, Stream
+from headgate.backend.contract import BackendCall, BegunCall, ResponseStream
 from headgate.backend.mcp.failure import McpFailure, error_of, session_not_found
 from headgate.backend.mcp.federation.answering import Answering, merged, response_to
 from headgate.backend.mcp.federation.group import LinkGroup
@@ -24,15 +24,15 @@ from headgate.dialect.mcp import merge
 from headgate.dialect.mcp.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
-    Kind,
-    Message,
     NotAMessage,
+    RpcKind,
+    RpcMessage,
     parse,
 )
 from headgate.dialect.mcp.methods import INITIALIZE
 from headgate.net.tasks import spawn
 from headgate_engine.context.request import RequestContext, derived_context
-from headgate_engine.link.handler import HeaderView
+from headgate_engine.link.handler import HandlerHeaders
 from headgate_engine.log.redact import hide_parameter
 from headgate_engine.sse.encode import encode_comment, encode_event
 
@@ -50,7 +50,7 @@ class Posted:
 
     gone = True
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: BackendCall) -> None:
         self.telemetry: RequestTelemetry | None = None
         self.begun: BegunCall | None = None
         self.task: Any = None
@@ -58,7 +58,7 @@ class Posted:
         source: RequestContext | None = call.context
         self.authority, self.secure = call.authority, call.secure
         self.context = derived_context(source, call.method, call.target, call.authority, items, call.body)
-        self.headers = HeaderView(items)
+        self.headers = HandlerHeaders(items)
         self.method, self.target, self.path, self.body = call.method, call.target, call.path, call.body
 
     @property
@@ -77,7 +77,7 @@ class Posted:
         """Raise ConnectionResetError: the request was answered already."""
         raise ConnectionResetError("the request is answered")
 
-    def stream(self, status: int, headers: Any = ()) -> Stream:
+    def stream(self, status: int, headers: Any = ()) -> ResponseStream:
         """Raise ConnectionResetError: the request was answered already."""
         raise ConnectionResetError("the request is answered")
 
@@ -99,7 +99,7 @@ class Outbox:
     async def end(self) -> None:
         """Do nothing: the stream continues when one of its sources has ended."""
 
-    async def pump(self, stream: Stream) -> None:
+    async def pump(self, stream: ResponseStream) -> None:
         """Send events to the client until it disconnects, with comments as keep-alive."""
         while True:
             try:
@@ -113,7 +113,7 @@ class Outbox:
 class ToOutbox(Answering):
     """Responses to a request that are sent as messages on the session's stream."""
 
-    def __init__(self, call: Call, outbox: Outbox) -> None:
+    def __init__(self, call: BackendCall, outbox: Outbox) -> None:
         super().__init__(call, [])
         self._outbox = outbox
 
@@ -143,9 +143,9 @@ class SseSession:
         self._opened = False
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def take(self, message: Message, call: Call) -> None:
+    async def take(self, message: RpcMessage, call: BackendCall) -> None:
         """Take a message; a request is answered later, on the stream. Raises McpFailure."""
-        if message.kind is not Kind.REQUEST:
+        if message.kind is not RpcKind.REQUEST:
             if self._opened:
                 await self._federation.pass_on(call, self.group, message)
             return
@@ -158,14 +158,14 @@ class SseSession:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _answer(self, message: Message, call: Call) -> None:
+    async def _answer(self, message: RpcMessage, call: BackendCall) -> None:
         try:
             text = await self._respond(message, call)
         except McpFailure as failure:
             text = failure.in_stream(message.raw_id)
         await self.outbox.emit(text)
 
-    async def _respond(self, message: Message, call: Call) -> bytes:
+    async def _respond(self, message: RpcMessage, call: BackendCall) -> bytes:
         if message.method == INITIALIZE and not self._opened:
             return await self._open(message, call)
         if not self._opened:
@@ -173,7 +173,7 @@ class SseSession:
         answering = ToOutbox(call, self.outbox)
         return await self._federation.requests.respond(call, self.group, message, answering)
 
-    async def _open(self, message: Message, call: Call) -> bytes:
+    async def _open(self, message: RpcMessage, call: BackendCall) -> bytes:
         """Initialize the targets, and then open their event streams."""
         fields = fields_of(call)
         check = self._federation.requests.check(call, message, fields)
@@ -199,7 +199,7 @@ class SseSession:
         self._start("mcp sse events", self._listen(call))
         return text
 
-    async def _listen(self, call: Call) -> None:
+    async def _listen(self, call: BackendCall) -> None:
         streams = await self.group.streams(fields_of(call))
         if streams:
             await merged(self.outbox, self.group, streams)
@@ -227,7 +227,7 @@ class LegacySse:
         self._target = next(iter(federation.links)) if federation.options.bare else None
         hide_parameter(SESSION_PARAMETER)
 
-    async def handle(self, call: Call, local_only: bool) -> None:
+    async def handle(self, call: BackendCall, local_only: bool) -> None:
         """Answer one request. `local_only`: admit only programs and pages of this machine (front.FrontOptions)."""
         try:
             if local_only and telemetry_of(call) is None:
@@ -243,7 +243,7 @@ class LegacySse:
             call.add_log_field("mcp.error.message", failure.message)
             call.reply(status, headers, body, reason="MCP")
 
-    async def _get(self, call: Call) -> None:
+    async def _get(self, call: BackendCall) -> None:
         with self.sessions.room():
             found = SseSession(self.federation)
             session = self.sessions.add(found, owner_of(call.context))
@@ -256,7 +256,7 @@ class LegacySse:
         finally:
             await self.sessions.remove(session.id)
 
-    async def _post(self, call: Call) -> None:
+    async def _post(self, call: BackendCall) -> None:
         session_id = dict(parse_qsl(call.target.partition("?")[2])).get(SESSION_PARAMETER)
         if session_id is None:
             raise McpFailure(422, f"the query has no {SESSION_PARAMETER}")
@@ -284,11 +284,11 @@ class LegacySse:
         call.reply(202)
 
 
-def uncounted(_call: Call, _telemetry: RequestTelemetry) -> None:
+def uncounted(_call: BackendCall, _telemetry: RequestTelemetry) -> None:
     """Do nothing: the request was counted where it was received."""
 
 
-def endpoint(call: Call, session_id: str) -> str:
+def endpoint(call: BackendCall, session_id: str) -> str:
     """Return the path and query for the client's POST requests: those of its GET, with the session id added."""
     context: RequestContext | None = call.context
     target = call.target if context is None else context.client_target

@@ -9,10 +9,10 @@ import os
 import re
 from collections.abc import Awaitable, Callable
 
-from headgate.backend.contract import Call, HttpClient, Identity
+from headgate.backend.contract import BackendCall, Identity, UpstreamClient
 from headgate.backend.mcp.failure import McpFailure, session_not_found
 from headgate.backend.mcp.session import SessionIds
-from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Kind, NotAMessage, error_message, parse
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, NotAMessage, RpcKind, error_message, parse
 from headgate.dialect.mcp.versions import SESSION_HEADER
 from headgate_engine.sse.encode import encode_event
 
@@ -36,12 +36,12 @@ class RelayedTelemetry:
 RELAYED = RelayedTelemetry()
 
 
-def relayed(call: Call) -> bool:
+def relayed(call: BackendCall) -> bool:
     """Return True if another worker relayed the request."""
     return getattr(call, "telemetry", None) is RELAYED
 
 
-def identity_of(call: Call) -> list[object]:
+def identity_of(call: BackendCall) -> list[object]:
     """Return the client's identity and the requested URL for the other worker: it needs them for expressions, for
     `passthrough` and for the owner of the session.
     """
@@ -61,7 +61,7 @@ def broken_off(body: bytes, lasting: bool = False) -> bytes | None:
         message = parse(body)
     except NotAMessage:
         return None
-    if message.kind is not Kind.REQUEST:
+    if message.kind is not RpcKind.REQUEST:
         return None
     whose = "the session's worker" if lasting else "the session"
     reason = f"{whose} ended before its server answered"
@@ -91,7 +91,7 @@ class Relay:
         self,
         index: int,
         ids: SessionIds,
-        client_of: Callable[[int, bool], HttpClient],
+        client_of: Callable[[int, bool], UpstreamClient],
         others: Callable[[], list[int]] = list,
         folder: str = "",
     ) -> None:
@@ -106,7 +106,7 @@ class Relay:
         """Return True if there is another worker with this index."""
         return index != self.index and index in self._others()
 
-    def restore(self, call: Call) -> None:
+    def restore(self, call: BackendCall) -> None:
         """Give a relayed request the identity that its client had at the receiving worker."""
         content = self._sealer.open(call.headers.get(IDENTITY_HEADER) or "")
         context: Identity | None = call.context
@@ -128,7 +128,7 @@ class Relay:
 
         await asyncio.gather(*(tell(index) for index in self._others() if index != self.index))
 
-    async def forward(self, call: Call, owner: int, backend_key: str, lasting: bool = False) -> None:
+    async def forward(self, call: BackendCall, owner: int, backend_key: str, lasting: bool = False) -> None:
         """Relay a request to the owner of its session; without an owner, the session is gone.
 
         A `lasting` session continues in a successor of the owner. Raises McpFailure.
@@ -168,11 +168,11 @@ class Relay:
 class RelayEnd:
     """The receiving side: passes relayed requests to their backend."""
 
-    def __init__(self, find: Callable[[str], Callable[[Call], Awaitable[None]] | None], relay: Relay) -> None:
+    def __init__(self, find: Callable[[str], Callable[[BackendCall], Awaitable[None]] | None], relay: Relay) -> None:
         self._find = find
         self._relay = relay
 
-    async def handle(self, call: Call) -> None:
+    async def handle(self, call: BackendCall) -> None:
         """Answer one relayed request."""
         key = bytes.fromhex(call.headers.get(BACKEND_HEADER) or "").decode()
         handle = self._find(key)

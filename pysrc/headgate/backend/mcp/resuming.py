@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from headgate.backend.contract import Stream
+from headgate.backend.contract import ResponseStream
 from headgate.backend.mcp.replay import Replay
 from headgate_engine.sse.encode import encode_comment, encode_event
 
@@ -57,7 +57,7 @@ class KeptAnswer:
             self._timer.cancel()
             self._timer = None
 
-    async def follow(self, stream: Stream, event_id: str) -> None:
+    async def follow(self, stream: ResponseStream, event_id: str) -> None:
         """Send the messages after an event, and new ones until the response is complete."""
         self._readers += 1
         self._stop_timer()

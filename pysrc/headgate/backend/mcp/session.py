@@ -42,7 +42,7 @@ class Resumable(SessionResource, Protocol):
     async def release(self) -> None: ...
 
 
-class Limits(NamedTuple):
+class SessionLimits(NamedTuple):
     """`ttl_s`: idle time after which a session is ended; `cap`: how many sessions there may be."""
 
     ttl_s: float
@@ -77,7 +77,7 @@ class OwnTally:
         self.living += n
 
 
-class Session(SessionEntry):
+class McpSession(SessionEntry):
     """One client's session. `server`: what it holds; `owner`: who it is for (`owner_of`), "" for nobody known.
     `resumable`: its id can bring it back, at any worker; `lasting`: at the successor of its own. `replay`: what its
     event stream brought; `listener`: who writes to that stream now. `answers`: what clients may come back for, who is
@@ -151,7 +151,7 @@ class SessionIds:
         return b"" if content is None else content[2 + RANDOM_BYTES :]
 
 
-class Sessions(SessionTable[Session]):
+class Sessions(SessionTable[McpSession]):
     """The sessions of one backend in one worker. `id_prefix` stands before the ids made here, which tells
     them from others.
 
@@ -164,7 +164,7 @@ class Sessions(SessionTable[Session]):
         self,
         worker: int,
         ids: SessionIds,
-        limits: Limits,
+        limits: SessionLimits,
         *,
         clock: Callable[[], float] | None = None,
         tally: Tally | None = None,
@@ -181,7 +181,7 @@ class Sessions(SessionTable[Session]):
         self._tombstones: dict[str, None] = {}
         self._reaper: asyncio.Task[None] | None = None
 
-    def limit(self, limits: Limits) -> None:
+    def limit(self, limits: SessionLimits) -> None:
         """Go on with other limits."""
         self._ttl_s, self._cap = limits
 
@@ -220,7 +220,7 @@ class Sessions(SessionTable[Session]):
             spawn("mcp release", session.server.release())
 
     @contextlib.contextmanager
-    def in_use(self, session: Session) -> Iterator[None]:
+    def in_use(self, session: McpSession) -> Iterator[None]:
         """Keep a session from being idle; its idle time begins when nobody uses it any more."""
         self.begin_use(session)
         try:
@@ -228,7 +228,7 @@ class Sessions(SessionTable[Session]):
         finally:
             self.end_use(session)
 
-    def add(self, server: SessionResource, owner: str = "", resume_token: bytes = b"") -> Session:
+    def add(self, server: SessionResource, owner: str = "", resume_token: bytes = b"") -> McpSession:
         """Register a session of this worker. With a `resume_token` the worker's successor can go on with it
         (`restore`). Where it shows only now that it lives here, raises the 503 of a full table.
         """
@@ -238,13 +238,13 @@ class Sessions(SessionTable[Session]):
         session.lasting = bool(resume_token)
         return session
 
-    def restore(self, session_id: str, server: SessionResource, owner: str = "") -> Session:
+    def restore(self, session_id: str, server: SessionResource, owner: str = "") -> McpSession:
         """Register a session that this worker's predecessor had; raises the 503 of a full table."""
         session = self._settled(session_id, server, owner)
         session.lasting = True
         return session
 
-    def _settled(self, session_id: str, server: SessionResource, owner: str) -> Session:
+    def _settled(self, session_id: str, server: SessionResource, owner: str) -> McpSession:
         if self._resumable:
             self._make_room()
         with self._place():
@@ -262,14 +262,14 @@ class Sessions(SessionTable[Session]):
             return None
         return self.ids.owner(session_id[len(self.id_prefix) :])
 
-    def adopt(self, session_id: str, server: Resumable, owner: str = "") -> Session:
+    def adopt(self, session_id: str, server: Resumable, owner: str = "") -> McpSession:
         """Register a session under an id that says itself what there is to know of it."""
         if session_id not in self:
             self._make_room()
         return self._kept(session_id, server, owner, resumable=True)
 
-    def _kept(self, session_id: str, server: SessionResource, owner: str, *, resumable: bool = False) -> Session:
-        session = Session(session_id, server, self._clock(), owner, self._worker)
+    def _kept(self, session_id: str, server: SessionResource, owner: str, *, resumable: bool = False) -> McpSession:
+        session = McpSession(session_id, server, self._clock(), owner, self._worker)
         session.resumable = resumable
         if self.put(session):
             self._tally.add(1)
@@ -279,7 +279,7 @@ class Sessions(SessionTable[Session]):
             self._reaper = spawn("mcp reaper", self._reap())
         return session
 
-    def _drop(self, session_id: str) -> Session | None:
+    def _drop(self, session_id: str) -> McpSession | None:
         session = self.take(session_id)
         if session is not None:
             self._tally.add(-1)

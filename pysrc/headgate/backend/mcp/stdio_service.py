@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 
-from headgate.backend.contract import Call, Stream
+from headgate.backend.contract import BackendCall, ResponseStream
 from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_found
 from headgate.backend.mcp.federation.answering import Answering
 from headgate.backend.mcp.federation.target_answer import is_response
@@ -14,11 +14,11 @@ from headgate.backend.mcp.front import STREAM_HEADERS, needs_session
 from headgate.backend.mcp.relay import Relay
 from headgate.backend.mcp.replay import HEADER as LAST_EVENT_ID
 from headgate.backend.mcp.request_telemetry import logged_session_id
-from headgate.backend.mcp.session import Session, Sessions, owner_of
-from headgate.backend.mcp.targets.exchanges import Exchange
+from headgate.backend.mcp.session import McpSession, Sessions, owner_of
+from headgate.backend.mcp.targets.exchanges import TargetExchange
 from headgate.backend.mcp.targets.inbox import Inbox
 from headgate.backend.mcp.targets.stdio import StdioServer
-from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Message
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, RpcMessage
 from headgate.dialect.mcp.versions import SESSION_HEADER
 from headgate.ir.mcp import StdioTarget
 from headgate_engine.sse.encode import encode_comment, encode_event
@@ -36,7 +36,7 @@ class StdioService:
         self._relay = relay
         self._key = key
 
-    async def post(self, call: Call, message: Message, session_id: str | None) -> None:
+    async def post(self, call: BackendCall, message: RpcMessage, session_id: str | None) -> None:
         """Forward a message; the response to a request is a stream that ends with the JSON-RPC response."""
         if session_id is None:
             if needs_session(message):
@@ -49,7 +49,7 @@ class StdioService:
         with self.sessions.in_use(session):
             await answer(call, session, await send(session, message), [])
 
-    async def _session(self, call: Call, session_id: str) -> Session | None:
+    async def _session(self, call: BackendCall, session_id: str) -> McpSession | None:
         """Return the session; None if another worker has responded."""
         owner = self.sessions.ids.owner(session_id)
         if owner is not None and owner != self._relay.index:
@@ -60,7 +60,7 @@ class StdioService:
             raise session_not_found()
         return session
 
-    async def open(self, call: Call, message: Message, refused: Callable[[int, bytes], bool] | None) -> bool:
+    async def open(self, call: BackendCall, message: RpcMessage, refused: Callable[[int, bytes], bool] | None) -> bool:
         """Start a process with a session, which remains only if the process accepts it.
 
         Returns False, without responding, if `refused(200, answer)` is True: the server has no sessions.
@@ -75,7 +75,7 @@ class StdioService:
                 await server.stop()
                 raise
             session = self.sessions.add(server, owner_of(call.context))
-        exchange: Exchange | None = None
+        exchange: TargetExchange | None = None
         try:
             with self.sessions.in_use(session):
                 exchange = await send(session, message)
@@ -90,7 +90,7 @@ class StdioService:
             if exchange is None or not exchange.answered or exchange.failed:
                 await self.sessions.remove(session.id)
 
-    async def get(self, call: Call, session_id: str | None) -> None:
+    async def get(self, call: BackendCall, session_id: str | None) -> None:
         """Stream the server's unsolicited messages; a later GET takes over from an earlier one."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
@@ -110,7 +110,7 @@ class StdioService:
                 await stream.send(encode_event(text, "message", event_id))
             await pump(stream, inbox, session.replay.add)
 
-    async def delete(self, call: Call, session_id: str | None) -> None:
+    async def delete(self, call: BackendCall, session_id: str | None) -> None:
         """End the session; an unknown session counts as ended."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
@@ -124,10 +124,10 @@ class StdioService:
         call.reply(200)
 
 
-async def send(session: Session, message: Message) -> Exchange | None:
+async def send(session: McpSession, message: RpcMessage) -> TargetExchange | None:
     """Forward a message to the process; raises McpFailure."""
     try:
-        exchange: Exchange | None = await session.server.send(message)
+        exchange: TargetExchange | None = await session.server.send(message)
         return exchange
     except TargetFailure as error:
         raise McpFailure(500, f"failed to send message: {error}", INTERNAL_ERROR) from error
@@ -143,9 +143,9 @@ async def soon(inbox: Inbox) -> bytes | None:
 
 
 async def answer(
-    call: Call,
-    session: Session,
-    exchange: Exchange | None,
+    call: BackendCall,
+    session: McpSession,
+    exchange: TargetExchange | None,
     headers: list[tuple[str, str]],
     first: bytes | None = None,
 ) -> None:
@@ -163,7 +163,7 @@ async def answer(
             session.server.give_up(exchange)
 
 
-async def response(exchange: Exchange, answering: Answering, first: bytes | None) -> bytes:
+async def response(exchange: TargetExchange, answering: Answering, first: bytes | None) -> bytes:
     """Return the response to a request, b"" if there will be none; earlier messages are sent at once."""
     text = first if first is not None else await exchange.inbox.get()
     while text is not None:
@@ -174,7 +174,7 @@ async def response(exchange: Exchange, answering: Answering, first: bytes | None
     return b""
 
 
-async def pump(stream: Stream, inbox: Inbox, note: Callable[[bytes], str] | None = None) -> None:
+async def pump(stream: ResponseStream, inbox: Inbox, note: Callable[[bytes], str] | None = None) -> None:
     """Send messages as events until the inbox ends, with ids from `note`, and with comments as keep-alive."""
     while True:
         try:

@@ -11,8 +11,8 @@ import asyncio
 import contextlib
 from typing import Final
 
-from headgate.backend.contract import Call
-from headgate.backend.mcp.failure import McpFailure, Refused
+from headgate.backend.contract import BackendCall
+from headgate.backend.mcp.failure import McpFailure, TargetRefusal
 from headgate.backend.mcp.front import check_local
 from headgate.backend.mcp.http_service import NOT_RETURNED, edited, read, target_headers
 from headgate.backend.mcp.targets.remote import ClientFields, Remote
@@ -30,11 +30,11 @@ class WellKnown:
         self._local_only = local_only
 
     @staticmethod
-    def takes(call: Call) -> bool:
+    def takes(call: BackendCall) -> bool:
         """Return True if a request is for such a document."""
         return call.method in METHODS and oauth.is_document(call.path)
 
-    async def handle(self, call: Call) -> None:
+    async def handle(self, call: BackendCall) -> None:
         """Return the server's response."""
         try:
             if self._local_only:
@@ -43,10 +43,10 @@ class WellKnown:
         except McpFailure as failure:
             status, headers, body = failure.answer(None)
             call.reply(status, headers, body, reason="MCP")
-        except Refused as error:
+        except TargetRefusal as error:
             call.reply(error.status, error.fields, error.body, reason="MCP")
 
-    async def _forward(self, call: Call) -> None:
+    async def _forward(self, call: BackendCall) -> None:
         fields = ClientFields(call.headers.items(), call.context)
         headers = target_headers(self._remote.policies, fields, call.headers.get("accept") or "*/*", None)
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headgate.config.check import Record
 from headgate.config.context import Context
-from headgate.document.nodes import Entry
+from headgate.document.nodes import MapEntry
 from headgate.errors import Problem
 from headgate.expr.faults import ExpressionError
 
@@ -35,7 +35,7 @@ def check_map(context: Context, record: Record, key: str, phase: str) -> tuple[t
     """Return the pairs of name and expression in the map at `key`; what is wrong with one is reported at its name."""
     entries = record.get(key) or {}
     node = record.at(key)
-    inner = Record(node.node if isinstance(node, Entry) else record.node, f"{record.path}.{key}", {})
+    inner = Record(node.node if isinstance(node, MapEntry) else record.node, f"{record.path}.{key}", {})
     for name, text in entries.items():
         check(context, inner, name, text, phase)
     return tuple(entries.items())

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
-from headgate.document.fields import Target
+from headgate.document.fields import ConnectTarget
 from headgate.errors import Problem
 from headgate.ir.policies import HeaderModifier
 from headgate.ir.tls import BackendTls
@@ -18,7 +18,7 @@ ALPN: Final = "h2"
 RESERVED: Final = HOP_BY_HOP - {"trailer"} | {"content-type", "host", ":authority"}
 
 
-def tls_of(context: Context, record: Record, tls: BackendTls | None, host: Target | None) -> BackendTls | None:
+def tls_of(context: Context, record: Record, tls: BackendTls | None, host: ConnectTarget | None) -> BackendTls | None:
     """Return the TLS of a gRPC service, which speaks HTTP/2; None for plaintext."""
     if tls is None and host is not None and host.scheme == "https":
         tls = BackendTls()

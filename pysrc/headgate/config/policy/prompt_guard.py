@@ -13,7 +13,7 @@ from headgate.config.policy import headers
 from headgate.config.policy.expression import check
 from headgate.config.policy.guard_service import calls_to, shown_service, webhook_service
 from headgate.document import fields
-from headgate.document.nodes import Entry
+from headgate.document.nodes import MapEntry
 from headgate.errors import Problem
 from headgate.ir.match import ValueMatch
 from headgate.ir.policy.cloud_auth import AwsAuth, AzureAuth, CloudAuth, GcpAuth
@@ -183,7 +183,7 @@ def _webhook(context: Context, record: Record, phase: Phase) -> WebhookGuard | N
             kind: Literal["exact", "regex"] = "exact" if "exact" in value else "regex"
             forwarded.append(ValueMatch(name=match["name"], kind=kind, value=value[kind]))
     node = record.at("headers")
-    inner = Record(node.node if isinstance(node, Entry) else record.node, f"{record.path}.headers", {})
+    inner = Record(node.node if isinstance(node, MapEntry) else record.node, f"{record.path}.headers", {})
     pairs = []
     for name, text in (record.get("headers") or {}).items():
         lower = name.lower()

@@ -17,17 +17,17 @@ from headgate.config.shape.upstream import LOCATION
 from headgate.config.shape.vocabulary import (
     Anything,
     Case,
-    Choice,
     ListOf,
     MapOf,
     Object,
     Union,
+    WordChoice,
     maybe,
     optional,
     required,
 )
 
-MODE: Final = Choice("AuthMode", ("strict", "optional", "permissive"))
+MODE: Final = WordChoice("AuthMode", ("strict", "optional", "permissive"))
 RULE_KINDS: Final = ("allow", "deny", "require")
 RULES: Final = Object(
     "AuthorizationRules",
@@ -73,7 +73,7 @@ OIDC: Final = Object(
         "discovery": maybe(FILE_INLINE_OR_REMOTE),
         "authorizationEndpoint": maybe(STRING),
         "tokenEndpoint": maybe(STRING),
-        "tokenEndpointAuth": maybe(Choice("TokenEndpointAuth", ("clientSecretBasic", "clientSecretPost"))),
+        "tokenEndpointAuth": maybe(WordChoice("TokenEndpointAuth", ("clientSecretBasic", "clientSecretPost"))),
         "jwks": maybe(FILE_INLINE_OR_REMOTE),
         "clientId": required(STRING),
         "clientSecret": required(HIDDEN),
@@ -86,7 +86,7 @@ BASIC: Final = Object(
     {
         "htpasswd": required(FILE_OR_HIDDEN),
         "realm": maybe(STRING),
-        "mode": optional(Choice("BasicMode", ("strict", "optional"))),
+        "mode": optional(WordChoice("BasicMode", ("strict", "optional"))),
         "authorizationLocation": optional(LOCATION),
     },
 )

@@ -30,11 +30,11 @@ from headgate.config.shape.upstream import BACKEND_TLS, SIMPLE_POLICIES, TUNNEL
 from headgate.config.shape.vocabulary import (
     Anything,
     Case,
-    Choice,
     ListOf,
     MapOf,
     Object,
     Union,
+    WordChoice,
     extend,
     later,
     maybe,
@@ -77,7 +77,7 @@ BACKEND_POLICIES: Final = extend(
                     "InferenceRouting",
                     {
                         "endpointPicker": required(TARGET_REFERENCE),
-                        "destinationMode": optional(Choice("DestinationMode", ("validated", "passthrough"))),
+                        "destinationMode": optional(WordChoice("DestinationMode", ("validated", "passthrough"))),
                     },
                 )
             )
@@ -145,9 +145,9 @@ MCP_TARGET: Final = Object(
 )
 MCP_FIELDS: Final = {
     "targets": required(ListOf(MCP_TARGET, least=1, most=128)),
-    "statefulMode": optional(Choice("McpStatefulMode", ("stateful", "stateless"))),
-    "prefixMode": maybe(Choice("McpPrefixMode", ("conditional", "always", "never"))),
-    "failureMode": maybe(Choice("McpFailureMode", ("failClosed", "failOpen"))),
+    "statefulMode": optional(WordChoice("McpStatefulMode", ("stateful", "stateless"))),
+    "prefixMode": maybe(WordChoice("McpPrefixMode", ("conditional", "always", "never"))),
+    "failureMode": maybe(WordChoice("McpFailureMode", ("failClosed", "failOpen"))),
     "dnsRebindingProtection": optional(BOOL),
 }
 MCP_BACKEND: Final = Object("McpBackend", MCP_FIELDS)

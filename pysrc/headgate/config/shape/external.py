@@ -26,18 +26,18 @@ from headgate.config.shape.scalars import (
 from headgate.config.shape.upstream import SIMPLE_POLICIES
 from headgate.config.shape.vocabulary import (
     Case,
-    Choice,
     ListOf,
     MapOf,
     Object,
     Union,
+    WordChoice,
     extend,
     maybe,
     optional,
     required,
 )
 
-FAIL: Final = Choice("FailureMode", ("failClosed", "failOpen"))
+FAIL: Final = WordChoice("FailureMode", ("failClosed", "failOpen"))
 
 EXT_AUTHZ: Final = Object(
     "ExtAuthz",
@@ -72,7 +72,7 @@ EXT_AUTHZ: Final = Object(
             Union(
                 "ExtAuthzFailure",
                 (
-                    Choice("ExtAuthzFailureMode", ("allow", "deny")),
+                    WordChoice("ExtAuthzFailureMode", ("allow", "deny")),
                     Object("DenyWithStatus", {"denyWithStatus": required(UINT16)}),
                 ),
             )
@@ -101,8 +101,8 @@ EXT_AUTHZ_POLICY: Final = Union(
     "ExtAuthzPolicy", (Case(conditional("ExtAuthz", EXT_AUTHZ), has=("conditional",)), EXT_AUTHZ)
 )
 
-BODY_MODE: Final = Choice("BodyMode", ("none", "buffered", "bufferedPartial", "fullDuplexStreamed"))
-SEND_MODE: Final = Choice("SendMode", ("send", "skip"))
+BODY_MODE: Final = WordChoice("BodyMode", ("none", "buffered", "bufferedPartial", "fullDuplexStreamed"))
+SEND_MODE: Final = WordChoice("SendMode", ("send", "skip"))
 EXT_PROC: Final = Object(
     "ExtProc",
     {
@@ -133,11 +133,11 @@ EXT_PROC_POLICY: Final = Union(
     "ExtProcPolicy", (Case(conditional("ExtProc", EXT_PROC), has=("conditional",)), EXT_PROC)
 )
 
-UNIT: Final = Choice(
+UNIT: Final = WordChoice(
     "LimitUnit",
     ("seconds", "minutes", "hours"),
 )
-LIMIT_KIND: Final = Choice("RateLimitType", ("requests", "tokens"))
+LIMIT_KIND: Final = WordChoice("RateLimitType", ("requests", "tokens"))
 BUCKET: Final = Object(
     "LocalRateLimit",
     {
@@ -168,7 +168,7 @@ RATE_LIMIT_POLICY: Final = Union(
     (Case(conditional("LocalRateLimit", BUCKET), has=("conditional",)), RATE_LIMITS),
 )
 
-REMOTE_KIND: Final = Choice("RemoteLimitType", ("requests", "tokens"))
+REMOTE_KIND: Final = WordChoice("RemoteLimitType", ("requests", "tokens"))
 REMOTE_LIMIT: Final = Object(
     "RemoteRateLimit",
     {
@@ -207,8 +207,8 @@ GUARDRAIL: Final = extend(
     "McpGuardrail",
     Object("McpGuardrailTarget", {**TARGET_FIELDS, "url": optional(TARGET_URL)}, GUARDRAIL_KEYS),
     {
-        "kind": required(Choice("GuardrailKind", ("remote",))),
-        "methods": optional(MapOf(Choice("GuardrailPhase", ("off", "request", "response", "full")))),
+        "kind": required(WordChoice("GuardrailKind", ("remote",))),
+        "methods": optional(MapOf(WordChoice("GuardrailPhase", ("off", "request", "response", "full")))),
         "policies": maybe(SIMPLE_POLICIES),
         "failureMode": optional(FAIL),
         "metadata": optional(CEL_MAP),

@@ -24,7 +24,7 @@ from headgate.config.shape.scalars import (
     unsigned,
 )
 from headgate.config.shape.upstream import SIMPLE_POLICIES
-from headgate.config.shape.vocabulary import Choice, ListOf, Object, later, maybe, optional, required
+from headgate.config.shape.vocabulary import ListOf, Object, WordChoice, later, maybe, optional, required
 
 FRONTEND_HTTP: Final = Object(
     "FrontendHttp",
@@ -32,7 +32,7 @@ FRONTEND_HTTP: Final = Object(
         "maxBufferSize": optional(BYTE_SIZE),
         "http1MaxHeaders": maybe(unsigned("MaxHeaders", 65_535, 1)),
         "http1IdleTimeout": optional(DURATION),
-        "http1HeaderCase": optional(Choice("HeaderCase", ("lowercase", "preserve"), ("preserve",))),
+        "http1HeaderCase": optional(WordChoice("HeaderCase", ("lowercase", "preserve"), ("preserve",))),
         "http2WindowSize": later(maybe(UINT32)),
         "http2ConnectionWindowSize": later(maybe(UINT32)),
         "http2FrameSize": later(maybe(UINT32)),
@@ -56,11 +56,11 @@ FRONTEND_TLS: Final = Object(
 PROXY_PROTOCOL: Final = Object(
     "ProxyProtocol",
     {
-        "version": optional(Choice("ProxyVersion", ("v1", "v2", "all"))),
-        "mode": optional(Choice("ProxyMode", ("strict", "optional"))),
+        "version": optional(WordChoice("ProxyVersion", ("v1", "v2", "all"))),
+        "mode": optional(WordChoice("ProxyMode", ("strict", "optional"))),
     },
 )
-OTLP_PROTOCOL: Final = Choice("TelemetryProtocol", ("grpc", "http"))
+OTLP_PROTOCOL: Final = WordChoice("TelemetryProtocol", ("grpc", "http"))
 LOG_KEYS: Final = ListOf(STRING, most=32, unique=True)
 OTLP_LOG: Final = Object(
     "OtlpLog",
@@ -85,7 +85,7 @@ ACCESS_LOG: Final = Object(
             Object(
                 "LogDatabase",
                 {
-                    "llm": maybe(Choice("LogDatabaseLlm", ("metadata", "full"))),
+                    "llm": maybe(WordChoice("LogDatabaseLlm", ("metadata", "full"))),
                     "add": optional(STRING_MAP),
                 },
             )
@@ -109,7 +109,7 @@ TRACING: Final = Object(
     one_of=TARGET_KEYS,
 )
 CONNECT: Final = Object(
-    "Connect", {"mode": required(Choice("ConnectMode", ("deny", "route", "tunnel"), ("route", "tunnel")))}
+    "Connect", {"mode": required(WordChoice("ConnectMode", ("deny", "route", "tunnel"), ("route", "tunnel")))}
 )
 FRONTEND: Final = Object(
     "FrontendPolicies",

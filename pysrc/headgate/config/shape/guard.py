@@ -23,12 +23,12 @@ from headgate.config.shape.scalars import (
 from headgate.config.shape.upstream import AWS, SIMPLE_POLICIES
 from headgate.config.shape.vocabulary import (
     Anything,
-    Choice,
     ListOf,
     MapOf,
     Object,
     Scalar,
     Union,
+    WordChoice,
     maybe,
     optional,
     required,
@@ -53,7 +53,7 @@ REJECTION: Final = Object(
         "headers": maybe(HEADER_MODIFIER),
     },
 )
-BUILTIN: Final = Choice("BuiltinPattern", ("ssn", "creditCard", "phoneNumber", "email", "caSin"))
+BUILTIN: Final = WordChoice("BuiltinPattern", ("ssn", "creditCard", "phoneNumber", "email", "caSin"))
 CUSTOM_RESPONSE: Final = Object(
     "CustomResponse",
     {"message": optional(STRING), "statusCode": optional(unsigned("CustomResponseStatus", 599, 200))},
@@ -61,7 +61,7 @@ CUSTOM_RESPONSE: Final = Object(
 REGEX_GUARD: Final = Object(
     "RegexGuard",
     {
-        "action": optional(Choice("RegexAction", ("mask", "reject"))),
+        "action": optional(WordChoice("RegexAction", ("mask", "reject"))),
         "rules": optional(
             ListOf(
                 Object(
@@ -79,7 +79,7 @@ REGEX_GUARD: Final = Object(
     },
     any_of=("rules", "matches", "builtins"),
 )
-FAILURE: Final = {"failureMode": optional(Choice("GuardFailure", ("failClosed", "failOpen")))}
+FAILURE: Final = {"failureMode": optional(WordChoice("GuardFailure", ("failClosed", "failOpen")))}
 WEBHOOK: Final = Object(
     "GuardWebhook",
     {
@@ -158,8 +158,8 @@ RESPONSE_KINDS: Final = {
     "azureContentSafety": optional(CONTENT_SAFETY),
 }
 REQUEST_KINDS: Final = {**RESPONSE_KINDS, "openAIModeration": optional(MODERATION)}
-CONTENT_SCOPE: Final = Choice("ContentScope", ("systemPrompt", "messages", "toolOutput", "toolInput"))
-STREAMING_MODE: Final = Choice("GuardStreaming", ("Disabled", "Enabled"))
+CONTENT_SCOPE: Final = WordChoice("ContentScope", ("systemPrompt", "messages", "toolOutput", "toolInput"))
+STREAMING_MODE: Final = WordChoice("GuardStreaming", ("Disabled", "Enabled"))
 STREAMING: Final = Union(
     "GuardStreams",
     (
@@ -169,7 +169,7 @@ STREAMING: Final = Union(
             "GuardStreamSettings",
             {
                 "mode": optional(STREAMING_MODE),
-                "masks": optional(Choice("StreamMasks", ("PassThrough", "Apply"))),
+                "masks": optional(WordChoice("StreamMasks", ("PassThrough", "Apply"))),
                 "windowBytes": optional(unsigned("StreamWindow", 65_536, 1)),
                 "overlapBytes": optional(unsigned("StreamOverlap", 16_384, 16)),
             },
@@ -238,7 +238,7 @@ AI_POLICY: Final = Object(
         "prompts": maybe(PROMPTS),
         "modelAliases": optional(STRING_MAP),
         "promptCaching": maybe(PROMPT_CACHING),
-        "routes": optional(MapOf(Choice("AiRouteType", ROUTE_TYPES))),
+        "routes": optional(MapOf(WordChoice("AiRouteType", ROUTE_TYPES))),
     },
 )
 
@@ -255,14 +255,14 @@ CUSTOM_PROVIDER: Final = Object(
             ListOf(
                 Object(
                     "ProviderFormat",
-                    {"type": required(Choice("FormatType", FORMATS)), "path": maybe(UPSTREAM_PATH)},
+                    {"type": required(WordChoice("FormatType", FORMATS)), "path": maybe(UPSTREAM_PATH)},
                 )
             )
         ),
     },
 )
 MODERATION_MODE: Final = Object(
-    "OpenAiModerationMode", {"mode": required(Choice("ModerationMode", ("score", "block")))}
+    "OpenAiModerationMode", {"mode": required(WordChoice("ModerationMode", ("score", "block")))}
 )
 
 
@@ -270,7 +270,7 @@ def _model(name: str) -> Object:
     return Object(name, {"model": maybe(STRING)})
 
 
-AZURE_RESOURCE: Final = Choice("AzureResource", ("openAI", "foundry"), aliases={"aiServices": "foundry"})
+AZURE_RESOURCE: Final = WordChoice("AzureResource", ("openAI", "foundry"), aliases={"aiServices": "foundry"})
 PROVIDER_KINDS: Final = {
     "openAI": optional(
         Object(

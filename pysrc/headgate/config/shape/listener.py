@@ -6,16 +6,16 @@ from typing import Final
 
 from headgate.config.shape.route import GATEWAY_PHASE, GATEWAY_POLICIES, ROUTE, TCP_ROUTE
 from headgate.config.shape.scalars import HOSTNAME, PORT, STRING, STRINGS, nothing
-from headgate.config.shape.vocabulary import Choice, ListOf, Object, later, maybe, optional, required
+from headgate.config.shape.vocabulary import ListOf, Object, WordChoice, later, maybe, optional, required
 
-TLS_VERSION: Final = Choice("TlsVersion", ("TLS_V1_0", "TLS_V1_1", "TLS_V1_2", "TLS_V1_3"))
+TLS_VERSION: Final = WordChoice("TlsVersion", ("TLS_V1_0", "TLS_V1_1", "TLS_V1_2", "TLS_V1_3"))
 LEAST_VERSION: Final = maybe(TLS_VERSION)
 MOST_VERSION: Final = maybe(TLS_VERSION)
 
 SERVER_TLS: Final = Object(
     "ServerTls",
     {
-        "mode": optional(Choice("ServerTlsMode", ("static", "dynamicCa"), ("dynamicCa",))),
+        "mode": optional(WordChoice("ServerTlsMode", ("static", "dynamicCa"), ("dynamicCa",))),
         "cert": maybe(STRING),
         "key": maybe(STRING),
         "root": later(maybe(STRING)),
@@ -29,10 +29,10 @@ SERVER_TLS: Final = Object(
     },
     apart=(("minTLSVersion", "minTlsVersion"), ("maxTLSVersion", "maxTlsVersion")),
 )
-BIND_PROTOCOL: Final = Choice(
+BIND_PROTOCOL: Final = WordChoice(
     "BindProtocol", ("HTTP", "HTTPS", "TLS", "TCP", "HBONE"), ("TLS", "TCP", "HBONE")
 )
-GATEWAY_PROTOCOL: Final = Choice("GatewayProtocol", ("HTTP", "HTTPS", "TCP", "TLS"), ("TCP", "TLS"))
+GATEWAY_PROTOCOL: Final = WordChoice("GatewayProtocol", ("HTTP", "HTTPS", "TCP", "TLS"), ("TCP", "TLS"))
 BIND: Final = Object(
     "Bind",
     {
@@ -55,13 +55,13 @@ BIND: Final = Object(
             )
         ),
         "tunnelProtocol": optional(
-            Choice(
+            WordChoice(
                 "TunnelProtocol",
                 ("direct", "proxy", "connect", "hboneWaypoint", "hboneGateway"),
                 ("proxy", "connect", "hboneWaypoint", "hboneGateway"),
             )
         ),
-        "mode": optional(Choice("BindMode", ("standard", "internal"), ("internal",))),
+        "mode": optional(WordChoice("BindMode", ("standard", "internal"), ("internal",))),
     },
 )
 GATEWAY: Final = Object(

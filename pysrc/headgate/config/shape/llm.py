@@ -33,12 +33,12 @@ from headgate.config.shape.scalars import (
 )
 from headgate.config.shape.upstream import BACKEND_AUTH, BACKEND_TLS, TUNNEL
 from headgate.config.shape.vocabulary import (
-    Choice,
-    Field,
     ListOf,
     Object,
+    ObjectField,
     Scalar,
     Union,
+    WordChoice,
     deprecated,
     later,
     maybe,
@@ -54,7 +54,7 @@ HOSTED: Final = ("gemini", "vertex", "anthropic", "bedrock", "azure", "copilot")
 PROVIDER: Final = Union(
     "ModelProvider",
     (
-        Choice("ProviderName", ("openai", *HOSTED, *PRESETS), (), {"openAI": "openai"}),
+        WordChoice("ProviderName", ("openai", *HOSTED, *PRESETS), (), {"openAI": "openai"}),
         Object(
             "ProviderObject",
             {"reference": optional(STRING), "custom": optional(CUSTOM_PROVIDER)},
@@ -119,11 +119,11 @@ MODEL: Final = Object(
     {
         "id": maybe(STRING),
         "name": required(MODEL_NAME),
-        "visibility": optional(Choice("ModelVisibility", ("public", "internal"))),
+        "visibility": optional(WordChoice("ModelVisibility", ("public", "internal"))),
         "params": optional(PARAMS),
         "provider": required(PROVIDER),
         **SHARED,
-        "passthrough": maybe(Choice("ModelPassthrough", ("detect", "opaque"))),
+        "passthrough": maybe(WordChoice("ModelPassthrough", ("detect", "opaque"))),
         "authorization": maybe(RULES),
         "finalTransformation": maybe(CEL_MAP),
         "guardrails": maybe(GUARDRAILS),
@@ -133,7 +133,7 @@ MODEL: Final = Object(
 )
 
 
-def _targets(name: str, fields: dict[str, Field]) -> Object:
+def _targets(name: str, fields: dict[str, ObjectField]) -> Object:
     entry = Object(f"{name}Target", {"model": required(STRING), **fields})
     return Object(f"{name}Routing", {"targets": required(ListOf(entry))})
 

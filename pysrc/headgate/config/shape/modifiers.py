@@ -23,12 +23,12 @@ from headgate.config.shape.scalars import (
     unsigned,
 )
 from headgate.config.shape.vocabulary import (
-    Choice,
     ListOf,
     MapOf,
     Object,
     Scalar,
     Union,
+    WordChoice,
     maybe,
     optional,
     required,
@@ -63,7 +63,7 @@ HEADER_MODIFIER: Final = Object(
 AUTHORITY_REWRITE: Final = Union(
     "AuthorityRewrite",
     (
-        Choice("AuthorityMode", ("auto", "none")),
+        WordChoice("AuthorityMode", ("auto", "none")),
         Object(
             "AuthorityValue",
             {"full": optional(STRING), "host": optional(STRING), "port": optional(PORT)},
@@ -122,7 +122,7 @@ CORS: Final = Object(
 CSRF: Final = Object("Csrf", {"additionalOrigins": optional(ListOf(STRING, unique=True))})
 BUFFER_BODY: Final = Object(
     "BufferBody",
-    {"maxBytes": maybe(BYTE_SIZE), "failureMode": optional(Choice("BufferFailure", ("failClosed", "failOpen")))},
+    {"maxBytes": maybe(BYTE_SIZE), "failureMode": optional(WordChoice("BufferFailure", ("failClosed", "failOpen")))},
 )
 BUFFER: Final = Object("Buffer", {"request": maybe(BUFFER_BODY), "response": maybe(BUFFER_BODY)})
 TIMEOUT: Final = Object(

@@ -23,12 +23,12 @@ from headgate.config.shape.scalars import (
     unsigned,
 )
 from headgate.config.shape.vocabulary import (
-    Choice,
     ListOf,
     MapOf,
     Object,
     Scalar,
     Union,
+    WordChoice,
     deprecated,
     later,
     maybe,
@@ -114,7 +114,7 @@ LOGGING: Final = Object(
         "filter": deprecated(maybe(CEL)),
         "fields": deprecated(maybe(LOG_FIELDS)),
         "level": maybe(Union("LogLevel", (STRING, STRINGS))),
-        "format": maybe(Choice("LogFormat", ("text", "json"))),
+        "format": maybe(WordChoice("LogFormat", ("text", "json"))),
         "database": deprecated(maybe(DATABASE)),
     },
 )
@@ -123,7 +123,7 @@ TRACING: Final = Object(
     {
         "otlpEndpoint": maybe(STRING),
         "headers": optional(MapOf(HIDDEN)),
-        "otlpProtocol": optional(Choice("OtlpProtocol", ("grpc", "http"))),
+        "otlpProtocol": optional(WordChoice("OtlpProtocol", ("grpc", "http"))),
         "fields": maybe(Object("TracingFields", {"remove": optional(STRINGS), "add": optional(STRING_MAP)})),
         "randomSampling": maybe(SAMPLING),
         "clientSampling": maybe(SAMPLING),
@@ -172,7 +172,7 @@ PROCESS: Final = Object(
                     "Dns",
                     {
                         "lookupFamily": maybe(
-                            Choice("DnsFamily", ("All", "Auto", "V4Preferred", "V4Only", "V6Only"))
+                            WordChoice("DnsFamily", ("All", "Auto", "V4Preferred", "V4Only", "V6Only"))
                         ),
                         "edns0": maybe(BOOL),
                     },
@@ -188,7 +188,7 @@ PROCESS: Final = Object(
                 "Storage",
                 {
                     "mode": optional(
-                        Choice("StorageMode", ("file", "hybrid", "readOnly"), ("hybrid",))
+                        WordChoice("StorageMode", ("file", "hybrid", "readOnly"), ("hybrid",))
                     )
                 },
             )
@@ -212,7 +212,7 @@ PROCESS: Final = Object(
         "standardAttributes": later(
             maybe(Object("StandardAttributes", {"user": maybe(CEL), "group": maybe(CEL)})), {}
         ),
-        "histograms": optional(Choice("Histograms", ("classic", "native", "both"), ("native", "both"))),
+        "histograms": optional(WordChoice("Histograms", ("classic", "native", "both"), ("native", "both"))),
         "session": maybe(Object("Session", {"key": required(SESSION_KEY)})),
         "mcp": maybe(Object("McpSettings", {"sessionTtl": maybe(DURATION), "maxSessions": maybe(POSITIVE32)})),
         "sensitiveHeaders": optional(ListOf(HEADER_NAME, most=64)),

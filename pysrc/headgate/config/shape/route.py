@@ -33,10 +33,10 @@ from headgate.config.shape.scalars import HOSTNAME, STRING, STRINGS, UINT16, con
 from headgate.config.shape.upstream import BACKEND_AUTH, BACKEND_TLS, TUNNEL
 from headgate.config.shape.vocabulary import (
     Case,
-    Choice,
     ListOf,
     Object,
     Union,
+    WordChoice,
     extend,
     later,
     maybe,
@@ -197,7 +197,7 @@ TARGETED_POLICY: Final = Object(
     {
         "name": required(Object("ResourceName", {"name": required(STRING), "namespace": required(STRING)})),
         "target": required(POLICY_TARGET),
-        "phase": optional(Choice("PolicyPhase", ("route", "gateway"))),
+        "phase": optional(WordChoice("PolicyPhase", ("route", "gateway"))),
         "policy": required(ROUTE_POLICIES),
     },
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from headgate.config.shape.scalars import HEADER_MATCH_NAME, REGEX, STRING
-from headgate.config.shape.vocabulary import Choice, ListOf, Object, Scalar, Union, optional, required
+from headgate.config.shape.vocabulary import ListOf, Object, Scalar, Union, WordChoice, optional, required
 
 
 def _path(text: str) -> str:
@@ -28,7 +28,7 @@ def _method(text: str) -> str:
 
 PATH: Final = Scalar("Path", (str,), _path, {"pattern": "^/[^?#]*$"})
 METHOD: Final = Scalar("Method", (str,), _method)
-INVALID: Final = Choice("Invalid", ("invalid",), later=("invalid",))
+INVALID: Final = WordChoice("Invalid", ("invalid",), later=("invalid",))
 MATCH_VALUE: Final = Union(
     "MatchValue",
     (

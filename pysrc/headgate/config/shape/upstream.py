@@ -29,13 +29,13 @@ from headgate.config.shape.scalars import (
 from headgate.config.shape.vocabulary import (
     Anything,
     Case,
-    Choice,
     ListOf,
     MapOf,
     Object,
     Ref,
     Shape,
     Union,
+    WordChoice,
     later,
     maybe,
     optional,
@@ -69,7 +69,7 @@ TARGET_LOCATION: Final = Object(
     one_of=LOCATION_KINDS,
 )
 
-KEY_GROUPS: Final = Choice("KeyExchangeGroup", ("X25519", "P-256", "P-384", "X25519_MLKEM768"))
+KEY_GROUPS: Final = WordChoice("KeyExchangeGroup", ("X25519", "P-256", "P-384", "X25519_MLKEM768"))
 BACKEND_TLS: Final = Object(
     "BackendTls",
     {
@@ -88,7 +88,7 @@ BACKEND_TLS: Final = Object(
 HTTP: Final = Object(
     "BackendHttp",
     {
-        "version": maybe(Choice("HttpVersion", ("HTTP/1.1", "HTTP/2"), ("HTTP/2",))),
+        "version": maybe(WordChoice("HttpVersion", ("HTTP/1.1", "HTTP/2"), ("HTTP/2",))),
         "requestTimeout": maybe(DURATION),
     },
 )
@@ -110,7 +110,7 @@ GCP: Final = Union(
             Object(
                 "GcpIdToken",
                 {
-                    "type": required(Choice("GcpIdTokenType", ("idToken",))),
+                    "type": required(WordChoice("GcpIdTokenType", ("idToken",))),
                     "audience": maybe(STRING),
                     "credential": maybe(FILE_OR_HIDDEN),
                 },
@@ -121,7 +121,7 @@ GCP: Final = Union(
         Object(
             "GcpAccessToken",
             {
-                "type": maybe(Choice("GcpAccessTokenType", ("accessToken",))),
+                "type": maybe(WordChoice("GcpAccessTokenType", ("accessToken",))),
                 "credential": maybe(FILE_OR_HIDDEN),
             },
         ),
@@ -225,7 +225,7 @@ AZURE: Final = Object(
     },
     one_of=AZURE_KINDS,
 )
-SIGNING: Final = Choice("SigningAlgorithm", ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384"))
+SIGNING: Final = WordChoice("SigningAlgorithm", ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384"))
 JWT_SIGN: Final = Object(
     "JwtSign",
     {
@@ -246,7 +246,7 @@ CLIENT_AUTH: Final = Union(
                 {
                     "clientId": required(STRING),
                     "clientSecret": maybe(FILE_OR_HIDDEN),
-                    "method": required(Choice("ClientSecretPostMethod", ("clientSecretPost",))),
+                    "method": required(WordChoice("ClientSecretPostMethod", ("clientSecretPost",))),
                 },
             ),
             key="method",
@@ -259,11 +259,11 @@ CLIENT_AUTH: Final = Union(
                     "clientId": required(STRING),
                     "signingKey": required(FILE_OR_HIDDEN),
                     "certificate": maybe(FILE_OR_INLINE),
-                    "certificateHeader": maybe(Choice("CertificateHeader", ("x5c", "x5t#S256"))),
+                    "certificateHeader": maybe(WordChoice("CertificateHeader", ("x5c", "x5t#S256"))),
                     "alg": optional(SIGNING),
                     "kid": maybe(STRING),
                     "assertionAudience": required(STRING),
-                    "method": required(Choice("PrivateKeyJwtMethod", ("privateKeyJwt",))),
+                    "method": required(WordChoice("PrivateKeyJwtMethod", ("privateKeyJwt",))),
                 },
             ),
             key="method",
@@ -274,7 +274,7 @@ CLIENT_AUTH: Final = Union(
             {
                 "clientId": required(STRING),
                 "clientSecret": required(FILE_OR_HIDDEN),
-                "method": optional(Choice("ClientSecretBasicMethod", ("clientSecretBasic",))),
+                "method": optional(WordChoice("ClientSecretBasicMethod", ("clientSecretBasic",))),
             },
         ),
     ),
@@ -286,7 +286,7 @@ TOKEN_EXCHANGE: Final = Object(
         **TARGET_FIELDS,
         "policies": maybe(Ref(_simple)),
         "path": optional(STRING),
-        "grantType": optional(Choice("OAuthGrant", ("tokenExchange", "jwtBearer"))),
+        "grantType": optional(WordChoice("OAuthGrant", ("tokenExchange", "jwtBearer"))),
         "subjectToken": optional(
             Object("SubjectToken", {"source": optional(LOCATION), "tokenType": optional(STRING)})
         ),
@@ -342,7 +342,7 @@ AUTH_KINDS: Final = (
 BACKEND_AUTH: Final = Union(
     "BackendAuth",
     (
-        Choice("CopilotAuth", ("copilot",)),
+        WordChoice("CopilotAuth", ("copilot",)),
         Object(
             "BackendAuthKinds",
             {

@@ -35,7 +35,7 @@ class Scalar:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class WordChoice:
     """One of some words, read in camelCase and PascalCase; the value is the word as in `words` (or its alias'
     target). `later` are words whose meaning is not built yet."""
 
@@ -80,7 +80,7 @@ class MapOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ObjectField:
     """An entry of an object. `unless` are values (JSON form) that a `later` field may have because they
     change nothing.
     """
@@ -101,7 +101,7 @@ class Object:
     """
 
     name: str
-    fields: Mapping[str, Field]
+    fields: Mapping[str, ObjectField]
     one_of: tuple[str, ...] = ()
     one_of_optional: bool = False
     any_of: tuple[str, ...] = ()
@@ -135,30 +135,30 @@ class Ref:
     target: Callable[[], Shape]
 
 
-Shape = Scalar | Choice | Anything | ListOf | MapOf | Object | Union | Ref
+Shape = Scalar | WordChoice | Anything | ListOf | MapOf | Object | Union | Ref
 
 
-def required(shape: Shape) -> Field:
-    return Field(shape, required=True)
+def required(shape: Shape) -> ObjectField:
+    return ObjectField(shape, required=True)
 
 
-def optional(shape: Shape) -> Field:
-    return Field(shape)
+def optional(shape: Shape) -> ObjectField:
+    return ObjectField(shape)
 
 
-def maybe(shape: Shape) -> Field:
-    return Field(shape, nullable=True)
+def maybe(shape: Shape) -> ObjectField:
+    return ObjectField(shape, nullable=True)
 
 
-def later(entry: Field, *unless: Any) -> Field:
+def later(entry: ObjectField, *unless: Any) -> ObjectField:
     """Mark a field as not built yet; a value in `unless` (an empty list, say) counts as left out."""
     return replace(entry, later=True, unless=unless)
 
 
-def deprecated(entry: Field) -> Field:
+def deprecated(entry: ObjectField) -> ObjectField:
     return replace(entry, deprecated=True)
 
 
-def extend(name: str, shape: Object, fields: Mapping[str, Field]) -> Object:
+def extend(name: str, shape: Object, fields: Mapping[str, ObjectField]) -> Object:
     """Return `shape` under another name with more fields."""
     return replace(shape, name=name, fields={**fields, **shape.fields})

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from headgate.dialect.llm import fields
-from headgate.dialect.llm.contract import Asked, Json, Untranslatable
+from headgate.dialect.llm.contract import Json, TranslatedRequest, Untranslatable
 from headgate_engine.llm.translate.readers import Garbage, load_json
 from headgate_engine.llm.translate.writers import dump_json
 
@@ -20,20 +20,20 @@ BUDGETS = {"minimal": 1024, "low": 1024, "medium": 2048, "high": 4096, "xhigh": 
 LEAST_BUDGET = 1024
 
 
-class Data(NamedTuple):
+class DataUrl(NamedTuple):
     """The media type and the Base64 text of a data URL (RFC 2397)."""
 
     media_type: str
     data: str
 
 
-def data_url(url: str) -> Data | None:
+def data_url(url: str) -> DataUrl | None:
     """Return the parts of a Base64 data URL, None for any other URL."""
     found = DATA_URL.match(url)
     if found is None:
         return None
     media_type = found[1].lower() or "application/octet-stream"
-    return Data("image/jpeg" if media_type == "image/jpg" else media_type, url[found.end() :])
+    return DataUrl("image/jpeg" if media_type == "image/jpg" else media_type, url[found.end() :])
 
 
 def decoded_text(data: str, at: str) -> str:
@@ -90,7 +90,7 @@ def model_of(body: Json, model: str | None) -> str:
     return found
 
 
-def asked_of_completions(body: Json, out: Json, model: str, dropped: list[str]) -> Asked:
+def asked_of_completions(body: Json, out: Json, model: str, dropped: list[str]) -> TranslatedRequest:
     """Complete and return the request `out` in the chat completions format.
 
     If the client's request streams, this one streams as well and asks for the usage.
@@ -100,7 +100,7 @@ def asked_of_completions(body: Json, out: Json, model: str, dropped: list[str]) 
         out["stream"] = True
         out["stream_options"] = {"include_usage": True}
     requested = str(body.get("model") or model)
-    return Asked(body=out, stream=stream, model=model, requested=requested, dropped=tuple(dropped))
+    return TranslatedRequest(body=out, stream=stream, model=model, requested=requested, dropped=tuple(dropped))
 
 
 def model_segment(model: str) -> str:

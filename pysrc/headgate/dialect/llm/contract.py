@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
-from headgate.errors import GatewayError, Source
+from headgate.errors import FailureSource, GatewayError
 
 Json = dict[str, Any]
 
@@ -51,7 +51,7 @@ class Untranslatable(GatewayError):
     `field` is the path of the faulty field, empty for the whole request.
     """
 
-    source = Source.DOWNSTREAM
+    source = FailureSource.DOWNSTREAM
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}" if field else message)
@@ -62,7 +62,7 @@ class Untranslatable(GatewayError):
 class UpstreamGarbage(GatewayError):
     """The provider's 2xx reply violates its format, which gives status 502."""
 
-    source = Source.UPSTREAM
+    source = FailureSource.UPSTREAM
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -106,7 +106,7 @@ def new_ident() -> str:
 
 
 @dataclass(slots=True, kw_only=True)
-class Asked:
+class TranslatedRequest:
     """A translated request, with the state that the translation of its reply needs.
 
     `body` is the request body for the provider. `model` is the provider's name for the model, `requested` the client's.

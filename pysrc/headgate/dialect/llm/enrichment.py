@@ -14,7 +14,7 @@ QUOTE, LIST, OBJECT = 34, 91, 123
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class EnrichmentMessage:
     """One message. `role` is a role of the client's format, `content` the text."""
 
     role: str
@@ -63,7 +63,7 @@ class _Body:
         return b"".join([*parts, self.body[at:]])
 
 
-Messages = Sequence[Message]
+Messages = Sequence[EnrichmentMessage]
 
 
 def _completions(body: _Body, prepend: Messages, append: Messages) -> None:

@@ -56,7 +56,7 @@ GOOGLE_BY_STATUS = {
 MAX_TEXT = 2000
 
 
-class Fault(NamedTuple):
+class LlmFault(NamedTuple):
     """One error. `kind` is an error type of Messages and completions; `code` and `param` are those of OpenAI."""
 
     kind: str
@@ -70,57 +70,57 @@ def kind_of(status: int) -> str:
     return BY_STATUS.get(status, "invalid_request_error" if 400 <= status < 500 else "api_error")
 
 
-def read(status: int, body: bytes) -> Fault:
+def read(status: int, body: bytes) -> LlmFault:
     """Return the error in the body of a provider's response. The format is detected. Never raises."""
     try:
         found = load_json(body)
     except Garbage:
         text = body[:MAX_TEXT].decode("utf-8", "replace").strip()
-        return Fault(kind_of(status), text or f"the provider answered {status}")
+        return LlmFault(kind_of(status), text or f"the provider answered {status}")
     if isinstance(found, list) and len(found) == 1:
         found = found[0]
     if not isinstance(found, dict):
-        return Fault(kind_of(status), f"the provider answered {status}")
+        return LlmFault(kind_of(status), f"the provider answered {status}")
     error = found.get("error")
     if isinstance(error, dict):
         return _error(status, error)
     for name in ("message", "Message", "error", "detail", "error_description"):
         if isinstance(found.get(name), str) and found[name]:
-            return Fault(kind_of(status), found[name])
-    return Fault(kind_of(status), f"the provider answered {status}")
+            return LlmFault(kind_of(status), found[name])
+    return LlmFault(kind_of(status), f"the provider answered {status}")
 
 
-def _error(status: int, error: Json) -> Fault:
+def _error(status: int, error: Json) -> LlmFault:
     message, kind, code, param = (_text(error.get(name)) for name in ("message", "type", "code", "param"))
     google = _text(error.get("status"))
     if google is not None:
         kind, code = GOOGLE.get(google, "api_error"), google
-    return Fault(kind or kind_of(status), message or f"the provider answered {status}", code, param)
+    return LlmFault(kind or kind_of(status), message or f"the provider answered {status}", code, param)
 
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _openai(status: int, fault: Fault) -> Json:
+def _openai(status: int, fault: LlmFault) -> Json:
     return {"error": {"message": fault.message, "type": fault.kind, "param": fault.param, "code": fault.code}}
 
 
-def _messages(status: int, fault: Fault) -> Json:
+def _messages(status: int, fault: LlmFault) -> Json:
     kind = fault.kind if fault.kind in ERROR_TYPES else kind_of(status)
     return {"type": "error", "error": {"type": kind, "message": fault.message}}
 
 
-def _google(status: int, fault: Fault) -> Json:
+def _google(status: int, fault: LlmFault) -> Json:
     word = GOOGLE_BY_STATUS.get(status, "INVALID_ARGUMENT" if 400 <= status < 500 else "INTERNAL")
     return {"error": {"code": status, "message": fault.message, "status": word}}
 
 
-def _cohere(status: int, fault: Fault) -> Json:
+def _cohere(status: int, fault: LlmFault) -> Json:
     return {"message": fault.message}
 
 
-WRITERS: dict[str, Callable[[int, Fault], Json]] = {
+WRITERS: dict[str, Callable[[int, LlmFault], Json]] = {
     "completions": _openai,
     "responses": _openai,
     "embeddings": _openai,
@@ -133,12 +133,12 @@ WRITERS: dict[str, Callable[[int, Fault], Json]] = {
 }
 
 
-def write(format: str, status: int, fault: Fault) -> bytes:
+def write(format: str, status: int, fault: LlmFault) -> bytes:
     """Return the body of an error for a client of this format."""
     return dump_json(WRITERS.get(format, _openai)(status, fault))
 
 
-def stream_event(format: str, fault: Fault) -> bytes:
+def stream_event(format: str, fault: LlmFault) -> bytes:
     """Return the error event for a broken stream in the client's format."""
     if format == "messages":
         return b"event: error\ndata: " + write(format, 500, fault) + b"\n\n"

@@ -14,7 +14,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headgate.dialect.llm import faults, replies
-from headgate.dialect.llm.contract import Asked, Format, Framing, Json, Options, Untranslatable, UpstreamGarbage
+from headgate.dialect.llm.contract import (
+    Format,
+    Framing,
+    Json,
+    Options,
+    TranslatedRequest,
+    Untranslatable,
+    UpstreamGarbage,
+)
 from headgate.dialect.llm.replies import usage_of
 from headgate.dialect.llm.streams import FRAMINGS, READERS, WRITERS, StreamConverter
 from headgate.dialect.llm.translate import (
@@ -30,13 +38,27 @@ from headgate.dialect.llm.translate import (
     responses_to_completions,
 )
 
-__all__ = ["FORMATS", "PAIRS", "Asked", "Converter", "Format", "Framing", "Options", "StreamConverter",
-           "Untranslatable", "UpstreamGarbage", "converter", "gateway_error", "stream_error", "usage_of"]  # fmt: skip
+__all__ = [
+    "FORMATS",
+    "PAIRS",
+    "Converter",
+    "Format",
+    "Framing",
+    "Options",
+    "StreamConverter",
+    "TranslatedRequest",
+    "Untranslatable",
+    "UpstreamGarbage",
+    "converter",
+    "gateway_error",
+    "stream_error",
+    "usage_of",
+]  # fmt: skip
 
 FORMATS = tuple(Format)
 
-Request = Callable[[Json, Options], Asked]
-Reply = Callable[[Json, Asked], Json]
+Request = Callable[[Json, Options], TranslatedRequest]
+Reply = Callable[[Json, TranslatedRequest], Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +77,14 @@ class Converter:
     read_reply: Reply
     carries: frozenset[str] = frozenset()
 
-    def request(self, body: Json, options: Options) -> Asked:
+    def request(self, body: Json, options: Options) -> TranslatedRequest:
         """Return the request for the provider. `body` is not changed. Raises Untranslatable."""
         try:
             return self.make_request(body, options)
         except RecursionError:
             raise Untranslatable("", "the request is nested too deeply") from None
 
-    def reply(self, body: Json, asked: Asked) -> Json:
+    def reply(self, body: Json, asked: TranslatedRequest) -> Json:
         """Return the reply for the client from the provider's complete 2xx reply. Raises UpstreamGarbage."""
         if not isinstance(body, dict):
             raise UpstreamGarbage("the provider's reply is not a JSON object")
@@ -71,7 +93,7 @@ class Converter:
         except RecursionError:
             raise UpstreamGarbage("the provider's reply is nested too deeply") from None
 
-    def error(self, status: int, body: bytes, asked: Asked | None) -> tuple[int, bytes]:
+    def error(self, status: int, body: bytes, asked: TranslatedRequest | None) -> tuple[int, bytes]:
         """Return the status and body for the client from the provider's error response (not 2xx). Never raises."""
         return status, faults.write(self.client, status, faults.read(status, body))
 
@@ -80,7 +102,7 @@ class Converter:
         """True if replies of this pair can be streamed."""
         return self.upstream in READERS and self.client in WRITERS
 
-    def stream(self, asked: Asked) -> StreamConverter:
+    def stream(self, asked: TranslatedRequest) -> StreamConverter:
         """Return the converter for a streamed reply. Raises ValueError if replies of this pair cannot be streamed."""
         if not self.streams:
             raise ValueError(f"replies of {self.upstream} are not streamed")
@@ -139,10 +161,10 @@ def converter(client: str, upstream: str) -> Converter | None:
 
 def stream_error(format: str, message: str) -> bytes:
     """Return the error event for a broken stream in the client's format."""
-    return faults.stream_event(format, faults.Fault("api_error", message))
+    return faults.stream_event(format, faults.LlmFault("api_error", message))
 
 
 def gateway_error(format: str, status: int, code: str, message: str) -> bytes:
     """Return the body of an error response of the gateway in the client's format."""
     kind = "invalid_request_error" if code and 400 <= status < 500 and status != 429 else faults.kind_of(status)
-    return faults.write(format, status, faults.Fault(kind, message, code or None))
+    return faults.write(format, status, faults.LlmFault(kind, message, code or None))

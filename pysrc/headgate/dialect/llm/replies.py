@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from headgate.dialect.llm.contract import Asked, Json
+from headgate.dialect.llm.contract import Json, TranslatedRequest
 from headgate.dialect.llm.formats import completions, converse, gemini, messages, responses
 from headgate.dialect.llm.said import Said
 from headgate_engine.llm.translate.counts import (
-    Usage,
+    UsageCounts,
     completions_usage,
     converse_usage,
     exclusive_usage,
@@ -17,20 +17,20 @@ from headgate_engine.llm.translate.counts import (
     responses_usage,
 )
 
-READERS: dict[str, Callable[[Json, Asked], Said]] = {
+READERS: dict[str, Callable[[Json, TranslatedRequest], Said]] = {
     "completions": completions.read,
     "messages": messages.read,
     "responses": responses.read,
     "gemini": gemini.read,
     "converse": converse.read,
 }
-WRITERS: dict[str, Callable[[Said, Asked], Json]] = {
+WRITERS: dict[str, Callable[[Said, TranslatedRequest], Json]] = {
     "completions": completions.write,
     "messages": messages.write,
     "responses": responses.write,
 }
 # The member with the token usage in a complete reply of each format, and its reader.
-USAGES: dict[str, tuple[str, Callable[[object], Usage | None]]] = {
+USAGES: dict[str, tuple[str, Callable[[object], UsageCounts | None]]] = {
     "completions": ("usage", completions_usage),
     "messages": ("usage", exclusive_usage),
     "responses": ("usage", responses_usage),
@@ -41,13 +41,13 @@ USAGES: dict[str, tuple[str, Callable[[object], Usage | None]]] = {
 }
 
 
-def convert(client: str, upstream: str) -> Callable[[Json, Asked], Json]:
+def convert(client: str, upstream: str) -> Callable[[Json, TranslatedRequest], Json]:
     """Return a function that converts the provider's reply to the client's format."""
     read, write = READERS[upstream], WRITERS[client]
     return lambda body, asked: write(read(body, asked), asked)
 
 
-def usage_of(format: str, body: object) -> Usage | None:
+def usage_of(format: str, body: object) -> UsageCounts | None:
     """Return the token usage in a complete reply of this format, None if it has none."""
     place = USAGES.get(format)
     return place[1](body.get(place[0])) if place is not None and isinstance(body, dict) else None

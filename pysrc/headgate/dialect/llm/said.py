@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from headgate.dialect.llm.contract import Json, UpstreamGarbage
-from headgate_engine.llm.translate.counts import Usage
+from headgate_engine.llm.translate.counts import UsageCounts
 from headgate_engine.llm.translate.readers import Garbage, load_json
 
 
@@ -29,13 +29,13 @@ class Thinking(NamedTuple):
     signature: str = ""
 
 
-class Redacted(NamedTuple):
+class RedactedThinking(NamedTuple):
     """Reasoning in a form that only the provider can read."""
 
     data: str
 
 
-class Call(NamedTuple):
+class ToolCall(NamedTuple):
     """One tool call. `arguments` is JSON text of an object, or any other text that the model has written instead."""
 
     id: str
@@ -43,7 +43,7 @@ class Call(NamedTuple):
     arguments: str
 
 
-Part = Text | Refusal | Thinking | Redacted | Call
+Part = Text | Refusal | Thinking | RedactedThinking | ToolCall
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,14 +59,14 @@ class Said:
     parts: list[Part] = field(default_factory=list)
     stop: str = "end"
     sequence: str | None = None
-    usage: Usage | None = None
+    usage: UsageCounts | None = None
     created: int | None = None
     service_tier: str | None = None
     others: list[Said] = field(default_factory=list)
 
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[ToolCall]:
         """Return the tool calls."""
-        return [part for part in self.parts if isinstance(part, Call)]
+        return [part for part in self.parts if isinstance(part, ToolCall)]
 
     def text(self) -> str:
         """Return the concatenated texts."""
@@ -116,7 +116,7 @@ def told(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def input_of(call: Call) -> Json:
+def input_of(call: ToolCall) -> Json:
     """Return the arguments as an object. If the model has written anything else, it is the member `input`."""
     if not call.arguments.strip():
         return {}

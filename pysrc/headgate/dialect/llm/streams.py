@@ -5,16 +5,16 @@ The provider's events pass from a decoder through a reader into a writer (headga
 
 from __future__ import annotations
 
-from headgate.dialect.llm.contract import Asked, Framing, Json
+from headgate.dialect.llm.contract import Framing, Json, TranslatedRequest
 from headgate_engine.llm.eventstream import EventStreamDecoder, EventStreamError
 from headgate_engine.llm.translate.blocks import MessagesWriter, ResponsesWriter
 from headgate_engine.llm.translate.clouds import ConverseReader, GeminiReader
-from headgate_engine.llm.translate.counts import Usage
-from headgate_engine.llm.translate.readers import CompletionsReader, MessagesReader, Reader, ResponsesReader
+from headgate_engine.llm.translate.counts import UsageCounts
+from headgate_engine.llm.translate.readers import CompletionsReader, EventReader, MessagesReader, ResponsesReader
 from headgate_engine.llm.translate.writers import CompletionsWriter, Writer
 from headgate_engine.sse.decode import SseDecoder, SseError
 
-READERS: dict[str, type[Reader]] = {
+READERS: dict[str, type[EventReader]] = {
     "completions": CompletionsReader,
     "messages": MessagesReader,
     "responses": ResponsesReader,
@@ -39,7 +39,7 @@ class StreamConverter:
 
     __slots__ = ("_decoder", "_reader", "_writer")
 
-    def __init__(self, client: str, upstream: str, asked: Asked) -> None:
+    def __init__(self, client: str, upstream: str, asked: TranslatedRequest) -> None:
         model = asked.requested or asked.model
         extra: Json = {}
         if client == "completions":
@@ -55,7 +55,7 @@ class StreamConverter:
         )
 
     @property
-    def usage(self) -> Usage | None:
+    def usage(self) -> UsageCounts | None:
         """The token usage that the provider has reported so far."""
         return self._writer.usage
 

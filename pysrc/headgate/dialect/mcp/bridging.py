@@ -13,9 +13,9 @@ from headgate.dialect.mcp.jsonrpc import (
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
     UNSUPPORTED_VERSION,
-    Kind,
-    Message,
     NotAMessage,
+    RpcKind,
+    RpcMessage,
     error_message,
     parse,
 )
@@ -39,14 +39,14 @@ UPDATES: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class ClientIdentity:
     """The capabilities and the name that a client has sent in `initialize`."""
 
     capabilities: Json = field(default_factory=dict)
     info: Json | None = None
 
     @classmethod
-    def of_initialize(cls, params: Json) -> Client:
+    def of_initialize(cls, params: Json) -> ClientIdentity:
         """Return the client described by the params of an `initialize` request."""
         given, info = params.get("capabilities"), params.get("clientInfo")
         kept = {key: value for key, value in given.items() if key not in OTHER} if isinstance(given, dict) else {}
@@ -56,7 +56,7 @@ class Client:
         return cls(kept, info if isinstance(info, dict) else None)
 
     @classmethod
-    def of_meta(cls, meta: Json) -> Client:
+    def of_meta(cls, meta: Json) -> ClientIdentity:
         """Return the client described by a result of `meta()`."""
         return cls(meta.get(modern.CLIENT_CAPABILITIES) or {}, meta.get(modern.CLIENT_INFO))
 
@@ -71,7 +71,7 @@ class Client:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class BridgedNeeds:
     """The input that a server requires before it gives a result. `state` must be sent back with the input."""
 
     requests: dict[str, Json]
@@ -85,7 +85,7 @@ def fields_for(fields: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     return [*((name, value) for name, value in fields if name.lower() not in own), (versions.HEADER, versions.MODERN)]
 
 
-def worded(message: Message, meta: Json, **more: object) -> bytes:
+def worded(message: RpcMessage, meta: Json, **more: object) -> bytes:
     """Return a request with `meta` merged into `_meta`, and other params set. All other bytes are kept."""
     if not message.params:
         text = message.text.rstrip()
@@ -103,7 +103,7 @@ def worded(message: Message, meta: Json, **more: object) -> bytes:
     return with_members(text, ("params",), added)
 
 
-def again(message: Message, meta: Json, answers: Json, state: object) -> bytes:
+def again(message: RpcMessage, meta: Json, answers: Json, state: object) -> bytes:
     """Return a repeated request with the input and the state that the server requires."""
     more: Json = {"inputResponses": answers} if answers else {}
     if state is not None:
@@ -126,7 +126,7 @@ def listen_filter(capabilities: Json | None, uris: list[str]) -> Json:
     return found
 
 
-def listen_request(raw_id: bytes, wanted: Json, meta: Json) -> Message:
+def listen_request(raw_id: bytes, wanted: Json, meta: Json) -> RpcMessage:
     """Return a `subscriptions/listen` request with a filter of listen_filter()."""
     params = {"notifications": wanted, "_meta": meta}
     text = _json({"jsonrpc": "2.0", "id": 0, "method": LISTEN, "params": params})
@@ -134,7 +134,7 @@ def listen_request(raw_id: bytes, wanted: Json, meta: Json) -> Message:
 
 
 # -- to the client -----------------------------------------------------------------------------------------------------
-def result(message: Message, found: Json) -> bytes:
+def result(message: RpcMessage, found: Json) -> bytes:
     """Return the response to a request with this result."""
     return b'{"jsonrpc":"2.0","id":' + (message.raw_id or b"null") + b',"result":' + _json(found) + b"}"
 
@@ -161,7 +161,7 @@ def initialize_result(discovered: Json, wanted: str | None, name: str) -> Json:
     return found
 
 
-def input_required(text: bytes) -> Wanted | None:
+def input_required(text: bytes) -> BridgedNeeds | None:
     """Return the input that a response requires from the client, None for a complete result."""
     if b"input_required" not in text:
         return None
@@ -170,7 +170,9 @@ def input_required(text: bytes) -> Wanted | None:
         return None
     requests = found.get("inputRequests")
     given = requests if isinstance(requests, dict) else {}
-    return Wanted({key: one if isinstance(one, dict) else {} for key, one in given.items()}, found.get("requestState"))
+    return BridgedNeeds(
+        {key: one if isinstance(one, dict) else {} for key, one in given.items()}, found.get("requestState")
+    )
 
 
 def question(raw_id: bytes, asked: Json) -> bytes:
@@ -205,7 +207,7 @@ def unasked(text: bytes) -> bytes | None:
         message = parse(text)
     except NotAMessage:
         return None
-    if message.kind is not Kind.NOTIFICATION or message.method not in UPDATES:
+    if message.kind is not RpcKind.NOTIFICATION or message.method not in UPDATES:
         return None
     params = message.decoded_params()
     meta = params.pop("_meta", None)

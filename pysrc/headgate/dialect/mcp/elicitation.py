@@ -17,7 +17,7 @@ from headgate.dialect.mcp.jsonrpc import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     MISSING_CAPABILITY,
-    Message,
+    RpcMessage,
     error_message,
 )
 
@@ -38,7 +38,7 @@ DIGEST_BYTES: Final = 16
 
 
 # -- requests of the client --------------------------------------------------------------------------------------------
-def capabilities_of(message: Message) -> Json:
+def capabilities_of(message: RpcMessage) -> Json:
     """Return the client capabilities in a request of revision 2026-07-28."""
     if modern.CLIENT_CAPABILITIES.encode() not in message.params:
         return {}
@@ -70,7 +70,7 @@ def legacy_capabilities(capabilities: Json) -> Json:
     return found
 
 
-def state_of(message: Message) -> str | None:
+def state_of(message: RpcMessage) -> str | None:
     """Return the `requestState` in a repeated request, None for a request without one."""
     if STATE_MARK not in message.params:
         return None
@@ -78,7 +78,7 @@ def state_of(message: Message) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def answers_of(message: Message) -> dict[str, bytes]:
+def answers_of(message: RpcMessage) -> dict[str, bytes]:
     """Return the client's answers as raw JSON by the keys of the questions. Only answers that are objects count."""
     raw = raw_member(message.params, ANSWERS) if ANSWERS.encode() in message.params else None
     if raw is None:
@@ -93,7 +93,7 @@ def answers_of(message: Message) -> dict[str, bytes]:
     return {key: value for key, value in kept.items() if value is not None}
 
 
-def digest_of(message: Message) -> bytes:
+def digest_of(message: RpcMessage) -> bytes:
     """Return a digest of a request. A request that is repeated with answers has the same digest."""
     params = message.decoded_params()
     kept = {key: value for key, value in params.items() if key not in ("_meta", ANSWERS, STATE)}
@@ -102,7 +102,7 @@ def digest_of(message: Message) -> bytes:
 
 
 # -- requests of the server --------------------------------------------------------------------------------------------
-def own_answer(question: Message, capabilities: Json) -> bytes | None:
+def own_answer(question: RpcMessage, capabilities: Json) -> bytes | None:
     """Return the gateway's own response to a request of a server, None if the client must answer it."""
     method = question.method or ""
     if method == "ping":
@@ -119,7 +119,7 @@ def own_answer(question: Message, capabilities: Json) -> bytes | None:
     return error_message(question.raw_id, INVALID_PARAMS, missing) if missing else None
 
 
-def _missing(question: Message, able: Json) -> str | None:
+def _missing(question: RpcMessage, able: Json) -> str | None:
     """Return which part of a capability the client lacks for a request, None if it lacks nothing.
 
     Source: elicitation and sampling in https://modelcontextprotocol.io/specification/2025-11-25/client.
@@ -146,7 +146,7 @@ def refused(raw_id: bytes) -> bytes:
     return error_message(raw_id, INTERNAL_ERROR, "too many calls wait for their clients")
 
 
-def as_input(question: Message) -> bytes:
+def as_input(question: RpcMessage) -> bytes:
     """Return a server's request in the form for a result of type `input_required`."""
     method = json.dumps(question.method).encode()
     return b'{"method":' + method + b',"params":' + (question.params or b"{}") + b"}"
@@ -160,7 +160,7 @@ def input_required(raw_id: bytes | None, questions: dict[str, bytes], state: str
 
 
 # -- clients with a session --------------------------------------------------------------------------------------------
-def cannot_answer(message: Message, question: Json, capabilities: Json) -> bytes | None:
+def cannot_answer(message: RpcMessage, question: Json, capabilities: Json) -> bytes | None:
     """Return the error response if a server without sessions requires input that the client does not support.
 
     None means that the client, which has a session, supports it.

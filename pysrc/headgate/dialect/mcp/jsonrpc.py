@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 
 from headgate.dialect.mcp.methods import PROGRESS
-from headgate_engine.peek.rpc import Kind, Message, NotAMessage, parse
+from headgate_engine.peek.rpc import NotAMessage, RpcKind, RpcMessage, parse
 
-__all__ = ["Kind", "Message", "NotAMessage", "parse"]
+__all__ = ["NotAMessage", "RpcKind", "RpcMessage", "parse"]
 
 # Error codes of JSON-RPC 2.0 section 5.1, and of MCP.
 PARSE_ERROR = -32700
@@ -59,7 +59,7 @@ def agree(one: bytes | None, other: bytes | None) -> bool:
         return False
 
 
-def subscription_id(message: Message) -> object:
+def subscription_id(message: RpcMessage) -> object:
     """Return the id of the `subscriptions/listen` request that a notification belongs to, None if it has none."""
     if b'io.modelcontextprotocol/subscriptionId"' not in message.params:
         return None
@@ -67,12 +67,12 @@ def subscription_id(message: Message) -> object:
     return meta.get("io.modelcontextprotocol/subscriptionId") if isinstance(meta, dict) else None
 
 
-def progress_token(message: Message) -> object:
+def progress_token(message: RpcMessage) -> object:
     """Return the progress token of a request or of a progress notification, None if there is none."""
     if b'"progressToken"' not in message.params:
         return None
     params = message.decoded_params()
-    if message.kind is Kind.REQUEST:
+    if message.kind is RpcKind.REQUEST:
         meta = params.get("_meta")
         return meta.get("progressToken") if isinstance(meta, dict) else None
     return params.get("progressToken") if message.method == PROGRESS else None

@@ -11,7 +11,7 @@ import binascii
 from collections.abc import Iterable
 
 from headgate.dialect.mcp import versions
-from headgate.dialect.mcp.jsonrpc import Message
+from headgate.dialect.mcp.jsonrpc import RpcMessage
 from headgate.dialect.mcp.methods import INITIALIZE
 
 METHOD_HEADER = "mcp-method"
@@ -40,7 +40,7 @@ def decode(field: str) -> str:
         raise ValueError(str(error)) from None
 
 
-def mismatch(message: Message, headers: Iterable[tuple[str, str]]) -> str | None:
+def mismatch(message: RpcMessage, headers: Iterable[tuple[str, str]]) -> str | None:
     """Return how the headers contradict the message, None if they do not."""
     expected = {METHOD_HEADER: message.method, NAME_HEADER: message.name}
     version: str | None = None
@@ -64,7 +64,7 @@ def mismatch(message: Message, headers: Iterable[tuple[str, str]]) -> str | None
     return None
 
 
-def version_mismatch(message: Message, version: str | None) -> bool:
+def version_mismatch(message: RpcMessage, version: str | None) -> bool:
     """Return whether `initialize` asks for a different revision than the version header `version`."""
     if version is None or message.method != INITIALIZE:
         return False
@@ -72,7 +72,7 @@ def version_mismatch(message: Message, version: str | None) -> bool:
     return wanted is not None and wanted != version
 
 
-def of(message: Message) -> list[tuple[str, str]]:
+def of(message: RpcMessage) -> list[tuple[str, str]]:
     """Return the headers for a message."""
     if message.method is None:
         return []

@@ -19,8 +19,8 @@ from headgate.dialect.mcp.jsonrpc import (
     METHOD_NOT_FOUND,
     MISSING_CAPABILITY,
     UNSUPPORTED_VERSION,
-    Kind,
-    Message,
+    RpcKind,
+    RpcMessage,
     parse,
 )
 from headgate.dialect.mcp.methods import DISCOVER, INITIALIZE, MODERN_REQUESTS, NAME_SOURCE, REMOVED
@@ -63,7 +63,7 @@ MODERN_CODES: Final = frozenset((HEADER_MISMATCH, MISSING_CAPABILITY, INVALID_PA
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class McpFault:
     """The refusal of a request: HTTP status, JSON-RPC error code and message."""
 
     status: int
@@ -71,7 +71,7 @@ class Fault:
     message: str
 
 
-def fault(message: Message, header: str | None, fields: Iterable[tuple[str, str]], known: bool) -> Fault | None:
+def fault(message: RpcMessage, header: str | None, fields: Iterable[tuple[str, str]], known: bool) -> McpFault | None:
     """Return the fault of a POST request with the version header `header`, None if there is none.
 
     With `known`, methods that are not in the tables are refused. The order follows the MCP specification: the method is
@@ -80,43 +80,43 @@ def fault(message: Message, header: str | None, fields: Iterable[tuple[str, str]
     if not versions.is_modern(header):
         if message.meta_version is None or (header is None and not versions.is_modern(message.meta_version)):
             return None
-        return Fault(400, HEADER_MISMATCH, f"{versions.HEADER} does not match the body")
-    found = _request_fault(message, header, known) if message.kind is Kind.REQUEST else None
+        return McpFault(400, HEADER_MISMATCH, f"{versions.HEADER} does not match the body")
+    found = _request_fault(message, header, known) if message.kind is RpcKind.REQUEST else None
     return found or _missing_field(message, fields)
 
 
-def unknown_method(method: str) -> Fault | None:
+def unknown_method(method: str) -> McpFault | None:
     """Return the refusal of a method that this revision does not have, None for a method that it has."""
     if method in MODERN_REQUESTS:
         return None
-    return Fault(404, METHOD_NOT_FOUND, f"method not found: {method[:80]}")
+    return McpFault(404, METHOD_NOT_FOUND, f"method not found: {method[:80]}")
 
 
-def _request_fault(message: Message, header: str | None, known: bool) -> Fault | None:
+def _request_fault(message: RpcMessage, header: str | None, known: bool) -> McpFault | None:
     method = message.method or ""
     if method in REMOVED or (known and method not in MODERN_REQUESTS):
         return unknown_method(method)
     if message.meta_version is None:
         if method not in MODERN_REQUESTS:
             return None
-        return Fault(400, INVALID_PARAMS, f"invalid request parameters: _meta has no {PROTOCOL_VERSION}")
+        return McpFault(400, INVALID_PARAMS, f"invalid request parameters: _meta has no {PROTOCOL_VERSION}")
     if message.meta_version != header:
-        return Fault(400, HEADER_MISMATCH, f"{versions.HEADER} does not match the body")
+        return McpFault(400, HEADER_MISMATCH, f"{versions.HEADER} does not match the body")
     if not message.has_client_capabilities and method in MODERN_REQUESTS:
-        return Fault(400, INVALID_PARAMS, f"invalid request parameters: _meta has no {CLIENT_CAPABILITIES}")
+        return McpFault(400, INVALID_PARAMS, f"invalid request parameters: _meta has no {CLIENT_CAPABILITIES}")
     if method in NAME_SOURCE and message.name is None:
-        return Fault(400, INVALID_PARAMS, f"invalid request parameters: there is no {NAME_SOURCE[method]}")
+        return McpFault(400, INVALID_PARAMS, f"invalid request parameters: there is no {NAME_SOURCE[method]}")
     return None
 
 
-def _missing_field(message: Message, fields: Iterable[tuple[str, str]]) -> Fault | None:
+def _missing_field(message: RpcMessage, fields: Iterable[tuple[str, str]]) -> McpFault | None:
     if message.method is None:
         return None
     present = {name.lower() for name, _ in fields}
     wanted = [mirrored.METHOD_HEADER] + ([mirrored.NAME_HEADER] if message.name is not None else [])
     for name in wanted:
         if name not in present:
-            return Fault(400, HEADER_MISMATCH, f"{name} is missing")
+            return McpFault(400, HEADER_MISMATCH, f"{name} is missing")
     return None
 
 
@@ -126,7 +126,7 @@ def completed(method: str, text: bytes) -> bytes:
     return with_members(text, ("result",), more)
 
 
-def legacy_words(message: Message) -> Message:
+def legacy_words(message: RpcMessage) -> RpcMessage:
     """Return a request without the parts that only servers of this revision understand: OWN_PARAMS and REQUEST_META.
 
     `task` is removed as well: it would begin a task in the form of an earlier revision.
@@ -143,7 +143,7 @@ def legacy_words(message: Message) -> Message:
     return parse(replaced(text, ("params", "_meta"), kept))
 
 
-def discover_request() -> Message:
+def discover_request() -> RpcMessage:
     """Return a `server/discover` request of the gateway itself."""
     meta = {PROTOCOL_VERSION: versions.MODERN, CLIENT_CAPABILITIES: {}}
     asked = {"jsonrpc": "2.0", "id": "gw_discover", "method": DISCOVER, "params": {"_meta": meta}}
@@ -161,7 +161,7 @@ def revisions_of(text: bytes) -> list[str]:
     return [one for one in supported if isinstance(one, str)] if isinstance(supported, list) else []
 
 
-def synthetic_initialize(version: str, name: str, build: str, capabilities: dict[str, Any]) -> Message:
+def synthetic_initialize(version: str, name: str, build: str, capabilities: dict[str, Any]) -> RpcMessage:
     """Return an `initialize` request of the gateway to a server with sessions, for a client without a session.
 
     `capabilities` are those of the client that the gateway can pass on. The server sends no requests beyond them.

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from headgate.dialect.openapi.document import Json
 from headgate.dialect.openapi.operations import PLACES, Body, Parameter
-from headgate.dialect.openapi.tools import Tool
+from headgate.dialect.openapi.tools import OperationTool
 
 DELIMITERS: Final = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 # The maximum number of bytes of an error response that are passed to the client.
@@ -24,7 +24,7 @@ class ArgumentError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class OperationRequest:
     """An HTTP request. `target` is path and query, `headers` are those of arguments, `media` is the content type."""
 
     method: str
@@ -34,7 +34,7 @@ class Request:
     media: str | None
 
 
-def request_of(tool: Tool, arguments: object) -> Request:
+def request_of(tool: OperationTool, arguments: object) -> OperationRequest:
     """Return the request for a call of a tool. Raises ArgumentError."""
     given = arguments if isinstance(arguments, dict) else {} if arguments is None else None
     if given is None:
@@ -53,7 +53,7 @@ def request_of(tool: Tool, arguments: object) -> Request:
     except (UnicodeEncodeError, RecursionError):
         raise ArgumentError("there is text in it that UTF-8 cannot say, or too deep a nesting") from None
     media = None if body is None or tool.body is None else tool.body.media
-    return Request(tool.method, f"{path}?{query}" if query else path, headers, body, media)
+    return OperationRequest(tool.method, f"{path}?{query}" if query else path, headers, body, media)
 
 
 def _text(value: object, where: str) -> str:
@@ -72,7 +72,7 @@ def _escaped(value: object, where: str) -> str:
     return quote(_text(value, where), safe="")
 
 
-def _path(tool: Tool, values: Json) -> str:
+def _path(tool: OperationTool, values: Json) -> str:
     found: list[str] = []
     for piece in tool.pieces:
         if isinstance(piece, str):
@@ -96,7 +96,7 @@ def _path(tool: Tool, values: Json) -> str:
     return path
 
 
-def _query(tool: Tool, values: Json) -> str:
+def _query(tool: OperationTool, values: Json) -> str:
     known = {one.name: one for one in tool.parameters if one.place == "query"}
     found: list[str] = []
     for name, value in values.items():
@@ -129,7 +129,7 @@ def _pairs(parameter: Parameter, value: object) -> list[str]:
     return [f"{key}={_escaped(value, where)}"]
 
 
-def _headers(tool: Tool, values: Json) -> tuple[tuple[str, str], ...]:
+def _headers(tool: OperationTool, values: Json) -> tuple[tuple[str, str], ...]:
     """Return the headers for declared parameters. Other arguments are ignored."""
     found = []
     for parameter in tool.parameters:

@@ -29,7 +29,7 @@ DROPPED: Final = frozenset(("xml", "externalDocs", "discriminator", "nullable", 
 UNPLAIN: Final = re.compile(r"[^A-Za-z0-9_.-]")
 
 
-class Budget:
+class SchemaBudget:
     """The number of schemas that the tools of a document may still have."""
 
     def __init__(self, left: int = MAX_SCHEMAS) -> None:
@@ -45,7 +45,7 @@ class Budget:
 class Unfolding:
     """Converts the schemas of one tool. `defs` are the schemas that its `$ref`s refer to."""
 
-    def __init__(self, document: Json, budget: Budget) -> None:
+    def __init__(self, document: Json, budget: SchemaBudget) -> None:
         self._document = document
         self._budget = budget
         self._old = str(document.get("openapi", "")).startswith("3.0")

@@ -16,7 +16,7 @@ from headgate.dialect.openapi.operations import (
     parameters_of,
     prefix_of,
 )
-from headgate.dialect.openapi.schemas import Budget, Unfolding
+from headgate.dialect.openapi.schemas import SchemaBudget, Unfolding
 from headgate.document.lazy_dataclass import dataclass
 
 METHODS: Final = frozenset(("get", "put", "post", "delete", "options", "head", "patch", "trace"))
@@ -28,7 +28,7 @@ NO_SCHEMA: Final = {"type": "string"}
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class OperationTool:
     """An operation. `pieces` is its path as texts and parameters, `listed` its entry in `tools/list`."""
 
     name: str
@@ -45,7 +45,7 @@ class Api:
 
     title: str
     version: str
-    tools: dict[str, Tool]
+    tools: dict[str, OperationTool]
     warnings: tuple[str, ...]
 
 
@@ -55,7 +55,7 @@ def read_tools(text: str, name: str = "OpenAPI document") -> Api:
     paths = document.get("paths")
     if not isinstance(paths, dict):
         raise OpenApiError("the document has no 'paths'")
-    reader = _Reader(document)
+    reader = _OperationReader(document)
     for path, written in paths.items():
         if str(path).startswith("x-"):
             continue
@@ -74,13 +74,13 @@ def read_tools(text: str, name: str = "OpenAPI document") -> Api:
     )
 
 
-class _Reader:
+class _OperationReader:
     """Converts the operations of a document to tools."""
 
     def __init__(self, document: Json) -> None:
         self._document = document
-        self._budget = Budget()
-        self.tools: dict[str, Tool] = {}
+        self._budget = SchemaBudget()
+        self.tools: dict[str, OperationTool] = {}
         self.warnings: list[str] = []
 
     def add(self, path: str, method: str, item: Json, operation: Json) -> None:
@@ -107,7 +107,7 @@ class _Reader:
             json.dumps(listed, allow_nan=False).encode()
         except ValueError:
             raise OpenApiError(f"{where}: there is a value in it that JSON cannot say") from None
-        self.tools[name] = Tool(name, method.upper(), pieces, tuple(parameters), body, listed)
+        self.tools[name] = OperationTool(name, method.upper(), pieces, tuple(parameters), body, listed)
 
 
 def _pieces(

@@ -6,7 +6,7 @@ from headgate.document.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetryBudget:
+class RetryBudgetLimits:
     """The limit of retries of one route or model router in one worker.
 
     Over ten seconds, retries may be up to `percent` of the requests. `least_per_s` retries per second are always
@@ -17,11 +17,11 @@ class RetryBudget:
     least_per_s: int = 10
 
 
-DEFAULT_BUDGET = RetryBudget()
+DEFAULT_BUDGET = RetryBudgetLimits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Retry:
+class RetryPolicy:
     """The retry policy: up to `attempts` (1..255) retries after the first attempt, `backoff_ms` apart.
 
     A request is retried if the response status is in `codes`, if `condition` (an expression over the response) holds,
@@ -34,4 +34,4 @@ class Retry:
     backoff_ms: int = 0
     precondition: str | None = None
     condition: str | None = None
-    budget: RetryBudget = DEFAULT_BUDGET
+    budget: RetryBudgetLimits = DEFAULT_BUDGET

@@ -73,7 +73,7 @@ def _keys(access: str, secret: str, token: str | None) -> AwsKeys:
         raise CredentialError(str(error)) from None
 
 
-class Given:
+class StaticKeys:
     """Keys from the configuration."""
 
     def __init__(self, pair: AwsKeyPair) -> None:

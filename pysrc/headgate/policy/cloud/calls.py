@@ -19,7 +19,7 @@ FORM: Final = ("content-type", "application/x-www-form-urlencoded")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CloudResponse:
     """A response. The names of `headers` are in lower case."""
 
     status: int
@@ -58,7 +58,7 @@ class Calls:
         headers: Iterable[tuple[str, str]] = (),
         body: bytes | None = None,
         seconds: float = CALL_SECONDS,
-    ) -> Answer:
+    ) -> CloudResponse:
         """Return the response, whatever its status; raises CredentialError if none arrives within `seconds`."""
         if self.client is None:
             raise CredentialError("calls cannot be made yet")
@@ -79,4 +79,4 @@ class Calls:
             raise CredentialError(f"{where} did not answer in time") from None
         except (CallError, ValueError, OSError) as error:
             raise CredentialError(f"{where}: {error}") from None
-        return Answer(response.status, {name.lower(): value for name, value in response.headers}, told)
+        return CloudResponse(response.status, {name.lower(): value for name, value in response.headers}, told)

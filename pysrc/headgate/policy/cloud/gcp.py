@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from headgate.ir.policy.cloud_auth import GcpAuth
-from headgate.policy.cloud.calls import CALL_SECONDS, Answer, Calls
+from headgate.policy.cloud.calls import CALL_SECONDS, Calls, CloudResponse
 from headgate.policy.cloud.refresher import CredentialError, Fetched, silence
 
 SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
@@ -107,7 +107,7 @@ def _request(calls: Calls, loop: asyncio.AbstractEventLoop) -> Any:
     class Response(transport.Response):
         """A response with the library's interface."""
 
-        def __init__(self, answer: Answer) -> None:
+        def __init__(self, answer: CloudResponse) -> None:
             self._answer = answer
 
         @property

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from headgate.ir.policy.cloud_auth import AwsAuth, AwsRole, AzureAuth, CloudAuth, CopilotAuth, GcpAuth
-from headgate.policy.cloud.aws import Ambient, Given, Role, role_form
+from headgate.policy.cloud.aws import Ambient, Role, StaticKeys, role_form
 from headgate.policy.cloud.azure import Entra
 from headgate.policy.cloud.calls import Calls
 from headgate.policy.cloud.copilot import Copilot
@@ -60,7 +60,7 @@ class CredentialStore:
         keys = auth.keys
         # The same keys sign for all regions and services.
         key = replace(auth, region=None, service=None)
-        return self._get(key, "AWS", lambda: Ambient() if keys is None else Given(keys))
+        return self._get(key, "AWS", lambda: Ambient() if keys is None else StaticKeys(keys))
 
     def _role(self, auth: AwsAuth, role: AwsRole, session: str, tags: Tags) -> Role:
         base = self._aws(replace(auth, role=None))

@@ -8,7 +8,7 @@ import pytest
 from llm_streams import blocks, joined, run
 
 from headgate_engine.llm.translate.clouds import ConverseReader, GeminiReader
-from headgate_engine.llm.translate.readers import Reader
+from headgate_engine.llm.translate.readers import EventReader
 
 
 def parts(*found: Any, stop: str | None = None, **more: Any) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def test_blocks_of_converse_need_no_start() -> None:
     assert told[-1] == {"type": "message_stop"}
 
 
-BROKEN: list[tuple[type[Reader], str | None, Any]] = [
+BROKEN: list[tuple[type[EventReader], str | None, Any]] = [
     (GeminiReader, None, 3),
     (GeminiReader, None, {"candidates": {}}),
     (GeminiReader, None, {"candidates": [3]}),
@@ -76,7 +76,7 @@ BROKEN: list[tuple[type[Reader], str | None, Any]] = [
 
 
 @pytest.mark.parametrize(("reader", "name", "event"), BROKEN)
-def test_broken_events_end_the_stream_with_one_error(reader: type[Reader], name: str | None, event: Any) -> None:
+def test_broken_events_end_the_stream_with_one_error(reader: type[EventReader], name: str | None, event: Any) -> None:
     joint = joined(reader)
     told = run(joint, (name, event))
     assert joint.failed

@@ -10,9 +10,9 @@ from llm_streams import blocks, joined, run
 
 from headgate_engine.llm.translate.readers import (
     CompletionsReader,
+    EventReader,
     Garbage,
     MessagesReader,
-    Reader,
     ResponsesReader,
     load_json,
 )
@@ -73,7 +73,7 @@ def test_arguments_for_a_call_that_had_ended_are_a_fault() -> None:
     assert "had ended" in told[-1]["error"]["message"]
 
 
-BROKEN: list[tuple[type[Reader], Any]] = [
+BROKEN: list[tuple[type[EventReader], Any]] = [
     (CompletionsReader, []),
     (CompletionsReader, {"choices": {}}),
     (CompletionsReader, {"choices": [3]}),
@@ -102,7 +102,7 @@ BROKEN: list[tuple[type[Reader], Any]] = [
 
 @pytest.mark.parametrize("client", ["completions", "messages", "responses"])
 @pytest.mark.parametrize(("reader", "event"), BROKEN)
-def test_broken_events_end_the_stream_with_one_error(reader: type[Reader], event: Any, client: str) -> None:
+def test_broken_events_end_the_stream_with_one_error(reader: type[EventReader], event: Any, client: str) -> None:
     joint = joined(reader, client)
     told = run(joint, event, chunk({"content": "more"}))
     assert joint.failed
@@ -114,7 +114,7 @@ def test_broken_events_end_the_stream_with_one_error(reader: type[Reader], event
 
 
 @pytest.mark.parametrize("reader", [MessagesReader, ResponsesReader])
-def test_events_that_are_not_known_say_nothing(reader: type[Reader]) -> None:
+def test_events_that_are_not_known_say_nothing(reader: type[EventReader]) -> None:
     joint = joined(reader)
     assert joint.event("brand.new", b'{"type":"brand.new","delta":3}') == b""
     assert not joint.failed

@@ -7,7 +7,7 @@ import json
 import pytest
 from llm_streams import joined, run
 
-from headgate_engine.llm.translate.counts import Usage
+from headgate_engine.llm.translate.counts import UsageCounts
 from headgate_engine.llm.translate.readers import MessagesReader
 from headgate_engine.llm.translate.writers import (
     completions_usage_of,
@@ -16,7 +16,7 @@ from headgate_engine.llm.translate.writers import (
     responses_usage_of,
 )
 
-USAGE = Usage(30, 12, 10, 5, 4)
+USAGE = UsageCounts(30, 12, 10, 5, 4)
 TURN = [
     {"type": "message_start", "message": {"id": "msg_1", "model": "claude", "usage": {"input_tokens": 1}}},
     {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": 'say "hi"\n\u2028'}},
@@ -64,7 +64,7 @@ def test_usage_is_told_in_every_convention() -> None:
         "input_tokens": 15, "output_tokens": 12, "cache_creation_input_tokens": 5, "cache_read_input_tokens": 10,
     }  # fmt: skip
     assert responses_usage_of(USAGE)["input_tokens_details"] == {"cached_tokens": 10, "cache_write_tokens": 5}
-    assert messages_usage_of(Usage(3, 1, cached=9))["input_tokens"] == 0
+    assert messages_usage_of(UsageCounts(3, 1, cached=9))["input_tokens"] == 0
 
 
 def test_json_that_the_fast_encoder_refuses_is_encoded_all_the_same() -> None:

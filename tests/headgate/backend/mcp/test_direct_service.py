@@ -39,7 +39,7 @@ from headgate.backend.mcp.direct_service import DirectService, never_waits
 from headgate.backend.mcp.front import Front, FrontOptions
 from headgate.backend.mcp.http_service import MAX_BODY, HttpService, RemoteSession
 from headgate.backend.mcp.request_telemetry import RequestTelemetry
-from headgate.backend.mcp.session import Limits, SessionIds, Sessions, owner_of
+from headgate.backend.mcp.session import SessionIds, SessionLimits, Sessions, owner_of
 from headgate.backend.mcp.targets.remote import Remote
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.mcp import StreamableHttpTarget
@@ -61,7 +61,7 @@ class PlainSide(Side):
     def serve(self, rig: Rig, handler: HandlerBackend, policies: BackendPolicies, steps: tuple[Step, ...]) -> DirectBackend:
         client = HttpClient(rig.pool, "backend:80")
         target = StreamableHttpTarget(key="only", name="only", endpoint=Endpoint(key="e", host="backend", port=80), policies=policies)
-        self.sessions = Sessions(0, SessionIds(KEY), Limits(60, 10), resumable=True)
+        self.sessions = Sessions(0, SessionIds(KEY), SessionLimits(60, 10), resumable=True)
         self.session = self.sessions.adopt(MINE, RemoteSession("s-1"), OWNER)
         self.sessions.tombstone(ENDED)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headgate.backend.mcp.failure import McpFailure
-from headgate.backend.mcp.session import Limits, OwnTally, SessionIds, Sessions, owner_of
+from headgate.backend.mcp.session import OwnTally, SessionIds, SessionLimits, Sessions, owner_of
 
 IDS = SessionIds(bytes(32))
 
@@ -72,7 +72,7 @@ def test_idle_sessions_end_busy_and_used_ones_stay() -> None:
     now = [0.0]
 
     async def run() -> None:
-        found = Sessions(0, IDS, Limits(0.05, 100), clock=lambda: now[0])
+        found = Sessions(0, IDS, SessionLimits(0.05, 100), clock=lambda: now[0])
         idle, busy, used = (found.add(Server()) for _ in range(3))  # type: ignore[arg-type]
         busy.busy = 1
         now[0] = 10.0
@@ -89,7 +89,7 @@ def test_idle_sessions_end_busy_and_used_ones_stay() -> None:
 
 def test_a_dead_server_s_session_is_not_found() -> None:
     async def run() -> None:
-        found = Sessions(0, IDS, Limits(60, 100))
+        found = Sessions(0, IDS, SessionLimits(60, 100))
         server = Server()
         session = found.add(server)  # type: ignore[arg-type]
         server.dead = True
@@ -103,7 +103,7 @@ def test_a_dead_server_s_session_is_not_found() -> None:
 
 def test_a_full_table_is_a_503_and_sessions_that_start_count() -> None:
     async def run() -> None:
-        found = Sessions(0, IDS, Limits(60, 2))
+        found = Sessions(0, IDS, SessionLimits(60, 2))
         found.add(Server())
         with found.room():
             with pytest.raises(McpFailure) as failure, found.room():
@@ -122,7 +122,7 @@ def test_idle_time_begins_when_the_last_use_ends() -> None:
     now = [0.0]
 
     async def run() -> None:
-        found = Sessions(0, IDS, Limits(0.05, 100), clock=lambda: now[0])
+        found = Sessions(0, IDS, SessionLimits(0.05, 100), clock=lambda: now[0])
         session = found.add(Server())
         with found.in_use(session):
             now[0] = 100.0
@@ -138,7 +138,7 @@ def test_idle_time_begins_when_the_last_use_ends() -> None:
 
 def test_a_session_is_its_owner_s_alone() -> None:
     async def run() -> None:
-        found = Sessions(0, IDS, Limits(60, 100))
+        found = Sessions(0, IDS, SessionLimits(60, 100))
         session = found.add(Server(), "ada")
         assert found.find(session.id, "ada") is session
         for other in ("bob", "", "ADA"):
@@ -175,7 +175,7 @@ def test_who_owns() -> None:
 def test_resumable_sessions_make_room_for_others() -> None:
     async def run() -> None:
         tally = OwnTally()
-        found = Sessions(0, IDS, Limits(60, 2), tally=tally, resumable=True)
+        found = Sessions(0, IDS, SessionLimits(60, 2), tally=tally, resumable=True)
         first, second = Server(), Server()
         found.adopt("1", first)
         busy = found.adopt("2", second)
@@ -204,7 +204,7 @@ def test_idle_resumable_sessions_are_let_go_of_but_not_ended() -> None:
     now = [0.0]
 
     async def run() -> None:
-        found = Sessions(0, IDS, Limits(0.05, 100), clock=lambda: now[0], resumable=True)
+        found = Sessions(0, IDS, SessionLimits(0.05, 100), clock=lambda: now[0], resumable=True)
         server = Server()
         found.adopt("1", server)
         now[0] = 10.0
@@ -225,9 +225,9 @@ def test_idle_resumable_sessions_are_let_go_of_but_not_ended() -> None:
 def test_the_cap_is_of_all_workers() -> None:
     async def run() -> None:
         tally = OwnTally()
-        here, there = (Sessions(worker, IDS, Limits(60, 2), tally=tally) for worker in (0, 1))
+        here, there = (Sessions(worker, IDS, SessionLimits(60, 2), tally=tally) for worker in (0, 1))
         # What others bring back is of no account.
-        beside = Sessions(0, IDS, Limits(60, 2), tally=tally, resumable=True)
+        beside = Sessions(0, IDS, SessionLimits(60, 2), tally=tally, resumable=True)
         for number in range(3):
             beside.adopt(str(number), Server())
         await beside.aclose()
@@ -239,7 +239,7 @@ def test_the_cap_is_of_all_workers() -> None:
         await here.remove(session.id)
         with there.room():
             pass
-        here.limit(Limits(60, 1))
+        here.limit(SessionLimits(60, 1))
         with pytest.raises(McpFailure, match="1 are open"), here.room():
             pass
         await here.aclose()
@@ -252,7 +252,7 @@ def test_the_cap_is_of_all_workers() -> None:
 def test_the_cap_holds_for_those_of_one_worker_among_resumable_ones() -> None:
     async def run() -> None:
         tally = OwnTally()
-        here, there = (Sessions(worker, IDS, Limits(60, 2), tally=tally, resumable=True) for worker in (0, 1))
+        here, there = (Sessions(worker, IDS, SessionLimits(60, 2), tally=tally, resumable=True) for worker in (0, 1))
         first = here.add(Server())
         for number in range(5):
             there.adopt(str(number), Server())
@@ -278,7 +278,7 @@ def test_sessions_of_one_worker_among_resumable_ones() -> None:
 
     async def run() -> None:
         tally = OwnTally()
-        found = Sessions(0, IDS, Limits(0.05, 2), clock=lambda: now[0], tally=tally, resumable=True)
+        found = Sessions(0, IDS, SessionLimits(0.05, 2), clock=lambda: now[0], tally=tally, resumable=True)
         pinned, remote = Server(), Server()
         first = found.add(pinned)
         found.adopt("1", remote)
@@ -303,7 +303,7 @@ def test_sessions_of_one_worker_among_resumable_ones() -> None:
 
 def test_marked_ids_are_told_from_others() -> None:
     async def run() -> None:
-        plain, prefixed = (Sessions(3, IDS, Limits(60, 2)) for _ in range(2))
+        plain, prefixed = (Sessions(3, IDS, SessionLimits(60, 2)) for _ in range(2))
         prefixed.id_prefix = "gwb."
         theirs, ours = plain.add(Server()).id, prefixed.add(Server()).id
         assert ours.startswith("gwb.")
@@ -318,12 +318,12 @@ def test_marked_ids_are_told_from_others() -> None:
 
 def test_an_id_may_say_what_a_successor_needs() -> None:
     async def run() -> None:
-        sessions = Sessions(3, IDS, Limits(60.0, 2))
+        sessions = Sessions(3, IDS, SessionLimits(60.0, 2))
         sessions.id_prefix = "gwb."
         first = Server()
         session = sessions.add(first, "ada", b"resume_token")
         assert sessions.owner(session.id) == 3
-        successor = Sessions(3, IDS, Limits(60.0, 2))
+        successor = Sessions(3, IDS, SessionLimits(60.0, 2))
         successor.id_prefix = "gwb."
         assert successor.find(session.id, "ada") is None
         assert successor.resume_token(session.id) == b"resume_token"
@@ -350,7 +350,7 @@ def test_an_id_may_say_what_a_successor_needs() -> None:
 def test_an_idle_session_is_not_brought_back() -> None:
     async def run() -> None:
         now = [0.0]
-        sessions = Sessions(0, IDS, Limits(0.01, 10), clock=lambda: now[0])
+        sessions = Sessions(0, IDS, SessionLimits(0.01, 10), clock=lambda: now[0])
         server = Server()
         session = sessions.add(server, "", b"resume_token")
         now[0] = 1.0

@@ -10,23 +10,23 @@ from headgate.config.load import TextSource, load
 from headgate.config.policy.retry import dump
 from headgate.errors import ConfigErrors
 from headgate.ir.gateway import Gateway
-from headgate.ir.policy.retry import Retry, RetryBudget
+from headgate.ir.policy.retry import RetryBudgetLimits, RetryPolicy
 
 CASES = [
-    ("{codes: []}", Retry(), {"attempts": 1, "codes": []}),
+    ("{codes: []}", RetryPolicy(), {"attempts": 1, "codes": []}),
     (
         "{attempts: 3, codes: [503, 500, 503], backoff: 1500ms}",
-        Retry(attempts=3, codes=(500, 503), backoff_ms=1500),
+        RetryPolicy(attempts=3, codes=(500, 503), backoff_ms=1500),
         {"attempts": 3, "codes": [500, 503], "backoff": "1500ms"},
     ),
     (
         "{codes: [500], budget: {percent: 50}}",
-        Retry(codes=(500,), budget=RetryBudget(percent=50)),
+        RetryPolicy(codes=(500,), budget=RetryBudgetLimits(percent=50)),
         {"attempts": 1, "codes": [500], "budget": {"percent": 50, "minPerSecond": 10}},
     ),
     (
         "{codes: [500], budget: {minPerSecond: 0, percent: 20}}",
-        Retry(codes=(500,), budget=RetryBudget(least_per_s=0)),
+        RetryPolicy(codes=(500,), budget=RetryBudgetLimits(least_per_s=0)),
         {"attempts": 1, "codes": [500], "budget": {"percent": 20, "minPerSecond": 0}},
     ),
 ]
@@ -37,7 +37,7 @@ def text_of(body: str) -> str:
 
 
 @pytest.mark.parametrize(("body", "policy", "shown"), CASES, ids=[case[0] for case in CASES])
-def test_forms(loaded: Callable[..., Gateway], body: str, policy: Retry, shown: dict[str, object]) -> None:
+def test_forms(loaded: Callable[..., Gateway], body: str, policy: RetryPolicy, shown: dict[str, object]) -> None:
     assert loaded(text_of(body)).binds[0].listeners[0].routes[0].policies.retry == policy
     assert dump(policy) == shown
 

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from headgate.dialect.llm.enrichment import Message, enrich
+from headgate.dialect.llm.enrichment import EnrichmentMessage, enrich
 
-RULES = Message("system", 'Be "kind"')
-FIRST = Message("user", "first")
-LAST = Message("assistant", "last")
-END = Message("system", "end")
+RULES = EnrichmentMessage("system", 'Be "kind"')
+FIRST = EnrichmentMessage("user", "first")
+LAST = EnrichmentMessage("assistant", "last")
+END = EnrichmentMessage("system", "end")
 
 
-def told(body: Any, form: str, prepend: list[Message], append: list[Message]) -> Any:
+def told(body: Any, form: str, prepend: list[EnrichmentMessage], append: list[EnrichmentMessage]) -> Any:
     return json.loads(enrich(json.dumps(body).encode(), form, prepend, append))
 
 

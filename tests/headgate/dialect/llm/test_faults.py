@@ -45,7 +45,7 @@ def test_an_error_that_is_no_json_is_told_in_part(body: bytes) -> None:
 @pytest.mark.parametrize("format", list(Format))
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 418, 429, 499, 500, 502, 503, 504, 529])
 def test_every_format_can_tell_every_status(format: str, status: int) -> None:
-    body = json.loads(faults.write(format, status, faults.Fault(faults.kind_of(status), "m")))
+    body = json.loads(faults.write(format, status, faults.LlmFault(faults.kind_of(status), "m")))
     assert "m" in json.dumps(body)
     if format == "messages":
         assert body["error"]["type"] in ERROR_TYPES

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from headgate.dialect.mcp import bridging, modern
-from headgate.dialect.mcp.jsonrpc import Message, parse
+from headgate.dialect.mcp.jsonrpc import RpcMessage, parse
 
 META = {modern.PROTOCOL_VERSION: "2026-07-28", modern.CLIENT_CAPABILITIES: {"sampling": {}}}
 
 
-def message(text: str) -> Message:
+def message(text: str) -> RpcMessage:
     return parse(text.encode())
 
 
 def test_a_client_is_what_its_initialize_said() -> None:
     given = {"sampling": {}, "tasks": {}, "extensions": {bridging.TASKS_EXTENSION: {}, "x/y": {"a": 1}}}
-    client = bridging.Client.of_initialize({"capabilities": given, "clientInfo": {"name": "c"}})
+    client = bridging.ClientIdentity.of_initialize({"capabilities": given, "clientInfo": {"name": "c"}})
     assert client.capabilities == {"sampling": {}, "extensions": {"x/y": {"a": 1}}}, "tasks are another thing now"
     assert client.meta("info") == {
         modern.PROTOCOL_VERSION: "2026-07-28",
@@ -27,7 +27,7 @@ def test_a_client_is_what_its_initialize_said() -> None:
         modern.CLIENT_INFO: {"name": "c"},
         modern.LOG_LEVEL: "info",
     }
-    assert bridging.Client.of_initialize({"capabilities": 5, "clientInfo": []}).meta(None) == {
+    assert bridging.ClientIdentity.of_initialize({"capabilities": 5, "clientInfo": []}).meta(None) == {
         modern.PROTOCOL_VERSION: "2026-07-28", modern.CLIENT_CAPABILITIES: {},
     }  # fmt: skip
 
@@ -68,7 +68,7 @@ def test_questions_of_a_server_are_told_from_answers() -> None:
     asked = {"resultType": "input_required", "requestState": "s", "inputRequests": {
         "a": {"method": "roots/list"}, "b": {"method": "tools/call", "params": {}}, "c": 5}}  # fmt: skip
     found = bridging.input_required(json.dumps({"jsonrpc": "2.0", "id": 1, "result": asked}).encode())
-    assert found == bridging.Wanted({"a": {"method": "roots/list"}, "b": {"method": "tools/call", "params": {}}, "c": {}}, "s")
+    assert found == bridging.BridgedNeeds({"a": {"method": "roots/list"}, "b": {"method": "tools/call", "params": {}}, "c": {}}, "s")
     assert json.loads(bridging.question(b"7", found.requests["a"])) == {
         "jsonrpc": "2.0", "id": 7, "method": "roots/list", "params": {},
     }  # fmt: skip

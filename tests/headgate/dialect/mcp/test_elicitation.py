@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from headgate.dialect.mcp import elicitation
-from headgate.dialect.mcp.jsonrpc import Message, parse
+from headgate.dialect.mcp.jsonrpc import RpcMessage, parse
 
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
 
-def message(method: str, /, **params: Any) -> Message:
+def message(method: str, /, **params: Any) -> RpcMessage:
     return parse(json.dumps({"jsonrpc": "2.0", "id": "q", "method": method, "params": params}).encode())
 
 

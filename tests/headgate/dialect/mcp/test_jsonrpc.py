@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from headgate.dialect.mcp.jsonrpc import Kind, Message, NotAMessage, error_message, parse, progress_token, same_id
+from headgate.dialect.mcp.jsonrpc import NotAMessage, RpcKind, RpcMessage, error_message, parse, progress_token, same_id
 
 
-def message(**members: object) -> Message:
+def message(**members: object) -> RpcMessage:
     """A message with these members."""
     return parse(json.dumps({"jsonrpc": "2.0", **members}).encode())
 
@@ -17,19 +17,19 @@ def message(**members: object) -> Message:
 @pytest.mark.parametrize(
     ("text", "kind", "method", "raw_id"),
     [
-        (b'{"jsonrpc":"2.0","id":1,"method":"ping"}', Kind.REQUEST, "ping", b"1"),
-        (b'{ "jsonrpc":"2.0","method" : "a\\u0062" , "id" : "x\\"y" }', Kind.REQUEST, "ab", b'"x\\"y"'),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping"}', RpcKind.REQUEST, "ping", b"1"),
+        (b'{ "jsonrpc":"2.0","method" : "a\\u0062" , "id" : "x\\"y" }', RpcKind.REQUEST, "ab", b'"x\\"y"'),
         (
             b'{"jsonrpc":"2.0","method":"notifications/initialized"}',
-            Kind.NOTIFICATION,
+            RpcKind.NOTIFICATION,
             "notifications/initialized",
             None,
         ),
-        (b'{"jsonrpc":"2.0","id":7,"result":{"id":8}}', Kind.RESPONSE, None, b"7"),
-        (b'{"jsonrpc":"2.0","id":null,"error":{"code":1}}', Kind.RESPONSE, None, b"null"),
+        (b'{"jsonrpc":"2.0","id":7,"result":{"id":8}}', RpcKind.RESPONSE, None, b"7"),
+        (b'{"jsonrpc":"2.0","id":null,"error":{"code":1}}', RpcKind.RESPONSE, None, b"null"),
     ],
 )
-def test_messages_are_told_apart(text: bytes, kind: Kind, method: str | None, raw_id: bytes | None) -> None:
+def test_messages_are_told_apart(text: bytes, kind: RpcKind, method: str | None, raw_id: bytes | None) -> None:
     found = parse(text)
     assert (found.kind, found.method, found.raw_id) == (kind, method, raw_id)
 

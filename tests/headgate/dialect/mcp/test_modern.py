@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from headgate.dialect.mcp import modern
-from headgate.dialect.mcp.jsonrpc import Message, parse
+from headgate.dialect.mcp.jsonrpc import RpcMessage, parse
 
 NEW = "2026-07-28"
 META = {modern.PROTOCOL_VERSION: NEW, modern.CLIENT_CAPABILITIES: {}}
 
 
-def request(method: str, meta: dict[str, Any] | None = META, **params: Any) -> Message:
+def request(method: str, meta: dict[str, Any] | None = META, **params: Any) -> RpcMessage:
     if meta is not None:
         params["_meta"] = meta
     return parse(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode())
@@ -24,7 +24,7 @@ def fields(method: str, name: str | None = None) -> list[tuple[str, str]]:
     return [("Mcp-Method", method), *([("mcp-name", name)] if name else [])]
 
 
-CASES: list[tuple[str, Message, str | None, list[tuple[str, str]], tuple[int, int] | None]] = [
+CASES: list[tuple[str, RpcMessage, str | None, list[tuple[str, str]], tuple[int, int] | None]] = [
     ("fine", request("tools/list"), NEW, fields("tools/list"), None),
     ("fine with a name", request("tools/call", name="x"), NEW, fields("tools/call", "x"), None),
     ("with a session", request("tools/list", None), "2025-06-18", [], None),
@@ -53,7 +53,7 @@ CASES: list[tuple[str, Message, str | None, list[tuple[str, str]], tuple[int, in
 
 @pytest.mark.parametrize(("message", "header", "given", "wanted"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
 def test_requests_are_checked(
-    message: Message, header: str | None, given: list[tuple[str, str]], wanted: tuple[int, int] | None
+    message: RpcMessage, header: str | None, given: list[tuple[str, str]], wanted: tuple[int, int] | None
 ) -> None:
     found = modern.fault(message, header, given, True)
     assert (None if found is None else (found.status, found.code)) == wanted

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.dialect.openapi.calls import ArgumentError, failure_of, request_of, result_of
-from headgate.dialect.openapi.tools import Tool, read_tools
+from headgate.dialect.openapi.tools import OperationTool, read_tools
 
 Json = dict[str, Any]
 
 
-def tool(path: str = "/x", method: str = "get", **operation: Any) -> Tool:
+def tool(path: str = "/x", method: str = "get", **operation: Any) -> OperationTool:
     text = {"openapi": "3.1.0", "paths": {path: {method: {"operationId": "op", **operation}}}}
     return read_tools(json.dumps(text)).tools["op"]
 
@@ -115,7 +115,7 @@ def test_no_argument_ends_its_header(value: str) -> None:
         request_of(tool(parameters=[parameter("X-A", "header")]), {"header": {"X-A": value}})
 
 
-def body_tool(media: str, required: bool = False) -> Tool:
+def body_tool(media: str, required: bool = False) -> OperationTool:
     return tool(method="post", requestBody={"required": required, "content": {media: {"schema": {}}}})
 
 
@@ -143,7 +143,7 @@ def test_bodies() -> None:
         (tool(parameters=[parameter("q", "query")]), {"query": {"q": {"a": {}}}}, r"query\.q"),
     ],
 )
-def test_arguments_that_make_no_request(made: Tool, arguments: object, reason: str) -> None:
+def test_arguments_that_make_no_request(made: OperationTool, arguments: object, reason: str) -> None:
     with pytest.raises(ArgumentError, match=reason):
         request_of(made, arguments)
 

@@ -8,12 +8,12 @@ import jsonschema
 import pytest
 
 from headgate.dialect.openapi.document import OpenApiError
-from headgate.dialect.openapi.schemas import Budget, Unfolding
+from headgate.dialect.openapi.schemas import SchemaBudget, Unfolding
 
 
 def unfolded(schema: Any, version: str = "3.0.3", **components: Any) -> Any:
     document = {"openapi": version, "components": {"schemas": components}}
-    return Unfolding(document, Budget()).schema(schema, "here")
+    return Unfolding(document, SchemaBudget()).schema(schema, "here")
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,6 @@ def test_newer_documents_keep_their_keywords() -> None:
 
 
 def test_there_is_an_end_to_what_is_unfolded() -> None:
-    unfolding = Unfolding({"openapi": "3.0.0"}, Budget(3))
+    unfolding = Unfolding({"openapi": "3.0.0"}, SchemaBudget(3))
     with pytest.raises(OpenApiError, match="too large"):
         unfolding.schema({"allOf": [{}, {}, {}]}, "here")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headgate.dialect.openapi.document import OpenApiError
-from headgate.dialect.openapi.tools import Api, Tool, read_tools
+from headgate.dialect.openapi.tools import Api, OperationTool, read_tools
 
 Json = dict[str, Any]
 
@@ -21,13 +21,13 @@ def read(paths: Json, **more: Any) -> Api:
     return read_tools(json.dumps(document(paths, **more)))
 
 
-def one(operation: Json, item: Json | None = None, path: str = "/x", **more: Any) -> Tool:
+def one(operation: Json, item: Json | None = None, path: str = "/x", **more: Any) -> OperationTool:
     """The tool of one operation."""
     found = read({path: {**(item or {}), "get": {"operationId": "op", **operation}}}, **more)
     return found.tools["op"]
 
 
-def template(tool: Tool) -> str:
+def template(tool: OperationTool) -> str:
     return "".join(piece if isinstance(piece, str) else "{" + piece.name + "}" for piece in tool.pieces)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import parse_qsl
 
-from headgate.policy.cloud.calls import Answer, Calls
+from headgate.policy.cloud.calls import Calls, CloudResponse
 
 
 class Scripted(Calls):
@@ -25,8 +25,8 @@ class Scripted(Calls):
         headers: Iterable[tuple[str, str]] = (),
         body: bytes | None = None,
         seconds: float = 5.0,
-    ) -> Answer:
+    ) -> CloudResponse:
         self.seen.append((method, url, dict(headers), dict(parse_qsl((body or b"").decode()))))
         status, told = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         raw = told if isinstance(told, bytes) else json.dumps(told).encode()
-        return Answer(status, {"content-type": "application/json", "metadata-flavor": "Google"}, raw)
+        return CloudResponse(status, {"content-type": "application/json", "metadata-flavor": "Google"}, raw)

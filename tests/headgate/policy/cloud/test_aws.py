@@ -13,7 +13,7 @@ from tests.headgate.policy.cloud.calls_rig import Scripted
 from headgate.document.secret import Secret
 from headgate.ir.policy.cloud_auth import AwsKeyPair
 from headgate.net.tasks import spawn
-from headgate.policy.cloud.aws import Ambient, Given, Role, place_of, role_form
+from headgate.policy.cloud.aws import Ambient, Role, StaticKeys, place_of, role_form
 from headgate.policy.cloud.refresher import CredentialError, CredentialRefresher, Fetched
 from headgate_engine.steps.aws_signature import AwsKeys
 
@@ -49,7 +49,7 @@ def same(fetched: Fetched, access: str, secret: str, token: str | None = None) -
 
 def test_keys_of_the_file_and_of_variables_need_no_library() -> None:
     pair = AwsKeyPair(access=Secret("A"), secret=Secret("B"), token=Secret("C"))
-    assert same(found(Given(pair)), "A", "B", "C")
+    assert same(found(StaticKeys(pair)), "A", "B", "C")
     environ = {"AWS_ACCESS_KEY_ID": "A", "AWS_SECRET_ACCESS_KEY": "B"}
     assert same(found(Ambient(environ)), "A", "B")
     with pytest.raises(CredentialError):
@@ -112,7 +112,7 @@ ASSUMED = {"AssumeRoleResponse": {"AssumeRoleResult": {"Credentials": {
 
 def assumed(calls: Scripted, region: str | None = None) -> Fetched:
     async def main() -> Fetched:
-        base = CredentialRefresher("base", Given(AwsKeyPair(access=Secret("A"), secret=Secret("B"))), spawn)
+        base = CredentialRefresher("base", StaticKeys(AwsKeyPair(access=Secret("A"), secret=Secret("B"))), spawn)
         return await Role(base, calls, role_form("arn:role", "me", (("k", "v"),)), region)()
 
     return asyncio.run(main())

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from headgate.backend.llm.guards.contract import Answer, Asked, GuardFailure, Refused
-from headgate.backend.llm.guards.service import Service, want
+from headgate.backend.llm.guards.contract import Answer, GuardCheck, GuardFailure, GuardRefusal
+from headgate.backend.llm.guards.service import GuardServiceClient, want
 from headgate.dialect.llm.transcript.edit import Changes, difference
 from headgate.ir.policy.prompt_guard import BedrockGuard
 from headgate.policy.environment import Environment
@@ -24,9 +24,9 @@ class Guardrail:
     def __init__(self, guard: BedrockGuard, env: Environment) -> None:
         identifier, version = (quote(text, safe="") for text in (guard.identifier, guard.version))
         self.path = f"/guardrail/{identifier}/version/{version}/apply"
-        self.service = Service(guard.service, env)
+        self.service = GuardServiceClient(guard.service, env)
 
-    async def judge(self, asked: Asked) -> Answer:
+    async def judge(self, asked: GuardCheck) -> Answer:
         """Check the texts of a body."""
         runs = [run for run in asked.runs if run.text(asked.body)]
         if not runs:
@@ -45,9 +45,9 @@ class Guardrail:
         actions = set(_actions(answer.get("assessments")))
         outputs = answer.get("outputs")
         if "BLOCKED" in actions or "ANONYMIZED" not in actions:
-            return Refused(rule="blocked")
+            return GuardRefusal(rule="blocked")
         if not isinstance(outputs, list) or len(outputs) != len(runs):
-            return Refused(rule="blocked")
+            return GuardRefusal(rule="blocked")
         changes = Changes(asked.body)
         for run, output, old in zip(runs, outputs, texts, strict=True):
             new = want(want(output, dict, "output").get("text"), str, "text")

@@ -15,24 +15,24 @@ from headgate.backend.llm.guards.bedrock import Guardrail
 from headgate.backend.llm.guards.content_safety import ContentSafety
 from headgate.backend.llm.guards.contract import (
     VERDICTS,
-    Asked,
     Guard,
+    GuardCheck,
     GuardFailure,
+    GuardRefusal,
     Known,
     Pairs,
     Phase,
-    Refused,
     Verdicts,
 )
 from headgate.backend.llm.guards.model_armor import ModelArmor
 from headgate.backend.llm.guards.moderation import Moderation
-from headgate.backend.llm.guards.realtime import GuardedTunnel, Judges, Tunnel
+from headgate.backend.llm.guards.realtime import GuardedTunnel, Judges, RealtimeTunnel
 from headgate.backend.llm.guards.regex import PatternGuard, scanner_of
 from headgate.backend.llm.guards.stream import FAILED, GuardedStream, machine
 from headgate.backend.llm.guards.webhook import REASON, Webhook
 from headgate.backend.llm.off_loop import LONG_BYTES, LONG_NS, off_loop
 from headgate.dialect.llm import enrichment
-from headgate.dialect.llm.transcript.contract import Scope, Transcript
+from headgate.dialect.llm.transcript.contract import TextScope, Transcript
 from headgate.dialect.llm.transcript.table import GUARDED, reply_texts, request_texts
 from headgate.ir.match import ValueMatch
 from headgate.ir.policy.prompt_guard import (
@@ -83,7 +83,7 @@ class _Entry:
 
     guard: Guard
     source: GuardEntry
-    scopes: frozenset[Scope]
+    scopes: frozenset[TextScope]
     refusal: Reply
     counters: dict[str, Counter]
     programs: tuple[tuple[str, Program], ...] = ()
@@ -205,7 +205,7 @@ class GuardCall:
         sizes = (guards.source.window, guards.source.overlap)
         forwarded = self._answered(headers)
 
-        def judge(texts: list[bytes]) -> Refused | Awaitable[Refused | None] | None:
+        def judge(texts: list[bytes]) -> GuardRefusal | Awaitable[GuardRefusal | None] | None:
             work = self._window(texts, forwarded)
             return work if guards.asks["response"] else finished(work)
 
@@ -213,20 +213,20 @@ class GuardCall:
             machine(form, bool(judges), guards.stream_scanner, sizes), judge, _message, self._masked_stream
         )
 
-    def tunnel(self, tunnel: Tunnel) -> GuardedTunnel | None:
+    def tunnel(self, tunnel: RealtimeTunnel) -> GuardedTunnel | None:
         """Return the filter for a realtime conversation, None if no guard inspects it."""
         guards = self.guards
         masks = guards.stream_scanner
         if not guards.source.streaming or not (guards.entries["request"] or guards.stream_judges or masks):
             return None
 
-        def said(event: bytes) -> Refused | bytes | Awaitable[Refused | bytes | None] | None:
+        def said(event: bytes) -> GuardRefusal | bytes | Awaitable[GuardRefusal | bytes | None] | None:
             work = self._said(event)
             return work if guards.asks["request"] or guards.is_long("request", event) else finished(work)
 
         sizes = (guards.source.window, guards.source.overlap)
 
-        def window(texts: list[bytes]) -> Refused | Awaitable[Refused | None] | None:
+        def window(texts: list[bytes]) -> GuardRefusal | Awaitable[GuardRefusal | None] | None:
             work = self._window(texts, [])
             return work if guards.asks["response"] else finished(work)
 
@@ -244,14 +244,14 @@ class GuardCall:
             ),
         )
 
-    async def _said(self, event: bytes) -> Refused | bytes | None:
+    async def _said(self, event: bytes) -> GuardRefusal | bytes | None:
         """Check a user's event in a conversation; return the masked event if masks apply, None if it is unchanged."""
-        self.verdicts = Verdicts()        # verdicts apply to one event only
+        self.verdicts = Verdicts()  # verdicts apply to one event only
         found = await self._run("request", event, REALTIME, [], self.guards.is_long("request", event))
         if found is CANNOT_TELL:
-            return Refused(Reply(503, FAILED.encode(), (), REASON))
+            return GuardRefusal(Reply(503, FAILED.encode(), (), REASON))
         if isinstance(found, Reply):
-            return Refused(found)
+            return GuardRefusal(found)
         return found if self.guards.source.stream_masks and found is not event else None
 
     # -- evaluation ----------------------------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ class GuardCall:
                 if self._failed(entry, error, phase):
                     continue
                 return CANNOT_TELL
-            if isinstance(answer, Refused):
+            if isinstance(answer, GuardRefusal):
                 self._log(entry, answer)
                 return answer.reply or entry.refusal
             self._count(entry, phase, "Allow" if answer is None else "Mask")
@@ -289,7 +289,7 @@ class GuardCall:
                 body, transcript = answer, None
         return body
 
-    async def _window(self, texts: list[bytes], forwarded: Pairs) -> Refused | None:
+    async def _window(self, texts: list[bytes], forwarded: Pairs) -> GuardRefusal | None:
         """Check the texts of one window. They are checked like a response with one choice per text."""
         told = [{"message": {"role": "assistant", "content": text.decode("utf-8", "replace")}} for text in texts]
         transcript = reply_texts(json.dumps({"choices": told}, ensure_ascii=False).encode(), "completions")
@@ -302,21 +302,19 @@ class GuardCall:
             except (GuardFailure, ValueError) as error:
                 if self._failed(entry, error):
                     continue
-                return Refused(Reply(503, FAILED.encode(), (), REASON))
-            if isinstance(answer, Refused):
+                return GuardRefusal(Reply(503, FAILED.encode(), (), REASON))
+            if isinstance(answer, GuardRefusal):
                 self._log(entry, answer)
-                return Refused(answer.reply or entry.refusal)
+                return GuardRefusal(answer.reply or entry.refusal)
             entry.count("Allow")
         return None
 
-    def _asked(
-        self, entry: _Entry, index: int, phase: Phase, transcript: Transcript, forwarded: Pairs
-    ) -> Asked:
+    def _asked(self, entry: _Entry, index: int, phase: Phase, transcript: Transcript, forwarded: Pairs) -> GuardCheck:
         headers = self.known.headers.get((index, phase), [])
         if entry.forwarded:
             own = {name for name, _ in headers}
             headers = [*headers, *((name, value) for name, value in _fitting(entry, forwarded) if name not in own)]
-        return Asked(phase, transcript, entry.scopes, headers, self.known.budget)
+        return GuardCheck(phase, transcript, entry.scopes, headers, self.known.budget)
 
     # -- data of the request -------------------------------------------------------------------------------------------
     def _tell(self, document: object) -> None:
@@ -350,7 +348,7 @@ class GuardCall:
             self.ctx.add_log_field(LOG_FIELD, f"{entry.guard.kind}: failed")
         return may_pass
 
-    def _log(self, entry: _Entry, refused: Refused) -> None:
+    def _log(self, entry: _Entry, refused: GuardRefusal) -> None:
         entry.count("Reject")
         self.ctx.add_log_field(LOG_FIELD, f"{entry.guard.kind}: {refused.rule}" if refused.rule else entry.guard.kind)
 
@@ -364,7 +362,7 @@ def _masks(entry: _Entry) -> bool:
     return isinstance(entry.guard, PatternGuard) and entry.guard.masks
 
 
-def _message(refused: Refused) -> str:
+def _message(refused: GuardRefusal) -> str:
     assert refused.reply is not None
     return refused.reply.body.decode("utf-8", "replace")
 
@@ -397,7 +395,9 @@ def enrich(body: bytes, form: str, added: PromptEnrichment | None) -> bytes:
     """Return the request body with the configured messages before and after the client's."""
     if added is None:
         return body
-    prepend, append = ([enrichment.Message(*pair) for pair in pairs] for pairs in (added.prepend, added.append))
+    prepend, append = (
+        [enrichment.EnrichmentMessage(*pair) for pair in pairs] for pairs in (added.prepend, added.append)
+    )
     return enrichment.enrich(body, form, prepend, append)
 
 
@@ -409,7 +409,7 @@ def _entry(source: GuardEntry, phase: Phase, env: Environment) -> _Entry:
         guard=guard,
         source=source,
         # Responses only have message texts.
-        scopes=frozenset(map(Scope, source.scopes)) if phase == "request" else frozenset((Scope.MESSAGES,)),
+        scopes=frozenset(map(TextScope, source.scopes)) if phase == "request" else frozenset((TextScope.MESSAGES,)),
         refusal=Reply(rejection.status, rejection.body, headers, REASON),
         counters=_counters(env, phase, guard.kind),
     )

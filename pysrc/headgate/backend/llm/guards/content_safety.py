@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from headgate.backend.llm.guards.contract import Answer, Asked, Refused
-from headgate.backend.llm.guards.service import Service, want
+from headgate.backend.llm.guards.contract import Answer, GuardCheck, GuardRefusal
+from headgate.backend.llm.guards.service import GuardServiceClient, want
 from headgate.ir.policy.prompt_guard import ContentSafetyGuard
 from headgate.policy.environment import Environment
 
@@ -24,16 +24,16 @@ class ContentSafety:
 
     def __init__(self, guard: ContentSafetyGuard, env: Environment) -> None:
         self.guard = guard
-        self.service = Service(guard.service, env)
+        self.service = GuardServiceClient(guard.service, env)
 
-    async def judge(self, asked: Asked) -> Answer:
+    async def judge(self, asked: GuardCheck) -> Answer:
         """Check texts, with one call per MAX_CHARS characters."""
         whole = "\n".join(asked.texts())
         for text in (whole[at : at + MAX_CHARS] for at in range(0, len(whole), MAX_CHARS)):
             if self.guard.analyze and await self._analyzed(text):
-                return Refused(rule="analyzeText")
+                return GuardRefusal(rule="analyzeText")
             if self.guard.jailbreak_version is not None and asked.phase == "request" and await self._attacks(text):
-                return Refused(rule="detectJailbreak")
+                return GuardRefusal(rule="detectJailbreak")
         return None
 
     async def _analyzed(self, text: str) -> bool:

@@ -7,10 +7,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
-from headgate.dialect.llm.transcript.contract import Run, Scope, Transcript
-from headgate.errors import GatewayError, Source
+from headgate.dialect.llm.transcript.contract import Run, TextScope, Transcript
+from headgate.errors import FailureSource, GatewayError
 from headgate_engine.context.request import Reply
-from headgate_engine.guard.scan import Budget
+from headgate_engine.guard.scan import ScanBudget
 
 Phase = Literal["request", "response"]
 Pairs = list[tuple[str, str]]
@@ -19,11 +19,11 @@ Pairs = list[tuple[str, str]]
 class GuardFailure(GatewayError):
     """A guard has no verdict: its service failed or sent an invalid response."""
 
-    source = Source.INTERNAL
+    source = FailureSource.INTERNAL
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class GuardRefusal:
     """The guard refuses the text. `reply`: the guard's own reply, None for the configured one. `rule`: for the log."""
 
     reply: Reply | None = None
@@ -56,18 +56,18 @@ class Known:
     headers: dict[tuple[int, Phase], Pairs] = field(default_factory=dict)
     forwarded: Pairs = field(default_factory=list)
     traceparent: str | None = None
-    budget: Budget = field(default_factory=Budget)
+    budget: ScanBudget = field(default_factory=ScanBudget)
 
 
 @dataclass(slots=True)
-class Asked:
+class GuardCheck:
     """One check. `transcript`: all texts of the body; `scopes`: the texts to check; `headers`: those of this guard."""
 
     phase: Phase
     transcript: Transcript
-    scopes: frozenset[Scope]
+    scopes: frozenset[TextScope]
     headers: Pairs
-    budget: Budget
+    budget: ScanBudget
 
     @property
     def body(self) -> bytes:
@@ -85,7 +85,7 @@ class Asked:
 
 
 # None: allowed. bytes: allowed, with this masked body. Refused: not allowed.
-Answer = None | bytes | Refused
+Answer = None | bytes | GuardRefusal
 
 
 class Guard(Protocol):
@@ -94,6 +94,6 @@ class Guard(Protocol):
     kind: str
     asks: bool
 
-    def judge(self, asked: Asked) -> Answer | Awaitable[Answer]:
+    def judge(self, asked: GuardCheck) -> Answer | Awaitable[Answer]:
         """Check texts; raises GuardFailure if there is no verdict."""
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from headgate.backend.llm.guards.contract import Answer, Asked, Refused
-from headgate.backend.llm.guards.service import Service, want
+from headgate.backend.llm.guards.contract import Answer, GuardCheck, GuardRefusal
+from headgate.backend.llm.guards.service import GuardServiceClient, want
 from headgate.ir.policy.prompt_guard import ModelArmorGuard
 from headgate.policy.environment import Environment
 
@@ -28,9 +28,9 @@ class ModelArmor:
 
     def __init__(self, guard: ModelArmorGuard, env: Environment) -> None:
         self.path = f"/v1/projects/{guard.project}/locations/{guard.location}/templates/{guard.template}"
-        self.service = Service(guard.service, env)
+        self.service = GuardServiceClient(guard.service, env)
 
-    async def judge(self, asked: Asked) -> Answer:
+    async def judge(self, asked: GuardCheck) -> Answer:
         """Check texts."""
         texts = asked.texts()
         if not texts:
@@ -40,7 +40,7 @@ class ModelArmor:
         data = "user_prompt_data" if request else "model_response_data"
         answer = await self.service.post(f"{self.path}:{verb}", {data: {"text": "\n".join(texts)}})
         result = want(want(answer, dict, "document").get("sanitizationResult"), dict, "sanitizationResult")
-        return Refused(rule="match") if matched(result) else None
+        return GuardRefusal(rule="match") if matched(result) else None
 
 
 def matched(result: dict[str, Any]) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headgate.backend.llm.guards.contract import Answer, Asked, GuardFailure, Refused
-from headgate.backend.llm.guards.service import Service, want
+from headgate.backend.llm.guards.contract import Answer, GuardCheck, GuardFailure, GuardRefusal
+from headgate.backend.llm.guards.service import GuardServiceClient, want
 from headgate.ir.policy.prompt_guard import ModerationGuard
 from headgate.policy.environment import Environment
 
@@ -16,9 +16,9 @@ class Moderation:
 
     def __init__(self, guard: ModerationGuard, env: Environment) -> None:
         self.model = guard.model
-        self.service = Service(guard.service, env)
+        self.service = GuardServiceClient(guard.service, env)
 
-    async def judge(self, asked: Asked) -> Answer:
+    async def judge(self, asked: GuardCheck) -> Answer:
         """Check texts."""
         texts = asked.texts()
         if not texts:
@@ -27,7 +27,7 @@ class Moderation:
         results = want(want(answer, dict, "document").get("results"), list, "results")
         if any(isinstance(one, dict) and one.get("flagged") is True for one in results):
             # Checked before the response is validated: with fail open, an invalid response would let the text pass.
-            return Refused(rule="flagged")
+            return GuardRefusal(rule="flagged")
         if len(results) != len(texts):
             raise GuardFailure(f"{len(results)} results for {len(texts)} texts")
         for one in results:

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from headgate.backend.llm.guards.contract import Refused
+from headgate.backend.llm.guards.contract import GuardRefusal
 from headgate.dialect.llm.transcript.edit import Changes
 from headgate.dialect.llm.transcript.table import request_texts
 from headgate_engine.guard.stream import StreamGuard
@@ -33,12 +33,12 @@ OVER: Final = "response.done"
 CANCEL: Final = b'{"type":"response.cancel"}'
 UNREADABLE: Final = "the frames of a guarded conversation cannot be read"
 Json = dict[str, Any]
-Verdict = Refused | None
+Verdict = GuardRefusal | None
 # The verdict on a user's event: None forwards it, bytes replace it, Refused drops it.
-Said = Refused | bytes | None
+Said = GuardRefusal | bytes | None
 
 
-class Tunnel(Protocol):
+class RealtimeTunnel(Protocol):
     """Both connections of a conversation (headgate_engine.link.tunnel.StreamTunnel)."""
 
     def tunnel_send(self, to_upstream: bytes, to_client: bytes) -> None:
@@ -63,7 +63,7 @@ class Judges:
 
     said: Callable[[bytes], Said | Awaitable[Said]] | None
     window: Callable[[list[bytes]], Verdict | Awaitable[Verdict]] | None
-    message: Callable[[Refused], str]
+    message: Callable[[GuardRefusal], str]
     spawn: Callable[[str, Coroutine[Any, Any, None]], Any]
     size: int
     overlap: int
@@ -85,7 +85,7 @@ class _Text:
 class GuardedTunnel:
     """One conversation. Events of each side are processed in order: while a guard runs, later ones wait."""
 
-    def __init__(self, tunnel: Tunnel, judges: Judges) -> None:
+    def __init__(self, tunnel: RealtimeTunnel, judges: Judges) -> None:
         self._tunnel = tunnel
         self._judges = judges
         self._readers = {True: FrameReader(True, LIMIT), False: FrameReader(False, LIMIT)}
@@ -190,12 +190,12 @@ class GuardedTunnel:
         self._user_judged(await found, raw)
 
     def _user_judged(self, found: Said, raw: bytes) -> None:
-        if isinstance(found, Refused):
+        if isinstance(found, GuardRefusal):
             self._tunnel.tunnel_send(b"", self._error(found))
         else:
             self._send(True, raw if found is None else frame(found, mask=os.urandom(4)))
 
-    def _error(self, refused: Refused) -> bytes:
+    def _error(self, refused: GuardRefusal) -> bytes:
         message = self._judges.message(refused)
         error = {"type": "guardrail_blocked", "code": "guardrail_intervention", "message": message}
         return _told({"type": "error", "error": error})

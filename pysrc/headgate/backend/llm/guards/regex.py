@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.backend.llm.guards.contract import Answer, Asked, GuardFailure, Refused
+from headgate.backend.llm.guards.contract import Answer, GuardCheck, GuardFailure, GuardRefusal
 from headgate.ir.policy.prompt_guard import GuardRule, RegexGuard
 from headgate_engine.guard.scan import Scanner
 from headgate_engine.guard.search import first_rule, masked
@@ -24,12 +24,12 @@ class PatternGuard:
         self.masks = guard.action == "mask"
         self.scanner = scanner_of(guard.rules)
 
-    def judge(self, asked: Asked) -> Answer:
+    def judge(self, asked: GuardCheck) -> Answer:
         """Check texts."""
         texts = asked.transcript.texts
         if not self.masks:
             rule = first_rule(self.scanner, texts, asked.scopes, asked.budget)
-            return None if rule < 0 else Refused(rule=self.name_of(rule))
+            return None if rule < 0 else GuardRefusal(rule=self.name_of(rule))
         try:
             return masked(self.scanner, texts, asked.scopes, asked.budget)
         except ValueError as error:

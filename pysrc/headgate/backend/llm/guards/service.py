@@ -24,7 +24,7 @@ SIGNED: Final = ("x-amz-", "authorization")
 JSON_TYPE: Final = ("content-type", "application/json")
 
 
-class Service:
+class GuardServiceClient:
     """One service that guards call with POST."""
 
     def __init__(self, service: GuardService, env: Environment) -> None:

@@ -6,13 +6,13 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from headgate.backend.llm.guards.contract import Refused
+from headgate.backend.llm.guards.contract import GuardRefusal
 from headgate_engine.guard.scan import Scanner
 from headgate_engine.guard.stream import StreamGuard
 from headgate_engine.sse.decode import SseError
 
 FAILED = "Content blocked by guardrail policy"
-Judge = Callable[[list[bytes]], Refused | Awaitable[Refused | None] | None]
+Judge = Callable[[list[bytes]], GuardRefusal | Awaitable[GuardRefusal | None] | None]
 
 
 def block_event(form: str, message: str) -> bytes:
@@ -34,7 +34,7 @@ class GuardedStream:
     """
 
     def __init__(
-        self, guard: StreamGuard, judge: Judge, message: Callable[[Refused], str], masked: Callable[[], None]
+        self, guard: StreamGuard, judge: Judge, message: Callable[[GuardRefusal], str], masked: Callable[[], None]
     ) -> None:
         self._guard = guard
         self._judge = judge
@@ -70,14 +70,14 @@ class GuardedStream:
             self._decide(found)
         return self._take()
 
-    async def _wait(self, found: Awaitable[Refused | None]) -> bytes:
+    async def _wait(self, found: Awaitable[GuardRefusal | None]) -> bytes:
         self._decide(await found)
         while self._guard.due:
             again = self._judge(self._guard.texts())
             self._decide(await again if isinstance(again, Awaitable) else again)
         return self._take()
 
-    def _decide(self, refused: Refused | None) -> None:
+    def _decide(self, refused: GuardRefusal | None) -> None:
         if refused is None:
             self._guard.passed()
         else:

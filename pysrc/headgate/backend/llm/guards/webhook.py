@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from headgate.backend.llm.guards.contract import Answer, Asked, GuardFailure, Pairs, Refused
-from headgate.backend.llm.guards.service import Service, encoded, want
+from headgate.backend.llm.guards.contract import Answer, GuardCheck, GuardFailure, GuardRefusal, Pairs
+from headgate.backend.llm.guards.service import GuardServiceClient, encoded, want
 from headgate.dialect.llm.transcript.contract import Turn
 from headgate.dialect.llm.transcript.edit import Changes, difference
 from headgate.ir.policy.prompt_guard import WebhookGuard
@@ -24,9 +24,9 @@ class Webhook:
 
     def __init__(self, guard: WebhookGuard, env: Environment) -> None:
         self.guard = guard
-        self.service = Service(guard.service, env)
+        self.service = GuardServiceClient(guard.service, env)
 
-    async def judge(self, asked: Asked) -> Answer:
+    async def judge(self, asked: GuardCheck) -> Answer:
         """Check texts."""
         body = asked.body
         turns = asked.transcript.turns
@@ -38,7 +38,7 @@ class Webhook:
         answer = await self._ask(asked, encoded(payload))
         return decide(answer, asked.phase, turns, body)
 
-    async def _ask(self, asked: Asked, payload: bytes) -> Any:
+    async def _ask(self, asked: GuardCheck, payload: bytes) -> Any:
         pseudo = {name: value for name, value in asked.headers if name.startswith(":")}
         plain: Pairs = [(name, value) for name, value in asked.headers if not name.startswith(":")]
         client, authority = self.service.choose()
@@ -69,7 +69,7 @@ def decide(answer: Any, phase: str, turns: list[Turn], body: bytes) -> Answer:
         status = want(action.get("status_code"), int, "status_code")
         if not 200 <= status <= 599:
             raise GuardFailure(f"the answer's status_code {status} is none")
-        return Refused(Reply(status, told.encode("utf-8", "replace"), (), REASON), rule=action.get("reason") or "")
+        return GuardRefusal(Reply(status, told.encode("utf-8", "replace"), (), REASON), rule=action.get("reason") or "")
     if "status_code" in action:
         raise GuardFailure("the answer has a 'status_code' beside a mask")
     name = "messages" if phase == "request" else "choices"

@@ -8,14 +8,14 @@ import json
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import Any, Final
 
-from headgate.backend.contract import Call, Stream
-from headgate.backend.mcp.failure import McpFailure, PassedRefusal, Refused, TargetFailure, error_of
+from headgate.backend.contract import BackendCall, ResponseStream
+from headgate.backend.mcp.failure import McpFailure, PassedRefusal, TargetFailure, TargetRefusal, error_of
 from headgate.backend.mcp.federation.group import LinkGroup, Outcome
 from headgate.backend.mcp.federation.target_answer import Fields
 from headgate.backend.mcp.front import STREAM_HEADERS
 from headgate.backend.mcp.request_telemetry import addressed
 from headgate.backend.mcp.resuming import KeptAnswer, KeptAnswers
-from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Message
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, RpcMessage
 from headgate.dialect.mcp.versions import HEADER
 from headgate.net.tasks import spawn
 from headgate_engine.sse.encode import encode_comment, encode_event
@@ -32,13 +32,13 @@ class Answering:
     With `answers` its events have ids, and a client that loses an answer that has begun comes back for the rest.
     """
 
-    def __init__(self, call: Call, fields: Fields, answers: KeptAnswers | None = None) -> None:
+    def __init__(self, call: BackendCall, fields: Fields, answers: KeptAnswers | None = None) -> None:
         self._call = call
         self._fields = fields
         self._answers = answers
         self._kept: KeptAnswer | None = None
         self._task: asyncio.Task[Any] | None = None
-        self._stream: Stream | None = None
+        self._stream: ResponseStream | None = None
         self._lock = asyncio.Lock()
         self._beating: asyncio.Task[None] | None = None
         self._primed = self._stream_closed = False
@@ -50,7 +50,7 @@ class Answering:
             event_id = None if self._kept is None else self._kept.add(text)
             await self._send(stream, encode_event(text, "message", event_id))
 
-    async def _begin(self) -> Stream:
+    async def _begin(self) -> ResponseStream:
         if self._stream is None:
             self._stream = self._call.stream(200, [*STREAM_HEADERS, *self._fields])
             if self._answers is not None and self._task is not None:
@@ -63,7 +63,7 @@ class Answering:
                     await self._send(self._stream, first)
         return self._stream
 
-    async def _send(self, stream: Stream, data: bytes) -> None:
+    async def _send(self, stream: ResponseStream, data: bytes) -> None:
         if self._stream_closed:
             return
         try:
@@ -128,7 +128,9 @@ class Answering:
                 await asyncio.sleep(KEEPALIVE_SECONDS)
 
 
-async def answered(call: Call, answering: Answering, message: Message, work: Coroutine[Any, Any, bytes]) -> None:
+async def answered(
+    call: BackendCall, answering: Answering, message: RpcMessage, work: Coroutine[Any, Any, bytes]
+) -> None:
     """Answer with what the work gives; its failures are statuses before the answer begins, errors after it."""
 
     async def guarded() -> bytes:
@@ -143,11 +145,11 @@ async def answered(call: Call, answering: Answering, message: Message, work: Cor
     await answering.until(guarded())
 
 
-def refuse(call: Call, message: Message, target: str, outcome: Outcome) -> None:
+def refuse(call: BackendCall, message: RpcMessage, target: str, outcome: Outcome) -> None:
     """Answer an `initialize` that a target does not take: its own words where it said some."""
     addressed(call, target, None, "")
     failure = outcome.failure
-    if isinstance(failure, Refused):
+    if isinstance(failure, TargetRefusal):
         raise PassedRefusal(failure.status, failure.fields, failure.body)
     if outcome.error is not None:
         call.reply(*error_of(target, outcome.error).answer(message.raw_id), reason="MCP")
@@ -156,7 +158,7 @@ def refuse(call: Call, message: Message, target: str, outcome: Outcome) -> None:
 
 
 async def merged(
-    stream: Stream,
+    stream: ResponseStream,
     group: LinkGroup,
     streams: dict[str, AsyncGenerator[bytes, None]],
     note: Callable[[bytes], str] | None = None,
@@ -207,7 +209,7 @@ async def merged(
         await stream.end()
 
 
-def response_to(message: Message, result: dict[str, Any]) -> bytes:
+def response_to(message: RpcMessage, result: dict[str, Any]) -> bytes:
     """Return a response with this result."""
     body = json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()
     return b'{"jsonrpc":"2.0","id":' + (message.raw_id or b"null") + b',"result":' + body + b"}"

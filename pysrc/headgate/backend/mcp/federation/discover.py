@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from headgate.backend.mcp.failure import McpFailure, PassedRefusal, Refused, error_of
+from headgate.backend.mcp.failure import McpFailure, PassedRefusal, TargetRefusal, error_of
 from headgate.backend.mcp.federation.group import LinkGroup, Outcome
 from headgate.backend.mcp.federation.target_answer import Fields
 from headgate.backend.mcp.request_telemetry import decoded
 from headgate.dialect.mcp import merge, modern, versions
-from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Message
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, RpcMessage
 from headgate.dialect.mcp.methods import DISCOVER
 
 
@@ -19,7 +19,7 @@ async def nobody(_text: bytes) -> None:
 
 
 async def discover(
-    group: LinkGroup, message: Message, fields: Fields, tolerant: bool, info: dict[str, Any]
+    group: LinkGroup, message: RpcMessage, fields: Fields, tolerant: bool, info: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the merged result of several targets; raises McpFailure.
 
@@ -48,7 +48,7 @@ def _wants_session(outcome: Outcome) -> bool:
     if outcome.error is not None:
         return outcome.unknown_method or modern.is_legacy_error(outcome.error)
     failure = outcome.failure
-    if not isinstance(failure, Refused):
+    if not isinstance(failure, TargetRefusal):
         return False
     if failure.status in (404, 405):
         return True
@@ -70,12 +70,12 @@ def failure_of(target: str, outcome: Outcome) -> McpFailure:
         found.status = modern.STATUSES.get(found.code or 0, 200)
         return found
     failure = outcome.failure
-    if isinstance(failure, Refused):
+    if isinstance(failure, TargetRefusal):
         return relayed(failure)
     return McpFailure(503, f"failed to send message: {target}: {failure}", INTERNAL_ERROR)
 
 
-def relayed(failure: Refused) -> PassedRefusal:
+def relayed(failure: TargetRefusal) -> PassedRefusal:
     """Return a target's refusal for the client."""
     try:
         in_answer = "jsonrpc" in json.loads(failure.body)

@@ -14,7 +14,7 @@ from headgate.backend.mcp.federation.link import Link
 from headgate.backend.mcp.federation.target_answer import Fields, StreamClosed
 from headgate.dialect.mcp import naming
 from headgate.dialect.mcp.edit import replaced
-from headgate.dialect.mcp.jsonrpc import METHOD_NOT_FOUND, Kind, Message, NotAMessage, parse
+from headgate.dialect.mcp.jsonrpc import METHOD_NOT_FOUND, NotAMessage, RpcKind, RpcMessage, parse
 from headgate.dialect.mcp.methods import CANCELLED, INITIALIZE
 from headgate_engine.peek.items import Item, list_of
 
@@ -46,7 +46,7 @@ class Outcome:
 
     __slots__ = ("_response", "failure", "text")
 
-    def __init__(self, response: Message | None = None, failure: TargetFailure | None = None) -> None:
+    def __init__(self, response: RpcMessage | None = None, failure: TargetFailure | None = None) -> None:
         if response is not None and not (response.has_result_object or response.has_error_object):
             failure = TargetFailure("the answer has neither result nor error")
         self._response = response if failure is None else None
@@ -54,7 +54,7 @@ class Outcome:
         self.text = b"" if response is None else response.text
 
     @property
-    def response(self) -> Message | None:
+    def response(self) -> RpcMessage | None:
         """The target's response, None after a failure."""
         return self._response
 
@@ -102,7 +102,7 @@ def outcome_of(text: bytes) -> Outcome:
         message = parse(text)
     except NotAMessage:
         return Outcome(failure=TargetFailure("the answer is no message"))
-    if message.kind is not Kind.RESPONSE:
+    if message.kind is not RpcKind.RESPONSE:
         return Outcome(failure=TargetFailure("the answer has neither result nor error"))
     return Outcome(message)
 
@@ -128,10 +128,10 @@ class LinkGroup:
         except NotAMessage as error:
             logger.warning("not a message", extra={"target": target, "error": str(error)})
             return None
-        if message.kind is Kind.RESPONSE:
+        if message.kind is RpcKind.RESPONSE:
             logger.warning("response to no request", extra={"target": target})
             return None
-        if message.kind is Kind.REQUEST and message.raw_id is not None:
+        if message.kind is RpcKind.REQUEST and message.raw_id is not None:
             return message.with_id(naming.request_id(target, message.raw_id))
         if message.method == CANCELLED:
             return cancelled(target, message)
@@ -142,7 +142,7 @@ class LinkGroup:
     async def ask(
         self,
         target: str,
-        message: Message,
+        message: RpcMessage,
         fields: Fields,
         emit: Emit,
         close_stream: Callable[[float], Awaitable[None]] | None = None,
@@ -166,13 +166,13 @@ class LinkGroup:
             return Outcome(failure=error)
 
     async def ask_all(
-        self, targets: list[str], message: Message, fields: Fields, emit: Emit
+        self, targets: list[str], message: RpcMessage, fields: Fields, emit: Emit
     ) -> dict[str, Outcome]:
         """Return the outcomes of a request that is sent to several targets concurrently."""
         found = await asyncio.gather(*(self.ask_in_time(target, message, fields, emit) for target in targets))
         return dict(zip(targets, found, strict=True))
 
-    async def ask_in_time(self, target: str, message: Message, fields: Fields, emit: Emit) -> Outcome:
+    async def ask_in_time(self, target: str, message: RpcMessage, fields: Fields, emit: Emit) -> Outcome:
         """Return the outcome of a request to one of several targets, with a time-out for the complete response."""
         timeout_s = self.links[target].timeout_s
         if timeout_s is not None:
@@ -187,7 +187,7 @@ class LinkGroup:
         except TimeoutError:
             return Outcome(failure=TargetFailure("upstream call timeout"))
 
-    async def listed(self, target: str, message: Message, kind: List, fields: Fields, emit: Emit) -> Listed:
+    async def listed(self, target: str, message: RpcMessage, kind: List, fields: Fields, emit: Emit) -> Listed:
         """Return one target's list with all pages."""
         items: list[Item] = []
         cursors: set[str] = set()
@@ -229,7 +229,7 @@ class LinkGroup:
         }
 
 
-def cancelled(target: str, message: Message) -> bytes:
+def cancelled(target: str, message: RpcMessage) -> bytes:
     """Return a server's cancellation of its own request, with the id that the client knows."""
     try:
         raw_id = json.dumps(message.decoded_params()["requestId"]).encode()
@@ -239,7 +239,7 @@ def cancelled(target: str, message: Message) -> bytes:
     return replaced(message.text, ("params", "requestId"), own)
 
 
-def with_cursor(message: Message, cursor: str) -> Message:
+def with_cursor(message: RpcMessage, cursor: str) -> RpcMessage:
     """Return the list request for the page at a cursor."""
     params = {**message.decoded_params(), "cursor": cursor}
     raw = json.dumps({"jsonrpc": "2.0", "id": 0, "method": message.method, "params": params})

@@ -11,8 +11,8 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from headgate.backend.contract import Response
-from headgate.backend.mcp.failure import Refused, TargetFailure
+from headgate.backend.contract import UpstreamResponse
+from headgate.backend.mcp.failure import TargetFailure, TargetRefusal
 from headgate.backend.mcp.federation.session_state import SessionStateReplay
 from headgate.backend.mcp.federation.target_answer import (
     NO_ANSWER,
@@ -27,10 +27,10 @@ from headgate.backend.mcp.federation.target_answer import (
 )
 from headgate.backend.mcp.http_service import JSON, MAX_BODY, STREAM, target_headers
 from headgate.backend.mcp.replay import HEADER as LAST_EVENT_ID
-from headgate.backend.mcp.targets.exchanges import Exchange
+from headgate.backend.mcp.targets.exchanges import TargetExchange
 from headgate.backend.mcp.targets.inbox import Inbox
 from headgate.backend.mcp.targets.remote import ClientFields, Remote, origin_of
-from headgate.dialect.mcp.jsonrpc import Message, parse
+from headgate.dialect.mcp.jsonrpc import RpcMessage, parse
 from headgate.dialect.mcp.methods import INITIALIZE
 from headgate.dialect.mcp.versions import HEADER, KNOWN, SESSION_HEADER, is_modern
 from headgate.ir.mcp import StreamableHttpTarget
@@ -60,9 +60,9 @@ class Link(Protocol):
     capabilities: dict[str, Any] | None
     direct: TargetSession | None
 
-    def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]: ...
-    async def ask(self, message: Message, fields: Fields, on_message: OnMessage) -> Message: ...
-    async def notify(self, message: Message, fields: Fields) -> None: ...
+    def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]: ...
+    async def ask(self, message: RpcMessage, fields: Fields, on_message: OnMessage) -> RpcMessage: ...
+    async def notify(self, message: RpcMessage, fields: Fields) -> None: ...
     async def events(self, fields: Fields) -> AsyncGenerator[bytes, None] | None: ...
     async def close(self) -> None: ...
     @property
@@ -73,7 +73,7 @@ class Link(Protocol):
     def state(self) -> str | None: ...
 
 
-def opening_of(message: Message) -> Message:
+def opening_of(message: RpcMessage) -> RpcMessage:
     """Return the client's `initialize` as the gateway repeats it, under an id of its own."""
     return parse(message.with_id(OPENING_ID))
 
@@ -95,14 +95,14 @@ def version_of(text: bytes) -> str | None:
     return None
 
 
-class Server(Protocol):
+class LinkedServer(Protocol):
     """A running server whose answers come on one stream: a process, or a connection."""
 
     @property
     def dead(self) -> bool: ...
     async def start(self, fields: Fields) -> None: ...
-    async def send(self, message: Message, fields: Fields) -> Exchange | None: ...
-    def give_up(self, exchange: Exchange) -> None: ...
+    async def send(self, message: RpcMessage, fields: Fields) -> TargetExchange | None: ...
+    def give_up(self, exchange: TargetExchange) -> None: ...
     def events(self) -> Inbox: ...
     async def stop(self) -> None: ...
 
@@ -115,14 +115,14 @@ class ServerLink(RequestTarget):
 
     pinned = True
 
-    def __init__(self, name: str, make: Callable[[], Server], remote: Remote | None = None) -> None:
+    def __init__(self, name: str, make: Callable[[], LinkedServer], remote: Remote | None = None) -> None:
         self.name = name
         self.capabilities: dict[str, Any] | None = None
         self._make = make
         self._remote = remote
-        self._server: Server | None = None
+        self._server: LinkedServer | None = None
         self._starting = asyncio.Lock()
-        self._opening: Message | None = None
+        self._opening: RpcMessage | None = None
         self._session_state = SessionStateReplay()
         self._restored = False
         self._started = 0.0
@@ -148,12 +148,12 @@ class ServerLink(RequestTarget):
         """Go on for a client that another worker had: its `initialize` is repeated in front of its next message."""
         self._opening, self._restored = parse(opening.encode()), True
 
-    async def _ready(self, fields: Fields) -> Server:
+    async def _ready(self, fields: Fields) -> LinkedServer:
         # Who comes while it is started or initialized again waits for the end of that.
         async with self._starting:
             return await self._started_one(fields)
 
-    async def _started_one(self, fields: Fields) -> Server:
+    async def _started_one(self, fields: Fields) -> LinkedServer:
         if self._server is not None and not self._server.dead:
             return self._server
         if self._closed:
@@ -187,13 +187,13 @@ class ServerLink(RequestTarget):
                         pass
         return server
 
-    async def ask(self, message: Message, fields: Fields, on_message: OnMessage) -> Message:
+    async def ask(self, message: RpcMessage, fields: Fields, on_message: OnMessage) -> RpcMessage:
         """Return the response to a request."""
         answer = await super().ask(message, fields, on_message)
         self._session_state.note(message, answer)
         return answer
 
-    async def _exchange(self, server: Server, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
+    async def _exchange(self, server: LinkedServer, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]:
         exchange = await server.send(message, fields)
         assert exchange is not None
         try:
@@ -208,7 +208,7 @@ class ServerLink(RequestTarget):
             if not exchange.answered:
                 server.give_up(exchange)
 
-    async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
+    async def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield what comes of a request."""
         if message.method == INITIALIZE:
             self._opening = message
@@ -221,7 +221,7 @@ class ServerLink(RequestTarget):
         if message.method == INITIALIZE:
             note_capabilities(self, last)
 
-    async def notify(self, message: Message, fields: Fields) -> None:
+    async def notify(self, message: RpcMessage, fields: Fields) -> None:
         """Pass a notification or a response on."""
         await (await self._ready(fields)).send(message, fields)
 
@@ -256,7 +256,7 @@ class HttpLink(RequestTarget):
         self._asker = ClientFields()
         self.direct: TargetSession | None = TargetSession(session)
         self._there = self.direct
-        self._opening: Message | None = None
+        self._opening: RpcMessage | None = None
         self._session_state = SessionStateReplay()
         self._heard = StreamPosition()
 
@@ -270,7 +270,7 @@ class HttpLink(RequestTarget):
         """That of its policies."""
         return self._remote.timeout_s
 
-    def _fields(self, fields: Fields, accept: str, message: Message | None) -> Fields:
+    def _fields(self, fields: Fields, accept: str, message: RpcMessage | None) -> Fields:
         # What this server has agreed to; the client got the lowest revision of all.
         dropped = OWN_FIELDS if self._there.version is None else OWN_FIELDS_AND_VERSION
         headers = target_headers(self._remote.policies, fields, accept, message, dropped)
@@ -281,8 +281,8 @@ class HttpLink(RequestTarget):
         return headers
 
     async def _call(
-        self, method: str, fields: Fields, message: Message | None, accept: str, after: str = ""
-    ) -> Response:
+        self, method: str, fields: Fields, message: RpcMessage | None, accept: str, after: str = ""
+    ) -> UpstreamResponse:
         """Return a successful answer; raises Refused for another one, TargetFailure when there is none."""
         body = None if message is None else message.text
         headers = self._fields(fields, accept, message)
@@ -305,12 +305,12 @@ class HttpLink(RequestTarget):
         with contextlib.suppress(TargetFailure):
             # A refusal whose reason breaks off is one all the same.
             body = await whole(response)
-        raise Refused(response.status, list(response.headers), body)
+        raise TargetRefusal(response.status, list(response.headers), body)
 
-    async def _post(self, message: Message, fields: Fields) -> Response:
+    async def _post(self, message: RpcMessage, fields: Fields) -> UpstreamResponse:
         try:
             return await self._call("POST", fields, message, f"application/json, {STREAM}")
-        except Refused as error:
+        except TargetRefusal as error:
             # RFC-less, but MCP's rule: 404 to a session id means "initialize anew".
             known = error.status == 404 and self._there.name is not None and message.method != INITIALIZE
             error.forgotten = known and self._opening is None
@@ -326,11 +326,11 @@ class HttpLink(RequestTarget):
         told = await self._call("POST", fields, parse(INITIALIZED), f"application/json, {STREAM}")
         await closed(told)
         for wish in self._session_state.again():
-            with contextlib.suppress(Refused):
+            with contextlib.suppress(TargetRefusal):
                 await closed(await self._call("POST", fields, wish, f"application/json, {STREAM}"))
         return await self._call("POST", fields, message, f"application/json, {STREAM}")
 
-    async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
+    async def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield what comes of a request."""
         response = await self._post(message, fields)
         opening = message.method == INITIALIZE
@@ -348,13 +348,13 @@ class HttpLink(RequestTarget):
             note_capabilities(self, last)
             self._there.version = version_of(last)
 
-    async def ask(self, message: Message, fields: Fields, on_message: OnMessage) -> Message:
+    async def ask(self, message: RpcMessage, fields: Fields, on_message: OnMessage) -> RpcMessage:
         """Return the response to a request."""
         answer = await self._answer(message, fields, on_message)
         self._session_state.note(message, answer)
         return answer
 
-    async def _answer(self, message: Message, fields: Fields, on_message: OnMessage) -> Message:
+    async def _answer(self, message: RpcMessage, fields: Fields, on_message: OnMessage) -> RpcMessage:
         """Return the response to a request; most come as one text, which needs no stream."""
         if message.method == INITIALIZE:
             return await gathered(self.request(message, fields), message, on_message)
@@ -370,7 +370,7 @@ class HttpLink(RequestTarget):
         return answer
 
     async def _whole(
-        self, response: Response, message: Message, fields: Fields
+        self, response: UpstreamResponse, message: RpcMessage, fields: Fields
     ) -> AsyncGenerator[bytes, None]:
         """Yield the messages of an answer up to the response. A stream that ends before it is taken up again where the
         server gives its events ids (transport of 2025-11-25, "Resumability").
@@ -397,7 +397,7 @@ class HttpLink(RequestTarget):
             response = await self._call("GET", fields, None, STREAM, position.event_id)
         await closed(response)
 
-    async def notify(self, message: Message, fields: Fields) -> None:
+    async def notify(self, message: RpcMessage, fields: Fields) -> None:
         """Pass a notification or a response on."""
         response = await self._post(message, fields)
         with contextlib.suppress(OSError):
@@ -407,13 +407,13 @@ class HttpLink(RequestTarget):
         """Return the server's event stream; None when it has none."""
         try:
             response = await self._call("GET", fields, None, STREAM, self._heard.event_id)
-        except Refused as error:
+        except TargetRefusal as error:
             if error.status == 405:
                 return None
             raise
         return self._unasked(response, fields)
 
-    async def _unasked(self, response: Response, fields: Fields) -> AsyncGenerator[bytes, None]:
+    async def _unasked(self, response: UpstreamResponse, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield what the server says on its event stream, which is opened again where it gives its events ids."""
         failures = 0
         while True:
@@ -449,19 +449,19 @@ class StreamPosition:
     pause_s: float = RESUME_SECONDS
 
 
-async def closed(response: Response) -> None:
+async def closed(response: UpstreamResponse) -> None:
     """Let go of an answer."""
     with contextlib.suppress(OSError):
         await response.aclose()
 
 
-def media_type(response: Response) -> str:
+def media_type(response: UpstreamResponse) -> str:
     """Return the type of an answer's body, without parameters."""
     kind = response.header("content-type") or ""
     return kind if kind == JSON else kind.split(";")[0].strip().lower()
 
 
-async def whole(response: Response) -> bytes:
+async def whole(response: UpstreamResponse) -> bytes:
     """Return the body of an answer; TargetFailure when it breaks off or is too long."""
     try:
         return await response.read(MAX_BODY)
@@ -471,7 +471,7 @@ async def whole(response: Response) -> bytes:
         await closed(response)
 
 
-async def messages_of(response: Response, position: StreamPosition) -> AsyncGenerator[bytes, None]:
+async def messages_of(response: UpstreamResponse, position: StreamPosition) -> AsyncGenerator[bytes, None]:
     """Yield the messages of an answer, a stream or a single one; raises TargetFailure."""
     kind = media_type(response)
     try:

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from headgate.backend.contract import Call, Stream
+from headgate.backend.contract import BackendCall, ResponseStream
 from headgate.backend.mcp.failure import McpFailure, TargetFailure
 from headgate.backend.mcp.federation.answering import KEEPALIVE_SECONDS, response_to
 from headgate.backend.mcp.federation.discover import failure_of
@@ -24,7 +24,7 @@ from headgate.backend.mcp.federation.target_answer import Fields, is_response
 from headgate.backend.mcp.front import STREAM_HEADERS
 from headgate.dialect.mcp import modern, naming
 from headgate.dialect.mcp.edit import replaced
-from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Message, error_message, parse
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RpcMessage, error_message, parse
 from headgate.dialect.mcp.methods import ACKNOWLEDGED
 from headgate.dialect.mcp.naming import UnknownName
 from headgate.net.tasks import spawn
@@ -49,7 +49,7 @@ Allowed = Callable[[str, str, str], bool]
 
 
 @dataclass(slots=True)
-class Source:
+class ListenSource:
     """One target of a subscription: requested filter, accepted filter, and messages."""
 
     target: str
@@ -92,20 +92,20 @@ def _texts(wanted: Filter, key: str) -> list[str]:
 class Subscription:
     """One `subscriptions/listen` of a client. `allowed(kind, target, name)` is True if the client may access it."""
 
-    def __init__(self, group: LinkGroup, message: Message, tolerant: bool, allowed: Allowed) -> None:
+    def __init__(self, group: LinkGroup, message: RpcMessage, tolerant: bool, allowed: Allowed) -> None:
         self._group = group
         self._message = message
         self._tolerant = tolerant
         self._allowed = allowed
         self._id = json.loads(message.raw_id or b"null")
-        self._queue: asyncio.Queue[tuple[Source, bytes | TargetFailure | None]] = asyncio.Queue(QUEUE)
+        self._queue: asyncio.Queue[tuple[ListenSource, bytes | TargetFailure | None]] = asyncio.Queue(QUEUE)
         self._closing = asyncio.Event()
 
     def end(self) -> None:
         """End the subscription; the client gets a final response."""
         self._closing.set()
 
-    async def run(self, call: Call, fields: Fields) -> None:
+    async def run(self, call: BackendCall, fields: Fields) -> None:
         """Serve the client until it disconnects, a target ends, or end() is called.
 
         Raises McpFailure if the subscription fails before its stream starts.
@@ -113,7 +113,7 @@ class Subscription:
         wanted = self._message.decoded_params().get("notifications")
         if not isinstance(wanted, dict):
             raise McpFailure(400, "invalid request parameters: there is no notifications", INVALID_PARAMS)
-        sources = [Source(target, own) for target, own in split(self._group, wanted, self._allowed).items()]
+        sources = [ListenSource(target, own) for target, own in split(self._group, wanted, self._allowed).items()]
         try:
             failures = await asyncio.gather(*(self._begin(source, fields) for source in sources))
             failed = [found for found in failures if found is not None]
@@ -129,7 +129,7 @@ class Subscription:
                 if source.texts is not None:
                     await source.texts.aclose()
 
-    async def _begin(self, source: Source, fields: Fields) -> McpFailure | None:
+    async def _begin(self, source: ListenSource, fields: Fields) -> McpFailure | None:
         """Wait for a target's acknowledgement; return the failure if there is none."""
         link = self._group.links[source.target]
         request = parse(replaced(self._message.text, ("params", "notifications"), source.wanted))
@@ -154,7 +154,7 @@ class Subscription:
         source.texts = texts
         return None
 
-    def _acknowledgement(self, sources: list[Source], wanted: Filter) -> bytes:
+    def _acknowledgement(self, sources: list[ListenSource], wanted: Filter) -> bytes:
         found: Filter = {}
         for key, value in wanted.items():
             having = [source for source in sources if key in source.accepted]
@@ -172,7 +172,7 @@ class Subscription:
             return text
         return naming.task_with_target(target, text) if key == TASKS else naming.uri_with_target(target, text)
 
-    async def _pump(self, stream: Stream, sources: list[Source]) -> None:
+    async def _pump(self, stream: ResponseStream, sources: list[ListenSource]) -> None:
         tasks = [spawn(f"mcp listen {source.target}", self._read(source)) for source in sources]
         closing = spawn("mcp listen end", self._closing.wait())
         left = len(tasks)
@@ -208,7 +208,7 @@ class Subscription:
                 task.cancel()
             await asyncio.gather(*tasks, closing, return_exceptions=True)
 
-    async def _read(self, source: Source) -> None:
+    async def _read(self, source: ListenSource) -> None:
         """Put a target's messages into the queue, and finally None for a regular end or the failure."""
         assert source.texts is not None
         end: TargetFailure | None = TargetFailure("its stream broke off")
@@ -223,7 +223,7 @@ class Subscription:
             end = error
         await self._queue.put((source, end))
 
-    def _outward(self, source: Source, text: bytes) -> bytes | None:
+    def _outward(self, source: ListenSource, text: bytes) -> bytes | None:
         """Return a notification for the client, None if the filter or a rule excludes it."""
         try:
             found = json.loads(text)
@@ -259,7 +259,7 @@ def _common(wanted: Filter, agreed: Filter) -> Filter:
     return found
 
 
-async def told(link: Link, message: Message, wanted: Filter, fields: Fields) -> AsyncGenerator[bytes, None]:
+async def told(link: Link, message: RpcMessage, wanted: Filter, fields: Fields) -> AsyncGenerator[bytes, None]:
     """Yield a target's messages for a subscription; the first one is its acknowledgement."""
     assert isinstance(link, RequestLink)
     if await link.native() is not None:

@@ -14,13 +14,21 @@ import logging
 from collections.abc import AsyncGenerator
 from typing import Any, Final
 
-from headgate.backend.mcp.failure import Refused, TargetFailure
+from headgate.backend.mcp.failure import TargetFailure, TargetRefusal
 from headgate.backend.mcp.federation.group import outcome_of
 from headgate.backend.mcp.federation.link import Link, LinkFactory, ServerLink
 from headgate.backend.mcp.federation.target_answer import Fields, OnMessage, RequestTarget, is_response
 from headgate.backend.mcp.targets.remote import ClientFields, origin_of
 from headgate.dialect.mcp import bridging, elicitation, modern, versions
-from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Kind, Message, error_message, parse, same_id
+from headgate.dialect.mcp.jsonrpc import (
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    RpcKind,
+    RpcMessage,
+    error_message,
+    parse,
+    same_id,
+)
 from headgate.dialect.mcp.methods import CANCELLED, INITIALIZE, LISTEN, MODERN_REQUESTS, TASK_REQUESTS
 from headgate.net.tasks import spawn
 
@@ -45,14 +53,14 @@ class ModernLink(RequestTarget):
         self.name = inner.name
         self.capabilities: dict[str, Any] | None = None
         self._inner = inner
-        self._client = bridging.Client()
+        self._client = bridging.ClientIdentity()
         self._level: str | None = None
         self._subscribed: dict[str, None] = {}
         self._changed = asyncio.Event()
         self._closed = False
         self._numbers = itertools.count(1)
-        self._asked: dict[bytes, asyncio.Future[Message]] = {}
-        self._running: dict[object, tuple[Message, asyncio.Event]] = {}
+        self._asked: dict[bytes, asyncio.Future[RpcMessage]] = {}
+        self._running: dict[object, tuple[RpcMessage, asyncio.Event]] = {}
 
     @property
     def state(self) -> str | None:
@@ -66,10 +74,10 @@ class ModernLink(RequestTarget):
 
     def restore(self, meta: dict[str, Any]) -> None:
         """Go on for a client that another worker had, as it was when its session began."""
-        self._client = bridging.Client.of_meta(meta)
+        self._client = bridging.ClientIdentity.of_meta(meta)
 
     # -- requests ------------------------------------------------------------------------------------------------------
-    async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
+    async def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield what comes of a request."""
         method = message.method or ""
         if method == INITIALIZE:
@@ -97,9 +105,9 @@ class ModernLink(RequestTarget):
             finally:
                 del self._running[key]
 
-    async def _initialize(self, message: Message, fields: Fields) -> bytes:
+    async def _initialize(self, message: RpcMessage, fields: Fields) -> bytes:
         params = message.decoded_params()
-        self._client = bridging.Client.of_initialize(params)
+        self._client = bridging.ClientIdentity.of_initialize(params)
         last = b""
         discover = parse(bridging.worded(modern.discover_request(), self._client.meta(None)))
         async with contextlib.aclosing(self._inner.request(discover, worded_fields(fields))) as texts:
@@ -114,7 +122,7 @@ class ModernLink(RequestTarget):
         return bridging.result(message, found)
 
     async def _rounds(
-        self, message: Message, fields: Fields, cancelled: asyncio.Event
+        self, message: RpcMessage, fields: Fields, cancelled: asyncio.Event
     ) -> AsyncGenerator[bytes, None]:
         """Yield what comes of a request, with the questions of the server in between, and the response last."""
         words = bridging.worded(message, self._client.meta(self._level))
@@ -161,7 +169,7 @@ class ModernLink(RequestTarget):
             words = bridging.again(message, self._client.meta(self._level), answers, wanted.state)
         raise TargetFailure("the server asks without end")
 
-    def _refusal(self, message: Message, wanted: bridging.Wanted) -> bytes | None:
+    def _refusal(self, message: RpcMessage, wanted: bridging.BridgedNeeds) -> bytes | None:
         """Return the error for a client that cannot be asked what the server wants to know, None for one that can."""
         if len(wanted.requests) > MAX_QUESTIONS:
             reason = f"the server asks more than {MAX_QUESTIONS} things at once"
@@ -170,10 +178,10 @@ class ModernLink(RequestTarget):
         found = (elicitation.cannot_answer(message, question, able) for question in wanted.requests.values())
         return next((one for one in found if one is not None), None)
 
-    async def notify(self, message: Message, fields: Fields) -> None:
+    async def notify(self, message: RpcMessage, fields: Fields) -> None:
         """Take an answer of the client, or that it cancels a request; nothing else means anything to the server."""
         del fields
-        if message.kind is Kind.RESPONSE:
+        if message.kind is RpcKind.RESPONSE:
             waiting = self._asked.get(message.raw_id or b"")
             if waiting is not None and not waiting.done():
                 waiting.set_result(message)
@@ -258,20 +266,20 @@ async def _next(texts: AsyncGenerator[bytes, None]) -> bytes | TargetFailure:
         return error
 
 
-async def answered(texts: AsyncGenerator[bytes, None], request: Message) -> AsyncGenerator[bytes, None]:
+async def answered(texts: AsyncGenerator[bytes, None], request: RpcMessage) -> AsyncGenerator[bytes, None]:
     """Yield what comes of a request; an error that the server gave a status of its own is an answer like others."""
     try:
         async with contextlib.aclosing(texts):
             async for text in texts:
                 yield text
-    except Refused as error:
+    except TargetRefusal as error:
         if not is_response(error.body, request):
             # Also a 404 is none to a session, as there is none.
             raise TargetFailure(str(error)) from error
         yield error.body
 
 
-async def either(answer: asyncio.Future[Message], stop: asyncio.Event) -> Message:
+async def either(answer: asyncio.Future[RpcMessage], stop: asyncio.Event) -> RpcMessage:
     """Return what the client answers; TargetFailure when `stop` is set before."""
     stopped = spawn("mcp until", stop.wait())
     try:
@@ -348,7 +356,7 @@ class EitherLink(RequestTarget):
         """That of the target's policies."""
         return self._link.timeout_s
 
-    async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
+    async def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield what comes of a request; `initialize` decides which words the server understands."""
         if message.method == INITIALIZE and not isinstance(self._link, ModernLink):
             async for text in self._opened(message, fields):
@@ -358,14 +366,14 @@ class EitherLink(RequestTarget):
             async for text in texts:
                 yield text
 
-    async def ask(self, message: Message, fields: Fields, on_message: OnMessage) -> Message:
+    async def ask(self, message: RpcMessage, fields: Fields, on_message: OnMessage) -> RpcMessage:
         """Return the response to a request."""
         if message.method == INITIALIZE:
             return await super().ask(message, fields, on_message)
         return await self._link.ask(message, fields, on_message)
 
-    async def _opened(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
-        refused: Refused | None = None
+    async def _opened(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]:
+        refused: TargetRefusal | None = None
         refusal = b""
         try:
             async with contextlib.aclosing(self._link.request(message, fields)) as texts:
@@ -376,7 +384,7 @@ class EitherLink(RequestTarget):
                     yield text
             if not refusal:
                 return
-        except Refused as error:
+        except TargetRefusal as error:
             if not bridging.has_no_sessions(error.status, error.body):
                 raise
             refused = error
@@ -394,7 +402,7 @@ class EitherLink(RequestTarget):
         logger.info("server has no sessions", extra={"target": self.name, "revision": versions.MODERN})
         self._use(link)
 
-    async def notify(self, message: Message, fields: Fields) -> None:
+    async def notify(self, message: RpcMessage, fields: Fields) -> None:
         """Pass a notification or a response on."""
         await self._link.notify(message, fields)
 

@@ -8,8 +8,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from headgate.backend.contract import Call
-from headgate.backend.mcp.failure import McpFailure, PassedRefusal, Refused, TargetFailure, error_of, session_not_found
+from headgate.backend.contract import BackendCall
+from headgate.backend.mcp.failure import (
+    McpFailure,
+    PassedRefusal,
+    TargetFailure,
+    TargetRefusal,
+    error_of,
+    session_not_found,
+)
 from headgate.backend.mcp.federation.answering import Answering, response_to
 from headgate.backend.mcp.federation.group import LinkGroup, List, Outcome, outcome_of
 from headgate.backend.mcp.federation.target_answer import Fields
@@ -17,7 +24,7 @@ from headgate.backend.mcp.request_telemetry import addressed
 from headgate.backend.mcp.targets.remote import ClientFields
 from headgate.dialect.mcp import merge, naming
 from headgate.dialect.mcp.edit import replaced
-from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Message, error_message, parse
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RpcMessage, error_message, parse
 from headgate.dialect.mcp.methods import INITIALIZE
 from headgate.dialect.mcp.modern import LOG_LEVEL, REQUEST_META
 from headgate.dialect.mcp.naming import UnknownName
@@ -49,7 +56,7 @@ KINDS: Final = {
     **dict.fromkeys(BY_URI, "resource"),
     **dict.fromkeys(BY_TASK, "task"),
 }
-Guard = Callable[[Call, str, str, str], bool]
+Guard = Callable[[BackendCall, str, str, str], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +85,11 @@ class Requests:
         self.guard: Guard | None = None
         self.guardrails: Guardrails | None = None
 
-    def check(self, call: Call, message: Message, fields: Fields) -> Check | None:
+    def check(self, call: BackendCall, message: RpcMessage, fields: Fields) -> Check | None:
         """Return what asks policy servers about one request, None where there are none."""
         return None if self.guardrails is None else self.guardrails.check(call, message, fields)
 
-    async def respond(self, call: Call, group: LinkGroup, message: Message, answering: Answering) -> bytes:
+    async def respond(self, call: BackendCall, group: LinkGroup, message: RpcMessage, answering: Answering) -> bytes:
         """Return the response to a request."""
         method = message.method or ""
         fields = fields_of(call)
@@ -119,18 +126,18 @@ class Requests:
             raise McpFailure(status, f"Unknown {kind or 'name'}: {error}", code, data) from None
         outcome = await group.ask(target, inner, fields, answering.emit, answering.close_stream)
         if outcome.failure is not None:
-            if isinstance(outcome.failure, Refused) and not self._bare:
+            if isinstance(outcome.failure, TargetRefusal) and not self._bare:
                 outcome.failure.body = inbound_error(method, target, outcome.failure.body)
             raise self._failed(target, outcome.failure)
         if check is not None and outcome.good:
             outcome = outcome_of(await checked(call, check, message, [target], outcome.text))
         return outcome.text if self._bare else inbound_result(method, target, outcome)
 
-    def _allowed(self, call: Call, kind: str, target: str, name: str) -> bool:
+    def _allowed(self, call: BackendCall, kind: str, target: str, name: str) -> bool:
         return self.guard is None or self.guard(call, kind, target, name)
 
     async def _addressed(
-        self, group: LinkGroup, message: Message, fields: Fields
+        self, group: LinkGroup, message: RpcMessage, fields: Fields
     ) -> tuple[str, str, str, tuple[str, ...]]:
         """Return what kind of thing a request is about, whose it is, what it is called there, and the member of the
         message that says so; UnknownName.
@@ -167,7 +174,7 @@ class Requests:
         return target, plain
 
     async def _owner(
-        self, group: LinkGroup, listing: str, name: str, message: Message, fields: Fields
+        self, group: LinkGroup, listing: str, name: str, message: RpcMessage, fields: Fields
     ) -> tuple[str, str]:
         """Return the target of a tool or prompt and its name there; UnknownName. `message` is what asks for it."""
         if self._bare or self._prefixed:
@@ -186,7 +193,7 @@ class Requests:
         return owner, name
 
     async def _lists(
-        self, group: LinkGroup, message: Message, fields: Fields, emit: Callable[[bytes], Awaitable[None]]
+        self, group: LinkGroup, message: RpcMessage, fields: Fields, emit: Callable[[bytes], Awaitable[None]]
     ) -> dict[str, list[Item]]:
         """Return the items of every target that has such a list."""
         kind = LISTS[message.method or ""]
@@ -204,7 +211,7 @@ class Requests:
         return found
 
     async def _list(
-        self, call: Call, group: LinkGroup, message: Message, fields: Fields, answering: Answering
+        self, call: BackendCall, group: LinkGroup, message: RpcMessage, fields: Fields, answering: Answering
     ) -> bytes:
         if self._bare:
             return await self._page(call, group, message, fields, answering)
@@ -223,7 +230,7 @@ class Requests:
             b",".join(items),
         )
 
-    def _items(self, call: Call, kind: List, target: str, found: list[Item]) -> list[bytes]:
+    def _items(self, call: BackendCall, kind: List, target: str, found: list[Item]) -> list[bytes]:
         """Return those items of one target that the client may see, by its names for them."""
         guard = self.guard
         prefix = f"{target}_" if kind.key == b"name" and self._prefixed and not self._bare else None
@@ -242,7 +249,7 @@ class Requests:
         return items
 
     async def _page(
-        self, call: Call, group: LinkGroup, message: Message, fields: Fields, answering: Answering
+        self, call: BackendCall, group: LinkGroup, message: RpcMessage, fields: Fields, answering: Answering
     ) -> bytes:
         """Return one target's own page without what the client may not see; nothing else of it changes."""
         kind = LISTS[message.method or ""]
@@ -259,7 +266,7 @@ class Requests:
         text = b"%b[%b]%b" % (outcome.text[:start], items, outcome.text[stop:])
         return replaced(text, ("result", "cacheScope"), "private") if b"cacheScope" in text else text
 
-    def _apps(self, call: Call, target: str, item: dict[str, Any]) -> dict[str, Any]:
+    def _apps(self, call: BackendCall, target: str, item: dict[str, Any]) -> dict[str, Any]:
         """Return a tool with the URI of its user interface as the client may use it (MCP Apps)."""
         meta = item.get("_meta")
         if not isinstance(meta, dict):
@@ -273,7 +280,7 @@ class Requests:
             return {key: value for key, value in item.items() if key != "_meta"}
         return {**item, "_meta": meta}
 
-    def _ui(self, call: Call, target: str, holder: dict[str, Any], key: str) -> dict[str, Any]:
+    def _ui(self, call: BackendCall, target: str, holder: dict[str, Any], key: str) -> dict[str, Any]:
         uri = holder.get(key)
         if isinstance(uri, str) and naming.UI.match(uri):
             if self._allowed(call, "resource", target, uri):
@@ -282,7 +289,7 @@ class Requests:
                 del holder[key]
         return holder
 
-    async def _empty(self, group: LinkGroup, message: Message, fields: Fields, answering: Answering) -> bytes:
+    async def _empty(self, group: LinkGroup, message: RpcMessage, fields: Fields, answering: Answering) -> bytes:
         capability = EMPTY[message.method or ""]
         asked = [name for name, link in group.links.items() if has(link.capabilities, capability)]
         outcomes = await group.ask_all(asked, message, fields, answering.emit)
@@ -298,13 +305,13 @@ class Requests:
         return self._failed(target, outcome.failure)
 
     def _failed(self, target: str, failure: TargetFailure) -> McpFailure:
-        if isinstance(failure, Refused) and failure.forgotten:
+        if isinstance(failure, TargetRefusal) and failure.forgotten:
             # The client knows how the session was begun.
             found = session_not_found()
-        elif isinstance(failure, Refused) and self._bare and failure.status != 404:
+        elif isinstance(failure, TargetRefusal) and self._bare and failure.status != 404:
             # As without rules and guardrails, where it passes as it is: a 401 leads the client to a token.
             found = PassedRefusal(failure.status, failure.fields, failure.body)
-        elif isinstance(failure, Refused) and failure.error is not None:
+        elif isinstance(failure, TargetRefusal) and failure.error is not None:
             # Of one among several: its status would be taken for the gateway's own, and a 401 lead to a token that
             # never reaches the target.
             found = error_of(target, failure.error)
@@ -314,7 +321,7 @@ class Requests:
         return found
 
 
-async def checked(call: Call, check: Check, message: Message, targets: list[str], text: bytes) -> bytes:
+async def checked(call: BackendCall, check: Check, message: RpcMessage, targets: list[str], text: bytes) -> bytes:
     """Return a response as policy servers leave it; a refusal is an error in its place."""
     try:
         return await check.response(targets, text)
@@ -328,7 +335,7 @@ async def nobody(_text: bytes) -> None:
     """Let a message go that the client did not ask for."""
 
 
-def fields_of(call: Call) -> Fields:
+def fields_of(call: BackendCall) -> Fields:
     """Return the client's fields; links take out what is not for targets."""
     return ClientFields(call.headers.items(), call.context, call)
 
@@ -338,7 +345,7 @@ def has(capabilities: dict[str, Any] | None, name: str | None) -> bool:
     return name is None or capabilities is None or name in capabilities
 
 
-def completed_kind(message: Message) -> str:
+def completed_kind(message: RpcMessage) -> str:
     """Return what a completion is for, "" for other requests."""
     if message.method != COMPLETE:
         return ""
@@ -346,7 +353,7 @@ def completed_kind(message: Message) -> str:
     return "prompt" if isinstance(ref, dict) and isinstance(ref.get("name"), str) else "resource"
 
 
-def probe(method: str, message: Message) -> Message:
+def probe(method: str, message: RpcMessage) -> RpcMessage:
     """Return a request of the gateway's own, in the revision of a client's."""
     asked: dict[str, Any] = {"jsonrpc": "2.0", "id": "gw_list", "method": method}
     if message.meta_version is not None:
@@ -355,7 +362,7 @@ def probe(method: str, message: Message) -> Message:
     return parse(json.dumps(asked).encode())
 
 
-def without_cursor(message: Message) -> Message:
+def without_cursor(message: RpcMessage) -> RpcMessage:
     """Return a list request from its beginning: all pages of all targets are one page here."""
     params = message.decoded_params()
     # Some clients say that they have none.
@@ -381,9 +388,9 @@ def inbound_error(method: str, target: str, text: bytes) -> bytes:
     return replaced(text, ("error", "data", "uri"), shown)
 
 
-def renamed(message: Message, path: tuple[str, ...], plain: str) -> Message:
+def renamed(message: RpcMessage, path: tuple[str, ...], plain: str) -> RpcMessage:
     """Return a request about something that has another name at its target."""
-    # Only a completion, and `tasks/result`, say it where `Message.name` does not look.
+    # Only a completion, and `tasks/result`, say it where `RpcMessage.name` does not look.
     own = message.name is not None and len(path) == 2
     return parse(message.with_name(plain) if own else replaced(message.text, path, plain))
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
 from headgate import __version__
-from headgate.backend.contract import Call
+from headgate.backend.contract import BackendCall
 from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_found
 from headgate.backend.mcp.federation.answering import Answering, answered, merged, refuse, response_to
 from headgate.backend.mcp.federation.group import LinkGroup
@@ -21,11 +21,11 @@ from headgate.backend.mcp.relay import Relay, relayed
 from headgate.backend.mcp.replay import HEADER as LAST_EVENT_ID
 from headgate.backend.mcp.request_telemetry import logged_session_id
 from headgate.backend.mcp.resuming import worker_of
-from headgate.backend.mcp.session import Session, Sessions, owner_of
+from headgate.backend.mcp.session import McpSession, Sessions, owner_of
 from headgate.backend.mcp.states import SessionStates
 from headgate.backend.mcp.targets.remote import Remote
 from headgate.dialect.mcp import merge, naming
-from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Kind, Message, parse
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, RpcKind, RpcMessage, parse
 from headgate.dialect.mcp.versions import SESSION_HEADER
 from headgate.net.tasks import spawn
 from headgate_engine.sse.encode import encode_event
@@ -79,7 +79,7 @@ class FederationService:
             self.remotes[name].renew(remote)
 
     # -- POST, GET and DELETE ------------------------------------------------------------------------------------------
-    async def post(self, call: Call, message: Message, session_id: str | None) -> None:
+    async def post(self, call: BackendCall, message: RpcMessage, session_id: str | None) -> None:
         """Serve a message of the client."""
         if session_id is None:
             if needs_session(message):
@@ -90,7 +90,7 @@ class FederationService:
         if session is None:
             return
         with self.sessions.in_use(session):
-            if message.kind is Kind.REQUEST:
+            if message.kind is RpcKind.REQUEST:
                 answering = Answering(call, [], session.answers)
                 work = self.requests.respond(call, session.server, message, answering)
                 await answered(call, answering, message, work)
@@ -98,7 +98,7 @@ class FederationService:
                 await self.pass_on(call, session.server, message)
                 call.reply(202)
 
-    async def get(self, call: Call, session_id: str | None) -> None:
+    async def get(self, call: BackendCall, session_id: str | None) -> None:
         """Stream the targets' unsolicited messages."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
@@ -132,7 +132,7 @@ class FederationService:
                 await stream.end()
 
     @staticmethod
-    async def _listen(session: Session, work: Coroutine[Any, Any, None]) -> None:
+    async def _listen(session: McpSession, work: Coroutine[Any, Any, None]) -> None:
         """Run the session's event stream until it ends or another connection of the client takes it over."""
 
         async def guarded() -> None:
@@ -148,7 +148,7 @@ class FederationService:
             if session.listener is listener:
                 session.listener = None
 
-    async def delete(self, call: Call, session_id: str | None) -> None:
+    async def delete(self, call: BackendCall, session_id: str | None) -> None:
         """End the session at the gateway and at the targets."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
@@ -171,7 +171,7 @@ class FederationService:
         """Return True if any worker can resume the session, because its id contains the sessions at the targets."""
         return self._states is not None and self.sessions.owner(session_id) is None
 
-    async def _session(self, call: Call, session_id: str) -> Session | None:
+    async def _session(self, call: BackendCall, session_id: str) -> McpSession | None:
         """Return the session; None if another worker has responded."""
         owner = owner_of(call.context)
         session = self.sessions.find(session_id, owner)
@@ -192,7 +192,7 @@ class FederationService:
             raise session_not_found()
         return session
 
-    def _resumed(self, session_id: str, owner: str) -> Session | None:
+    def _resumed(self, session_id: str, owner: str) -> McpSession | None:
         """Return a session that another worker or process started, from the data in its id."""
         assert self._states is not None
         states = self._states.open(session_id, owner)
@@ -208,7 +208,7 @@ class FederationService:
         group = LinkGroup({name: self.links[name](state) for name, state in states.items()}, self.options.bare)
         return self.sessions.adopt(session_id, group, owner)
 
-    async def _initialize(self, call: Call, message: Message) -> None:
+    async def _initialize(self, call: BackendCall, message: RpcMessage) -> None:
         with self.sessions.room():
             group = LinkGroup({name: make(None) for name, make in self.links.items()}, self.options.bare)
             kept = False
@@ -242,17 +242,17 @@ class FederationService:
         await stream.send(encode_event(text, "message"))
         await stream.end()
 
-    def _begun(self, group: LinkGroup, owner: str) -> Session:
+    def _begun(self, group: LinkGroup, owner: str) -> McpSession:
         if self._states is None or any(link.pinned for link in group.links.values()):
             return self.sessions.add(group, owner, resume_token_of(group, self.key, owner))
         session_id = self._states.seal(((name, link.state) for name, link in group.links.items()), owner)
         return self.sessions.adopt(session_id, group, owner)
 
     # -- notifications and responses -----------------------------------------------------------------------------------
-    async def pass_on(self, call: Call, group: LinkGroup, message: Message) -> None:
+    async def pass_on(self, call: BackendCall, group: LinkGroup, message: RpcMessage) -> None:
         """Forward a notification or a response to the targets concerned; raises McpFailure."""
         fields = fields_of(call)
-        if message.kind is Kind.RESPONSE:
+        if message.kind is RpcKind.RESPONSE:
             if message.is_error and message.raw_id in (None, b"null"):
                 # An error without an id cannot be assigned to a target.
                 return

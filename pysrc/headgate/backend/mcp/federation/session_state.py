@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from headgate.dialect.mcp.jsonrpc import Message, parse
+from headgate.dialect.mcp.jsonrpc import RpcMessage, parse
 
 SET_LEVEL: Final = "logging/setLevel"
 SUBSCRIBE: Final = "resources/subscribe"
@@ -25,7 +25,7 @@ class SessionStateReplay:
         self._level: bytes | None = None
         self._subscribed: dict[str, bytes] = {}
 
-    def note(self, message: Message, answer: Message) -> None:
+    def note(self, message: RpcMessage, answer: RpcMessage) -> None:
         """Store a request that the server accepted if it changes the state."""
         method, uri = message.method, message.uri
         if method not in METHODS or answer.is_error:
@@ -39,7 +39,7 @@ class SessionStateReplay:
             while len(self._subscribed) > MOST_URIS:
                 del self._subscribed[next(iter(self._subscribed))]
 
-    def again(self) -> list[Message]:
+    def again(self) -> list[RpcMessage]:
         """Return the requests that restore the state, with ids of the gateway."""
         texts = [*([] if self._level is None else [self._level]), *self._subscribed.values()]
         return [parse(parse(text).with_id(json.dumps(f"gw_again_{n}").encode())) for n, text in enumerate(texts)]

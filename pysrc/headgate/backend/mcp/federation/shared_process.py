@@ -12,7 +12,7 @@ from headgate.backend.mcp.federation.link import Link
 from headgate.backend.mcp.federation.target_answer import Fields, RequestTarget
 from headgate.dialect.mcp import modern, versions
 from headgate.dialect.mcp.edit import replaced
-from headgate.dialect.mcp.jsonrpc import Kind, Message, NotAMessage, parse, progress_token
+from headgate.dialect.mcp.jsonrpc import NotAMessage, RpcKind, RpcMessage, parse, progress_token
 from headgate.dialect.mcp.methods import ACKNOWLEDGED, LISTEN, PROGRESS, TASK_REQUESTS
 from headgate.net.tasks import spawn
 
@@ -59,7 +59,7 @@ class SharedProcess(RequestTarget):
             return False
         return versions.MODERN in modern.revisions_of(last)
 
-    async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
+    async def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield the messages of a request. Its progress token is replaced, because clients may choose equal ones."""
         if self._task_id_prefix:
             message = without_task_prefix(message, self._task_id_prefix)
@@ -80,7 +80,7 @@ class SharedProcess(RequestTarget):
             if not self._busy and not self.closed:
                 self._timer = asyncio.get_running_loop().call_later(self._idle_s, self._on_idle)
 
-    async def notify(self, message: Message, fields: Fields) -> None:
+    async def notify(self, message: RpcMessage, fields: Fields) -> None:
         """Drop the notification: it would affect other clients."""
 
     async def events(self, fields: Fields) -> AsyncGenerator[bytes, None] | None:
@@ -112,7 +112,7 @@ def with_token(text: bytes, token: object) -> bytes:
     return replaced(text, ("params", "progressToken"), token) if message.method == PROGRESS else text
 
 
-def without_task_prefix(message: Message, prefix: str) -> Message:
+def without_task_prefix(message: RpcMessage, prefix: str) -> RpcMessage:
     """Return a request with the process's own task ids. Ids without the prefix remain, and the process rejects them."""
     if message.method in TASK_REQUESTS and (message.name or "").startswith(prefix):
         return parse(message.with_name((message.name or "")[len(prefix) :]))
@@ -129,7 +129,7 @@ def with_task_prefix(text: bytes, prefix: str) -> bytes:
         message = parse(text)
     except NotAMessage:
         return text
-    if message.kind is Kind.RESPONSE:
+    if message.kind is RpcKind.RESPONSE:
         task = message.result_task
         return text if task is None else message.with_task(prefix + task)
     if message.method == "notifications/tasks":
@@ -141,7 +141,7 @@ def with_task_prefix(text: bytes, prefix: str) -> bytes:
     return text
 
 
-def _task_ids(message: Message) -> list[Any]:
+def _task_ids(message: RpcMessage) -> list[Any]:
     wanted = message.decoded_params().get(TASK_IDS[0])
     found = wanted.get(TASK_IDS[1]) if isinstance(wanted, dict) else None
     return found if isinstance(found, list) else []

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from headgate.backend.contract import Call
-from headgate.backend.mcp.failure import McpFailure, PassedRefusal, Refused
+from headgate.backend.contract import BackendCall
+from headgate.backend.mcp.failure import McpFailure, PassedRefusal, TargetRefusal
 from headgate.backend.mcp.federation.answering import Answering, answered, refuse, response_to
 from headgate.backend.mcp.federation.discover import discover, failure_of, not_found, relayed
 from headgate.backend.mcp.federation.group import LinkGroup
@@ -30,7 +30,7 @@ from headgate.backend.mcp.relay import relayed as from_neighbour
 from headgate.dialect.mcp import merge, modern, naming, versions
 from headgate.dialect.mcp.edit import replaced
 from headgate.dialect.mcp.elicitation import STATE_MARK, state_of
-from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Kind, Message, parse
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RpcKind, RpcMessage, parse
 from headgate.dialect.mcp.methods import (
     CANCELLED,
     DISCOVER,
@@ -58,7 +58,7 @@ class SuspendedCallRouting:
     relay: Relay
     key: str
 
-    async def reached(self, call: Call, message: Message) -> tuple[bool, bool]:
+    async def reached(self, call: BackendCall, message: RpcMessage) -> tuple[bool, bool]:
         """Return two flags for a request: it continues a suspended call, and another worker, which has that call,
         responded.
 
@@ -125,9 +125,9 @@ class StatelessService:
         """True if messages are forwarded to the only target without checking what they address."""
         return self._options.bare and self.requests.guard is None
 
-    async def post(self, call: Call, message: Message) -> None:
+    async def post(self, call: BackendCall, message: RpcMessage) -> None:
         """Serve one message."""
-        if message.kind is Kind.RESPONSE:
+        if message.kind is RpcKind.RESPONSE:
             raise McpFailure(400, "the response is to no request of a target")
         version = call.headers.get(versions.HEADER)
         is_modern = versions.is_modern(version)
@@ -148,7 +148,7 @@ class StatelessService:
         links = {name: target.link(is_modern, version) for name, target in self._targets.items()}
         group = LinkGroup(dict(links), self._options.bare)
         try:
-            if message.kind is Kind.NOTIFICATION:
+            if message.kind is RpcKind.NOTIFICATION:
                 await self._notify(call, group, message)
             elif message.method == INITIALIZE:
                 await self._initialize(call, group, message)
@@ -162,7 +162,7 @@ class StatelessService:
             # The client need not wait for it, and its disconnection must not cancel it.
             spawn("mcp teardown", group.stop())
 
-    async def _task_elsewhere(self, call: Call, message: Message) -> bool:
+    async def _task_elsewhere(self, call: BackendCall, message: RpcMessage) -> bool:
         """Return True if another worker, whose process has the task, has responded."""
         assert self._waiting is not None
         name, task = next(iter(self._targets)), message.name or ""
@@ -180,7 +180,7 @@ class StatelessService:
             raise McpFailure(400, f"Unknown task: {message.name}", INVALID_PARAMS) from None
         return True
 
-    async def _notify(self, call: Call, group: LinkGroup, message: Message) -> None:
+    async def _notify(self, call: BackendCall, group: LinkGroup, message: RpcMessage) -> None:
         if message.method not in SESSION_ONLY:
             links = group.links.values()
             calls = [link.notify(message, fields_of(call)) for link in links]
@@ -191,13 +191,13 @@ class StatelessService:
 
     # -- requests ------------------------------------------------------------------------------------------------------
     async def _respond(
-        self, call: Call, group: LinkGroup, message: Message, answering: Answering, is_modern: bool
+        self, call: BackendCall, group: LinkGroup, message: RpcMessage, answering: Answering, is_modern: bool
     ) -> bytes:
         """Return the response; raises McpFailure."""
         try:
             text = await self._text(call, group, message, answering)
         except McpFailure as failure:
-            if isinstance(failure.__cause__, Refused):
+            if isinstance(failure.__cause__, TargetRefusal):
                 raise relayed(failure.__cause__) from None
             if is_modern and failure.status == 500:
                 # Clients with sessions get 500. Here the request was not processed, and the client may repeat it.
@@ -210,7 +210,7 @@ class StatelessService:
             raise PassedRefusal(status, [("content-type", "application/json")], text, in_answer=True)
         return modern.completed(message.method or "", text)
 
-    async def _text(self, call: Call, group: LinkGroup, message: Message, answering: Answering) -> bytes:
+    async def _text(self, call: BackendCall, group: LinkGroup, message: RpcMessage, answering: Answering) -> bytes:
         fields = fields_of(call)
         if message.method == DISCOVER:
             check = self.requests.check(call, message, fields)
@@ -226,14 +226,14 @@ class StatelessService:
         return await self.requests.respond(call, group, message, answering)
 
     async def _discovered(
-        self, group: LinkGroup, message: Message, fields: Fields, answering: Answering
+        self, group: LinkGroup, message: RpcMessage, fields: Fields, answering: Answering
     ) -> bytes:
         if group.bare:
             return await self._asked(group, message, fields, answering)
         return response_to(message, await discover(group, message, fields, self._options.tolerant, self._info))
 
     @staticmethod
-    async def _asked(group: LinkGroup, message: Message, fields: Fields, answering: Answering) -> bytes:
+    async def _asked(group: LinkGroup, message: RpcMessage, fields: Fields, answering: Answering) -> bytes:
         """Return the response of the only target."""
         [target] = group.links
         outcome = await group.ask(target, message, fields, answering.emit)
@@ -241,7 +241,7 @@ class StatelessService:
             raise failure_of(target, outcome)
         return outcome.text
 
-    async def _initialize(self, call: Call, group: LinkGroup, message: Message) -> None:
+    async def _initialize(self, call: BackendCall, group: LinkGroup, message: RpcMessage) -> None:
         """Respond with the targets' merged capabilities; the sessions opened for it end with the response."""
         params = modern.stripped_capabilities(message.decoded_params())
         asked = parse(replaced(message.text, ("params", "capabilities"), params.get("capabilities")))
@@ -267,7 +267,7 @@ class StatelessService:
         await stream.send(encode_event(text, "message"))
         await stream.end()
 
-    async def _listen(self, call: Call, group: LinkGroup, message: Message) -> None:
+    async def _listen(self, call: BackendCall, group: LinkGroup, message: RpcMessage) -> None:
         def allowed(kind: str, target: str, name: str) -> bool:
             guard = self.requests.guard
             return guard is None or guard(call, kind, target, name)

@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any, Final
 
 from headgate import __version__
-from headgate.backend.mcp.failure import DIRECT_REQUEST, McpFailure, Refused, TargetFailure
+from headgate.backend.mcp.failure import DIRECT_REQUEST, McpFailure, TargetFailure, TargetRefusal
 from headgate.backend.mcp.federation.link import INITIALIZED, Link
 from headgate.backend.mcp.federation.modern_link import EitherLink
 from headgate.backend.mcp.federation.shared_process import SharedProcess, with_token
@@ -32,9 +32,9 @@ from headgate.dialect.mcp import elicitation, modern, versions
 from headgate.dialect.mcp.jsonrpc import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
-    Kind,
-    Message,
     NotAMessage,
+    RpcKind,
+    RpcMessage,
     error_message,
     parse,
     progress_token,
@@ -182,7 +182,7 @@ class RequestLink(RequestTarget):
         """Return the link that takes the request unchanged, None if the target needs a session."""
         return await self._target.native() if self._modern else None
 
-    async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
+    async def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield the messages of a request; the last one is the response.
 
         Requests of a server with sessions go to the client if they can be expressed as elicitation.
@@ -197,7 +197,7 @@ class RequestLink(RequestTarget):
                             raise TargetFailure(DIRECT_REQUEST)
                         yield text
                 return
-            except Refused as error:
+            except TargetRefusal as error:
                 if not modern.is_legacy_refusal(error.status, error.body):
                     raise
                 self._target.note_legacy()
@@ -210,7 +210,7 @@ class RequestLink(RequestTarget):
         if self._modern and message.method in TASK_REQUESTS:
             # Tasks of such a server end with the session of the request, and have other methods.
             failure = McpFailure(400, f"Unknown task: {message.name}", INVALID_PARAMS)
-            raise Refused(*failure.answer(message.raw_id))
+            raise TargetRefusal(*failure.answer(message.raw_id))
         if self._modern and self._session is None and self._target.suspended is not None:
             self._able = elicitation.capabilities_of(message)
         asks = held is not None or self._asks(message)
@@ -219,13 +219,13 @@ class RequestLink(RequestTarget):
             async for text in texts:
                 yield text
 
-    def _asks(self, message: Message) -> bool:
+    def _asks(self, message: RpcMessage) -> bool:
         """Return True if the client can answer requests of the server."""
         if message.method not in elicitation.METHODS or self._target.suspended is None:
             return False
         return elicitation.askable(self._able)
 
-    def _held(self, message: Message, fields: Fields) -> SuspendedCall | None:
+    def _held(self, message: RpcMessage, fields: Fields) -> SuspendedCall | None:
         """Return the suspended call that the request continues, None without one; raises Refused if it is invalid."""
         state = elicitation.state_of(message) if self._modern else None
         if state is None or self._target.suspended is None:
@@ -235,14 +235,14 @@ class RequestLink(RequestTarget):
         try:
             call = self._target.suspended.take(state, self._place(message, fields))
         except McpFailure as failure:
-            raise Refused(*failure.answer(message.raw_id)) from None
+            raise TargetRefusal(*failure.answer(message.raw_id)) from None
         self._able, self._version, self._session = elicitation.capabilities_of(message), call.version, call.session
         return call
 
-    def _place(self, message: Message, fields: Fields) -> SuspendedCallKey:
+    def _place(self, message: RpcMessage, fields: Fields) -> SuspendedCallKey:
         return SuspendedCallKey(owner_of(origin_of(fields)), self.name, elicitation.digest_of(message))
 
-    async def _straight(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
+    async def _straight(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield the messages of a request whose client cannot answer requests of the server."""
         session = await self.session(fields) if message.method != INITIALIZE else self._open()
         own = self._fields(fields)
@@ -258,7 +258,7 @@ class RequestLink(RequestTarget):
                     await session.notify(parse(answer), own)
 
     async def _conversed(
-        self, call: SuspendedCall | None, message: Message, fields: Fields
+        self, call: SuspendedCall | None, message: RpcMessage, fields: Fields
     ) -> AsyncGenerator[bytes, None]:
         """Yield the messages of a call; the last one is its response, or the server's requests for the client."""
         held = self._target.suspended
@@ -293,7 +293,7 @@ class RequestLink(RequestTarget):
             if not kept:
                 await call.stop()
 
-    async def _take(self, call: SuspendedCall, question: Message, fields: Fields) -> None:
+    async def _take(self, call: SuspendedCall, question: RpcMessage, fields: Fields) -> None:
         """Add a request of the server to those for the client, or answer it."""
         answer = elicitation.own_answer(question, self._able)
         if answer is None and not call.add(question):
@@ -301,7 +301,7 @@ class RequestLink(RequestTarget):
         if answer is not None:
             await call.session.notify(parse(answer), fields)
 
-    async def notify(self, message: Message, fields: Fields) -> None:
+    async def notify(self, message: RpcMessage, fields: Fields) -> None:
         """Forward a notification, unless the server is a shared process."""
         native = await self.native()
         if native is None:
@@ -365,7 +365,7 @@ class RequestLink(RequestTarget):
         await link.notify(parse(INITIALIZED), self._fields(fields))
 
 
-def _request_of(text: bytes) -> Message | None:
+def _request_of(text: bytes) -> RpcMessage | None:
     """Return a server's message if it is a request, else None."""
     if isinstance(text, StreamClosed):
         return None
@@ -373,7 +373,7 @@ def _request_of(text: bytes) -> Message | None:
         message = parse(text)
     except NotAMessage:
         return None
-    return message if message.kind is Kind.REQUEST else None
+    return message if message.kind is RpcKind.REQUEST else None
 
 
 def _agreed(text: bytes) -> str:

@@ -21,7 +21,7 @@ from headgate.backend.mcp.federation.link import Link
 from headgate.backend.mcp.federation.target_answer import NO_ANSWER, Fields, StreamClosed
 from headgate.crypto.sealed import Sealer
 from headgate.dialect.mcp import elicitation
-from headgate.dialect.mcp.jsonrpc import INVALID_PARAMS, Kind, Message, NotAMessage, parse
+from headgate.dialect.mcp.jsonrpc import INVALID_PARAMS, NotAMessage, RpcKind, RpcMessage, parse
 from headgate.dialect.mcp.methods import PROGRESS
 from headgate.net.tasks import spawn
 
@@ -57,7 +57,7 @@ class SuspendedCall:
     """A call in progress with a session of its own. `release` ends the session after the call."""
 
     def __init__(
-        self, session: Link, message: Message, version: str, release: Callable[[Link], Awaitable[None]]
+        self, session: Link, message: RpcMessage, version: str, release: Callable[[Link], Awaitable[None]]
     ) -> None:
         self.session = session
         self.message = message
@@ -70,7 +70,7 @@ class SuspendedCall:
         self._readers: list[asyncio.Task[None]] = []
         self._streaming = asyncio.Event()
 
-    async def begin(self, message: Message, fields: Fields) -> None:
+    async def begin(self, message: RpcMessage, fields: Fields) -> None:
         """Send the request. The event stream is opened first, because some servers send their requests there."""
         self._readers.append(spawn("mcp stream", self._unasked(fields)))
         with contextlib.suppress(TimeoutError):
@@ -93,7 +93,7 @@ class SuspendedCall:
                     if _is_ours(text):
                         await self._texts.put(text)
 
-    async def _answer(self, message: Message, fields: Fields) -> None:
+    async def _answer(self, message: RpcMessage, fields: Fields) -> None:
         end: TargetFailure | None = None
         try:
             async with contextlib.aclosing(self.session.request(message, fields)) as texts:
@@ -117,7 +117,7 @@ class SuspendedCall:
             raise TargetFailure(NO_ANSWER)
         return found
 
-    def add(self, question: Message) -> bool:
+    def add(self, question: RpcMessage) -> bool:
         """Store a request of the server for the client; return False if there are too many."""
         if len(self.questions) >= MAX_QUESTIONS or question.raw_id is None:
             return False
@@ -254,5 +254,5 @@ def _is_ours(text: bytes) -> bool:
         message = parse(text)
     except NotAMessage:
         return False
-    return message.kind is Kind.REQUEST or message.method in OURS
+    return message.kind is RpcKind.REQUEST or message.method in OURS
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Protocol
 
 from headgate.backend.mcp.failure import TargetFailure
-from headgate.dialect.mcp.jsonrpc import Kind, Message, NotAMessage, agree, parse
+from headgate.dialect.mcp.jsonrpc import NotAMessage, RpcKind, RpcMessage, agree, parse
 from headgate_engine.mcp.sessions import TargetSession
 
 Fields = list[tuple[str, str]]
@@ -39,18 +39,18 @@ class RequestTarget(Protocol):
         """How long the target may take to begin an answer, None where nothing is said of it."""
         return None
 
-    def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]: ...
+    def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]: ...
 
-    async def ask(self, message: Message, fields: Fields, on_message: OnMessage) -> Message:
+    async def ask(self, message: RpcMessage, fields: Fields, on_message: OnMessage) -> RpcMessage:
         """Return the response to a request; `on_message` gets what the target says before. TargetFailure without an
         answer.
         """
         return await gathered(self.request(message, fields), message, on_message)
 
 
-async def gathered(texts: AsyncGenerator[bytes, None], message: Message, on_message: OnMessage) -> Message:
+async def gathered(texts: AsyncGenerator[bytes, None], message: RpcMessage, on_message: OnMessage) -> RpcMessage:
     """Return the response among the messages that belong to a request; `on_message` gets the others."""
-    answer: Message | None = None
+    answer: RpcMessage | None = None
     async with contextlib.aclosing(texts):
         async for text in texts:
             found = response_to(text, message)
@@ -64,7 +64,7 @@ async def gathered(texts: AsyncGenerator[bytes, None], message: Message, on_mess
     return answer
 
 
-def response_to(text: bytes, message: Message) -> Message | None:
+def response_to(text: bytes, message: RpcMessage) -> RpcMessage | None:
     """Return a text as the response to a request, None when it is another message or none."""
     if isinstance(text, StreamClosed):
         return None
@@ -72,10 +72,10 @@ def response_to(text: bytes, message: Message) -> Message | None:
         found = parse(text)
     except NotAMessage:
         return None
-    return found if found.kind is Kind.RESPONSE and agree(found.raw_id, message.raw_id) else None
+    return found if found.kind is RpcKind.RESPONSE and agree(found.raw_id, message.raw_id) else None
 
 
-def nameless(text: bytes, message: Message) -> bytes:
+def nameless(text: bytes, message: RpcMessage) -> bytes:
     """Return what a target answers over HTTP; an error without an id is one about the request that it answers."""
     if b'"error"' not in text:
         return text
@@ -89,6 +89,6 @@ def nameless(text: bytes, message: Message) -> bytes:
     return found.with_id(own) if found.raw_id is not None else b'{"id":%b,%b' % (own, text.lstrip()[1:])
 
 
-def is_response(text: bytes, message: Message) -> bool:
+def is_response(text: bytes, message: RpcMessage) -> bool:
     """Tell whether a text is the response to a request."""
     return response_to(text, message) is not None

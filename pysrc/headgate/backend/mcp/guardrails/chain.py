@@ -7,12 +7,12 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, Protocol
 
-from headgate.backend.contract import Call
+from headgate.backend.contract import BackendCall
 from headgate.backend.mcp.failure import McpFailure
 from headgate.backend.mcp.guardrails.header_fields import Fields, change
-from headgate.backend.mcp.guardrails.processor import Asked, Decision, GrpcError, Processor, Violation
+from headgate.backend.mcp.guardrails.processor import Decision, GrpcError, Processor, ProcessorCheck, Violation
 from headgate.dialect.mcp.edit import raw_member
-from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, Message, NotAMessage, parse
+from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, NotAMessage, RpcMessage, parse
 
 logger = logging.getLogger("headgate.mcp")
 
@@ -53,7 +53,7 @@ class Guardrails:
         self.meter = meter
         self.clock = clock
 
-    def check(self, call: Call, message: Message, fields: Fields) -> Check:
+    def check(self, call: BackendCall, message: RpcMessage, fields: Fields) -> Check:
         """Return the check of one request. It keeps its policy servers across a reload."""
         return Check(self, call, message.method or "", fields)
 
@@ -61,7 +61,7 @@ class Guardrails:
 class Check:
     """The check of one request and its result. Header changes are applied to `fields`, which the targets receive."""
 
-    def __init__(self, chain: Guardrails, call: Call, method: str, fields: Fields) -> None:
+    def __init__(self, chain: Guardrails, call: BackendCall, method: str, fields: Fields) -> None:
         self._chain = chain
         self._call = call
         self._method = method
@@ -82,9 +82,9 @@ class Check:
         for processor in self._chain.processors:
             if not processor.checks_request(self._method):
                 continue
-            asked = Asked(self._call, targets, self._method, params)
+            asked = ProcessorCheck(self._call, targets, self._method, params)
 
-            def readable(decision: Decision, asked: Asked = asked) -> None:
+            def readable(decision: Decision, asked: ProcessorCheck = asked) -> None:
                 if decision.mutated is not None and asked.body is not None:
                     check_params(self._method, decision.mutated)
 
@@ -110,7 +110,7 @@ class Check:
 
         for processor in self._chain.processors:
             if processor.checks_response(self._method):
-                asked = Asked(self._call, targets, self._method, result)
+                asked = ProcessorCheck(self._call, targets, self._method, result)
                 decision = await self._decided(processor, "Response", processor.check_response(asked), readable)
                 if decision is not None and decision.mutated is not None:
                     result = decision.mutated

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from headgate.backend.contract import Call
+from headgate.backend.contract import BackendCall
 from headgate.backend.mcp.http_service import GatewayValue
 from headgate_engine.context.field_names import REQUEST_FRAMING
 
@@ -38,7 +38,7 @@ class FieldFilter:
             return False
         return not self._allowed or name in self._allowed
 
-    def told(self, call: Call) -> list[tuple[str, bytes]]:
+    def told(self, call: BackendCall) -> list[tuple[str, bytes]]:
         """Return the selected fields: names in lower case with unchanged values, one entry per field line."""
         asked = call.context or call  # for a relayed request, only the context has the client's values
         pseudo = (

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 
-from headgate.backend.contract import Call
+from headgate.backend.contract import BackendCall
 from headgate.backend.mcp.guardrails.header_fields import FieldFilter
 from headgate.dialect.mcp.ext_mcp import McpRequest, McpRequestResult, McpResponse, McpResponseResult
 from headgate.dialect.mcp.method_keys import NO_REQUEST_PHASE, most_specific
@@ -37,7 +37,7 @@ class Violation(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Rejection:
+class ProcessorRejection:
     """A refusal. `data`: details as a JSON value, None without any."""
 
     code: int
@@ -50,17 +50,17 @@ class Decision:
     """A policy server's decision. `mutated`: JSON that replaces params or result, None to keep them."""
 
     mutated: bytes | None = None
-    rejection: Rejection | None = None
+    rejection: ProcessorRejection | None = None
     sets: Sequence[Any] = ()
     removes: Sequence[str] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class Asked:
+class ProcessorCheck:
     """The subject of a check. `body`: JSON of params or result, None if there is none."""
 
-    call: Call
+    call: BackendCall
     targets: Sequence[str]
     method: str
     body: bytes | None
@@ -96,7 +96,7 @@ class Processor:
         """Return True if the policy server checks results of a method."""
         return self.phase(method) in ("response", "full")
 
-    async def check_request(self, asked: Asked) -> Decision:
+    async def check_request(self, asked: ProcessorCheck) -> Decision:
         """Check a request; raises GrpcError and Violation."""
         question = McpRequest(service_names=asked.targets, method=asked.method)
         if asked.body is not None:
@@ -111,13 +111,13 @@ class Processor:
             decision.metadata = struct_values(found.metadata)
         return decision
 
-    async def check_response(self, asked: Asked) -> Decision:
+    async def check_response(self, asked: ProcessorCheck) -> Decision:
         """Check a result; raises GrpcError and Violation."""
         question = McpResponse(service_names=asked.targets, method=asked.method, mcp_response=asked.body or b"")
         self._add_context(question, asked.call)
         return _decision(await self._ask(self._spec.check_response, question, McpResponseResult))
 
-    def _add_context(self, question: Any, call: Call) -> None:
+    def _add_context(self, question: Any, call: BackendCall) -> None:
         """Add the values of the expressions; a failing expression adds none."""
         if not self._metadata or call.context is None:
             return
@@ -169,14 +169,14 @@ def _decision(found: Any) -> Decision:
     raise Violation("the answer has no result")
 
 
-def _rejection(error: Any) -> Rejection:
+def _rejection(error: Any) -> ProcessorRejection:
     data = None
     if error.HasField("mcp_error"):
         try:
             data = json.loads(error.mcp_error)
         except ValueError:
             logger.warning("policy server: mcp_error is not JSON")
-    return Rejection(CODES.get(error.code, INTERNAL), error.reason or "rejected by policy", data)
+    return ProcessorRejection(CODES.get(error.code, INTERNAL), error.reason or "rejected by policy", data)
 
 
-__all__ = ["Asked", "Decision", "GrpcError", "Processor", "Rejection", "Violation"]
+__all__ = ["Decision", "GrpcError", "Processor", "ProcessorCheck", "ProcessorRejection", "Violation"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Final
 
-from headgate.backend.contract import Response
+from headgate.backend.contract import UpstreamResponse
 from headgate_engine.wire.coding import CodingError, Decoder, name_of
 
 # Input is decompressed in steps of this size, because a few bytes may expand to gigabytes.
@@ -20,7 +20,7 @@ OF_THE_CODING: Final = frozenset(("content-encoding", "content-length"))
 class Decoded:
     """A response with the content coding `coding`, decompressed."""
 
-    def __init__(self, response: Response, coding: str) -> None:
+    def __init__(self, response: UpstreamResponse, coding: str) -> None:
         self._response = response
         self._coding = coding
 
@@ -68,7 +68,7 @@ class Decoded:
         await self._response.aclose()
 
 
-def plain(response: Response) -> Response:
+def plain(response: UpstreamResponse) -> UpstreamResponse:
     """Return a response without its content coding; one with an unknown coding is unchanged."""
     coding = name_of(response.header("content-encoding"))
     return Decoded(response, coding) if coding else response

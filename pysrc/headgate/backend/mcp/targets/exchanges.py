@@ -14,9 +14,9 @@ from headgate.backend.mcp.failure import TargetFailure
 from headgate.backend.mcp.targets.inbox import Inbox
 from headgate.dialect.mcp.jsonrpc import (
     INTERNAL_ERROR,
-    Kind,
-    Message,
     NotAMessage,
+    RpcKind,
+    RpcMessage,
     error_message,
     notification,
     parse,
@@ -35,13 +35,13 @@ CANCEL_SECONDS = 5.0
 Write = Callable[[bytes], Awaitable[None]]
 
 
-class Exchange:
+class TargetExchange:
     """A request in progress: its messages and finally its response arrive in `inbox`.
 
     `answered`: the server has responded or has ended. `failed`: the response is an error.
     """
 
-    def __init__(self, message: Message) -> None:
+    def __init__(self, message: RpcMessage) -> None:
         self.message = message
         self.inbox = Inbox()
         self.token = progress_token(message)
@@ -61,17 +61,17 @@ class Exchanges:
     def __init__(self, target: str, write: Write) -> None:
         self._target = target
         self._write = write
-        self.pending: dict[int, Exchange] = {}
+        self.pending: dict[int, TargetExchange] = {}
         self._next_id = 0
         self._events = Inbox()
         self._lost = 0
         self._over = False
 
     # -- to the server -------------------------------------------------------------------------------------------------
-    async def send(self, message: Message, write: Write | None = None) -> Exchange | None:
+    async def send(self, message: RpcMessage, write: Write | None = None) -> TargetExchange | None:
         """Send a message with `write`, if given; return the exchange of a request, None for other messages."""
         write = write or self._write
-        if message.kind is not Kind.REQUEST:
+        if message.kind is not RpcKind.REQUEST:
             if message.method == CANCELLED:
                 await self._cancel(message, write)
             else:
@@ -81,7 +81,7 @@ class Exchanges:
             raise TargetFailure("too many requests are under way")
         self._next_id += 1
         number = self._next_id
-        exchange = self.pending[number] = Exchange(message)
+        exchange = self.pending[number] = TargetExchange(message)
         try:
             await write(message.with_id(b"%d" % number))
         except asyncio.CancelledError:
@@ -92,7 +92,7 @@ class Exchanges:
             raise
         return exchange
 
-    def give_up(self, exchange: Exchange) -> None:
+    def give_up(self, exchange: TargetExchange) -> None:
         """Cancel a request whose client has disconnected; the notification is sent in the background."""
         number = next((number for number, known in self.pending.items() if known is exchange), None)
         if number is not None:
@@ -105,7 +105,7 @@ class Exchanges:
             async with asyncio.timeout(CANCEL_SECONDS):
                 await self._write(note)
 
-    async def _cancel(self, message: Message, write: Write) -> None:
+    async def _cancel(self, message: RpcMessage, write: Write) -> None:
         """Forward a client's cancellation with the gateway's id of the request. Completed requests are ignored."""
         params = message.decoded_params()
         for number, exchange in reversed(self.pending.items()):
@@ -124,7 +124,7 @@ class Exchanges:
         except NotAMessage as error:
             logger.warning("not a message", extra={"target": self._target, "error": str(error)})
             return
-        if message.kind is Kind.RESPONSE and message.raw_id not in (None, b"null"):
+        if message.kind is RpcKind.RESPONSE and message.raw_id not in (None, b"null"):
             self._on_response(message)
             return
         exchange = self._owner(message)
@@ -132,7 +132,7 @@ class Exchanges:
         if not inbox.put(text):
             self._on_lost(message)
 
-    def _on_response(self, message: Message) -> None:
+    def _on_response(self, message: RpcMessage) -> None:
         raw_id = message.raw_id or b""
         # Longer numbers cannot be ids of the gateway; int() would be slow for them.
         number = int(raw_id) if raw_id.isdigit() and len(raw_id) <= len(str(self._next_id)) else 0
@@ -140,17 +140,17 @@ class Exchanges:
         if exchange is not None and exchange.message.raw_id is not None:
             exchange.finish(message.with_id(exchange.message.raw_id), message.is_error)
 
-    def _on_lost(self, message: Message) -> None:
+    def _on_lost(self, message: RpcMessage) -> None:
         """Handle a message for which the inbox has no room: its reader is too slow, or there is none."""
         self._lost += 1
         if self._lost == 1:
             logger.warning("messages are lost, the client does not read", extra={"target": self._target})
-        if message.kind is Kind.REQUEST:
+        if message.kind is RpcKind.REQUEST:
             # The client will not answer, so the gateway does: the server must not wait.
             answer = error_message(message.raw_id, INTERNAL_ERROR, "the client does not read")
             spawn(f"mcp refuse {self._target}", self._tell(answer))
 
-    def _owner(self, message: Message) -> Exchange | None:
+    def _owner(self, message: RpcMessage) -> TargetExchange | None:
         """Return the exchange of a notification or server request: that of its token, or the only one in progress."""
         listening = subscription_id(message)
         if listening is not None:

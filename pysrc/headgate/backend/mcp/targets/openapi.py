@@ -12,7 +12,7 @@ import zlib
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, Final
 
-from headgate.backend.contract import HttpClient, Response
+from headgate.backend.contract import UpstreamClient, UpstreamResponse
 from headgate.backend.mcp.failure import TargetFailure
 from headgate.backend.mcp.federation.target_answer import Fields, RequestTarget
 from headgate.backend.mcp.http_service import MAX_BODY, target_headers
@@ -21,8 +21,8 @@ from headgate.dialect.mcp.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
-    Message,
     NotAMessage,
+    RpcMessage,
     error_message,
     parse,
 )
@@ -30,7 +30,7 @@ from headgate.dialect.mcp.methods import ACKNOWLEDGED, DISCOVER, INITIALIZE, LIS
 from headgate.dialect.mcp.modern import COMPLETE, SERVER_INFO, SUBSCRIPTION, UNCACHED
 from headgate.dialect.mcp.versions import KNOWN, LEGACY
 from headgate.dialect.openapi.calls import failure_of, request_of, result_of
-from headgate.dialect.openapi.tools import Api, Tool, read_tools
+from headgate.dialect.openapi.tools import Api, OperationTool, read_tools
 from headgate.ir.policy.document_source import DocumentSource
 from headgate.net.tasks import spawn
 
@@ -56,7 +56,7 @@ class ApiDocument:
     """
 
     def __init__(
-        self, source: DocumentSource, client: HttpClient | None, clock: Callable[[], float] = time.monotonic
+        self, source: DocumentSource, client: UpstreamClient | None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.source = source
         self._client = client
@@ -104,7 +104,7 @@ class ApiDocument:
         finally:
             self._loading = None
 
-    async def _fetched(self, client: HttpClient) -> tuple[str, float]:
+    async def _fetched(self, client: UpstreamClient) -> tuple[str, float]:
         """Return the document and its lifetime in seconds."""
         fields = [("accept", "application/json, application/yaml;q=0.9, */*;q=0.5")]
         response = await client.request("GET", self.source.path, fields)
@@ -148,14 +148,14 @@ class OpenApiLink(RequestTarget):
         """None: the session exists only at the gateway."""
         return None
 
-    async def request(self, message: Message, fields: Fields) -> AsyncGenerator[bytes, None]:
+    async def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield the response. A subscription is acknowledged, but never has notifications."""
         if message.method == LISTEN:
             yield _acknowledged(message)
             await asyncio.Event().wait()
         yield await self._respond(message, fields)
 
-    async def _respond(self, message: Message, fields: Fields) -> bytes:
+    async def _respond(self, message: RpcMessage, fields: Fields) -> bytes:
         method = message.method or ""
         if method == INITIALIZE:
             return _response(message, await self._opened(message))
@@ -172,7 +172,7 @@ class OpenApiLink(RequestTarget):
             return _response(message, {NOTHING[method]: []})
         return error_message(message.raw_id, METHOD_NOT_FOUND, f"method not found: {method[:80]}")
 
-    async def _opened(self, message: Message) -> dict[str, Any]:
+    async def _opened(self, message: RpcMessage) -> dict[str, Any]:
         api = await self._remote.document.api()
         wanted = message.protocol_version
         return {
@@ -192,7 +192,7 @@ class OpenApiLink(RequestTarget):
         }
 
     # -- calls ---------------------------------------------------------------------------------------------------------
-    async def _call(self, message: Message, fields: Fields) -> bytes:
+    async def _call(self, message: RpcMessage, fields: Fields) -> bytes:
         api = await self._remote.document.api()
         tool = api.tools.get(message.name or "")
         if tool is None:
@@ -223,11 +223,11 @@ class OpenApiLink(RequestTarget):
         return headers + [(name, value) for name, value in arguments if name.lower() not in known]
 
     async def _answer(
-        self, tool: Tool, request: tuple[str, Fields, bytes | None], fields: Fields
+        self, tool: OperationTool, request: tuple[str, Fields, bytes | None], fields: Fields
     ) -> tuple[int, bytes]:
         """Return status and body of the service's response; raises TargetFailure."""
         target, headers, body = request
-        response: Response | None = None
+        response: UpstreamResponse | None = None
         try:
             async with asyncio.timeout(self._remote.timeout_s):
                 response = await self._remote.request(tool.method, target, headers, body, origin_of(fields))
@@ -241,7 +241,7 @@ class OpenApiLink(RequestTarget):
                 await closed(response)
 
     # -- unsupported ---------------------------------------------------------------------------------------------------
-    async def notify(self, message: Message, fields: Fields) -> None:
+    async def notify(self, message: RpcMessage, fields: Fields) -> None:
         """Drop a notification: the service has no use for it."""
 
     async def events(self, fields: Fields) -> None:
@@ -257,19 +257,19 @@ def _of_mcp(name: str) -> bool:
     return name.startswith("mcp-") or name == "last-event-id"
 
 
-def _acknowledged(message: Message) -> bytes:
+def _acknowledged(message: RpcMessage) -> bytes:
     """Return the acknowledgement of a subscription without notifications."""
     params = {"notifications": {}, "_meta": {SUBSCRIPTION: json.loads(message.raw_id or b"null")}}
     note = {"jsonrpc": "2.0", "method": ACKNOWLEDGED, "params": params}
     return json.dumps(note, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _response(message: Message, result: dict[str, Any]) -> bytes:
+def _response(message: RpcMessage, result: dict[str, Any]) -> bytes:
     body = json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     return b'{"jsonrpc":"2.0","id":' + (message.raw_id or b"null") + b',"result":' + body + b"}"
 
 
-async def body_of(response: Response, limit: int) -> bytes:
+async def body_of(response: UpstreamResponse, limit: int) -> bytes:
     """Return the decompressed body; raises ValueError if it exceeds `limit` bytes or has an unknown content coding."""
     body = await response.read(limit)
     coding = (response.header("content-encoding") or "identity").strip().lower()
@@ -290,7 +290,7 @@ async def body_of(response: Response, limit: int) -> bytes:
     return found
 
 
-async def closed(response: Response) -> None:
+async def closed(response: UpstreamResponse) -> None:
     """Close a response."""
     with contextlib.suppress(OSError):
         await response.aclose()

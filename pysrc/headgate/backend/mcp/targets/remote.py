@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Sequence
 
-from headgate.backend.contract import BegunCall, Call, HttpClient, Response
-from headgate.backend.mcp.failure import Headers, Refused
+from headgate.backend.contract import BackendCall, BegunCall, UpstreamClient, UpstreamResponse
+from headgate.backend.mcp.failure import Headers, TargetRefusal
 from headgate.backend.mcp.targets.decoded import plain
 from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
 from headgate_engine.context.request import Reply, RequestContext, derived_context
@@ -23,7 +23,7 @@ class ClientFields(list[tuple[str, str]]):
         self,
         fields: Iterable[tuple[str, str]] = (),
         origin: RequestContext | None = None,
-        call: Call | None = None,
+        call: BackendCall | None = None,
     ) -> None:
         super().__init__(fields)
         self.origin = origin
@@ -58,7 +58,7 @@ class Remote:
 
     def __init__(
         self,
-        client: HttpClient,
+        client: UpstreamClient,
         authority: str = "",
         policies: BackendPolicies = NO_BACKEND_POLICIES,
         steps: Sequence[Step] = (),
@@ -74,7 +74,7 @@ class Remote:
         self.policies, self._steps = newer.policies, newer._steps
 
     @property
-    def compiled(self) -> tuple[HttpClient, tuple[Step, ...]]:
+    def compiled(self) -> tuple[UpstreamClient, tuple[Step, ...]]:
         """What the engine needs to make calls by itself."""
         return self._client, self._steps
 
@@ -86,7 +86,7 @@ class Remote:
 
     def asked(
         self, fields: Sequence[tuple[str, str]], method: str, path: str, headers: Headers, body: bytes | None
-    ) -> tuple[float | None, Awaitable[Response]]:
+    ) -> tuple[float | None, Awaitable[UpstreamResponse]]:
         """Return how long the head of the answer may take, and what gives that answer: to a call that the engine has
         begun for the request of these fields, or to a new one.
         """
@@ -103,7 +103,7 @@ class Remote:
         headers: list[tuple[str, str]],
         body: bytes | None,
         origin: RequestContext | None = None,
-    ) -> Response:
+    ) -> UpstreamResponse:
         """Return the answer once its head has come; OSError when there is none, Refused when a policy answers."""
         if not self._steps:
             return plain(await self._client.request(method, path, headers, body))
@@ -120,14 +120,14 @@ class Remote:
         )
 
 
-def taken_over(begun: BegunCall) -> Response:
+def taken_over(begun: BegunCall) -> UpstreamResponse:
     """Return the answer to a call that the engine has begun; raises as `Remote.request` and TimeoutError."""
     if begun.refusal is not None:
         raise refusal(begun.refusal)
     return plain(begun.answer())
 
 
-async def taken_over_later(begun: BegunCall) -> Response:
+async def taken_over_later(begun: BegunCall) -> UpstreamResponse:
     """Return the answer to a call that the engine has begun, once its head has come; raises as `taken_over`. The call
     ends when nobody waits for it any more.
     """
@@ -140,7 +140,7 @@ async def taken_over_later(begun: BegunCall) -> Response:
         raise
 
 
-def refusal(reply: Reply) -> Refused:
+def refusal(reply: Reply) -> TargetRefusal:
     """Return the failure that has a policy's answer."""
     fields: Headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in reply.headers]
-    return Refused(reply.status, fields, reply.body)
+    return TargetRefusal(reply.status, fields, reply.body)

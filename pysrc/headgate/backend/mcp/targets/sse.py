@@ -15,13 +15,13 @@ from collections.abc import Callable
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
-from headgate.backend.contract import Response
-from headgate.backend.mcp.failure import Refused, TargetFailure
+from headgate.backend.contract import UpstreamResponse
+from headgate.backend.mcp.failure import TargetFailure, TargetRefusal
 from headgate.backend.mcp.http_service import MAX_BODY, STREAM, read, target_headers
-from headgate.backend.mcp.targets.exchanges import Exchange, Exchanges
+from headgate.backend.mcp.targets.exchanges import Exchanges, TargetExchange
 from headgate.backend.mcp.targets.inbox import Inbox
 from headgate.backend.mcp.targets.remote import ClientFields, Remote, origin_of
-from headgate.dialect.mcp.jsonrpc import Message, parse
+from headgate.dialect.mcp.jsonrpc import RpcMessage, parse
 from headgate.dialect.mcp.versions import SESSION_HEADER
 from headgate.ir.mcp import SseTarget
 from headgate.net.tasks import spawn
@@ -63,7 +63,7 @@ class SseServer:
         self._asker = ClientFields()
         self._exchanges = Exchanges(target.name, self._write)
         self._endpoint: str | None = None
-        self._response: Response | None = None
+        self._response: UpstreamResponse | None = None
         self._reading: asyncio.Task[None] | None = None
         self._dead = False
 
@@ -89,7 +89,7 @@ class SseServer:
             await self.stop()
             raise
 
-    async def _call(self, method: str, fields: Fields, message: Message | None) -> Response:
+    async def _call(self, method: str, fields: Fields, message: RpcMessage | None) -> UpstreamResponse:
         accept = STREAM if message is None else f"application/json, {STREAM}"
         own = ClientFields([one for one in fields if one[0].lower() != SESSION_HEADER], origin_of(fields))
         headers = target_headers(self._remote.policies, own, accept, message)
@@ -101,7 +101,7 @@ class SseServer:
             raise TargetFailure(f"upstream call failed: {error}") from error
         try:
             if not 200 <= response.status < 300:
-                raise Refused(response.status, list(response.headers), await read(response))
+                raise TargetRefusal(response.status, list(response.headers), await read(response))
             kind = (response.header("content-type") or "").split(";")[0].strip().lower()
             if message is None and kind != STREAM:
                 raise TargetFailure(f"upstream answer has content type {kind[:80] or 'none'}")
@@ -110,7 +110,7 @@ class SseServer:
             raise
         return response
 
-    async def _read(self, response: Response, opened: asyncio.Future[str]) -> None:
+    async def _read(self, response: UpstreamResponse, opened: asyncio.Future[str]) -> None:
         """Pass the stream's messages to their requests until it ends."""
         decoder = SseDecoder(MAX_BODY)
         try:
@@ -135,7 +135,7 @@ class SseServer:
         return endpoint_path(base, announced.decode("utf-8", "replace").strip())
 
     # -- messages ------------------------------------------------------------------------------------------------------
-    async def send(self, message: Message, fields: Fields) -> Exchange | None:
+    async def send(self, message: RpcMessage, fields: Fields) -> TargetExchange | None:
         """Send a message; return the exchange of a request, None for other messages. Raises TargetFailure."""
 
         async def write(text: bytes) -> None:
@@ -149,14 +149,14 @@ class SseServer:
         """Post a message of the gateway on behalf of the connection's client."""
         await self._post(parse(text), self._asker)
 
-    async def _post(self, message: Message, fields: Fields) -> None:
+    async def _post(self, message: RpcMessage, fields: Fields) -> None:
         try:
             async with asyncio.timeout(self._remote.timeout_s):
                 await _close(await self._call("POST", fields, message))
         except TimeoutError:
             raise TargetFailure("upstream call timeout") from None
 
-    def give_up(self, exchange: Exchange) -> None:
+    def give_up(self, exchange: TargetExchange) -> None:
         """Cancel a request whose client has disconnected; the notification is sent in the background."""
         self._exchanges.give_up(exchange)
 
@@ -182,6 +182,6 @@ class SseServer:
         self._end()
 
 
-async def _close(response: Response) -> None:
+async def _close(response: UpstreamResponse) -> None:
     with contextlib.suppress(OSError):
         await response.aclose()

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from functools import partial
 
 from headgate.backend.mcp.failure import TargetFailure
-from headgate.backend.mcp.targets.exchanges import Exchange, Exchanges
+from headgate.backend.mcp.targets.exchanges import Exchanges, TargetExchange
 from headgate.backend.mcp.targets.guard import GUARD
 from headgate.backend.mcp.targets.inbox import Inbox
-from headgate.dialect.mcp.jsonrpc import Message
+from headgate.dialect.mcp.jsonrpc import RpcMessage
 from headgate.ir.mcp import StdioTarget
 from headgate.net.tasks import spawn
 
@@ -77,12 +77,12 @@ class StdioServer:
         spawn(f"mcp exit {target.name}", self._watch(self._process, reading))
         await GUARD.watch(self._process.pid)
 
-    async def send(self, message: Message, fields: object = None) -> Exchange | None:
+    async def send(self, message: RpcMessage, fields: object = None) -> TargetExchange | None:
         """Send a message; return the exchange of a request, None for other messages. Raises TargetFailure."""
         del fields
         return await self._exchanges.send(message)
 
-    def give_up(self, exchange: Exchange) -> None:
+    def give_up(self, exchange: TargetExchange) -> None:
         """Cancel a request whose client has disconnected; the notification is sent in the background."""
         self._exchanges.give_up(exchange)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from headgate.dialect.llm.content import dump_text
-from headgate.dialect.llm.contract import Asked, Json
-from headgate.dialect.llm.said import Call, Refusal, Said, Text, Thinking, a_dict, a_list, a_text, garbage, told
+from headgate.dialect.llm.contract import Json, TranslatedRequest
+from headgate.dialect.llm.said import Refusal, Said, Text, Thinking, ToolCall, a_dict, a_list, a_text, garbage, told
 from headgate_engine.llm.translate.counts import completions_usage
 from headgate_engine.llm.translate.stops import read_stop, write_stop
 from headgate_engine.llm.translate.writers import completions_usage_of
 
 
-def read(body: Json, asked: Asked) -> Said:
+def read(body: Json, asked: TranslatedRequest) -> Said:
     """Return the neutral form of a reply with its first choice. Raises UpstreamGarbage."""
     choices = a_list(body.get("choices"), "choices")
     if not choices:
@@ -45,11 +45,11 @@ def _text(content: object) -> str:
     return a_text(content, "message.content")
 
 
-def _call(call: Json, position: int, asked: Asked) -> Call:
+def _call(call: Json, position: int, asked: TranslatedRequest) -> ToolCall:
     ident = a_text(call.get("id"), "tool call id") or f"call_{asked.ident}_{position}"
     if isinstance(call.get("custom"), dict):
         custom: Json = call["custom"]
-        return Call(ident, a_text(custom.get("name"), "tool name"), dump_text({"input": custom.get("input")}))
+        return ToolCall(ident, a_text(custom.get("name"), "tool name"), dump_text({"input": custom.get("input")}))
     function = a_dict(call.get("function"), "tool call function")
     name = a_text(function.get("name"), "tool name")
     if not name:
@@ -57,10 +57,10 @@ def _call(call: Json, position: int, asked: Asked) -> Call:
     arguments = function.get("arguments")
     # Some vendors send the arguments as an object.
     text = dump_text(arguments) if isinstance(arguments, dict) else a_text(arguments, "tool arguments")
-    return Call(ident, asked.names.get(name, name), text)
+    return ToolCall(ident, asked.names.get(name, name), text)
 
 
-def write(said: Said, asked: Asked) -> Json:
+def write(said: Said, asked: TranslatedRequest) -> Json:
     """Return a reply in this format."""
     out: Json = {
         "id": said.id or f"chatcmpl-{asked.ident}",
@@ -94,6 +94,6 @@ def _choice(said: Said, index: int) -> Json:
     return choice
 
 
-def tool_call(call: Call) -> Json:
+def tool_call(call: ToolCall) -> Json:
     """Return one entry of `tool_calls`."""
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments or "{}"}}

@@ -6,13 +6,25 @@ Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Conv
 from __future__ import annotations
 
 from headgate.dialect.llm.content import dump_text
-from headgate.dialect.llm.contract import Asked, Json
-from headgate.dialect.llm.said import Call, Part, Redacted, Said, Text, Thinking, a_dict, a_list, a_text, garbage, told
+from headgate.dialect.llm.contract import Json, TranslatedRequest
+from headgate.dialect.llm.said import (
+    Part,
+    RedactedThinking,
+    Said,
+    Text,
+    Thinking,
+    ToolCall,
+    a_dict,
+    a_list,
+    a_text,
+    garbage,
+    told,
+)
 from headgate_engine.llm.translate.counts import converse_usage
 from headgate_engine.llm.translate.stops import read_stop
 
 
-def read(body: Json, asked: Asked) -> Said:
+def read(body: Json, asked: TranslatedRequest) -> Said:
     """Return the neutral form of a reply, without an id: Bedrock has it in a header. Raises UpstreamGarbage."""
     message = a_dict(a_dict(body.get("output"), "output").get("message"), "output.message")
     if "content" not in message:
@@ -25,7 +37,7 @@ def read(body: Json, asked: Asked) -> Said:
     return said
 
 
-def _part(block: Json, asked: Asked) -> Part | None:
+def _part(block: Json, asked: TranslatedRequest) -> Part | None:
     if "text" in block:
         return Text(a_text(block["text"], "text"))
     if "citationsContent" in block:
@@ -36,11 +48,11 @@ def _part(block: Json, asked: Asked) -> Part | None:
         name = a_text(use.get("name"), "tool name")
         given = use.get("input")
         ident = a_text(use.get("toolUseId"), "toolUseId")
-        return Call(ident, asked.names.get(name, name), dump_text(given if given is not None else {}))
+        return ToolCall(ident, asked.names.get(name, name), dump_text(given if given is not None else {}))
     if "reasoningContent" in block:
         reasoning = a_dict(block["reasoningContent"], "reasoningContent")
         if reasoning.get("redactedContent") is not None:
-            return Redacted(a_text(reasoning["redactedContent"], "redactedContent"))
+            return RedactedThinking(a_text(reasoning["redactedContent"], "redactedContent"))
         text = a_dict(reasoning.get("reasoningText") or {}, "reasoningText")
         return Thinking(a_text(text.get("text"), "reasoning"), told(text.get("signature")))
     return None

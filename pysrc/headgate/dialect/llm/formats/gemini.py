@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headgate.dialect.llm.content import dump_text
-from headgate.dialect.llm.contract import Asked, Json
-from headgate.dialect.llm.said import Call, Said, Text, Thinking, a_dict, a_list, a_text, garbage, told
+from headgate.dialect.llm.contract import Json, TranslatedRequest
+from headgate.dialect.llm.said import Said, Text, Thinking, ToolCall, a_dict, a_list, a_text, garbage, told
 from headgate_engine.llm.translate.counts import gemini_usage
 from headgate_engine.llm.translate.stops import read_stop
 
@@ -12,7 +12,7 @@ from headgate_engine.llm.translate.stops import read_stop
 THOUGHT = "__thought__"
 
 
-def read(body: Json, asked: Asked) -> Said:
+def read(body: Json, asked: TranslatedRequest) -> Said:
     """Return the neutral form of a reply. A blocked prompt gives an empty reply with the stop reason `filter`.
 
     Raises UpstreamGarbage.
@@ -38,19 +38,19 @@ def read(body: Json, asked: Asked) -> Said:
 class _Names:
     """Makes ids for tool calls to which the provider has given none."""
 
-    def __init__(self, ident: str, asked: Asked) -> None:
+    def __init__(self, ident: str, asked: TranslatedRequest) -> None:
         self.ident = ident
         self.asked = asked
         self.calls = 0
 
-    def call(self, call: Json, signature: str) -> Call:
+    def call(self, call: Json, signature: str) -> ToolCall:
         """Return the neutral form of a tool call. `signature` is that of its thought, or ""."""
         ident = told(call.get("id")) or f"call_{self.ident}_{self.calls}"
         self.calls += 1
         if signature:
             ident = f"{ident}{THOUGHT}{signature}"
         name = a_text(call.get("name"), "function name")
-        return Call(ident, self.asked.names.get(name, name), dump_text(call.get("args") or {}))
+        return ToolCall(ident, self.asked.names.get(name, name), dump_text(call.get("args") or {}))
 
 
 def _candidate(said: Said, candidate: Json, names: _Names) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from headgate.dialect.llm.content import dump_text
-from headgate.dialect.llm.contract import Asked, Json
+from headgate.dialect.llm.contract import Json, TranslatedRequest
 from headgate.dialect.llm.said import (
-    Call,
     Part,
-    Redacted,
+    RedactedThinking,
     Refusal,
     Said,
     Text,
     Thinking,
+    ToolCall,
     a_dict,
     a_list,
     a_text,
@@ -19,12 +19,12 @@ from headgate.dialect.llm.said import (
     input_of,
     told,
 )
-from headgate_engine.llm.translate.counts import Usage, exclusive_usage
+from headgate_engine.llm.translate.counts import UsageCounts, exclusive_usage
 from headgate_engine.llm.translate.stops import read_stop, write_stop
 from headgate_engine.llm.translate.writers import messages_usage_of
 
 
-def read(body: Json, asked: Asked) -> Said:
+def read(body: Json, asked: TranslatedRequest) -> Said:
     """Return the neutral form of a reply. Raises UpstreamGarbage."""
     if "content" not in body:
         raise garbage("content", "is missing")
@@ -44,31 +44,31 @@ def read(body: Json, asked: Asked) -> Said:
     return said
 
 
-def _part(block: Json, asked: Asked) -> Part | None:
+def _part(block: Json, asked: TranslatedRequest) -> Part | None:
     kind = block.get("type")
     if kind == "text":
         return Text(a_text(block.get("text"), "text"))
     if kind == "thinking":
         return Thinking(a_text(block.get("thinking"), "thinking"), told(block.get("signature")))
     if kind == "redacted_thinking":
-        return Redacted(a_text(block.get("data"), "redacted_thinking"))
+        return RedactedThinking(a_text(block.get("data"), "redacted_thinking"))
     if kind in ("tool_use", "server_tool_use"):
         name = a_text(block.get("name"), "tool name")
         given = block.get("input")
         ident = a_text(block.get("id"), "tool use id")
-        return Call(ident, asked.names.get(name, name), dump_text(given if given is not None else {}))
+        return ToolCall(ident, asked.names.get(name, name), dump_text(given if given is not None else {}))
     return None
 
 
-def write(said: Said, asked: Asked) -> Json:
+def write(said: Said, asked: TranslatedRequest) -> Json:
     """Return a reply in this format."""
     content: list[Json] = []
     for part in said.parts:
-        if isinstance(part, Call):
+        if isinstance(part, ToolCall):
             content.append({"type": "tool_use", "id": part.id, "name": part.name, "input": input_of(part)})
         elif isinstance(part, Thinking):
             content.append({"type": "thinking", "thinking": part.text, "signature": part.signature})
-        elif isinstance(part, Redacted):
+        elif isinstance(part, RedactedThinking):
             content.append({"type": "redacted_thinking", "data": part.data})
         elif part.text:
             content.append({"type": "text", "text": part.text})
@@ -83,5 +83,5 @@ def write(said: Said, asked: Asked) -> Json:
         "content": content,
         "stop_reason": write_stop("messages", stop),
         "stop_sequence": said.sequence,
-        "usage": messages_usage_of(said.usage or Usage()),
+        "usage": messages_usage_of(said.usage or UsageCounts()),
     }

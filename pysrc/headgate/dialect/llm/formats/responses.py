@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from headgate.dialect.llm.content import dump_text
-from headgate.dialect.llm.contract import Asked, Json, UpstreamGarbage
+from headgate.dialect.llm.contract import Json, TranslatedRequest, UpstreamGarbage
 from headgate.dialect.llm.said import (
-    Call,
     Part,
     Refusal,
     Said,
     Text,
     Thinking,
+    ToolCall,
     a_dict,
     a_list,
     a_text,
@@ -22,7 +22,7 @@ from headgate_engine.llm.translate.stops import write_stop
 from headgate_engine.llm.translate.writers import responses_usage_of
 
 
-def read(body: Json, asked: Asked) -> Said:
+def read(body: Json, asked: TranslatedRequest) -> Said:
     """Return the neutral form of a reply. Raises UpstreamGarbage, also for a failed or unfinished response."""
     status = body.get("status", "completed")
     if status == "failed":
@@ -50,7 +50,7 @@ def incomplete(reason: str) -> str:
     return "filter" if reason == "content_filter" else "context" if "context" in reason else "length"
 
 
-def _parts(item: Json, asked: Asked) -> list[Part]:
+def _parts(item: Json, asked: TranslatedRequest) -> list[Part]:
     """Return the parts of one output item. Items of tools that the provider has run itself give none."""
     kind = item.get("type")
     if kind == "message":
@@ -68,7 +68,7 @@ def _parts(item: Json, asked: Asked) -> list[Part]:
             arguments = a_text(item.get("arguments"), "arguments")
         else:
             arguments = dump_text({"input": a_text(item.get("input"), "input")})
-        return [Call(a_text(item.get("call_id"), "call_id"), asked.names.get(name, name), arguments)]
+        return [ToolCall(a_text(item.get("call_id"), "call_id"), asked.names.get(name, name), arguments)]
     if kind == "reasoning":
         found = [*a_list(item.get("summary"), "summary"), *a_list(item.get("content"), "reasoning content")]
         text = "".join(told(part.get("text")) for part in found if isinstance(part, dict))
@@ -76,7 +76,7 @@ def _parts(item: Json, asked: Asked) -> list[Part]:
     return []
 
 
-def write(said: Said, asked: Asked) -> Json:
+def write(said: Said, asked: TranslatedRequest) -> Json:
     """Return a reply in this format. The provider's id is replaced unless it has the form of a response id."""
     stop = said.ended()
     status = write_stop("responses", stop)
@@ -99,7 +99,7 @@ def write(said: Said, asked: Asked) -> Json:
     return out
 
 
-def _output(said: Said, asked: Asked) -> list[Json]:
+def _output(said: Said, asked: TranslatedRequest) -> list[Json]:
     """Return the output items. Adjacent texts form one message, adjacent thoughts one reasoning item.
 
     Redacted reasoning gives no item.
@@ -125,7 +125,7 @@ def _output(said: Said, asked: Asked) -> list[Json]:
                 last["summary"].append(summary)
             else:
                 out.append({"id": f"rs_{asked.ident}_{at}", "type": "reasoning", "summary": [summary]})
-        elif isinstance(part, Call):
+        elif isinstance(part, ToolCall):
             out.append(_call(part, f"{asked.ident}_{at}"))
     return out
 
@@ -136,7 +136,7 @@ def _content(part: Text | Refusal) -> Json:
     return {"type": "output_text", "text": part.text, "annotations": [], "logprobs": []}
 
 
-def _call(call: Call, ident: str) -> Json:
+def _call(call: ToolCall, ident: str) -> Json:
     return {
         "id": f"fc_{ident}",
         "type": "function_call",

@@ -16,7 +16,7 @@ Span = tuple[int, int]
 NOWHERE: Final[Span] = (0, 0)
 
 
-class Scope(StrEnum):
+class TextScope(StrEnum):
     """The part of a conversation that a text belongs to."""
 
     SYSTEM_PROMPT = "systemPrompt"
@@ -25,7 +25,7 @@ class Scope(StrEnum):
     TOOL_OUTPUT = "toolOutput"
 
 
-DEFAULT_SCOPES: Final = frozenset((Scope.SYSTEM_PROMPT, Scope.MESSAGES))
+DEFAULT_SCOPES: Final = frozenset((TextScope.SYSTEM_PROMPT, TextScope.MESSAGES))
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Piece:
 class Run:
     """Pieces that guards inspect as one text, with `joiner` between them."""
 
-    scope: Scope
+    scope: TextScope
     joiner: bytes
     pieces: list[Piece] = field(default_factory=list)
 
@@ -89,7 +89,7 @@ class Transcript:
         found = self._runs.get(index)
         if found is None:
             scope, joiner, pieces = self.texts.run(index)
-            found = self._runs[index] = Run(Scope(scope), joiner, [Piece(*piece) for piece in pieces])
+            found = self._runs[index] = Run(TextScope(scope), joiner, [Piece(*piece) for piece in pieces])
         return found
 
     @property
@@ -105,7 +105,7 @@ class Transcript:
             self._turns = [Turn(role, joiner, [Piece(*piece) for piece in pieces]) for role, joiner, pieces in told]
         return self._turns
 
-    def of(self, scopes: frozenset[Scope]) -> list[Run]:
+    def of(self, scopes: frozenset[TextScope]) -> list[Run]:
         """Return the runs of the given scopes."""
         return [self.run(index) for index in range(len(self.texts)) if self.texts.scope(index) in scopes]
 

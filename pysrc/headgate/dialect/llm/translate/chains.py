@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headgate.dialect.llm import fields
-from headgate.dialect.llm.contract import Asked, Json, Options
+from headgate.dialect.llm.contract import Json, Options, TranslatedRequest
 from headgate.dialect.llm.translate import (
     completions_to_gemini,
     completions_to_messages,
@@ -59,7 +59,7 @@ RESPONSES_TO_CONVERSE_DROPS = (
 )
 
 
-def _join(first: Asked, second: Asked) -> Asked:
+def _join(first: TranslatedRequest, second: TranslatedRequest) -> TranslatedRequest:
     """Return the request of the second step, with the state of the first step that the reply needs."""
     return replace(
         second, requested=first.requested, echo=first.echo or second.echo, dropped=(*first.dropped, *second.dropped),
@@ -67,7 +67,7 @@ def _join(first: Asked, second: Asked) -> Asked:
     )  # fmt: skip
 
 
-def _with_budget(body: Json, asked: Asked) -> Asked:
+def _with_budget(body: Json, asked: TranslatedRequest) -> TranslatedRequest:
     """Set the thinking budget that a Responses request may have in `vendor_extensions`. It overrides the effort."""
     vendor = fields.obj(body, "vendor_extensions") or {}
     budget = fields.integer(vendor, "thinking_budget_tokens", "vendor_extensions")
@@ -78,39 +78,39 @@ def _with_budget(body: Json, asked: Asked) -> Asked:
     return asked
 
 
-def _responses(body: Json, options: Options) -> Asked:
+def _responses(body: Json, options: Options) -> TranslatedRequest:
     """Return the chat completions request for a Responses request, for providers with thinking budgets."""
     asked = responses_to_completions.request(body, options)
     return replace(asked, dropped=tuple(name for name in asked.dropped if name != "vendor_extensions"))
 
 
-def responses_to_messages(body: Json, options: Options) -> Asked:
+def responses_to_messages(body: Json, options: Options) -> TranslatedRequest:
     """Return the Messages request for a Responses request. Raises Untranslatable."""
     first = _responses(body, options)
     second = completions_to_messages.request(first.body, options)
     return _join(first, _with_budget(body, second))
 
 
-def responses_to_gemini(body: Json, options: Options) -> Asked:
+def responses_to_gemini(body: Json, options: Options) -> TranslatedRequest:
     """Return the generateContent request for a Responses request. Raises Untranslatable."""
     first = responses_to_completions.request(body, options)
     return _join(first, completions_to_gemini.request(first.body, options))
 
 
-def messages_to_gemini(body: Json, options: Options) -> Asked:
+def messages_to_gemini(body: Json, options: Options) -> TranslatedRequest:
     """Return the generateContent request for a Messages request. Raises Untranslatable."""
     first = messages_to_completions.request(body, replace(options, model=options.model))
     return _join(first, completions_to_gemini.request(first.body, options))
 
 
-def completions_to_converse(body: Json, options: Options) -> Asked:
+def completions_to_converse(body: Json, options: Options) -> TranslatedRequest:
     """Return the Converse request for a chat completions request. Raises Untranslatable."""
     first = completions_to_messages.request(body, options, documents=frozenset(DOCUMENTS))
     second = messages_to_converse.request(first.body, options)
     return _join(first, second)
 
 
-def responses_to_converse(body: Json, options: Options) -> Asked:
+def responses_to_converse(body: Json, options: Options) -> TranslatedRequest:
     """Return the Converse request for a Responses request. Raises Untranslatable."""
     first = _responses(body, options)
     middle = completions_to_messages.request(first.body, options, documents=frozenset(DOCUMENTS))

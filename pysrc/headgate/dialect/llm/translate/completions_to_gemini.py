@@ -6,10 +6,10 @@ import mimetypes
 from typing import Any
 
 from headgate.dialect.llm import content, fields
-from headgate.dialect.llm.contract import Asked, Json, Options, Untranslatable
+from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.formats.gemini import THOUGHT
 from headgate.dialect.llm.schemas import normalise
-from headgate.dialect.llm.translate.tool_choice import Choice, choice_of, functions_of, only
+from headgate.dialect.llm.translate.tool_choice import ToolChoice, choice_of, functions_of, only
 
 CARRIED = fields.words(
     "model messages tools tool_choice max_tokens max_completion_tokens stop temperature top_p top_k presence_penalty "
@@ -42,7 +42,7 @@ LEVELS = {"minimal": "minimal", "low": "low", "medium": "medium", "high": "high"
 MODES = {"none": "NONE", "auto": "AUTO", "required": "ANY"}
 
 
-def request(body: Json, options: Options) -> Asked:
+def request(body: Json, options: Options) -> TranslatedRequest:
     """Return the provider's request. Model and streaming are in its path. Raises Untranslatable."""
     dropped = [name for name in body if name not in CARRIED]
     model = content.model_of(body, options.model)
@@ -75,7 +75,7 @@ def request(body: Json, options: Options) -> Asked:
             out.pop(name, None)
         out["cachedContent"] = cached
     usage = bool(fields.flag(fields.obj(body, "stream_options") or {}, "include_usage", "stream_options"))
-    return Asked(
+    return TranslatedRequest(
         body=out, stream=stream, model=model, requested=str(body.get("model") or model), dropped=tuple(dropped),
         include_usage=usage, path_suffix=":streamGenerateContent?alt=sse" if stream else ":generateContent",
     )  # fmt: skip
@@ -228,7 +228,7 @@ def _media(holder: Json, name: str, at: str) -> Json:
     raise Untranslatable(at, "must be a data URL or begin with gs://: the provider fetches nothing else")
 
 
-def _tools(body: Json, choice: Choice | None, dropped: list[str]) -> list[Json]:
+def _tools(body: Json, choice: ToolChoice | None, dropped: list[str]) -> list[Json]:
     """Return the function declarations.
 
     The provider accepts a list of allowed tools only if a call is required. Otherwise the other tools are left out.
@@ -250,7 +250,7 @@ def _tools(body: Json, choice: Choice | None, dropped: list[str]) -> list[Json]:
     return out
 
 
-def _choice(choice: Choice) -> Json:
+def _choice(choice: ToolChoice) -> Json:
     out: Json = {"mode": MODES[choice.kind]}
     if choice.kind == "required" and choice.names is not None:
         out["allowedFunctionNames"] = list(choice.names)

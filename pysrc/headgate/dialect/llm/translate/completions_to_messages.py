@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from headgate.dialect.llm import content, fields
-from headgate.dialect.llm.contract import Asked, Json, Options, Untranslatable
-from headgate.dialect.llm.translate.tool_choice import Choice, choice_of, functions_of, only
+from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
+from headgate.dialect.llm.translate.tool_choice import ToolChoice, choice_of, functions_of, only
 
 CARRIED = fields.words(
     "model messages tools tool_choice parallel_tool_calls max_tokens max_completion_tokens stop user temperature top_p "
@@ -40,7 +40,7 @@ class Way(NamedTuple):
     strict: bool
 
 
-def request(body: Json, options: Options, documents: frozenset[str] | None = None) -> Asked:
+def request(body: Json, options: Options, documents: frozenset[str] | None = None) -> TranslatedRequest:
     """Return the provider's request. Raises Untranslatable.
 
     `documents` are the accepted media types for a strict translation (see Way). None means DOCUMENTS, not strict.
@@ -74,7 +74,7 @@ def request(body: Json, options: Options, documents: frozenset[str] | None = Non
     if stream:
         out["stream"] = True
     usage = bool(fields.flag(fields.obj(body, "stream_options") or {}, "include_usage", "stream_options"))
-    return Asked(
+    return TranslatedRequest(
         body=out, stream=stream, model=model, requested=str(body.get("model") or model), dropped=tuple(dropped),
         include_usage=usage,
     )  # fmt: skip
@@ -201,7 +201,7 @@ def _tool_use(call: Json, at: str) -> Json:
     }
 
 
-def _tools(body: Json, choice: Choice | None, dropped: list[str]) -> list[Json]:
+def _tools(body: Json, choice: ToolChoice | None, dropped: list[str]) -> list[Json]:
     """Return the tools. If only some of them are allowed and no single one is forced, the others are left out."""
     functions = functions_of(body, dropped)
     if choice is not None and choice.names is not None and not _named(choice):
@@ -216,12 +216,12 @@ def _tools(body: Json, choice: Choice | None, dropped: list[str]) -> list[Json]:
     return out
 
 
-def _named(choice: Choice) -> bool:
+def _named(choice: ToolChoice) -> bool:
     """Return whether exactly one tool is forced, which the provider can express."""
     return choice.kind == "required" and choice.names is not None and len(choice.names) == 1
 
 
-def _choice(body: Json, asked: Choice | None, tools: bool) -> Json | None:
+def _choice(body: Json, asked: ToolChoice | None, tools: bool) -> Json | None:
     """Return the tool choice, with `disable_parallel_tool_use` if the request has `parallel_tool_calls`."""
     parallel = fields.flag(body, "parallel_tool_calls")
     choice: Json

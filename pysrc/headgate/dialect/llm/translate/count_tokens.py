@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 
 from headgate.dialect.llm import content
-from headgate.dialect.llm.contract import Asked, Json, Options
+from headgate.dialect.llm.contract import Json, Options, TranslatedRequest
 from headgate.dialect.llm.said import garbage
 from headgate_engine.llm.translate.writers import dump_json
 
@@ -16,20 +16,20 @@ DROPS = ("nothing: the body goes inside of the provider's request",)
 ANTHROPIC_VERSION = "2023-06-01"
 
 
-def request(body: Json, options: Options) -> Asked:
+def request(body: Json, options: Options) -> TranslatedRequest:
     """Return the provider's request, which contains the body in the form of InvokeModel."""
     model = content.model_of(body, options.model)
     inner = {name: value for name, value in body.items() if name != "model"}
     inner["anthropic_version"] = options.anthropic_version or ANTHROPIC_VERSION
     inner["max_tokens"] = 1
     encoded = base64.b64encode(dump_json(inner)).decode()
-    return Asked(
+    return TranslatedRequest(
         body={"input": {"invokeModel": {"body": encoded}}}, stream=False, model=model,
         requested=str(body.get("model") or model), path_suffix=f"/model/{content.model_segment(model)}/count-tokens",
     )  # fmt: skip
 
 
-def reply(body: Json, asked: Asked) -> Json:
+def reply(body: Json, asked: TranslatedRequest) -> Json:
     """Return the client's reply with the token count. Raises UpstreamGarbage."""
     tokens = body.get("inputTokens")
     if type(tokens) is not int or tokens < 0:

@@ -7,7 +7,7 @@ import struct
 from typing import Any
 
 from headgate.dialect.llm import content, fields
-from headgate.dialect.llm.contract import Asked, Json, Options, Untranslatable, UpstreamGarbage
+from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable, UpstreamGarbage
 from headgate.dialect.llm.said import a_dict, a_list, garbage
 
 # Bedrock's replies have the number of input tokens in this header if the body does not have it.
@@ -47,7 +47,7 @@ def _encoding(body: Json) -> str:
     return found
 
 
-def bedrock_request(body: Json, options: Options) -> Asked:
+def bedrock_request(body: Json, options: Options) -> TranslatedRequest:
     """Return the InvokeModel request, whose body depends on the model family. Raises Untranslatable."""
     model = content.model_of(body, options.model)
     known = {"model", "input", "encoding_format", "dimensions"}
@@ -57,7 +57,7 @@ def bedrock_request(body: Json, options: Options) -> Asked:
         kind, out, more = "cohere", _cohere(body, model), {"input_type", "truncate"}
     else:
         kind, out, more = "titan", _titan(body), {"normalize"}
-    return Asked(
+    return TranslatedRequest(
         body=out, stream=False, model=model, requested=str(body.get("model") or model),
         path_suffix=f"/model/{content.model_segment(model)}/invoke",
         dropped=tuple(name for name in body if name not in known | more),
@@ -88,7 +88,7 @@ def _titan(body: Json) -> Json:
     return out
 
 
-def bedrock_reply(body: Json, asked: Asked) -> Json:
+def bedrock_reply(body: Json, asked: TranslatedRequest) -> Json:
     """Return the client's reply with the embeddings. Raises UpstreamGarbage."""
     kind = asked.echo.get("kind")
     tokens: Any = body.get("inputTextTokenCount")
@@ -109,12 +109,12 @@ def bedrock_reply(body: Json, asked: Asked) -> Json:
     return _listed(vectors, tokens, asked)
 
 
-def _header_count(asked: Asked) -> int:
+def _header_count(asked: TranslatedRequest) -> int:
     told = asked.response_headers.get(TOKENS_HEADER) or ""
     return int(told) if told.isascii() and told.isdigit() and len(told) < 16 else 0
 
 
-def _listed(vectors: list[Any], tokens: object, asked: Asked) -> Json:
+def _listed(vectors: list[Any], tokens: object, asked: TranslatedRequest) -> Json:
     count = tokens if type(tokens) is int and tokens >= 0 else 0
     packed = asked.echo.get("encoding_format") == "base64"
     data = [
@@ -137,7 +137,7 @@ def _vector(vector: Any, packed: bool) -> Any:
         raise UpstreamGarbage("an embedding of the provider holds a number too large") from None
 
 
-def vertex_request(body: Json, options: Options) -> Asked:
+def vertex_request(body: Json, options: Options) -> TranslatedRequest:
     """Return the `predict` request of Vertex AI. Raises Untranslatable."""
     model = content.model_of(body, options.model)
     about = {"task_type": fields.text(body, "task_type") or "RETRIEVAL_QUERY"}
@@ -147,13 +147,13 @@ def vertex_request(body: Json, options: Options) -> Asked:
     fields.copy(body, parameters, {"auto_truncate": "autoTruncate", "dimensions": "outputDimensionality"})
     if parameters:
         out["parameters"] = parameters
-    return Asked(
+    return TranslatedRequest(
         body=out, stream=False, model=model, requested=str(body.get("model") or model), path_suffix=":predict",
         dropped=tuple(name for name in body if name not in VERTEX_CARRIED), echo={"encoding_format": _encoding(body)},
     )  # fmt: skip
 
 
-def vertex_reply(body: Json, asked: Asked) -> Json:
+def vertex_reply(body: Json, asked: TranslatedRequest) -> Json:
     """Return the client's reply with the embeddings. Raises UpstreamGarbage."""
     tokens = 0
     vectors = []
@@ -167,17 +167,17 @@ def vertex_reply(body: Json, asked: Asked) -> Json:
     return _listed(vectors, tokens, asked)
 
 
-def copilot_request(body: Json, options: Options) -> Asked:
+def copilot_request(body: Json, options: Options) -> TranslatedRequest:
     """Return the request with a single text as an array of one, because Copilot accepts arrays only."""
     model = content.model_of(body, options.model)
     given = body.get("input")
     out: Json = {**body, "model": model, "input": [given] if isinstance(given, str) else given}
     if given is None:
         raise Untranslatable("input", "is missing")
-    return Asked(body=out, stream=False, model=model, requested=str(body.get("model") or model))
+    return TranslatedRequest(body=out, stream=False, model=model, requested=str(body.get("model") or model))
 
 
-def copilot_reply(body: Json, asked: Asked) -> Json:
+def copilot_reply(body: Json, asked: TranslatedRequest) -> Json:
     """Return the reply with missing members added. Raises UpstreamGarbage."""
     data = [
         {"object": "embedding", "index": position, **a_dict(item, "an embedding")}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headgate.dialect.llm import content, fields
-from headgate.dialect.llm.contract import Asked, Json, Options, Untranslatable
+from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 
 CARRIED = fields.words(
     "model messages system tools tool_choice max_tokens stop_sequences metadata temperature top_p stream thinking "
@@ -39,7 +39,7 @@ def gpt_version(model: str) -> tuple[int, int] | None:
     return (int(found[1][:6]), int((found[2] or "0")[:6])) if found else None
 
 
-def request(body: Json, options: Options) -> Asked:
+def request(body: Json, options: Options) -> TranslatedRequest:
     """Return the provider's request. Raises Untranslatable."""
     dropped = [name for name in body if name not in CARRIED]
     model = content.model_of(body, options.model)

@@ -6,7 +6,7 @@ Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Conv
 from __future__ import annotations
 
 from headgate.dialect.llm import content, fields
-from headgate.dialect.llm.contract import Asked, Json, Options, Untranslatable
+from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.translate import converse_blocks
 from headgate_engine.llm.translate.readers import Garbage, load_json
 
@@ -32,7 +32,7 @@ ALLOWED_BETAS = frozenset({
 })  # fmt: skip
 
 
-def request(body: Json, options: Options) -> Asked:
+def request(body: Json, options: Options) -> TranslatedRequest:
     """Return the provider's request. Model and streaming are in its path. Raises Untranslatable."""
     dropped = [name for name in body if name not in CARRIED]
     model = content.model_of(body, options.model)
@@ -63,7 +63,7 @@ def request(body: Json, options: Options) -> Asked:
     _surroundings(body, options, out)
     stream = bool(fields.flag(body, "stream"))
     path = f"/model/{content.model_segment(model)}/converse{'-stream' if stream else ''}"
-    return Asked(
+    return TranslatedRequest(
         body=out, stream=stream, model=model, requested=str(body.get("model") or model), dropped=tuple(dropped),
         names=turns.names.back, path_suffix=path,
     )  # fmt: skip

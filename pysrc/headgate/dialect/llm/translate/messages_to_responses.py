@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headgate.dialect.llm import content, fields
-from headgate.dialect.llm.contract import Asked, Json, Options, Untranslatable
+from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.translate import messages_to_completions as chat
 
 CARRIED = fields.words(
@@ -22,7 +22,7 @@ DROPS = (
 )
 
 
-def request(body: Json, options: Options) -> Asked:
+def request(body: Json, options: Options) -> TranslatedRequest:
     """Return the provider's request. Raises Untranslatable."""
     dropped = [name for name in body if name not in CARRIED]
     model = content.model_of(body, options.model)
@@ -51,7 +51,7 @@ def request(body: Json, options: Options) -> Asked:
     if stream:
         out["stream"] = True
     requested = str(body.get("model") or model)
-    return Asked(body=out, stream=stream, model=model, requested=requested, dropped=tuple(dropped))
+    return TranslatedRequest(body=out, stream=stream, model=model, requested=requested, dropped=tuple(dropped))
 
 
 def _system(body: Json, out: Json) -> None:

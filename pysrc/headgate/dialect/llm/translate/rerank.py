@@ -8,7 +8,7 @@ https://cloud.google.com/generative-ai-app-builder/docs/ranking.
 from __future__ import annotations
 
 from headgate.dialect.llm import content, fields
-from headgate.dialect.llm.contract import Asked, Json, Options, Untranslatable
+from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.said import a_dict, a_list, garbage
 
 CARRIED = fields.words("model query documents top_n return_documents")
@@ -35,15 +35,15 @@ def _top(body: Json, count: int) -> int:
     return count if top is None else min(top, count)
 
 
-def _asked(body: Json, out: Json, model: str, more: frozenset[str]) -> Asked:
+def _asked(body: Json, out: Json, model: str, more: frozenset[str]) -> TranslatedRequest:
     kept = _documents(body) if fields.flag(body, "return_documents") else None
-    return Asked(
+    return TranslatedRequest(
         body=out, stream=False, model=model, requested=str(body.get("model") or model), echo={"documents": kept},
         dropped=tuple(name for name in body if name not in CARRIED | more),
     )  # fmt: skip
 
 
-def bedrock_request(body: Json, options: Options) -> Asked:
+def bedrock_request(body: Json, options: Options) -> TranslatedRequest:
     """Return the request for Bedrock's agent runtime, whose path is the same for all models. Raises Untranslatable."""
     model = content.model_of(body, options.model)
     documents = _documents(body)
@@ -69,7 +69,7 @@ def bedrock_request(body: Json, options: Options) -> Asked:
     return asked
 
 
-def vertex_request(body: Json, options: Options) -> Asked:
+def vertex_request(body: Json, options: Options) -> TranslatedRequest:
     """Return the request for the ranking API of Vertex AI. Raises Untranslatable."""
     model = content.model_of(body, options.model)
     documents = _documents(body)
@@ -82,7 +82,7 @@ def vertex_request(body: Json, options: Options) -> Asked:
     return _asked(body, out, model, frozenset())
 
 
-def _results(scores: list[tuple[int, float]], asked: Asked) -> Json:
+def _results(scores: list[tuple[int, float]], asked: TranslatedRequest) -> Json:
     documents = asked.echo.get("documents")
     results = []
     for index, score in scores:
@@ -99,7 +99,7 @@ def _score(value: object) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 1.0
 
 
-def bedrock_reply(body: Json, asked: Asked) -> Json:
+def bedrock_reply(body: Json, asked: TranslatedRequest) -> Json:
     """Return the client's reply with the results in the provider's order, best first. Raises UpstreamGarbage."""
     scores = []
     for item in a_list(body.get("results"), "results"):
@@ -111,7 +111,7 @@ def bedrock_reply(body: Json, asked: Asked) -> Json:
     return _results(scores, asked)
 
 
-def vertex_reply(body: Json, asked: Asked) -> Json:
+def vertex_reply(body: Json, asked: TranslatedRequest) -> Json:
     """Return the client's reply with the results in the provider's order, best first. Raises UpstreamGarbage."""
     scores = []
     for item in a_list(body.get("records"), "records"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headgate.dialect.llm import content, fields
-from headgate.dialect.llm.contract import Asked, Json, Options, Untranslatable
+from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 
 CARRIED = fields.words(
     "model input instructions tools tool_choice parallel_tool_calls max_output_tokens temperature top_p stream "
@@ -28,7 +28,7 @@ DROPS = (
 )
 
 
-def request(body: Json, options: Options) -> Asked:
+def request(body: Json, options: Options) -> TranslatedRequest:
     """Return the provider's request. Raises Untranslatable."""
     dropped = [name for name in body if name not in CARRIED]
     for name, why in REFUSED.items():

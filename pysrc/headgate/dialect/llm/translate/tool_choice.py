@@ -10,14 +10,14 @@ from headgate.dialect.llm.contract import Json, Untranslatable
 KINDS = ("auto", "required", "none")
 
 
-class Choice(NamedTuple):
+class ToolChoice(NamedTuple):
     """A tool choice. `kind` is one of KINDS. `names` are the tools that may be called; None means all."""
 
     kind: str
     names: tuple[str, ...] | None = None
 
 
-def choice_of(body: Json) -> Choice | None:
+def choice_of(body: Json) -> ToolChoice | None:
     """Return the choice in `tool_choice`, or in `function_call` of older clients, None if there is none.
 
     Raises Untranslatable.
@@ -28,7 +28,7 @@ def choice_of(body: Json) -> Choice | None:
     if isinstance(given, str):
         if given not in KINDS:
             raise Untranslatable("tool_choice", "must be one of auto, required, none, or a tool")
-        return Choice(given)
+        return ToolChoice(given)
     found = fields.obj(body, "tool_choice") or {}
     kind = fields.text(found, "type", "tool_choice") or "function"
     if kind == "allowed_tools":
@@ -36,22 +36,22 @@ def choice_of(body: Json) -> Choice | None:
     if kind != "function":
         raise Untranslatable("tool_choice.type", f"{kind!r} cannot be carried: must be function or allowed_tools")
     function = fields.obj(found, "function", "tool_choice") or {}
-    return Choice("required", (fields.needed_text(function, "name", "tool_choice.function"),))
+    return ToolChoice("required", (fields.needed_text(function, "name", "tool_choice.function"),))
 
 
-def _older(body: Json) -> Choice | None:
+def _older(body: Json) -> ToolChoice | None:
     given = body.get("function_call")
     if given is None:
         return None
     if isinstance(given, str):
         if given not in ("auto", "none"):
             raise Untranslatable("function_call", "must be one of auto, none, or a function")
-        return Choice(given)
+        return ToolChoice(given)
     function = fields.obj(body, "function_call") or {}
-    return Choice("required", (fields.needed_text(function, "name", "function_call"),))
+    return ToolChoice("required", (fields.needed_text(function, "name", "function_call"),))
 
 
-def _allowed(holder: Json, at: str) -> Choice:
+def _allowed(holder: Json, at: str) -> ToolChoice:
     mode = fields.text(holder, "mode", at) or "auto"
     if mode not in ("auto", "required"):
         raise Untranslatable(f"{at}.mode", "must be auto or required")
@@ -61,7 +61,7 @@ def _allowed(holder: Json, at: str) -> Choice:
         # Tools of other kinds are not translated, so they cannot be called in any case.
         if function is not None:
             names.append(fields.needed_text(function, "name", f"{at}.tools[{position}].function"))
-    return Choice(mode, tuple(names))
+    return ToolChoice(mode, tuple(names))
 
 
 def functions_of(body: Json, dropped: list[str]) -> list[tuple[str, Json]]:
@@ -80,7 +80,7 @@ def functions_of(body: Json, dropped: list[str]) -> list[tuple[str, Json]]:
     return out
 
 
-def only(functions: list[tuple[str, Json]], choice: Choice | None) -> list[tuple[str, Json]]:
+def only(functions: list[tuple[str, Json]], choice: ToolChoice | None) -> list[tuple[str, Json]]:
     """Return the functions that may be called, for providers without a list of allowed tools.
 
     Raises Untranslatable if there are none.

@@ -10,7 +10,7 @@ from typing import Any
 from headgate.backend.mcp.federation.group import LinkGroup
 from headgate.backend.mcp.federation.modern_link import EitherLink, ModernLink
 from headgate.backend.mcp.federation.resume_token import MAX_BYTES, links_of, resume_token_of
-from headgate.dialect.mcp.jsonrpc import Message, parse
+from headgate.dialect.mcp.jsonrpc import RpcMessage, parse
 
 CAPABILITIES = {"sampling": {}, "tasks": {}}
 
@@ -26,7 +26,7 @@ class Remote:
         self.name, self.modern, self.state, self.pinned = name, modern, state, pinned
         self.seen: list[Any] = []
 
-    async def request(self, message: Message, fields: Any) -> AsyncGenerator[bytes, None]:
+    async def request(self, message: RpcMessage, fields: Any) -> AsyncGenerator[bytes, None]:
         self.seen.append(json.loads(message.text).get("params"))
         found: dict[str, Any] = {"jsonrpc": "2.0", "id": json.loads(message.raw_id or b"0")}
         if message.method == "initialize" and self.modern:
@@ -35,10 +35,10 @@ class Remote:
             self.state = None if self.modern else "their session"
             yield json.dumps({**found, "result": {"protocolVersion": "2025-06-18", "capabilities": {}}}).encode()
 
-    async def ask(self, message: Message, fields: Any, on_message: Any) -> Message:
+    async def ask(self, message: RpcMessage, fields: Any, on_message: Any) -> RpcMessage:
         raise AssertionError
 
-    async def notify(self, message: Message, fields: Any) -> None: ...
+    async def notify(self, message: RpcMessage, fields: Any) -> None: ...
 
     async def events(self, fields: Any) -> AsyncGenerator[bytes, None] | None:
         return None

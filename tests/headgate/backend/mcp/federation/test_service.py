@@ -39,7 +39,7 @@ from headgate.backend.mcp.federation.requests import FederationOptions
 from headgate.backend.mcp.federation.service import FederationService
 from headgate.backend.mcp.front import Front, FrontOptions
 from headgate.backend.mcp.http_service import MAX_BODY
-from headgate.backend.mcp.session import Limits, SessionIds, Sessions
+from headgate.backend.mcp.session import SessionIds, SessionLimits, Sessions
 from headgate.backend.mcp.targets.remote import Remote
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.mcp import StreamableHttpTarget
@@ -84,7 +84,7 @@ class FederatedSide(Side):
             remote = Remote(client, "backend:80", policies, steps)
             links[name] = lambda state, t=target, r=remote: EitherLink(lambda known: HttpLink(t, r, known), state)
             direct[name] = DirectTarget(client, target.path, steps=steps, timeout_ms=policies.request_timeout_ms or 0)
-        self.sessions = Sessions(0, SessionIds(KEY), Limits(60, 10), resumable=True)
+        self.sessions = Sessions(0, SessionIds(KEY), SessionLimits(60, 10), resumable=True)
         options = FederationOptions(prefixed=self.prefixed)
         relay: Any = NoRelay()
         service = FederationService("several", links, self.sessions, relay, options, STATES)

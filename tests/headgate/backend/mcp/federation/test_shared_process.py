@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from headgate.backend.mcp.federation.shared_process import with_task_prefix, with_token, without_task_prefix
-from headgate.dialect.mcp.jsonrpc import Message, parse
+from headgate.dialect.mcp.jsonrpc import RpcMessage, parse
 
 PREFIX = "w3~"
 
 
-def message(method: str, **params: Any) -> Message:
+def message(method: str, **params: Any) -> RpcMessage:
     return parse(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode())
 
 

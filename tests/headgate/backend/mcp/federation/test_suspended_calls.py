@@ -13,7 +13,7 @@ from headgate.backend.mcp.failure import McpFailure, TargetFailure
 from headgate.backend.mcp.federation import suspended_calls
 from headgate.backend.mcp.federation.suspended_calls import SuspendedCall, SuspendedCallKey, SuspendedCalls
 from headgate.crypto.sealed import Sealer
-from headgate.dialect.mcp.jsonrpc import Message, parse
+from headgate.dialect.mcp.jsonrpc import RpcMessage, parse
 
 CALL = parse(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}')
 ASK = b'{"jsonrpc":"2.0","id":7,"method":"roots/list","params":{}}'
@@ -35,7 +35,7 @@ class Session:
         self.over = False
         self.closed = asyncio.Event()
 
-    async def request(self, message: Message, fields: Any) -> AsyncGenerator[bytes, None]:
+    async def request(self, message: RpcMessage, fields: Any) -> AsyncGenerator[bytes, None]:
         try:
             for text in self.texts:
                 if text is None:
@@ -46,10 +46,10 @@ class Session:
         finally:
             self.over = True
 
-    async def ask(self, message: Message, fields: Any, on_message: Any) -> Message:
+    async def ask(self, message: RpcMessage, fields: Any, on_message: Any) -> RpcMessage:
         raise AssertionError
 
-    async def notify(self, message: Message, fields: Any) -> None:
+    async def notify(self, message: RpcMessage, fields: Any) -> None:
         self.told.append(json.loads(message.text))
         self.answered.set()
 

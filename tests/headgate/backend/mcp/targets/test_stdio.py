@@ -18,7 +18,7 @@ import pytest
 from headgate.backend.mcp.failure import TargetFailure
 from headgate.backend.mcp.targets import exchanges, stdio
 from headgate.backend.mcp.targets.stdio import StdioServer
-from headgate.dialect.mcp.jsonrpc import Message, parse
+from headgate.dialect.mcp.jsonrpc import RpcMessage, parse
 from headgate.document.secret import Secret
 from headgate.ir.mcp import StdioTarget
 from headgate.net.tasks import spawn
@@ -39,13 +39,13 @@ for line in sys.stdin:
 """
 
 
-def request(raw_id: object, do: str = "", method: str = "m", **params: object) -> Message:
+def request(raw_id: object, do: str = "", method: str = "m", **params: object) -> RpcMessage:
     return parse(
         json.dumps({"jsonrpc": "2.0", "id": raw_id, "method": method, "params": {"do": do, **params}}).encode()
     )
 
 
-def notification(do: str = "", method: str = "notifications/m", **params: object) -> Message:
+def notification(do: str = "", method: str = "notifications/m", **params: object) -> RpcMessage:
     return parse(json.dumps({"jsonrpc": "2.0", "method": method, "params": {"do": do, **params}}).encode())
 
 
@@ -67,7 +67,7 @@ def with_server(
     asyncio.run(run())
 
 
-async def rest(exchange: exchanges.Exchange | None) -> list[dict[str, object]]:
+async def rest(exchange: exchanges.TargetExchange | None) -> list[dict[str, object]]:
     """What comes until the end of an exchange."""
     assert exchange is not None
     found = []

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.dialect.llm.transcript.contract import Scope
+from headgate.dialect.llm.transcript.contract import TextScope
 from headgate.dialect.llm.transcript.edit import Changes, difference
 from headgate.dialect.llm.transcript.table import reply_texts, request_texts
 from headgate_engine.guard.scan import Scanner
@@ -16,7 +16,7 @@ EMAIL = Scanner([("builtin", "email")])
 FOX = Scanner([("pattern", "red fox")])
 
 
-def masked(body: bytes, scanner: Scanner, form: str = "completions", scope: Scope = Scope.MESSAGES) -> bytes:
+def masked(body: bytes, scanner: Scanner, form: str = "completions", scope: TextScope = TextScope.MESSAGES) -> bytes:
     found = request_texts(body, form)
     changes = Changes(body)
     for run in found.of(frozenset((scope,))):
@@ -67,16 +67,16 @@ def test_tool_input_is_masked_in_its_own_quotes() -> None:
     arguments = json.dumps({"to": "a@b.io"})
     body = json.dumps({"messages": [{"role": "assistant", "tool_calls": [{"function": {"arguments": arguments}}]}]}).encode()
     assert masked(body, EMAIL) == body
-    done = json.loads(masked(body, EMAIL, scope=Scope.TOOL_INPUT))
+    done = json.loads(masked(body, EMAIL, scope=TextScope.TOOL_INPUT))
     assert json.loads(done["messages"][0]["tool_calls"][0]["function"]["arguments"]) == {"to": "<EMAIL_ADDRESS>"}
 
 
 def test_raw_tool_input_that_would_break_is_refused() -> None:
     body = b'{"messages":[{"role":"assistant","content":[{"type":"tool_use","input":{"to":"a@b.io","n":12}}]}]}'
-    done = masked(body, EMAIL, "messages", Scope.TOOL_INPUT)
+    done = masked(body, EMAIL, "messages", TextScope.TOOL_INPUT)
     assert json.loads(done)["messages"][0]["content"][0]["input"] == {"to": "<EMAIL_ADDRESS>", "n": 12}
     with pytest.raises(PeekError):
-        masked(body, Scanner([("pattern", "[0-9]+")]), "messages", Scope.TOOL_INPUT)
+        masked(body, Scanner([("pattern", "[0-9]+")]), "messages", TextScope.TOOL_INPUT)
 
 
 def test_marks_that_no_longer_fit_go_with_the_text() -> None:

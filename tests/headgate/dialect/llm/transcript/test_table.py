@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from headgate.dialect.llm.transcript.contract import DEFAULT_SCOPES, Scope, Transcript
+from headgate.dialect.llm.transcript.contract import DEFAULT_SCOPES, TextScope, Transcript
 from headgate.dialect.llm.transcript.table import FORMATS, GUARDED, reply_texts, request_texts
 
-SYSTEM, SAID, GIVEN, GOT = Scope.SYSTEM_PROMPT, Scope.MESSAGES, Scope.TOOL_INPUT, Scope.TOOL_OUTPUT
+SYSTEM, SAID, GIVEN, GOT = TextScope.SYSTEM_PROMPT, TextScope.MESSAGES, TextScope.TOOL_INPUT, TextScope.TOOL_OUTPUT
 
 
-def runs_of(found: Transcript) -> list[tuple[Scope, str]]:
+def runs_of(found: Transcript) -> list[tuple[TextScope, str]]:
     return [(run.scope, run.text(found.body).decode()) for run in found.runs]
 
 
@@ -26,7 +26,7 @@ def text(said: str) -> dict[str, str]:
 
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:,x"}}
-REQUESTS: dict[str, tuple[str, Any, list[tuple[Scope, str]], list[tuple[str, str]]]] = {
+REQUESTS: dict[str, tuple[str, Any, list[tuple[TextScope, str]], list[tuple[str, str]]]] = {
     "completions": (
         "completions",
         {
