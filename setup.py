@@ -53,6 +53,10 @@ DEFINES = [("CYTHON_TRACE", "1"), ("CYTHON_TRACE_NOGIL", "1")] if DEBUG else []
 DIRECTIVES = {
     "language_level": 3,
     "embedsignature": True,
+    # For help() and inspect.signature(), which find no other signature without bindings.
+    "embedsignature.format": "clinic",
+    # A method that is called on its class checks what it gets as self; a bound function of Cython's does not.
+    "binding": False,
     "boundscheck": True,
     "wraparound": False,
     "initializedcheck": False,

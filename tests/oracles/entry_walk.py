@@ -2,8 +2,9 @@
 
 Usage: python entry_walk.py MODULE JOURNAL [SKIPPED...]
 
-Arguments: for each parameter a value of the type that the signature names (objects both made as they should be and made with
-`__new__` alone), and in its place None and values of other types. What is raised does not matter. Each call is written to the
+Arguments: for each parameter a value of the type that the source names (objects both made as they should be and made with
+`__new__` alone), and in its place None and values of other types; methods are also called on their class, with an odd self. What
+is raised does not matter. Each call is written to the
 file JOURNAL before it is made, so that the last line names the one that ended the process; calls named as SKIPPED are not made.
 """
 
@@ -20,12 +21,15 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 ENGINE = Path(__file__).resolve().parents[2] / "engine" / "headgate_engine"
 _CLASS = re.compile(r"^(?:cdef )?class (\w+)", re.MULTILINE)
+# A class, a function or a method with its parameters; defaults have no brackets but round ones, one deep.
+_HEAD = re.compile(r"^(?:cdef )?class (\w+)|^( *)(?:async )?(?:cp)?def (?:[\w.\[\]]+ )*?(\w+)\(((?:[^()]|\([^()]*\))*)\)", re.MULTILINE)
 # Numbers that are no process, no open descriptor and no size to speak of.
 NUMBER = 777
 ODD: tuple[object, ...] = (None, NUMBER, -1, "a", b"a", object(), (), [], {}, (None, None), ((b"a", b"b"),))
@@ -77,7 +81,7 @@ class Walk:
         found: list[object] = []
         if cls.__name__ == "RequestContext":
             found.append(importlib.import_module("headgate_engine.context.request").make_context())
-        for arguments in self.cases(parameters(cls.__doc__, cls.__name__)):
+        for arguments in self.cases(parameters(cls, "__init__")):
             with suppress(Exception):
                 made = self.call(f"{cls.__name__}()", cls, arguments)
                 if made is not None and len(found) < 3:
@@ -135,7 +139,7 @@ class Walk:
             if isinstance(member, type):
                 self.whole_class(member)
             elif callable(member):
-                self.each_case(name, member, parameters(member.__doc__, name) or counted(member))
+                self.each_case(name, member, parameters(module, name) or counted(member))
 
     def whole_class(self, cls: type) -> None:
         for round_ in range(2):
@@ -158,10 +162,11 @@ class Walk:
                 with suppress(Exception):
                     bound = getattr(one, name)
                 if bound is not None:
-                    kinds = parameters(getattr(member, "__doc__", None), name) or counted(bound)
-                    if name == "__init__":
-                        kinds = parameters(cls.__doc__, cls.__name__)
+                    kinds = parameters(holder, name) or counted(bound)
                     self.each_case(full, bound, kinds)
+                if type(member).__name__ == "method_descriptor":
+                    for odd in ODD:
+                        self.call(f"{full} of the class", member, (odd, *(self.values(kind)[0] for kind in parameters(holder, name))))
 
     def emptied(self, cls: type, one: object) -> None:
         """Set each attribute that takes it to None."""
@@ -170,14 +175,30 @@ class Walk:
                 self.call(f"{cls.__name__}.{name}=", setattr, (one, name, None))
 
 
-def parameters(doc: str | None, name: str) -> list[str]:
-    """Return the types of the parameters that a compiled function's docstring names; "" for any object."""
-    first = (doc or "").partition("\n")[0]
-    match = re.match(rf"(?:\w+\.)*{re.escape(name)}\((.*)\)", first)
-    if match is None:
-        return []
+@cache
+def declared(module: str) -> dict[tuple[str, str], str]:
+    """Return the parameters of a module's functions by class (or "") and name, as the source has them."""
+    path = ENGINE.parent / Path(*module.split(".")).with_suffix(".pyx")
+    found: dict[tuple[str, str], str] = {}
+    cls = ""
+    for match in _HEAD.finditer(path.read_text() if path.exists() else ""):
+        if match[1]:
+            cls = match[1]
+            continue
+        cls = cls if match[2] else ""
+        name = "__init__" if match[3] == "__cinit__" else match[3]
+        found.setdefault((cls, name), match[4])
+    return found
+
+
+def parameters(holder: Any, name: str) -> list[str]:
+    """Return the types of the parameters of a function of a module or class; "" for any object."""
+    if isinstance(holder, ModuleType):
+        text = declared(holder.__name__).get(("", name), "")
+    else:
+        text = next((found for cls in holder.__mro__ if (found := declared(cls.__module__).get((cls.__name__, name)))), "")
     kinds = []
-    for part in re.split(r",\s*(?![^()\[\]]*[)\]])", match[1]):
+    for part in re.split(r",\s*(?![^()\[\]]*[)\]])", text):
         words = part.partition("=")[0].replace(" not None", "").replace("*", " ").split()
         if not words or words[0] in ("self", "cls", "/"):
             continue

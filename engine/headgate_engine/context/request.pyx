@@ -155,8 +155,13 @@ cdef class RequestContext:
         self.log_fields.append((key, value))
 
     def add_response_header(self, str name, str value):
-        """Set a header of the final response, replacing one with that name; cookies are added."""
-        self.set_response_header(name.lower().encode("latin-1"), value.encode("latin-1"))
+        """Set a header of the final response, replacing one with that name; cookies are added.
+
+        Raises ValueError for a name or value that is invalid (RFC 9110 section 5).
+        """
+        cdef tuple field = (name.lower().encode("ascii"), value.encode("latin-1"))
+        checked_fields((field,))
+        self.set_response_header(field[0], field[1])
 
     def respond(self, Reply reply):
         """Set the reply; the step must then return RESPOND."""

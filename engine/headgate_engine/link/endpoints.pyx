@@ -302,8 +302,11 @@ cdef class EndpointSet:
         cdef HealthPlan plan = self.health
         cdef EndpointSlot* slot = endpoint.slot
         cdef int64_t now_ns = monotonic_ns()
-        cdef int64_t base
+        cdef int64_t base = 0
         cdef bint eject = False
+        # Nothing below may raise: the lock is shared with other processes.
+        if plan is not None:
+            base = plan.duration_ns or plan.backoff_ns or DEFAULT_EJECTION_NS
         acquire(&slot.lock)
         slot.failures += 1
         if hint_ns:
@@ -317,10 +320,9 @@ cdef class EndpointSet:
                 eject = True
         slot.health = slot.health + ALPHA * (0.0 - slot.health)
         if eject and slot.ejected_until_ns <= now_ns:
-            if hint_ns and not plan.duration_ns:
+            if hint_ns and (plan is None or not plan.duration_ns):
                 slot.ejected_until_ns = now_ns + hint_ns        # it said itself how long
             else:
-                base = plan.duration_ns or plan.backoff_ns or DEFAULT_EJECTION_NS
                 slot.ejected_until_ns = now_ns + base * (slot.ejected + 1)
             slot.ejected += 1
         release(&slot.lock)

@@ -12,9 +12,9 @@ class HeaderEdit:
 
     def __init__(
         self,
-        added: Iterable[tuple[str, str]],
-        replaced: Iterable[tuple[str, str]],
-        removed: Iterable[str],
+        added: Iterable[tuple[str, str]] = (),
+        replaced: Iterable[tuple[str, str]] = (),
+        removed: Iterable[str] = (),
     ) -> None: ...
 
 class RequestHeaderStep(Step):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headgate_engine.context.request import Reply, TokenUsage, derived_context, make_context
+from headgate_engine.context.request import Reply, RequestContext, TokenUsage, derived_context, make_context
 
 
 def test_a_context_shows_its_request() -> None:
@@ -27,6 +27,19 @@ def test_steps_leave_fields_and_answers() -> None:
     assert ctx.added_response_headers == [(b"x-y", b"1")]
     assert ctx.log_field_items == [("k", 5)]
     assert (reply.status, reply.body, reply.headers, reply.reason) == (403, b"no", ((b"a", b"b"),), "X")
+
+
+@pytest.mark.parametrize(("name", "value"), [("", "1"), ("a b", "1"), ("a:", "1"), ("a", "1\r\nb: 2"), ("a", "\0"), ("\xe9", "1")])
+def test_an_added_response_header_is_checked(name: str, value: str) -> None:
+    ctx = make_context()
+    with pytest.raises(ValueError, match="header name|control character|codec"):
+        ctx.add_response_header(name, value)
+    assert ctx.added_response_headers == []
+
+
+def test_a_method_refuses_a_foreign_self() -> None:
+    with pytest.raises(TypeError, match="RequestContext"):
+        RequestContext.add_response_header(object(), "x", "1")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", [b"", b"a b", b"a:", b"a\r\n", b"\xe9"])

@@ -167,6 +167,16 @@ def test_how_long_an_ejection_lasts(segment: Segment, options: dict[str, float],
     assert seconds - 0.5 < left <= seconds
 
 
+def test_an_announced_pause_holds_without_a_health_policy(segment: Segment) -> None:
+    place = EndpointState(segment, "o", "e")
+    endpoints = EndpointSet([place], None)
+    endpoints.note(place, hint=2.0)
+    endpoints.note(place, hint=2.0)         # the lock, which processes share, was given back
+    left = place.snapshot()["left"]
+    assert left is not None
+    assert 1.5 < left <= 2.0
+
+
 def test_all_ejected_are_better_than_none(segment: Segment) -> None:
     places = members(segment, 3)
     chosen = EndpointSet(places, HealthPlan(evicts=True))
