@@ -12,7 +12,6 @@ from typing import Any, Final
 from headgate.expr.functions import FUNCTIONS
 from headgate_engine.expr.views import READERS
 
-_KIND: Final = type(next(iter(READERS.values())))
 _NAMES: Final[dict[Any, tuple[str, bool | None]]] = {
     **{function: (name, method) for (name, method), (function, _, _) in FUNCTIONS.items()},
     **{read: (path, None) for path, read in READERS.items()},
@@ -25,9 +24,11 @@ def named(name: str, method: bool | None) -> Any:
 
 
 def _reduced(function: Any) -> Any:
-    """Return the pickled form of a compiled function: a call of `named()`, or else its qualified name."""
+    """Return the pickled form of a function: a call of `named()`, or else the one that it would have anyway."""
     found = _NAMES.get(function)
-    return function.__qualname__ if found is None else (named, found)
+    return function.__reduce__() if found is None else (named, found)
 
 
-copyreg.pickle(_KIND, _reduced)
+# Functions without a closure are built-in ones to the interpreter, the others are of a type of Cython's.
+for _kind in {type(function) for function in _NAMES} - {type}:
+    copyreg.pickle(_kind, _reduced)

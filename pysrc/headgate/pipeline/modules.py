@@ -14,7 +14,7 @@ from typing import Final
 from headgate.document.hunks import hunks
 from headgate.ir.backend import Backend, HostBackend, ServiceBackend
 from headgate.ir.gateway import Gateway
-from headgate.ir.mcp import McpBackend
+from headgate.ir.mcp import McpBackend, OpenApiTarget, SseTarget
 from headgate.ir.model import AiBackend, LlmRouter
 from headgate.ir.policies import BackendPolicies, GatewayPolicies
 
@@ -54,6 +54,11 @@ OF_BACKEND: Final[dict[type, tuple[str, ...]]] = {
     AiBackend: OF_LLM,
     LlmRouter: OF_LLM,
 }
+OF_TARGET: Final[dict[type, str]] = {
+    OpenApiTarget: "headgate.backend.mcp.targets.openapi",
+    SseTarget: "headgate.backend.mcp.targets.sse",
+}
+GUARDRAILS: Final = "headgate.pipeline.guardrails"
 # What a compiled expression is unpickled with.
 OF_EXPRESSIONS: Final = ("headgate.expr.transport",)
 
@@ -61,8 +66,8 @@ OF_EXPRESSIONS: Final = ("headgate.expr.transport",)
 def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str, ...]:
     """Return the names, sorted. `before`: routes that this configuration has as well are not looked at."""
     known = {} if before is None else {one.key: one.routes for bind in before.binds for one in bind.listeners}
-    backends: dict[type[Backend], None] = {}
-    # Most routes share their policies: each set is looked at once.
+    # Most routes share their policies, and many their backends: each is looked at once.
+    backends: dict[int, Backend] = {}
     policies: dict[int, GatewayPolicies | BackendPolicies] = {}
     for bind in gateway.binds:
         for listener in bind.listeners:
@@ -72,11 +77,15 @@ def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str
             for route in chain.from_iterable(changed):
                 policies[id(route.policies)] = route.policies
                 for choice in route.backends:
-                    backends[type(choice.backend)] = None
+                    backends[id(choice.backend)] = choice.backend
                     policies[id(choice.policies)] = choice.policies
     fields = {name for one in policies.values() for name in OF_POLICY if getattr(one, name, None)}
     found = {module for name in fields for module in OF_POLICY[name]}
-    found.update(module for kind in backends for module in OF_BACKEND.get(kind, ()))
+    found.update(module for kind in set(map(type, backends.values())) for module in OF_BACKEND.get(kind, ()))
+    for backend in backends.values():
+        if isinstance(backend, McpBackend):
+            found.update(OF_TARGET[type(target)] for target in backend.targets if type(target) in OF_TARGET)
+            found.update((GUARDRAILS,) if backend.guardrails else ())
     if gateway.expressions:
         found.update(OF_EXPRESSIONS)
     return tuple(sorted(found))

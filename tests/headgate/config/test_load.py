@@ -13,6 +13,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from example_files import ENVIRON, lay_out
 
 from headgate.config.dump import Runtime, dump
 from headgate.config.load import FileSource, LoadErrors, TextSource, UnreadableSource, load
@@ -27,7 +28,6 @@ ROOT = Path(__file__).parents[3]
 GOLDEN = sorted((ROOT / "tests/golden/config").glob("*.yaml"))
 # quickstart.yaml starts programs of the package and has tests of its own.
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.yaml") if path.name != "quickstart.yaml")
-KEYS = {"OPENAI_API_KEY": "sk-o", "GROQ_API_KEY": "sk-g", "MCP_TOKEN": "sk-m", "ANTHROPIC_API_KEY": "k"}
 SMALL = "gateways: {default: {port: 3000}}\nroutes: [{backends: [{host: 'h:1'}]}]\n"
 
 
@@ -44,19 +44,15 @@ def test_golden_files_give_their_ir(path: Path, ir_json: Callable[[Any], Any], r
 
 def test_there_are_golden_files_and_examples() -> None:
     assert len(GOLDEN) >= 6
-    assert len(EXAMPLES) >= 9
+    assert len(EXAMPLES) >= 20
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_examples_load_and_fit_the_schema(path: Path, tmp_path: Path, certificates: Any) -> None:
-    folder = tmp_path / "certs"
-    folder.mkdir()
-    shutil.copy(certificates.folder / "a.crt", folder / "server.crt")
-    shutil.copy(certificates.folder / "a.key", folder / "server.key")
-    (folder / "token.txt").write_text("tok\n")
+def test_examples_load_and_fit_the_schema(path: Path, tmp_path: Path) -> None:
+    lay_out(tmp_path)
     copy = tmp_path / path.name
     shutil.copy(path, copy)
-    found = load(FileSource(str(copy)), environ=KEYS)
+    found = load(FileSource(str(copy)), environ=ENVIRON)
     assert found.gateway.binds
     assert found.warnings == ()
     validator = jsonschema.Draft202012Validator(schema())
@@ -245,7 +241,7 @@ def test_one_fault_of_the_shape_is_one_error(path: Path) -> None:
 
 def faults(text: str) -> tuple[ConfigError, ...]:
     try:
-        load(TextSource(text), environ=KEYS)
+        load(TextSource(text), environ=ENVIRON)
     except ConfigErrors as error:
         return error.errors
     return ()

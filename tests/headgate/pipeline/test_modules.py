@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import compile_modules
+import example_files
 import pytest
 
 from headgate.config.load import FileSource, TextSource, load
@@ -17,9 +18,9 @@ from headgate.pipeline.modules import CREDENTIALS, needed_modules
 from headgate.server.transfer import store
 
 ROOT = Path(__file__).parents[3]
-ENVIRON = dict.fromkeys(("KEY", "OPENAI_API_KEY", "GROQ_API_KEY", "MCP_TOKEN", "ANTHROPIC_API_KEY"), "k")
-# It names a certificate that is not there.
-FILES = [path for path in (*ROOT.glob("examples/*.yaml"), *ROOT.glob("tests/golden/config/*.yaml")) if path.name != "tls.yaml"]
+ENVIRON = {**example_files.ENVIRON, "KEY": "k"}
+# Without those that name certificates, which are not there.
+FILES = [path for path in (*ROOT.glob("examples/*.yaml"), *ROOT.glob("tests/golden/config/*.yaml")) if "certs/" not in path.read_text()]
 
 CODE = """
 import asyncio, json, sys
@@ -80,6 +81,19 @@ def test_compiling_imports_nothing_in_the_loop_of_a_worker(tmp_path: Path) -> No
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=True)
     found = dict(json.loads(line) for line in done.stdout.splitlines())
     assert found == {str(path): [] for path in paths}
+
+
+@pytest.mark.parametrize(
+    ("target", "module"),
+    [
+        ("openapi: {host: 'h:1', schema: {openapi: 3.1.0, paths: {}}}", "headgate.backend.mcp.targets.openapi"),
+        ("sse: {host: 'h:1'}", "headgate.backend.mcp.targets.sse"),
+    ],
+)
+def test_targets_name_what_they_are_made_of(target: str, module: str) -> None:
+    made = load(TextSource(HEAD + f"backends: [{{mcp: {{targets: [{{name: t, {target}}}]}}}}]"), environ={}).gateway
+    assert module in needed_modules(made)
+    assert module not in needed_modules(load(TextSource(CASES["mcp"][0]), environ={}).gateway)
 
 
 def test_a_module_that_nobody_names_is_seen(tmp_path: Path) -> None:
