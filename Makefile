@@ -87,6 +87,10 @@ debug-test: $(VENV)/.test-deps ## engine tests against a build with assertions a
 schema: $(STAMP) ## write docs/schema/config.schema.json
 	$(BIN)/python -m headgate.config.schema > docs/schema/config.schema.json
 
+tables: $(STAMP) ## write the tables of the expression parser
+	PYTHONHASHSEED=0 $(BIN)/python -m headgate.expr.tables > build/tables.json
+	mv build/tables.json pysrc/headgate/expr/tables.json
+
 clean:           ## remove what the build made
 	rm -rf build dist *.egg-info $(VENV)
 	find engine -name '*.so' -delete

@@ -55,6 +55,11 @@ cdef class KeyIndex:
             raise ValueError("keys of more than 4 GiB")
         if len(known) != len(found):
             raise ValueError("a key occurs twice")
+        # Bit by bit: what is freed at once holds the loop.
+        while known:
+            known.pop()
+            if len(known) % STEP == 0:
+                yield
         self.keys = <char*>malloc(total + 1)
         if self.keys == NULL:
             raise MemoryError()
@@ -70,6 +75,9 @@ cdef class KeyIndex:
                     start += STEP
                     yield
                 if at >= 0:
+                    while found:
+                        del found[-STEP:]
+                        yield
                     return
             capacity *= 2
         raise ValueError("no placement of the keys was found")

@@ -121,6 +121,11 @@ cdef class PathIndex:
         yield from self.paths.steps(_keys(grouped))
         self._allocate(len(grouped), len(rules), predicates)
         yield from self._enter(grouped)
+        # As in _group().
+        for group in grouped:
+            while group:
+                del group[-STEP:]
+                yield
 
     cdef int _allocate(self, Py_ssize_t buckets, Py_ssize_t rules, Py_ssize_t predicates) except -1:
         self.buckets = <Bucket*>calloc(buckets + 1, sizeof(Bucket))
@@ -143,7 +148,13 @@ cdef class PathIndex:
             home = &self.buckets[bucket]
             home.root = -1
             home.lengths = length
-            for size in sorted({len(path) for (kind, path), _ in group if kind == "prefix" and path}):
+            sizes = set()
+            for seen, ((kind, path), _) in enumerate(group):
+                if kind == "prefix" and path:
+                    sizes.add(len(path))
+                if seen % STEP == 0:
+                    yield
+            for size in sorted(sizes):
                 self.lengths[length] = size
                 length += 1
             home.length_count = length - home.lengths
@@ -302,13 +313,23 @@ def _group(rules):
         seen += 1
         if seen % STEP == 0:
             yield
-    groups = [(("exact", path), found) for path, found in exact.items()]
-    groups += [(("prefix", path), found) for path, found in prefixes.items()]
+    groups = []
+    for kind, kinds in (("exact", exact), ("prefix", prefixes)):
+        for path, found in kinds.items():
+            if len(found) > 1:
+                found.sort(key=_rank)
+            groups.append(((kind, path), found))
+            if len(groups) % STEP == 0:
+                yield
     if patterns:
+        patterns.sort(key=_rank)
         groups.append((("regex", b""), patterns))
-    for _, found in groups:
-        if len(found) > 1:
-            found.sort(key=_rank)
+    # The dicts go bit by bit: thousands of values that are freed at once hold the loop as well.
+    for kinds in (exact, prefixes):
+        while kinds:
+            kinds.popitem()
+            if len(kinds) % STEP == 0:
+                yield
     return groups
 
 

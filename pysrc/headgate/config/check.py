@@ -8,7 +8,7 @@ follows still sees a document it understands.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from headgate.config.shape.vocabulary import (
@@ -67,7 +67,8 @@ class Record:
 
 def _matches_type(value: object, types: tuple[type, ...]) -> bool:
     # bool is an int in Python, not in a document
-    return type(value) in types or (float in types and type(value) is int)
+    kind = type(value)
+    return kind in types or (kind is int and float in types)
 
 
 def _quoted(node: DocumentNode) -> str:
@@ -94,23 +95,7 @@ class Checker:
 
     def check(self, shape: Shape, node: DocumentNode, path: str) -> Any:
         """Return the value of `node`, or BAD after reporting why there is none."""
-        match shape:
-            case Scalar():
-                return self.scalar(shape, node, path)
-            case Object():
-                return self.object(shape, node, path)
-            case ListOf():
-                return self.list(shape, node, path)
-            case Union():
-                return self.union(shape, node, path)
-            case WordChoice():
-                return self.choice(shape, node, path)
-            case MapOf():
-                return self.map(shape, node, path)
-            case Ref():
-                return self.check(shape.target(), node, path)
-            case Anything():
-                return plain(node)
+        return CHECKS[type(shape)](self, shape, node, path)
 
     def wrong_type(self, node: DocumentNode, path: str, wanted: str) -> object:
         self.report.add(Problem.TYPE, path, f"expected {wanted}, found {node.kind}", node)
@@ -200,20 +185,20 @@ class Checker:
 
     def fits(self, case: Shape | Case, shape: Shape, node: DocumentNode) -> bool:
         value = node.value
+        if type(shape) is Scalar:
+            return _matches_type(value, shape.types)
         match shape:
             case Object() | MapOf():
                 return isinstance(value, dict) and (not isinstance(case, Case) or _has(case, value))
             case ListOf():
                 return isinstance(value, list)
-            case Scalar():
-                return _matches_type(value, shape.types)
             case WordChoice():
                 return isinstance(value, str)
             case Union():
                 return any(self.fits(one, one.shape if isinstance(one, Case) else one, node) for one in shape.cases)
             case Ref():
                 return self.fits(case, shape.target(), node)
-            case Anything():
+            case _:
                 return True
 
     def object(self, shape: Object, node: DocumentNode, path: str) -> Any:
@@ -256,8 +241,8 @@ class Checker:
 
     def rules(self, shape: Object, entries: dict[str, MapEntry], node: DocumentNode, path: str) -> None:
         """Check which keys must, may and may not be there together."""
-        for key, spec in shape.fields.items():
-            if spec.required and key not in entries:
+        for key in shape.needed:
+            if key not in entries:
                 self.report.add(Problem.MISSING, path, f"missing field {key!r}", node)
         if shape.one_of:
             given = [key for key in shape.one_of if key in entries]
@@ -316,6 +301,19 @@ def _wanted(case: Shape | Case) -> list[str]:
             return _wanted(shape.target())
         case Anything():
             return ["any value"]
+
+
+# How each kind of shape is checked. A `match` would try one kind after the other for each value of a large file.
+CHECKS: Final[dict[type, Callable[[Checker, Any, DocumentNode, str], Any]]] = {
+    Scalar: Checker.scalar,
+    Object: Checker.object,
+    ListOf: Checker.list,
+    Union: Checker.union,
+    WordChoice: Checker.choice,
+    MapOf: Checker.map,
+    Ref: lambda checker, shape, node, path: checker.check(shape.target(), node, path),
+    Anything: lambda _checker, _shape, node, _path: plain(node),
+}
 
 
 def check(

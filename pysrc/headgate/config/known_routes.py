@@ -19,8 +19,6 @@ from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.route import Route
 
-NO_NOTES = Notes()
-
 
 @dataclass(slots=True)
 class KnownRoute:
@@ -109,7 +107,8 @@ def known_route(spec: RouteSpec) -> KnownRoute:
     """Return what a listed route came to."""
     listed = spec.listed
     assert listed is not None
-    notes = replace(listed.notes, expressions={})
+    notes = listed.notes
+    plain = not (notes.watched or notes.warnings or notes.used)
     return KnownRoute(
         list_path=listed.list_path,
         column=listed.record.node.column,
@@ -118,7 +117,7 @@ def known_route(spec: RouteSpec) -> KnownRoute:
         key=spec.key,
         built=tuple(listed.built.items()),
         expressions=tuple(listed.notes.expressions),
-        notes=None if notes == NO_NOTES else notes,
+        notes=None if plain else replace(notes, expressions={}),
     )
 
 

@@ -66,9 +66,13 @@ def plain(node: DocumentNode) -> Any:
 
 def child(path: str, key: str) -> str:
     """Return the path of the entry `key`: `routes.a`, or `routes['a.b']` if the key is not a plain word."""
-    if not key.isidentifier() and (not key or not all(char.isalnum() or char in "_-" for char in key)):
+    if not key.isidentifier() and not _is_plain(key):
         return f"{path}[{key!r}]"
     return f"{path}.{key}" if path else key
+
+
+def _is_plain(key: str) -> bool:
+    return bool(key) and all(char.isalnum() or char in "_-" for char in key)
 
 
 @dataclass(slots=True)

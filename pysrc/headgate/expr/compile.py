@@ -18,8 +18,9 @@ from headgate.expr.faults import ExpressionError
 from headgate.expr.functions import FUNCTIONS, GLOBAL_MACROS, GLOBAL_NAMES, METHOD_MACROS, METHOD_NAMES, NAMESPACES
 from headgate.expr.grammar import MAX_DEPTH, RESERVED, SyntaxFault, parse
 from headgate.expr.literals import integer, octets, string, unsigned
-from headgate.expr.scope import MARK_OPEN, NameScope, Typed, near
+from headgate.expr.scope import NameScope, Typed, near
 from headgate.expr.variables import DYN, PHASES
+from headgate_engine.expr.marks import OPEN
 from headgate_engine.expr.nodes import (
     And,
     Arithmetic,
@@ -259,7 +260,7 @@ class ExpressionCompiler:
         if holder.path and isinstance(key.node, Const) and type(key.node.value) is str:
             # A shape keeps field names behind a bracket. If a mark stands here all the same (`a[ "b"]`), the program
             # depends on the constant.
-            self.scope.constants_read |= MARK_OPEN in key.node.value
+            self.scope.constants_read |= OPEN in key.node.value
             found = self.scope.field(holder, key.node.value)
             if isinstance(found, Typed):
                 return found

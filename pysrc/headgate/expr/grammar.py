@@ -9,9 +9,11 @@ from __future__ import annotations
 import importlib.util
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import lark
+
+from headgate.expr import tables
 
 MAX_DEPTH: Final = 100
 
@@ -74,8 +76,8 @@ class SyntaxFault(ValueError):
         self.column = column
 
 
-@cache
-def _parser() -> Any:
+def grammar_text() -> str:
+    """Return the grammar, as lark reads it. Raises ImportError without cel-python."""
     found = importlib.util.find_spec("celpy")
     if found is None or found.origin is None:
         raise ImportError("cel-python is not installed")
@@ -91,15 +93,19 @@ def _parser() -> Any:
             kept.append(line)
     literal = "literal : UINT_LIT | FLOAT_LIT | INT_LIT | MLSTRING_LIT | STRING_LIT | BYTES_LIT | BOOL_LIT | NULL_LIT"
     text = "\n".join(line for line in kept if not line.startswith(("literal", "               | BOOL_LIT")))
-    grammar = f"{text}\n{RULES}\n{literal}\n{TERMINALS}"
-    return lark.Lark(grammar, start="expr", parser="lalr", propagate_positions=True, maybe_placeholders=False)
+    return f"{text}\n{RULES}\n{literal}\n{TERMINALS}"
+
+
+@cache
+def _parser() -> lark.Lark:
+    return tables.parser(grammar_text())
 
 
 def parse(text: str) -> lark.Tree[lark.Token]:
     """Return the syntax tree of an expression. Raises SyntaxFault."""
     _check_depth(text)
     try:
-        tree: lark.Tree[lark.Token] = _parser().parse(text)
+        tree = _parser().parse(text)
     except lark.exceptions.UnexpectedEOF as error:
         raise SyntaxFault("the expression ends too early", error.line, error.column) from None
     except lark.exceptions.UnexpectedToken as error:

@@ -19,8 +19,6 @@ from headgate_engine.expr.views import (
     VariableReader,
 )
 
-# The first character of a placeholder for a text in a shape (shapes.py).
-MARK_OPEN: Final = "\ue000"
 FAST: Final = {"request.path": RequestPath, "request.method": RequestMethod, "jwt": ClaimsVariable}
 
 

@@ -17,22 +17,14 @@ from typing import Any, Final
 from headgate.expr.compile import MAX_CHARS, compile_expression, compile_noted
 from headgate.expr.custom import CustomFunctions
 from headgate.expr.literals import string
-from headgate.expr.scope import MARK_OPEN
 from headgate.expr.transport import named as _named  # noqa: F401 (its import lets programs be pickled)
+from headgate_engine.expr.marks import CLOSE, OPEN, mark_literals
 from headgate_engine.expr.nodes import ExpressionNode
 from headgate_engine.expr.program import Program
 
 MAX_SHAPES: Final = 4_096
 MAX_PROGRAMS: Final = 1_024
-_CLOSE: Final = "\ue001"
-_MARK: Final = re.compile(f"{MARK_OPEN}([0-9]+){_CLOSE}")
-# `text` matches a plain string literal. `odd` matches the start of any other literal, of a quoted field or of a
-# comment; an expression with one of these has no shape. A literal behind a bracket may be a field name, on which the
-# compilation depends, so it stays in the shape.
-_TOKEN: Final = re.compile(
-    r"""(?P<text>(?:(?<=\[)|(?<![A-Za-z0-9_\[]))(?!'''|\"\"\")(?:"(?:\\.|[^\\"\n\r])*"|'(?:\\.|[^\\'\n\r])*'))"""
-    r"""|(?P<odd>//|["'`])"""
-)
+_MARK: Final = re.compile(f"{OPEN}([0-9]+){CLOSE}")
 
 Fill = Callable[[list[str]], Any]
 
@@ -82,7 +74,7 @@ def _fill(value: Any) -> Fill | None:
 
 
 def _fill_text(text: str) -> Fill | None:
-    if MARK_OPEN not in text:
+    if OPEN not in text:
         return None
     mark = _MARK.fullmatch(text)
     if mark is None:
@@ -143,7 +135,7 @@ class Expressions:
 
     def _shape(self, text: str, phase: str) -> tuple[Shape, list[str]] | None:
         """Return the shape of an expression that can be used, and its texts; None where it has no shape."""
-        marked, tokens = marked_text(text)
+        marked, tokens = mark_literals(text)
         if not tokens:
             return None
         key = (marked, phase)
@@ -158,29 +150,6 @@ class Expressions:
         except ValueError:
             # A text or the expression is malformed; compile_expression() will raise the error for the expression.
             return None
-
-
-def marked_text(text: str) -> tuple[str, list[str]]:
-    """Return an expression with marks in place of its string literals, and the literals as written.
-
-    The list is empty if the expression has no shape.
-    """
-    if MARK_OPEN in text:
-        return text, []
-    tokens: list[str] = []
-    odd = False
-
-    def mark(found: re.Match[str]) -> str:
-        nonlocal odd
-        if found["odd"]:
-            odd = True
-        elif found.string[found.start() - 1 : found.start()] != "[":
-            tokens.append(found[0])
-            return f'"{MARK_OPEN}{len(tokens) - 1}{_CLOSE}"'
-        return found[0]
-
-    marked = _TOKEN.sub(mark, text)
-    return (text, []) if odd else (marked, tokens)
 
 
 def _proven(marked: str, phase: str, text: str, texts: list[str]) -> Shape | None:

@@ -225,7 +225,10 @@ class PlanCompiler:
         for hunk in reversed(changed):
             gone += found.entries[hunk.i1 : hunk.i2]
             made = yield from self._entries(routes[hunk.j1 : hunk.j2], found, before)
-            stay.update(map(id, made))
+            if before is not None:
+                for number in range(0, len(made), STEP):
+                    stay.update(map(id, made[number : number + STEP]))
+                    yield
             found.entries[hunk.i1 : hunk.i2] = made
         for number, entry in enumerate(gone):
             self._forget(found, entry, stays=id(entry) in stay)

@@ -192,20 +192,18 @@ def request_steps(phase: str, policies: object, env: Environment) -> tuple[Step,
     phase an LlmModel. Raises ValueError where a policy cannot be compiled.
     """
     found: list[Step] = []
-    for entry in _phase(phase).entries:
-        if entry.steps is None:
-            continue
-        value = getattr(policies, entry.field) if entry.field else policies
+    for field, steps_of in _STEPS[phase]:
+        value = getattr(policies, field) if field else policies
         if value:
-            found += entry.steps(value, env, phase)
+            found += steps_of(value, env, phase)
     return tuple(found)
 
 
 def configure(plan: RoutePlan, policies: RoutePolicies, env: Environment) -> None:
     """Set what policies of a route say of its plan as a whole."""
-    for entry in ROUTE.entries:
-        if entry.configure is not None and (value := getattr(policies, entry.field)):
-            entry.configure(plan, value, env)
+    for field, set_on in _CONFIGURED:
+        if value := getattr(policies, field):
+            set_on(plan, value, env)
 
 
 def set_response(
@@ -221,8 +219,16 @@ def set_response(
             setattr(plan, entry.slot, (*getattr(plan, entry.slot), *entry.steps(value, env, "response")))
 
 
-def _phase(name: str) -> Phase:
-    return next(phase for phase in PHASES if phase.name == name)
+def _rows(phases: tuple[Phase, ...]) -> dict[str, tuple[tuple[str, CompileSteps], ...]]:
+    """Return by phase, in order, the fields of policies with what compiles them to steps: most routes set few."""
+    return {
+        phase.name: tuple((entry.field, entry.steps) for entry in phase.entries if entry.steps is not None)
+        for phase in phases
+    }
+
+
+_STEPS: Final = _rows(PHASES)
+_CONFIGURED: Final = tuple((entry.field, entry.configure) for entry in ROUTE.entries if entry.configure is not None)
 
 
 def page() -> str:

@@ -5,6 +5,7 @@ Bodies are plain text; the body limits answer with an empty body.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from headgate.policy import identity
@@ -107,8 +108,9 @@ REFUSALS: tuple[tuple[int, str], ...] = (
 TEXT_PLAIN = (b"content-type", b"text/plain")
 
 
+@lru_cache(maxsize=256)
 def reply_of(row: ReplyRow) -> Reply:
-    """Return the engine's form of a row."""
+    """Return the engine's form of a row. Routes share it."""
     headers = (TEXT_PLAIN,) if row.body else ()
     return Reply(row.status, row.body.encode(), headers, row.reason)
 

@@ -51,6 +51,7 @@ class Environment:
     claims: RouteClaims = field(default_factory=RouteClaims)
     programs: Mapping[tuple[str, str], Program] = field(default_factory=dict)
     _programs: dict[tuple[str, str], Program] = field(default_factory=dict)
+    _failures: dict[str, Counter] = field(default_factory=dict)
 
     def _compiled(self, text: str, phase: str) -> Program:
         from headgate.expr.compile import compile_expression  # see headgate.expr.faults
@@ -68,7 +69,15 @@ class Environment:
         found = self._programs.get(key)
         if found is None:
             found = self._programs[key] = self.programs.get(key) or self._compiled(text, phase)
-            found.failures = Counter(self.segment, series_key(FAILURES, {"phase": phase}))
+            found.failures = self._failures_of(phase)
             self.wanted.note(found.variables)
-        self.claims.variables |= found.variables
+        if not found.variables <= self.claims.variables:
+            self.claims.variables |= found.variables
+        return found
+
+    def _failures_of(self, phase: str) -> Counter:
+        """Return the counter of failures in a phase, which all expressions of the phase share."""
+        found = self._failures.get(phase)
+        if found is None:
+            found = self._failures[phase] = Counter(self.segment, series_key(FAILURES, {"phase": phase}))
         return found

@@ -30,14 +30,14 @@ def _half(half: Transform, env: Environment, phase: str) -> TransformStep:
 
 
 def _compile(entries: tuple[Transformation, ...], env: Environment, which: str, phase: str) -> Step | None:
+    if all(getattr(entry, which) is None for entry in entries):
+        return None
     steps: list[tuple[Program | None, Step]] = []
     for entry in entries:
         half = getattr(entry, which)
         condition = None if entry.condition is None else env.program(entry.condition, phase)
         # An entry without this half keeps its place: the first entry whose condition is true applies.
         steps.append((condition, _half(half if half is not None else Transform(), env, phase)))
-    if all(getattr(entry, which) is None for entry in entries):
-        return None
     if len(steps) == 1 and steps[0][0] is None:
         return steps[0][1]
     return ConditionalStep("transformations", steps)

@@ -62,7 +62,7 @@ def marked(entry: PhaseEntry) -> PhaseEntry:
 def order(phase: Phase, patch: pytest.MonkeyPatch) -> list[str]:
     """Return which policies a plan runs, in order, when its table is `phase`."""
     made = phase._replace(entries=tuple(marked(entry) for entry in phase.entries))
-    patch.setattr(phases, "PHASES", tuple(made if one.name == phase.name else one for one in PHASES))
+    patch.setattr(phases, "_STEPS", phases._rows(tuple(made if one.name == phase.name else one for one in PHASES)))
     return [step.name for step in request_steps(phase.name, everything(phase), None)]  # type: ignore[arg-type]
 
 

@@ -93,7 +93,8 @@ BY_FIELD: Final = {kind.field: kind for kind in KINDS}
 
 def read(context: Context, holder: Record, owner: str, kinds: tuple[PolicyKind, ...] = KINDS) -> dict[str, Any]:
     """Return the policies among the entries of a map, by field; `owner` is the identity of the level."""
-    found = {kind.field: kind.parse(context, holder, kind.key, owner) for kind in kinds if kind.key in holder}
+    given = holder.values
+    found = {kind.field: kind.parse(context, holder, kind.key, owner) for kind in kinds if kind.key in given}
     return {field: value for field, value in found.items() if value is not None}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final
 
 from headgate.config.check import Record
@@ -37,16 +38,9 @@ def _half(context: Context, record: Record | None, phase: str) -> Transform | No
         if text is not None:
             check(context, record, key, text, phase)
     removed = tuple(record.get("remove") or ())
-    try:
-        # Names alone: the expressions are compiled by each worker.
-        TransformStep(
-            phase == "response",
-            added=[(name, None) for name, _ in maps["add"]],  # type: ignore[misc]
-            replaced=[(name, None) for name, _ in maps["set"]],  # type: ignore[misc]
-            removed=removed,
-        )
-    except ValueError as error:
-        context.fault(Problem.VALUE, record, "", str(error))
+    added, replaced = (tuple(name for name, _ in maps[key]) for key in ("add", "set"))
+    if wrong := _wrong_names(phase, added, replaced, removed):
+        context.fault(Problem.VALUE, record, "", wrong)
     return Transform(
         metadata=maps["metadata"],
         add=maps["add"],
@@ -55,6 +49,23 @@ def _half(context: Context, record: Record | None, phase: str) -> Transform | No
         replace=texts["replace"],
         body=texts["body"],
     )
+
+
+# Many routes change the same headers.
+@lru_cache(maxsize=256)
+def _wrong_names(phase: str, added: tuple[str, ...], replaced: tuple[str, ...], removed: tuple[str, ...]) -> str:
+    """Return what is wrong with names of headers; empty if nothing is."""
+    try:
+        # Names alone: the expressions are compiled by each worker.
+        TransformStep(
+            phase == "response",
+            added=[(name, None) for name in added],  # type: ignore[misc]
+            replaced=[(name, None) for name in replaced],  # type: ignore[misc]
+            removed=removed,
+        )
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def dump(entries: tuple[Transformation, ...]) -> dict[str, Any]:

@@ -97,7 +97,7 @@ class ObjectField:
 class Object:
     """A closed map. Of the keys in `one_of` exactly one must be there (at most one when `one_of_optional`);
     of those in `any_of` at least one; of each pair in `apart` at most one. `aliases` maps other
-    spellings of keys, `removed` keys of old to what took their place.
+    spellings of keys, `removed` keys of old to what took their place. `needed`: the keys of required fields.
     """
 
     name: str
@@ -108,6 +108,10 @@ class Object:
     apart: tuple[tuple[str, str], ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
     removed: Mapping[str, str] = field(default_factory=dict)
+    needed: tuple[str, ...] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "needed", tuple(key for key, one in self.fields.items() if one.required))
 
 
 @dataclass(frozen=True, slots=True)
