@@ -6,12 +6,6 @@ WINDOW: int
 OVERLAP: int
 LIMIT: int
 
-class StreamFrame:
-    """One block of a stream. Only StreamGuard makes it."""
-
-class ChoiceText:
-    """The text of one choice. Only StreamGuard makes it."""
-
 class StreamGuard:
     """Holds the events of one streamed reply until they may go to the client.
 

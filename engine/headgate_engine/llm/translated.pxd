@@ -4,6 +4,7 @@ from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.target cimport FormatRoute
+from headgate_engine.llm.translate.converter cimport StreamConverter
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
 from headgate_engine.wire.coding cimport Decoder
@@ -11,14 +12,14 @@ from headgate_engine.wire.coding cimport Decoder
 cdef class TranslatedTap(ResponseTap):
     cdef object work          # headgate.backend.llm.translation.Translation
     cdef LlmCall call
-    cdef object stream        # what translates the stream; None: the body is read whole
+    cdef StreamConverter stream          # None: the body is read whole
     cdef ByteBuffer kept
     cdef MessageHead head
     cdef str coding           # of the provider's answer, None: none
     cdef Decoder decoder      # of a stream in a coding
     cdef RequestContext ctx
-    cdef int _put(self, bytes data, ByteBuffer out) except -1
+    cdef int _begun(self) except -1
     cdef int _decode(self, bytes data, ByteBuffer out) except -1
-    cdef int _tell(self, bytes data, ByteBuffer out) except -1
+    cdef int _tell(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1
 
 cdef TranslatedTap translated_tap(LlmCall call, FormatRoute format_route)

@@ -69,7 +69,7 @@ cdef class TranslatedTap(ResponseTap):
                 self.kept.append(p, n)
             return True
         if self.decoder is None:
-            self._tell(p[:n], out)
+            self._tell(p, n, out)
         else:
             self._decode(p[:n], out)
         return True
@@ -86,61 +86,60 @@ cdef class TranslatedTap(ResponseTap):
                 if steps > MAX_STEPS:
                     self.fail(self.ctx, "the provider's stream decodes to more than can be kept", out)
                     break
-                self._tell(data, out)
+                self._tell(data, len(data), out)
         except CodingError:
             self.fail(self.ctx, "the provider's stream cannot be decoded", out)
         return 0
 
-    cdef int _tell(self, bytes data, ByteBuffer out) except -1:
+    cdef int _tell(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
         """Translates what came of a stream."""
-        cdef bytes told
+        cdef Py_ssize_t before = out.length
         if self.done or self.fault is not None:
             return 0
         try:
-            told = self.stream.feed(data)
+            self.stream.feed_into(p, n, out)
         except Exception as error:  # task boundary: this stream ends with its format's error event
             logger.exception("a stream cannot be translated")
             self.fail(self.ctx, f"the provider's stream cannot be translated: {type(error).__name__}", out)
             return 0
-        if told:
-            self._put(told, out)
-        if self.stream.failed is not None:
+        if out.length > before:
+            self._begun()
+        if self.stream.reader.failed:
             self.fault = self.stream.failed
-        elif self.stream.finished:
+        elif self.stream.writer.finished:
             self.done = True
         return 0
 
-    cdef int _put(self, bytes data, ByteBuffer out) except -1:
+    cdef int _begun(self) except -1:
+        """The client gets something."""
         if not self.ready:
             self.ready = True
             if self.call.attempt is not None:
                 self.call.attempt.first_event_ns = monotonic_ns()
-        return out.append(data, len(data))
+        return 0
 
     cdef int finish(self, RequestContext ctx, ByteBuffer out) except -1:
         cdef bytes told
+        cdef Py_ssize_t before = out.length
         if self.whole:
             status, told = self._whole()
             self.head.status = status
             out.append(told, len(told))
         elif self.fault is None:
-            told = self.stream.end(None)
-            if told:
-                self._put(told, out)
+            self.stream.end_into(None, out)
+            if out.length > before:
+                self._begun()
             self.fault = self.stream.failed
         self._usage()
         self.ctx = None
         return 0
 
     cdef bint fail(self, RequestContext ctx, str detail, ByteBuffer out) except -1:
-        cdef bytes told
         if not self.streaming:
             return False
         if not self.done and self.fault is None:
             self.fault = detail
-            told = self.stream.end(detail)
-            if told:
-                out.append(told, len(told))
+            self.stream.end_into(detail, out)
         self._usage()
         return True
 

@@ -219,10 +219,23 @@ cdef int watched(Scan* s, int parent, Py_ssize_t start, Py_ssize_t stop, bint es
         if escaped:
             if same_decoded(key, n, field.name, field.name_len):
                 return i
-        elif field.name_len == n and memcmp(key, field.name, n) == 0:
+        elif field.name_len == n and field.name != NULL and memcmp(key, field.name, n) == 0:
             return i
         i = field.next
     return UNWATCHED
+
+
+cdef inline int items_of(Scan* s, int array) noexcept nogil:
+    """Return the watched field that stands for the items of an array, or UNWATCHED.
+
+    Such a field is the only watched one below its array, and has no name (NULL, name_len 0). A second item counts as a
+    duplicate.
+    """
+    cdef int i
+    if array == UNWATCHED:
+        return UNWATCHED
+    i = s.fields[array].first
+    return i if i and s.fields[i].name == NULL else <int>UNWATCHED
 
 
 cdef Py_ssize_t member_value(Scan* s, Py_ssize_t at, int parent, int* field) noexcept nogil:
@@ -315,7 +328,7 @@ cdef int scan_text(Scan* s) noexcept nogil:
                     if at < 0:
                         return -1
                 else:
-                    field = UNWATCHED
+                    field = items_of(s, field)
                 continue
             s.empty = s.empty or depth == 1
         else:
@@ -339,7 +352,7 @@ cdef int scan_text(Scan* s) noexcept nogil:
                     if at < 0:
                         return -1
                 else:
-                    field = UNWATCHED
+                    field = items_of(s, field)
                 break
             if p[at] != (125 if stack[depth - 1] & IS_OBJECT else 93):
                 return failed(s, F_COMMA, at)

@@ -22,7 +22,7 @@ cdef class BlockWriter(Writer):
     cdef int _tool_closed(self, OpenTool tool) except -1
 
 cdef class MessagesWriter(BlockWriter):
-    cdef int _block_delta(self, Py_ssize_t index, bytes member, str delta) except -1
+    cdef int _block_delta(self, Py_ssize_t index, bytes member, const char* p, Py_ssize_t n) except -1
     cdef int _stop_block(self, Py_ssize_t index) except -1
     cdef dict _counted(self)
 

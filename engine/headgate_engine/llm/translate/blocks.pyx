@@ -6,6 +6,7 @@ from headgate_engine.llm.translate.counts cimport UsageCounts
 from headgate_engine.llm.translate.stops cimport write_stop
 from headgate_engine.llm.translate.writers cimport (
     BLOCK_REFUSAL, BLOCK_SIGNATURE, BLOCK_TEXT, BLOCK_THINKING, BlockKind, OpenTool, Writer, dumps)
+from headgate_engine.wire.buffer cimport ByteBuffer
 
 from headgate_engine.llm.translate.writers import messages_usage_of, responses_usage_of
 
@@ -155,17 +156,19 @@ cdef class MessagesWriter(BlockWriter):
     cdef int _stop_block(self, Py_ssize_t index) except -1:
         return self._event("content_block_stop", {"index": index})
 
-    cdef int _block_delta(self, Py_ssize_t index, bytes member, str delta) except -1:
-        self.out.append(b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{"type":"'
-                        % index)
-        self.out.append(member)
-        self.out.append(dumps(delta))
-        self.out.append(b"}}\n\n")
-        return 0
+    cdef int _block_delta(self, Py_ssize_t index, bytes member, const char* p, Py_ssize_t n) except -1:
+        """Write a delta. p: its text, as JSON."""
+        cdef ByteBuffer out = self.out
+        out.append(b'event: content_block_delta\ndata: {"type":"content_block_delta","index":', 71)
+        out.append_uint(<unsigned long long>index)
+        out.append(b',"delta":{"type":"', 18)
+        self._put(member)
+        out.append(p, n)
+        return out.append(b"}}\n\n", 4)
 
-    cdef int _say(self, BlockKind kind, str delta) except -1:
+    cdef int _say(self, BlockKind kind, const char* p, Py_ssize_t n, str delta) except -1:
         self._open_block(message_blocks[<int>kind])
-        return self._block_delta(self.index, <bytes>message_deltas[<int>kind], delta)
+        return self._block_delta(self.index, <bytes>message_deltas[<int>kind], p, n)
 
     cdef int _redact(self, str data) except -1:
         self._close_all()
@@ -179,7 +182,8 @@ cdef class MessagesWriter(BlockWriter):
             "type": "tool_use", "id": tool.id, "name": tool.name, "input": {}}})
 
     cdef int _tell_arguments(self, OpenTool tool, str delta) except -1:
-        return self._block_delta(tool.index, b'input_json_delta","partial_json":', delta)
+        cdef bytes encoded = dumps(delta)
+        return self._block_delta(tool.index, b'input_json_delta","partial_json":', encoded, len(encoded))
 
     cdef int _tool_closed(self, OpenTool tool) except -1:
         return self._stop_block(tool.index)
@@ -255,19 +259,29 @@ cdef class ResponsesWriter(BlockWriter):
         return self._event("response.content_part.added", {
             "item_id": self.item, **place, "content_index": 0, "part": self._part("")})
 
-    cdef int _say(self, BlockKind kind, str delta) except -1:
+    cdef int _say(self, BlockKind kind, const char* p, Py_ssize_t n, str delta) except -1:
+        cdef ByteBuffer out = self.out
+        cdef bytes name, member
         if kind == BLOCK_SIGNATURE:
             return 0
         self._open_block(kind)
-        self.parts.append(delta)
+        self.parts.append(p[1:n - 1].decode("utf-8") if delta is None else delta)
         name, member = response_deltas[<int>kind]
-        self.out.append(b"event: " + name + b'\ndata: {"type":"' + name + b'","item_id":"' + self.item.encode())
-        self.out.append(b'","output_index":%d,' % self.index)
-        self.out.append(member)
-        self.out.append(dumps(delta))
-        self.out.append(b',"sequence_number":%d}\n\n' % self.sequence_number)
+        out.append(b"event: ", 7)
+        self._put(name)
+        out.append(b'\ndata: {"type":"', 16)
+        self._put(name)
+        out.append(b'","item_id":"', 13)
+        self._put(self.item.encode())
+        out.append(b'","output_index":', 17)
+        out.append_uint(<unsigned long long>self.index)
+        out.append_byte(44)
+        self._put(member)
+        out.append(p, n)
+        out.append(b',"sequence_number":', 19)
+        out.append_uint(<unsigned long long>self.sequence_number)
         self.sequence_number += 1
-        return 0
+        return out.append(b"}\n\n", 3)
 
     cdef int _block_closed(self) except -1:
         text = "".join(self.parts)

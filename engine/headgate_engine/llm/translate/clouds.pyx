@@ -1,15 +1,37 @@
 """The halves of stream translation for the clouds' own formats: Gemini and Bedrock Converse."""
 
+from libc.string cimport memcmp
+
 from headgate_engine.llm.translate.counts cimport converse_usage, gemini_usage
-from headgate_engine.llm.translate.readers cimport EventReader, a_key, a_list, a_text, an_object, is_first, text_or_none
+from headgate_engine.llm.translate.readers cimport (
+    EventReader, a_key, a_list, a_text, an_object, first_number, is_first, loads, text_or_none)
 from headgate_engine.llm.translate.stops cimport read_stop
 from headgate_engine.llm.translate.writers cimport Writer, dumps
+from headgate_engine.peek.delta cimport delta_peek
 
 from headgate_engine.llm.translate.readers import Garbage
 
 
 cdef class GeminiReader(EventReader):
     """streamGenerateContent."""
+
+    def __cinit__(self):
+        self.peek = delta_peek("gemini")
+
+    cdef bint _first(self, const char* data) noexcept:
+        return first_number(data, self.peek)
+
+    cdef bint _plain(self, const char* name, Py_ssize_t name_len, const char* data, Py_ssize_t n) except -1:
+        if not EventReader._plain(self, name, name_len, data, n):
+            return False
+        if self.peek.usage_stop:
+            self._count(loads(data[self.peek.usage_start:self.peek.usage_stop]))
+        return True
+
+    cdef int _count(self, object usage) except -1:
+        """Counts grow along the stream: the last ones are those of the reply."""
+        self.writer.usage = gemini_usage(usage) or self.writer.usage
+        return 0
 
     cdef int _event(self, str name, object event) except -1:
         cdef Writer out = self.writer
@@ -25,8 +47,7 @@ cdef class GeminiReader(EventReader):
                               "api_error", text_or_none(error, "message") or "provider error")
         usage = event.get("usageMetadata")
         if usage is not None:
-            # Counts grow along the stream: the last ones are those of the reply.
-            out.usage = gemini_usage(usage) or out.usage
+            self._count(usage)
         if not out.started:
             self.response_id = text_or_none(event, "responseId")
             out.start(self.response_id, text_or_none(event, "modelVersion"))
@@ -78,6 +99,14 @@ cdef class GeminiReader(EventReader):
 
 cdef class ConverseReader(EventReader):
     """ConverseStream."""
+
+    def __cinit__(self):
+        self.peek = delta_peek("converse")
+
+    cdef bint _plain(self, const char* name, Py_ssize_t name_len, const char* data, Py_ssize_t n) except -1:
+        if name_len != 17 or memcmp(name, b"contentBlockDelta", 17) != 0:
+            return False
+        return EventReader._plain(self, name, name_len, data, n)
 
     cdef int _event(self, str name, object event) except -1:
         cdef Writer out = self.writer

@@ -1,6 +1,7 @@
 # The providers' halves of stream translation: events of the provider's format in, calls of a Writer out.
 
 from headgate_engine.llm.translate.writers cimport Writer
+from headgate_engine.peek.delta cimport DeltaPeek
 
 # JSON of any length; raises Garbage.
 cdef object loads(object text)
@@ -11,11 +12,20 @@ cdef str a_text(dict holder, str name)
 cdef object a_key(dict holder, str name)
 cdef str text_or_none(object holder, str name)
 cdef bint is_first(dict choice) except -1
+cdef bint first_number(const char* data, DeltaPeek peek) noexcept
 
 cdef class EventReader:
     cdef readonly Writer writer
     cdef readonly bint failed            # the stream is broken and the client has been told
     cdef bint stopped                    # the provider said why it ended: an end of the body is no cut any more
+    cdef DeltaPeek peek                  # recognises plain text deltas, which are then not decoded; None: nothing does
+    # Translates one event into the writer. name: of the event, NULL: it has none and is called `message`.
+    cdef int take_event(self, const char* name, Py_ssize_t name_len, const char* data, Py_ssize_t n) except -1
+    # Ends the stream in the writer, see end().
+    cdef int close(self, str fault) except -1
+    # Writes an event that says nothing but text. False: it is something else.
+    cdef bint _plain(self, const char* name, Py_ssize_t name_len, const char* data, Py_ssize_t n) except -1
+    cdef bint _first(self, const char* data) noexcept
     cdef int _event(self, str name, object event) except -1
     cdef int _fail(self, str kind, str message) except -1
 

@@ -4,6 +4,8 @@ What carries content must have the right type, else the stream is broken: to ski
 What is unknown is skipped, as all these formats ask of their readers.
 """
 
+from libc.string cimport memchr, memcmp
+
 import json
 
 import orjson
@@ -11,6 +13,7 @@ import orjson
 from headgate_engine.llm.translate.counts cimport completions_usage, exclusive_usage, responses_usage
 from headgate_engine.llm.translate.stops cimport read_stop
 from headgate_engine.llm.translate.writers cimport Writer, dumps
+from headgate_engine.peek.delta cimport DeltaPeek, delta_peek
 
 cdef object fast_loads = orjson.loads
 cdef object slow_loads = json.loads
@@ -85,6 +88,11 @@ cdef bint is_first(dict choice) except -1:
     return index is None or (type(index) is int and <long long>(index if -1 < index < 99 else 99) == 0)
 
 
+cdef bint first_number(const char* data, DeltaPeek peek) noexcept:
+    """Return whether a plain delta has the index 0, or none."""
+    return peek.index_stop == 0 or peek.index_stop - peek.index_start == 1 and data[peek.index_start] == 48
+
+
 cdef class EventReader:
     """Events in, calls of a writer out."""
 
@@ -93,29 +101,54 @@ cdef class EventReader:
 
     def event(self, str name, bytes data not None):
         """Translate one event."""
+        cdef bytes raw = None if name is None else name.encode("utf-8", "replace")
+        if raw is None:
+            self.take_event(NULL, 0, data, len(data))
+        else:
+            self.take_event(raw, len(raw), data, len(data))
+        return self.writer.take()
+
+    cdef int take_event(self, const char* name, Py_ssize_t name_len, const char* data, Py_ssize_t n) except -1:
         if self.failed or self.writer.finished:
-            return b""
+            return 0
         try:
-            if data == b"[DONE]":
+            if n == 6 and memcmp(data, b"[DONE]", 6) == 0:
                 self._event("[DONE]", None)
-            else:
-                self._event(name, loads(data))
+            elif not self._plain(name, name_len, data, n):
+                self._event("message" if name == NULL else name[:name_len].decode("utf-8", "replace"), loads(data[:n]))
         except ValueError as error:
             self._fail("api_error", f"the provider's stream is broken: {error}")
         except RecursionError:
             self._fail("api_error", "the provider's stream is broken: nested too deeply")
-        return self.writer.take()
+        return 0
+
+    cdef bint _plain(self, const char* name, Py_ssize_t name_len, const char* data, Py_ssize_t n) except -1:
+        """Write a plain text delta as the JSON string that it is. Texts with escapes are decoded and encoded again."""
+        cdef DeltaPeek peek = self.peek
+        if peek is None or not self.writer.started or not peek.plain(data, n) or not self._first(data):
+            return False
+        if memchr(data + peek.start, 92, peek.stop - peek.start) != NULL:
+            return False
+        self.writer.quoted_text(data + peek.start, peek.stop - peek.start)
+        return True
+
+    cdef bint _first(self, const char* data) noexcept:
+        """Return whether a plain delta belongs to the choice that the client gets."""
+        return True
 
     def end(self, str fault):
         """End the stream."""
-        if not self.writer.finished:
-            if fault is not None:
-                self._fail("api_error", fault)
-            elif self.stopped:
-                self.writer.finish()
-            else:
-                self._fail("api_error", CUT)
+        self.close(fault)
         return self.writer.take()
+
+    cdef int close(self, str fault) except -1:
+        if self.writer.finished:
+            return 0
+        if fault is not None:
+            return self._fail("api_error", fault)
+        if self.stopped:
+            return self.writer.finish()
+        return self._fail("api_error", CUT)
 
     cdef int _event(self, str name, object event) except -1:
         raise NotImplementedError
@@ -131,6 +164,10 @@ cdef class CompletionsReader(EventReader):
     def __cinit__(self):
         self.keys = {}
         self.unnamed = {}
+        self.peek = delta_peek("completions")
+
+    cdef bint _first(self, const char* data) noexcept:
+        return first_number(data, self.peek)
 
     cdef int _event(self, str name, object event) except -1:
         cdef Writer out = self.writer
@@ -238,6 +275,7 @@ cdef class MessagesReader(EventReader):
 
     def __cinit__(self):
         self.usage = {}
+        self.peek = delta_peek("messages")
 
     cdef int _count(self, object usage) except -1:
         """message_start counts the input, message_delta the output, and maybe everything again."""
@@ -317,6 +355,7 @@ cdef class ResponsesReader(EventReader):
 
     def __cinit__(self):
         self.with_arguments = set()
+        self.peek = delta_peek("responses")
 
     cdef int _event(self, str name, object event) except -1:
         cdef Writer out = self.writer

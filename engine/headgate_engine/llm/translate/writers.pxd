@@ -4,6 +4,7 @@
 # finish() and fault() ends the stream; nothing is written after that.
 
 from headgate_engine.llm.translate.counts cimport UsageCounts
+from headgate_engine.wire.buffer cimport ByteBuffer
 
 cdef bytes dumps(object value)
 
@@ -27,7 +28,7 @@ cdef class Writer:
     cdef readonly UsageCounts usage            # set by the reader whenever it learns more
     cdef readonly str fault_message      # None: no fault was told
     cdef readonly str answered           # model that the provider named; None: none
-    cdef list out
+    cdef ByteBuffer out                  # what was written since the last take()
     cdef str ident, model, id
     cdef long long created
     cdef dict names, tools
@@ -37,6 +38,8 @@ cdef class Writer:
     # What readers call.
     cdef int start(self, str id, str model) except -1
     cdef int text(self, str delta) except -1
+    # text() for a delta that is a JSON string without escapes, quotes included: it is written as it is.
+    cdef int quoted_text(self, const char* p, Py_ssize_t n) except -1
     cdef int refusal(self, str delta) except -1
     cdef int thinking(self, str delta) except -1
     cdef int signature(self, str delta) except -1
@@ -52,7 +55,8 @@ cdef class Writer:
     # What a format fills in. Each is called once the stream has begun, and never behind its end.
     cdef int configure(self, dict extra) except -1
     cdef int _begin(self, str id, str model) except -1
-    cdef int _say(self, BlockKind kind, str delta) except -1            # delta: not empty
+    # p: a delta that is not empty, as a JSON string. delta: the same decoded, or None if p has no escapes.
+    cdef int _say(self, BlockKind kind, const char* p, Py_ssize_t n, str delta) except -1
     cdef int _redact(self, str data) except -1
     cdef int _close_block(self) except -1                          # the one being written, if any
     cdef int _open_tool(self, OpenTool tool) except -1
@@ -61,6 +65,8 @@ cdef class Writer:
     cdef int _end(self, str stop) except -1
     cdef int _tell_fault(self, str kind, str message) except -1    # the stream need not have begun
 
+    cdef int _put(self, bytes piece) except -1
+    cdef int _encode(self, BlockKind kind, str delta) except -1
     cdef int _ensure_started(self) except -1
     cdef int _close_all(self) except -1
     cdef int _event(self, str name, dict members) except -1
@@ -69,4 +75,5 @@ cdef class Writer:
 cdef class CompletionsWriter(Writer):
     cdef bint include_usage, first
     cdef bytes head
-    cdef int _delta(self, bytes member) except -1
+    cdef int _delta(self, bytes member, const char* p, Py_ssize_t n) except -1
+    cdef int _calls(self, bytes calls) except -1

@@ -6,6 +6,7 @@ import orjson
 
 from headgate_engine.llm.translate.counts cimport UsageCounts
 from headgate_engine.llm.translate.stops cimport write_stop
+from headgate_engine.wire.buffer cimport ByteBuffer
 
 from headgate_engine.llm.translate.counts import PARTS
 
@@ -84,7 +85,7 @@ cdef class Writer:
         self.configure(extra)
 
     def __cinit__(self):
-        self.out = []
+        self.out = ByteBuffer()
         self.tools = {}
         self.id = ""
         self.model = ""
@@ -96,11 +97,14 @@ cdef class Writer:
 
     def take(self):
         """What was written since the last call."""
-        if not self.out:
-            return b""
-        found = b"".join(self.out)
-        self.out.clear()
-        return found
+        return self.out.take() if self.out.length else b""
+
+    cdef int _put(self, bytes piece) except -1:
+        return self.out.append(piece, len(piece))
+
+    cdef int _encode(self, BlockKind kind, str delta) except -1:
+        cdef bytes encoded = dumps(delta)
+        return self._say(kind, encoded, len(encoded), delta)
 
     cdef int start(self, str id, str model) except -1:
         if self.started:
@@ -113,19 +117,22 @@ cdef class Writer:
         return 0 if self.started else self.start("", "")
 
     cdef int text(self, str delta) except -1:
-        return self._say(BLOCK_TEXT, delta) if delta else 0
+        return self._encode(BLOCK_TEXT, delta) if delta else 0
+
+    cdef int quoted_text(self, const char* p, Py_ssize_t n) except -1:
+        return self._say(BLOCK_TEXT, p, n, None) if n > 2 else 0
 
     cdef int refusal(self, str delta) except -1:
         if not delta:
             return 0
         self.refused = True
-        return self._say(BLOCK_REFUSAL, delta)
+        return self._encode(BLOCK_REFUSAL, delta)
 
     cdef int thinking(self, str delta) except -1:
-        return self._say(BLOCK_THINKING, delta) if delta else 0
+        return self._encode(BLOCK_THINKING, delta) if delta else 0
 
     cdef int signature(self, str delta) except -1:
-        return self._say(BLOCK_SIGNATURE, delta) if delta else 0
+        return self._encode(BLOCK_SIGNATURE, delta) if delta else 0
 
     cdef int redacted(self, str data) except -1:
         self._ensure_started()
@@ -200,13 +207,13 @@ cdef class Writer:
 
     cdef int _event(self, str name, dict members) except -1:
         """An event with a name, which its data repeats."""
-        self.out.append(b"event: " + name.encode() + b"\ndata: " + dumps({"type": name, **members}) + b"\n\n")
+        self._put(b"event: " + name.encode() + b"\ndata: " + dumps({"type": name, **members}) + b"\n\n")
         return 0
 
     cdef int _begin(self, str id, str model) except -1:
         raise NotImplementedError
 
-    cdef int _say(self, BlockKind kind, str delta) except -1:
+    cdef int _say(self, BlockKind kind, const char* p, Py_ssize_t n, str delta) except -1:
         raise NotImplementedError
 
     cdef int _redact(self, str data) except -1:
@@ -249,43 +256,48 @@ cdef class CompletionsWriter(Writer):
         self.head = b"data: " + encoded[:len(encoded) - 1] + b',"choices":['
         return 0
 
-    cdef int _delta(self, bytes member) except -1:
-        self.out.append(self.head)
+    cdef int _delta(self, bytes member, const char* p, Py_ssize_t n) except -1:
+        """Write a chunk whose delta has one member. p: its value, as JSON."""
+        cdef ByteBuffer out = self.out
+        self._put(self.head)
         if self.first:
             self.first = False
-            self.out.append(b'{"index":0,"delta":{"role":"assistant",')
+            out.append(b'{"index":0,"delta":{"role":"assistant",', 39)
         else:
-            self.out.append(b'{"index":0,"delta":{')
-        self.out.append(member)
-        self.out.append(b'},"finish_reason":null}]}\n\n')
-        return 0
+            out.append(b'{"index":0,"delta":{', 20)
+        self._put(member)
+        out.append(p, n)
+        return out.append(b'},"finish_reason":null}]}\n\n', 27)
 
-    cdef int _say(self, BlockKind kind, str delta) except -1:
+    cdef int _say(self, BlockKind kind, const char* p, Py_ssize_t n, str delta) except -1:
         self._ensure_started()
-        return self._delta(<bytes>members[<int>kind] + dumps(delta))
+        return self._delta(<bytes>members[<int>kind], p, n)
 
     cdef int _redact(self, str data) except -1:
-        return self._delta(b'"reasoning_content":"[REDACTED]"')
+        return self._delta(<bytes>members[<int>BLOCK_THINKING], b'"[REDACTED]"', 12)
+
+    cdef int _calls(self, bytes calls) except -1:
+        return self._delta(b'"tool_calls":', calls, len(calls))
 
     cdef int _open_tool(self, OpenTool tool) except -1:
-        return self._delta(b'"tool_calls":' + dumps([{"index": tool.index, "id": tool.id, "type": "function",
-                                                      "function": {"name": tool.name, "arguments": ""}}]))
+        return self._calls(dumps([{"index": tool.index, "id": tool.id, "type": "function",
+                                   "function": {"name": tool.name, "arguments": ""}}]))
 
     cdef int _add_arguments(self, OpenTool tool, str delta) except -1:
-        return self._delta(b'"tool_calls":[{"index":%d,"function":{"arguments":' % tool.index + dumps(delta) + b"}}]")
+        return self._calls(b'[{"index":%d,"function":{"arguments":' % tool.index + dumps(delta) + b"}}]")
 
     cdef int _end(self, str stop) except -1:
-        self.out.append(self.head)
-        self.out.append(b'{"index":0,"delta":{"role":"assistant","content":""}' if self.first else
+        self._put(self.head)
+        self._put(b'{"index":0,"delta":{"role":"assistant","content":""}' if self.first else
                         b'{"index":0,"delta":{}')
-        self.out.append(b',"finish_reason":"' + write_stop("completions", stop).encode() + b'"}]}\n\n')
+        self._put(b',"finish_reason":"' + write_stop("completions", stop).encode() + b'"}]}\n\n')
         if self.include_usage and self.usage is not None:
-            self.out.append(self.head)
-            self.out.append(b'],"usage":' + dumps(completions_usage_of(self.usage)) + b"}\n\n")
-        self.out.append(b"data: [DONE]\n\n")
+            self._put(self.head)
+            self._put(b'],"usage":' + dumps(completions_usage_of(self.usage)) + b"}\n\n")
+        self._put(b"data: [DONE]\n\n")
         return 0
 
     cdef int _tell_fault(self, str kind, str message) except -1:
         error = {"error": {"message": message, "type": kind, "param": None, "code": None}}
-        self.out.append(b"data: " + dumps(error) + b"\n\n")
+        self._put(b"data: " + dumps(error) + b"\n\n")
         return 0

@@ -24,7 +24,7 @@ from headgate.dialect.llm.contract import (
     UpstreamGarbage,
 )
 from headgate.dialect.llm.replies import usage_of
-from headgate.dialect.llm.streams import FRAMINGS, READERS, WRITERS, StreamConverter
+from headgate.dialect.llm.streams import FRAMINGS, READERS, WRITERS, stream_converter
 from headgate.dialect.llm.translate import (
     chains,
     completions_to_gemini,
@@ -37,6 +37,7 @@ from headgate.dialect.llm.translate import (
     rerank,
     responses_to_completions,
 )
+from headgate_engine.llm.translate.converter import StreamConverter
 
 __all__ = [
     "FORMATS",
@@ -106,7 +107,7 @@ class Converter:
         """Return the converter for a streamed reply. Raises ValueError if replies of this pair cannot be streamed."""
         if not self.streams:
             raise ValueError(f"replies of {self.upstream} are not streamed")
-        return StreamConverter(self.client, self.upstream, asked)
+        return stream_converter(self.client, self.upstream, asked)
 
 
 def _talk(client: str, upstream: str, request: Request, carried: frozenset[str], drops: tuple[str, ...]) -> Converter:
