@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Awaitable, Callable, Generator
+from itertools import islice
 from operator import is_
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -204,7 +205,16 @@ class RunningConfiguration:
             compiled.routes.clear()
             yield
         self.binds, self.listeners = {}, {}
+        if self.gateway.expressions is not current.gateway.expressions:
+            # Held one by one first: a set lets go of all that it holds at once.
+            left = iter(self.gateway.expressions)
+            while some := list(islice(left, STEP)):
+                gone += some
+                yield
+            del left
         self.gateway = current.gateway
+        if self.environment is not None:
+            yield from self.environment.forget_programs()
         while gone:
             del gone[-FREED:]
             yield

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from headgate.crypto.sealed import Sealer
 from headgate.document.lazy_dataclass import dataclass
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from headgate.policy.cloud.store import CredentialStore
 
 FAILURES = "gw_expression_failures_total"
+# Expressions that are let go of between two yields: some tens of microseconds.
+FORGOTTEN: Final = 64
 
 
 @dataclass(slots=True)
@@ -74,6 +76,13 @@ class Environment:
         if not found.variables <= self.claims.variables:
             self.claims.variables |= found.variables
         return found
+
+    def forget_programs(self) -> Generator[None, None, None]:
+        """Let go of the expressions that were compiled, in steps; others hold those that are still in use."""
+        while self._programs:
+            for _ in range(min(FORGOTTEN, len(self._programs))):
+                self._programs.popitem()
+            yield
 
     def _failures_of(self, phase: str) -> Counter:
         """Return the counter of failures in a phase, which all expressions of the phase share."""

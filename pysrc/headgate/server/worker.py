@@ -201,6 +201,7 @@ class WorkerProcess:
         gc.collect(0)
         gc.disable()
         try:
+            await asyncio.sleep(0)  # the collection may have taken more than a slice
             await import_beside(message.modules)
             inherited, self._inherited = self._inherited, None
             if inherited is not None and not os.fstat(descriptor).st_size:
@@ -209,6 +210,7 @@ class WorkerProcess:
             else:
                 received = await in_slices(load(descriptor, self._known))
             del inherited
+            await asyncio.sleep(0)  # a new slice
             work = compile_steps(
                 received.gateway,
                 self._running,

@@ -175,3 +175,23 @@ def test_two_hundred_reloads_leave_nothing_behind(rig: Rig, policies: str) -> No
     finally:
         gc.enable()
     assert before[RoutePlan] == 2
+
+
+def test_a_configuration_is_let_go_of_in_small_steps(rig: Rig) -> None:
+    def text(mark: str) -> str:
+        rules = (f"authorization: {{rules: ['request.path != \"/{mark}{number}\"']}}" for number in range(600))
+        return "routes:\n" + "".join(route_text(f"r{number}", f"/{number}", one) for number, one in enumerate(rules))
+
+    before = rig.run(text("a"))
+    made = rig.compile(text("b"))
+    made.activate()
+    rig.running = made
+    environment, most, held = before.environment, 0, 600
+    assert environment is not None
+    assert len(environment._programs) == held
+    for _ in before.release(made):
+        most = max(most, held - len(environment._programs))
+        held = len(environment._programs)
+    assert held == 0
+    assert 0 < most <= 64
+    assert before.gateway is made.gateway
