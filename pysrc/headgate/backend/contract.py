@@ -1,4 +1,4 @@
-"""The ports of backends written in Python: what the engine gives them, what they may call."""
+"""The interfaces between the engine and backends in Python."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ class RequestHeaders(Protocol):
 
 
 class ResponseStream(Protocol):
-    """The body of a streamed answer. send() waits for a slow client; both raise ConnectionResetError without one."""
+    """The body of a streamed response. send() waits for a slow client. Both methods raise ConnectionResetError if the
+    client has gone."""
 
     async def send(self, data: bytes) -> None: ...
     async def end(self) -> None: ...
 
 
 class Identity(Protocol):
-    """Who asks, as policies found out; expressions read it."""
+    """The identity of the client as verified by policies. Expressions can read it."""
 
     jwt: dict[str, Any] | None
     jwt_token: bytes | None
@@ -36,9 +37,10 @@ class Identity(Protocol):
 
 
 class BegunCall(Protocol):
-    """A call to a target that the engine has begun (headgate_engine.mcp.direct). `refusal`: the answer of a policy in
-    front of the target; `remaining_s`: what is left of its time, None for no limit; `waited_s`: how long it has been
-    under way. `answer()`, once there is one (`wait_for_head`), raises OSError, TimeoutError, or what a policy raised.
+    """A call to a target that the engine has begun (headgate_engine.mcp.direct). `refusal`: the response of a policy in
+    front of the target. `remaining_s`: seconds until its deadline, None without one. `waited_s`: seconds since its
+    start. After `wait_for_head`, `answer()` returns the response or raises OSError, TimeoutError, or the exception of a
+    policy.
     """
 
     @property
@@ -104,7 +106,7 @@ class UpstreamResponse(Protocol):
 
 
 class UpstreamClient(Protocol):
-    """Calls to one destination; raises OSError when the call fails."""
+    """Calls one destination. Raises OSError if a call fails."""
 
     async def request(
         self,

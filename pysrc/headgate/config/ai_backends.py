@@ -27,7 +27,8 @@ VERTEX_KEYS: Final = ("projectId", "region")
 
 
 def parse(backends: Backends, record: Record, name: str, options: BackendOptions) -> AiBackend | None:
-    """Return the backend; `options` are those of the levels above, its own among them. None after a report."""
+    """Return the backend. `options`: the policies of the levels above, together with its own. Returns None after
+    reporting an error."""
     sections = record.records("groups")
     groups = [list(section.records("providers")) for section in sections] or [[record]]
     names: set[str] = set()
@@ -83,7 +84,7 @@ def _members(
 
 
 def _moderation(choice: Record) -> str | None:
-    """Return the member that OpenAI gets, as JSON."""
+    """Return the `moderation` member of requests to OpenAI, as JSON."""
     found = None if choice.get("openAI") is None else choice["openAI"].get("moderation")
     if found is None:
         return None

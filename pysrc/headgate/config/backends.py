@@ -38,7 +38,7 @@ from headgate.ir.tls import BackendTls
 
 
 class Backends:
-    """Makes backends; equal connections share one Endpoint."""
+    """Builds backends. Equal connections share one Endpoint."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -52,7 +52,7 @@ class Backends:
         self._processors: dict[int, tuple[Draft, GuardrailProcessor | None, Notes]] = {}
 
     def declare(self, records: list[Record]) -> None:
-        """Note the `backends[]` of the file; a route may name them before or after."""
+        """Register the `backends[]` of the file. Routes may refer to them in any order."""
         for record in records:
             name = record["name"].removeprefix("/")
             if not name:
@@ -70,7 +70,8 @@ class Backends:
     def proxy(
         self, reference: Record, own: BackendOptions
     ) -> tuple[ConnectTarget | ServiceBackend, BackendOptions] | None:
-        """Return where a reference to a proxy leads, and its policies with `own`; None after a report."""
+        """Return the endpoint of a proxy reference, and its policies merged with `own`. Returns None after reporting an
+        error."""
         host, service, named = (reference.get(key) for key in ("host", "service", "backend"))
         options = self._service_options(reference)
         if named is not None:
@@ -94,7 +95,7 @@ class Backends:
         return found, options
 
     def for_dump(self) -> tuple[NamedBackend, ...]:
-        """Return the named backends with the policies they have of themselves."""
+        """Return the named backends with their own policies."""
         found = []
         for name, named in sorted(self.named.items()):
             backend = self._of_record(named.record, f"/{name}", named.options, f"backend/{name}")
@@ -195,7 +196,7 @@ class Backends:
             self.context.fault(Problem.CONFLICT, record, "policies", "these do not apply to a stdio target")
 
     def reference(self, name: str, options: BackendOptions) -> Backend:
-        """Return the named backend with `options`, which hold its own policies already."""
+        """Return the named backend with `options`, which already include its own policies."""
         plain = name.removeprefix("/")
         entry = self.named.get(plain)
         backend = None
@@ -225,14 +226,14 @@ class Backends:
         return self.mcp(mcp, name or owner, options) if mcp is not None else None
 
     def place_of(self, target: ConnectTarget, policies: Record | None) -> tuple[Endpoint, BackendPolicies]:
-        """Return where calls of a policy itself go, and what goes with them."""
+        """Return the endpoint of calls that a policy itself makes, and the policies of these calls."""
         options = backend_options(self.context, policies)
         if policies is not None and options.needs_exchange:
             self.context.fault(Problem.UNSUPPORTED, policies, "transformations", " (calls of a guard)")
         return self.endpoint(target, options), options.policies()
 
     def copies_to(self, target: Record) -> CopyTarget | None:
-        """Return where a target reference leads that takes copies of requests; None after a report."""
+        """Return the endpoint of a mirror target. Returns None after reporting an error."""
         service, host, named = (target.get(key) for key in ("service", "host", "backend"))
         options = NO_OPTIONS
         if named is not None:
@@ -290,7 +291,7 @@ class Backends:
         )
 
     def mcp(self, record: Record, name: str, options: BackendOptions) -> McpBackend | None:
-        """Return the MCP backend of a record with `targets`; None when one is not supported or at fault."""
+        """Return the MCP backend of a record with `targets`. Returns None if a target is not supported or invalid."""
         records = record.records("targets")
         names = [one["name"] for one in records]
         for one in records:
@@ -315,7 +316,7 @@ class Backends:
         )
 
     def _guardrails(self, drafts: tuple[Draft, ...]) -> tuple[GuardrailProcessor, ...]:
-        """Return the processors with their servers; what is wrong with one is reported once."""
+        """Return the processors with their servers. Each error is reported once."""
         found = []
         for draft in drafts:
             key = id(draft.record)
@@ -333,7 +334,7 @@ class Backends:
         return tuple(found)
 
     def _asked(self, record: Record) -> RemoteService | None:
-        """Return the gRPC service that a record names; None after a report."""
+        """Return the gRPC service that a record names. Returns None after reporting an error."""
         named, service = record.get("backend"), record.get("service")
         host: ConnectTarget | None = record.get("host") or record.get("url")
         options = self._service_options(record)
@@ -369,7 +370,8 @@ class Backends:
 
 
 def _policies_outside(backend: Backend, options: BackendOptions) -> BackendPolicies:
-    """Return the policies that are done in front of a backend: LLM providers hold all of theirs, MCP targets most."""
+    """Return the policies that apply in front of a backend. LLM providers apply all of theirs themselves, MCP targets
+    most."""
     if isinstance(backend, AiBackend):
         return NO_BACKEND_POLICIES
     return of_whole(options) if isinstance(backend, McpBackend) else options.policies()

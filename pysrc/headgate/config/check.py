@@ -1,8 +1,8 @@
-"""Reads a node tree with a shape: values out, all faults into a report.
+"""Checks a document tree against a shape. Returns the values, and adds all errors to a report.
 
-Values of scalars are what their `parse` makes of them; maps with fields become a `Record`. A field that is
-not built yet is checked like any other, reported as not supported, and left out of the record, so that what
-follows still sees a document it understands.
+The value of a scalar is the result of its `parse`; a map with fields becomes a `Record`. A field that is not built yet
+is checked like any other, reported as not supported, and left out of the record, so that later steps see only what they
+support.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MAX_QUOTED: Final = 60
 
 
 class Record:
-    """A checked map. `rec.get("name")` is None for what is absent, null or not supported yet."""
+    """A checked map. `rec.get("name")` is None if the field is absent, null or not supported yet."""
 
     __slots__ = ("node", "path", "values")
 
@@ -60,7 +60,7 @@ class Record:
         return found
 
     def at(self, key: str) -> MapEntry | DocumentNode:
-        """Return the place of `key`, else of the map."""
+        """Return the position of `key`, or else of the map."""
         entries = self.node.value
         return entries[key] if isinstance(entries, dict) and key in entries else self.node
 
@@ -72,7 +72,7 @@ def _matches_type(value: object, types: tuple[type, ...]) -> bool:
 
 
 def _quoted(node: DocumentNode) -> str:
-    """Return the value for a message, or nothing when it may be a secret."""
+    """Return the value for a message, or an empty text if it may be a secret."""
     if node.expanded or not isinstance(node.value, str | int | float):
         return ""
     text = repr(node.value)
@@ -87,14 +87,15 @@ def _suggestion(word: str, known: list[str]) -> str:
 
 
 class Checker:
-    """Checks against one report. `indexes`: of list items that are checked without the others, by line and column."""
+    """Checks documents and adds errors to one report. `indexes`: the indexes of list items that are checked without the
+    rest of their list, by line and column."""
 
     def __init__(self, report: Report, indexes: Mapping[tuple[int, int], int] | None = None) -> None:
         self.report = report
         self.indexes = indexes
 
     def check(self, shape: Shape, node: DocumentNode, path: str) -> Any:
-        """Return the value of `node`, or BAD after reporting why there is none."""
+        """Return the value of `node`, or BAD after reporting the reason."""
         return CHECKS[type(shape)](self, shape, node, path)
 
     def wrong_type(self, node: DocumentNode, path: str, wanted: str) -> object:
@@ -240,7 +241,7 @@ class Checker:
         return BAD if spec.later else value
 
     def rules(self, shape: Object, entries: dict[str, MapEntry], node: DocumentNode, path: str) -> None:
-        """Check which keys must, may and may not be there together."""
+        """Check which keys are required, optional or mutually exclusive."""
         for key in shape.needed:
             if key not in entries:
                 self.report.add(Problem.MISSING, path, f"missing field {key!r}", node)
@@ -260,7 +261,7 @@ class Checker:
 
 
 def _has_holes(shape: Object, values: dict[str, Any]) -> bool:
-    """Tell whether a map at fault lacks what it cannot do without: then it is left out of what is looked at further."""
+    """Tell whether an invalid map lacks required fields. Such a map is not checked further."""
     if any(spec.required and not spec.later and key not in values for key, spec in shape.fields.items()):
         return True
     given = sum(key in values or shape.fields[key].later for key in shape.one_of)
@@ -319,5 +320,5 @@ CHECKS: Final[dict[type, Callable[[Checker, Any, DocumentNode, str], Any]]] = {
 def check(
     shape: Shape, node: DocumentNode, report: Report, indexes: Mapping[tuple[int, int], int] | None = None
 ) -> Any:
-    """Read the document `node` with `shape`; returns BAD, or what could be read when there were faults."""
+    """Check the document `node` against `shape`. With errors, returns what could be read, or BAD."""
     return Checker(report, indexes).check(shape, node, "")

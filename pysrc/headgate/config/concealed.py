@@ -1,8 +1,8 @@
-"""Credentials that a configuration holds in fields for anything: values of headers, of bodies, of metadata.
+"""Finds credentials in free-form fields of a configuration: values of headers, bodies and metadata.
 
-The shape of the file knows which fields are secrets. It cannot know that a header which a policy sets is one, or an
-argument of a command; their names tell. Expressions that only take a credential from elsewhere stay readable: what they
-say is no secret.
+The shape of the file defines which fields are secrets. It cannot know whether a header that a policy sets, or an
+argument of a command, is one; their names decide. Expressions that only read a credential stay readable, because they
+contain no secret.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _USER_IN_URL: Final = re.compile(r"://([^/\s:@]*:[^/\s@]+|[^/\s:@]{20,})@")
 
 
 class Concealer:
-    """Replaces values under such names by `<redacted>`. `headers`: further names, in any case.
+    """Replaces values under names of credentials by `<redacted>`. `headers`: further names, case-insensitive.
 
-    `hidden`: the texts that were replaced: elsewhere they are secret as well.
+    `hidden`: the replaced texts, which are secret in other places, too.
     """
 
     def __init__(self, headers: Collection[str] = ()) -> None:
@@ -42,11 +42,12 @@ class Concealer:
         self.hidden: set[str] = set()
 
     def names(self, key: str) -> bool:
-        """Tell whether what has that name is a credential."""
+        """Tell whether the name is that of a credential."""
         return _NAME.fullmatch(key) is not None or key.lower() in self._headers
 
     def arguments(self, words: Sequence[str]) -> list[bool]:
-        """Tell for each argument of a command whether it holds a credential: by its name, or that of the one before."""
+        """Tell for each argument of a command whether it contains a credential, by its own name or by the preceding
+        option."""
         found: list[bool] = []
         awaited = False
         for word in words:
@@ -60,7 +61,8 @@ class Concealer:
         return self.names(name) or _OPTION.fullmatch(name) is not None
 
     def shown(self, document: Any, expressions: bool = False) -> Any:
-        """Return JSON without them. `expressions`: it holds expressions, in which only literals can be credentials."""
+        """Return JSON without credentials. `expressions`: the values are expressions, of which only literals can be
+        credentials."""
         if isinstance(document, list):
             return [self.shown(one, expressions) for one in document]
         if not isinstance(document, dict):

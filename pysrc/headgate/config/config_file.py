@@ -1,4 +1,4 @@
-"""The configuration file as something that is written: checked by a full load, replaced at once, with a backup."""
+"""Writes the configuration file: checks it by a full load, replaces it atomically, and keeps a backup."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ DEFAULT_SCHEMA: Final = f"{SCHEMA_START}config.schema.json"
 
 
 class Changed(Exception):
-    """The file is not the one that was edited."""
+    """The file has changed since it was read for editing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The file as it is. `revision` changes with every byte of it."""
+    """The current file. `revision` is a digest of its content."""
 
     text: str
     revision: str
@@ -30,31 +30,33 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """The file at `path`. Methods read and write files and load configurations: they belong into a thread."""
+    """The file at `path`. Methods read and write files and load configurations, so call them in a thread."""
 
     path: str
 
     def read(self) -> Held:
-        """Return the file; raises OSError or UnicodeDecodeError."""
+        """Return the file. Raises OSError or UnicodeDecodeError."""
         with open(self.path, "rb") as file:
             data = file.read()
         return Held(data.decode().removeprefix("\ufeff"), hashlib.sha256(data).hexdigest()[:32])
 
     def shown(self) -> Held:
-        """Return the file without its secrets; as read(), and ConfigErrors."""
+        """Return the file without its secrets. Raises ConfigErrors, OSError or UnicodeDecodeError."""
         held = self.read()
         return Held(shown_text(held.text, self.path), held.revision)
 
     def check(self, text: str) -> tuple[str, Held, Loaded]:
-        """Return what would be written in place of what, and what that comes to. ConfigErrors: it does not load."""
+        """Return the current and the new text, and the configuration that the new text gives. Raises ConfigErrors if it
+        does not load."""
         held = self.read()
         whole = restored_text(text, held.text, self.path)
         return whole, held, load_text(whole, self.path)
 
     def change(self, text: str, revision: str | None = None) -> str:
-        """Write the text, its marks replaced by what they stand for; return the new revision.
+        """Write the text, with `<redacted>` marks replaced by the secrets that they stand for. Return the new revision.
 
-        `revision` None: whatever the file is now is replaced. Raises ConfigErrors (it does not load), Changed, OSError.
+        With `revision` None, replaces the file whatever its content. Raises ConfigErrors if the text does not load,
+        Changed, or OSError.
         """
         whole, held, _ = self.check(text)
         if revision is not None and revision != held.revision:
@@ -74,7 +76,7 @@ class ConfigFile:
         return held.revision
 
     def text_of(self, document: Any) -> str:
-        """Return the YAML of a document with the schema line of the file, else with ours."""
+        """Return the YAML of a document, with the schema line of the file or else the default one."""
         try:
             held = self.read().text
         except (OSError, UnicodeDecodeError):

@@ -1,5 +1,4 @@
-"""What the way from the file to the IR carries along: the report, the environment, the files that were
-read.
+"""The state of one conversion from the file to the IR: the report, the environment, the files that were read.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Result = TypeVar("Result")
 
 
 class Directory(Protocol):
-    """Knows the named backends and services of the file, for policies that name one."""
+    """Looks up the named backends and services of the file for policies."""
 
     def copies_to(self, target: Record) -> CopyTarget | None:
         """Return where a target reference leads that takes copies of requests; None after a report."""
@@ -50,7 +49,7 @@ class Notes:
     used: set[str] = field(default_factory=set)
 
     def add(self, other: Notes) -> None:
-        """Take over what another part has."""
+        """Add the notes of another part."""
         self.watched.update(other.watched)
         self.warnings += other.warnings
         self.expressions.update(other.expressions)
@@ -85,7 +84,7 @@ class Context:
         return self.notes.watched
 
     def noted(self, read: Callable[..., Result], *arguments: Any) -> tuple[Result, Notes]:
-        """Return what `read` gives for the arguments, and its notes, which the present part does not get."""
+        """Call `read` with the arguments. Return its result and its notes, which are not added to the current part."""
         outer, self.notes = self.notes, Notes()
         try:
             return read(*arguments), self.notes

@@ -1,4 +1,4 @@
-"""What a new configuration would change: two dumps (config/dump.py) compared, without what only time has changed."""
+"""Compares the dumps (config/dump.py) of two configurations, without run-time state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ HIDDEN: Final = "~ a secret, or something else that the dump does not show"
 def differences(old: Json, new: Json) -> list[str]:
     """Return a line for each difference: `+ path value`, `- path value`, `~ path: old -> new`, in the dump's order.
 
-    Entries of lists are known by their key or name. Secrets are redacted in both, so only that one has changed is told.
+    Entries of lists are identified by their key or name. Secrets are redacted: the result says only that one has
+    changed.
     """
     left = {key: _settled(value) for key, value in old.items() if key not in TOP}
     right = {key: _settled(value) for key, value in new.items() if key not in TOP}
@@ -31,7 +32,7 @@ def differences(old: Json, new: Json) -> list[str]:
 
 
 def _settled(value: Any) -> Any:
-    """Return what is configured: endpoints without what is known of them, whether they are ejected or not."""
+    """Return the configured part of a dump: endpoints without their state, ejected or not."""
     if isinstance(value, list):
         return [_settled(one) for one in value]
     if not isinstance(value, dict):
@@ -87,7 +88,7 @@ def _lists(path: str, old: list[Any], new: list[Any]) -> Iterator[str]:
 
 
 def _known(entries: list[Any]) -> dict[str, Any] | None:
-    """The entries by what tells them apart; None when nothing does."""
+    """The entries by their identifying field, None if there is none."""
     found: dict[str, Any] = {}
     for entry in entries:
         name = _name(entry)

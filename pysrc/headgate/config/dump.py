@@ -38,7 +38,7 @@ _PATH_KEYS: Final = {"exact": "exact", "prefix": "pathPrefix", "regex": "regex"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """What the dump shows beside the configuration. `generation` counts applied configurations from 1."""
+    """Run-time values in the dump. `generation` counts applied configurations from 1."""
 
     generation: int
     workers: int
@@ -200,7 +200,7 @@ def _backend(backend: Backend, namespace: str, name: str, runtime: Runtime) -> J
 
 
 def _providers(common: Json, groups: tuple[tuple[LlmModel, ...], ...], runtime: Runtime) -> Json:
-    """Return the providers of a model by priority, with what is known of each."""
+    """Return the providers of a model by priority, with their state."""
     shown = [discovery.group({_name(model): _member(model, runtime) for model in group}) for group in groups]
     return {"ai": {**common, "target": {"providers": shown}}}
 
@@ -214,7 +214,7 @@ def _member(model: LlmModel, runtime: Runtime) -> tuple[Json, int, Mapping[str, 
 
 
 def _with_state(shown: Json, named: NamedBackend, runtime: Runtime) -> Json:
-    """Return the entry of a host whose health is watched with what is known of it."""
+    """Return the entry of a host with a health policy, together with its state."""
     backend = named.backend
     if isinstance(backend, HostBackend) and (named.policies.health is not None or named.policies.affinity is not None):
         address = backend.endpoint.address
@@ -376,7 +376,7 @@ def dump(gateway: Gateway, runtime: Runtime) -> Json:
 
 
 def hidden_texts(gateway: Gateway) -> frozenset[str]:
-    """Return the texts that a dump replaces because of the names of their fields."""
+    """Return the texts that a dump redacts because of their field names."""
     concealer = Concealer(gateway.process.sensitive_headers)
     concealer.shown(_document(gateway, Runtime(generation=0, workers=0)))
     return frozenset(concealer.hidden)

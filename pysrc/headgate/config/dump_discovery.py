@@ -22,7 +22,7 @@ FRESH: Final[Mapping[str, Any]] = {
 
 
 def info(state: State) -> Json:
-    """Return what is known of an endpoint; one that nothing is known of is as good as new."""
+    """Return the state of an endpoint. An unknown endpoint has the state of a new one."""
     known = FRESH if state is None else state
     left = known["left"]
     return {

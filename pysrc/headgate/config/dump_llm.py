@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 def edits(found: BodyEdits) -> Json:
-    """Return what is changed in bodies, without what is empty."""
+    """Return the body edits that are not empty."""
     shown = {
         "overrides": json.loads(found.overrides),
         "defaults": json.loads(found.defaults),
@@ -38,7 +38,7 @@ def _caching(found: PromptCaching) -> Json:
 
 
 def conditions(model: LlmModel) -> Json:
-    """Return what a request must have to get the model."""
+    """Return the conditions on requests for the model."""
     found: Json = {
         "headerMatches": [
             {"headers": [{"name": one.name, "value": {one.kind: one.value}} for one in entry]}

@@ -54,7 +54,7 @@ def _keepalives(keepalives: Keepalives) -> Json:
 
 
 def endpoint(place: Endpoint) -> list[Json]:
-    """Return the policies that an endpoint carries."""
+    """Return the policies of an endpoint."""
     found: list[Json] = []
     if place.tls is not None:
         found.append({"backendTLS": _tls(place.tls)})
@@ -108,7 +108,8 @@ def backend_policies(policies: BackendPolicies) -> list[Json]:
 
 
 def target_policy(policy: TargetedPolicy) -> Json:
-    """Return a `policies[]` entry; a kind of backend on routes shows its name only, its effect is at the backends."""
+    """Return a `policies[]` entry. A backend policy that targets routes shows only its name; its effect is shown at the
+    backends."""
     name = {"kind": "Policy", "name": policy.name, "namespace": policy.namespace}
     target: Json = {key: dict(value) if isinstance(value, tuple) else value for key, value in policy.target}
     for place in (target, target.get("service", {})):

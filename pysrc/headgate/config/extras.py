@@ -17,7 +17,7 @@ EXTRAS: Final = {"google.auth": "cloud", "botocore": "cloud", "textual": "tui"}
 
 @functools.cache
 def installed(module: str) -> bool:
-    """Tell whether a library is there, without loading it."""
+    """Tell whether a library is installed, without loading it."""
     try:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:  # nor the package that it is in
@@ -25,7 +25,7 @@ def installed(module: str) -> bool:
 
 
 def missing(module: str) -> str | None:
-    """Return what to do about a library that is not there; None when it is."""
+    """Return how to install a missing library, None if it is installed."""
     if installed(module):
         return None
     extra = EXTRAS[module]
@@ -33,7 +33,7 @@ def missing(module: str) -> str | None:
 
 
 def check_cloud(context: Context, record: Record, key: str, auth: object) -> None:
-    """Report credentials of a cloud whose library is not there. Keys that are at hand need none."""
+    """Report an error for credentials of a cloud whose library is not installed. Explicit keys need no library."""
     module = _library(context, auth) if isinstance(auth, CloudAuth) else None
     message = None if module is None else missing(module)
     if message is not None:

@@ -1,7 +1,6 @@
 """The configuration file as JSON for the admin server: as written, variables unexpanded, secrets `<redacted>`.
 
-The shape of the file says what is a secret. What the shape does not know, and values under names that speak of
-credentials, are not shown either.
+The shape of the file defines the secrets. Unknown fields, and values under names of credentials, are redacted as well.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ _VARIABLE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0
 
 
 def file_view(text: str, name: str) -> Any:
-    """Return the document; ConfigErrors when it is not even readable."""
+    """Return the document. Raises ConfigErrors if it is not valid YAML."""
     return _view((ROOT,), read(text, name))
 
 
 def _view(shapes: tuple[Shape, ...], node: DocumentNode) -> Any:
-    """Return a node as any of the shapes would show it: what one of them hides is hidden."""
+    """Return the view of a node that several shapes may describe: what one of them hides is hidden."""
     flat = tuple(_flat(shapes))
     value = node.value
     if isinstance(value, dict):
@@ -81,7 +80,7 @@ def _entry(shapes: tuple[Shape, ...], key: str, node: DocumentNode) -> Any:
 
 
 def _arguments(words: list[Any]) -> list[Any]:
-    """Return the arguments of a command without those that hold a credential; the name of a variable is none."""
+    """Return the arguments of a command without credentials. A reference to a variable is none."""
     secret = Concealer().arguments([str(word) for word in words])
     return [
         REDACTED if hide and not _is_variable(str(word).rpartition("=")[2]) else word

@@ -65,7 +65,7 @@ def _log_expression(context: Context, record: Record, key: str, text: str) -> No
 
 
 def _no_body(context: Context, record: Record, key: str, text: str) -> None:
-    """Report an expression that reads a body: bodies are not kept until the end of their request."""
+    """Report an error for an expression that reads a body, because bodies are not kept until the end of the request."""
     from headgate.expr.compile import compile_expression  # see headgate.expr.faults
 
     try:

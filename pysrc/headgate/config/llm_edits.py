@@ -1,4 +1,4 @@
-"""What is changed in LLM bodies, and how long their answers may take."""
+"""Body edits of LLM requests, and their timeouts."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def _match(record: Record) -> Match:
 
 
 def matches(records: list[Record] | None) -> tuple[Match, ...]:
-    """Return the match entries of a route, the one that takes everything when there are none."""
+    """Return the match entries of a route. Without any, returns one that matches every request."""
     return tuple(_match(record) for record in records) if records else (ANY_REQUEST,)
 
 
@@ -70,8 +70,8 @@ class ListedRoute:
 
 @dataclass(slots=True)
 class RouteSpec:
-    """A route before it is merged for a listener. `factory` makes the backends of routes from `llm` and
-    `mcp`. `listed`: what else there is to say of one that stands in a list of routes.
+    """A route before it is merged for a listener. `factory` builds the backends of routes from `llm` and `mcp`.
+    `listed`: further data of a route from a list of routes.
     """
 
     key: str
@@ -89,7 +89,7 @@ class RouteSpec:
 
 
 class Routes:
-    """Makes routes, one object for all listeners whose policies do not differ."""
+    """Builds routes: one object for all listeners with equal policies."""
 
     def __init__(self, context: Context, backends: Backends, targeted: TargetedPolicies) -> None:
         self.context = context
@@ -159,7 +159,7 @@ class Routes:
         )
 
     def build(self, spec: RouteSpec, above: list[Layer]) -> Route:
-        """Return the route as it is for a listener whose layers are `above`."""
+        """Return the route for a listener with the policy layers `above`."""
         if spec.listed is None:
             return self._build(spec, above)
         route, notes = self.context.noted(self._build, spec, above)

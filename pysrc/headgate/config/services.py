@@ -17,7 +17,7 @@ PORT_RANGE: Final = range(1, 65536)
 
 
 class Services:
-    """What the file says of services, by their key."""
+    """The services of the file by key."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -87,7 +87,7 @@ class Services:
         return tuple((self._port(record, key, one), target) for one, target in ports.items())
 
     def endpoints(self, service: Service, port: int) -> list[tuple[Workload, str, int]]:
-        """Return the workloads that serve a port of a service, each with its address and port there."""
+        """Return the workloads that serve a port of a service, each with its address and port."""
         found = []
         for workload in self.workloads.values():
             served = dict(workload.services).get(service.key)

@@ -64,7 +64,7 @@ class ListenerPlace:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What one level sets. `gateway` is for the gateway phase of a listener, the rest for its routes."""
+    """The policies of one level. `gateway` applies in the gateway phase of a listener, the rest to its routes."""
 
     level: Level
     policies: RoutePolicies
@@ -194,11 +194,11 @@ class TargetedPolicies:
         )
 
     def for_backend(self, name: str) -> BackendOptions:
-        """Return what targets a named backend of the file, which has no namespace."""
+        """Return the policies that target a named backend of the file, which has no namespace."""
         return self._of("backend", {"name": name, "namespace": ""})
 
     def for_service(self, namespace: str, hostname: str, port: int) -> BackendOptions:
-        """Return what targets a service or a port of it, which counts more."""
+        """Return the policies that target a service or one of its ports. The port takes precedence."""
         whole = self._of("service", {"hostname": hostname, "namespace": namespace})
         return whole.under(self._of("service", {"hostname": hostname, "namespace": namespace, "port": port}))
 
@@ -246,18 +246,18 @@ def _level(kind: str, target: dict[str, str | int]) -> Level:
 
 
 class Inherited(NamedTuple):
-    """Backend policies of the levels above a backend. What targets the backend itself stands between both."""
+    """Backend policies of the levels above a backend. Policies that target the backend itself rank between the two."""
 
     listener: BackendOptions = NO_OPTIONS
     route: BackendOptions = NO_OPTIONS
 
     def around(self, target: BackendOptions) -> BackendOptions:
-        """Return all three, the route's the strongest."""
+        """Return the merged policies; those of the route are the strongest."""
         return self.listener.under(target).under(self.route)
 
 
 def merge(layers: list[Layer]) -> tuple[RoutePolicies, Inherited]:
-    """Return what the layers of a route, weakest first, come to."""
+    """Merge the layers of a route, weakest first."""
     listener = route = NO_OPTIONS
     for layer in layers:
         if layer.level <= Level.LISTENER:
@@ -275,13 +275,13 @@ def merge(layers: list[Layer]) -> tuple[RoutePolicies, Inherited]:
 
 
 def merge_gateway(layers: list[Layer], inline: GatewayPolicies) -> GatewayPolicies:
-    """Return the gateway phase of a listener: its layers, weakest first, below what is written on it."""
+    """Merge the gateway phase of a listener: its layers, weakest first, below its inline policies."""
     chosen = _chosen([*(layer.gateway for layer in layers), inline])
     return GatewayPolicies(**chosen) if chosen else NO_GATEWAY_POLICIES
 
 
 def _chosen(levels: Sequence[GatewayPolicies]) -> dict[str, Any]:
-    """Return the policies that hold, by field: of each kind the strongest, or all of them together."""
+    """Return the effective policies by field: the strongest of each kind, or all together."""
     chosen: dict[str, Any] = {}
     for level in levels:
         for kind in table.KINDS if isinstance(level, RoutePolicies) else table.GATEWAY_KINDS:

@@ -67,7 +67,7 @@ def _pair(context: Context, record: Record) -> tuple[str, bytes, str, Secret] | 
 def _version(
     context: Context, keys: tuple[str, ...], records: tuple[Record, Record], default: TlsVersion
 ) -> TlsVersion:
-    """Return what the first of the records says under one of the keys."""
+    """Return the value of the first record that has one of the keys."""
     for record in records:
         for key in keys:
             word = record.get(key)
@@ -104,7 +104,7 @@ def server_tls(context: Context, record: Record, common: Record) -> ServerTls | 
 
 
 def backend_tls(context: Context, record: Record) -> BackendTls:
-    """Return TLS settings towards a backend; what is at fault is reported and left out."""
+    """Return the TLS settings towards a backend. Invalid settings are reported and left out."""
     root = context.read_file(record, "root", record["root"]) if record.get("root") is not None else None
     if root is not None and not _certificates(context, record, "root", root[1]):
         root = None

@@ -1,4 +1,4 @@
-"""`backendTunnel` to the IR: where the proxy is, how it is reached, which key it wants."""
+"""Converts `backendTunnel` to the IR: endpoint, connection and credential of the proxy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OTHERS: Final = "of a proxy other than backendTLS, backendAuth and tcp"
 
 
 class ProxyResolver(Protocol):
-    """`proxy` finds where a reference leads, with all policies there; `endpoint` makes the IR of a place."""
+    """`proxy` resolves a reference, with all policies of its target. `endpoint` builds the IR of an address."""
 
     def proxy(
         self, reference: Record, own: BackendOptions

@@ -15,7 +15,7 @@ PREFIXES: Final = ("/ui", "/api/runtime", "/api/config", "/api/cel", "/api/logs"
 
 
 def ui_matches(policies: RoutePolicies) -> tuple[Match, ...]:
-    """Return the paths that the page claims; with a browser login also the one that leads back from it."""
+    """Return the paths of the page; with a browser login, the redirect path of the login, too."""
     found = [PathMatch(kind="exact", value="/")]
     found += [PathMatch(kind="prefix", value=path) for path in PREFIXES]
     if policies.oidc is not None:
@@ -24,13 +24,14 @@ def ui_matches(policies: RoutePolicies) -> tuple[Match, ...]:
 
 
 def has_login(policies: RoutePolicies | GatewayPolicies) -> bool:
-    """Tell whether nobody comes by without a credential."""
+    """Tell whether the policies demand a credential."""
     credentials = (policies.jwt, policies.basic, policies.api_key)
     return policies.oidc is not None or any(one is not None and one.mode == "strict" for one in credentials)
 
 
 def at_listener(route: Route, listener: GatewayPolicies, *, fixed_name: bool) -> Route:
-    """Return a route as it is for one listener: that of the page with who gets there, any other as it is.
+    """Return a route for one listener. The route of the page gets the access rules of the listener; others stay
+    unchanged.
 
     `fixed_name`: a browser that follows a foreign name to this listener is not answered, by its host name or its
     certificate.
@@ -43,6 +44,6 @@ def at_listener(route: Route, listener: GatewayPolicies, *, fixed_name: bool) ->
 
 
 def is_unguarded(routes: tuple[Route, ...]) -> bool:
-    """Tell whether the page is among the routes, for everybody."""
+    """Tell whether the routes contain the page without access control."""
     found = (one.backend for route in routes for one in route.backends)
     return any(isinstance(one, UiBackend) and one.access != "login" for one in found)

@@ -49,7 +49,7 @@ class SoleProxy:
 class Dialer:
     """Opens connections to one endpoint: name resolution, TCP, TLS and keepalive, all within one time-out.
 
-    `ways` makes the selector that chooses among the endpoints of the proxy, if the endpoint has a tunnel.
+    `selector_of` makes the selector that chooses among the endpoints of the proxy, if the endpoint has a tunnel.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Dialer:
         endpoint: Endpoint,
         settings: UpstreamSettings,
         resolver: Resolver,
-        ways: Callable[[ProxyTunnel], ProxySelector] = SoleProxy,
+        selector_of: Callable[[ProxyTunnel], ProxySelector] = SoleProxy,
     ) -> None:
         self._endpoint = endpoint
         self._resolver = resolver
@@ -66,10 +66,10 @@ class Dialer:
         self._keepalives = endpoint.keepalives or settings.keepalives
         self._ssl: ssl.SSLContext | None = None
         self._server_hostname: str | None = None
-        self._ways: ProxySelector | None = None
+        self._selector: ProxySelector | None = None
         self._proxies: dict[str, Dialer] = {}
         if endpoint.tunnel is not None:
-            self._ways = ways(endpoint.tunnel)
+            self._selector = selector_of(endpoint.tunnel)
             places = (one.endpoint for one in endpoint.tunnel.proxies)
             self._proxies = {place.key: Dialer(place, settings, resolver) for place in places}
         if endpoint.tls is not None:
@@ -79,8 +79,8 @@ class Dialer:
     async def connect(self, factory: ProtocolFactory) -> None:
         """Open a transport for `factory()`. Raises OSError, or TimeoutError after the connect time-out."""
         async with asyncio.timeout(self._timeout):
-            if self._ways is not None and self._endpoint.tunnel is not None:
-                await self._connect_through(factory, self._ways, self._endpoint.tunnel)
+            if self._selector is not None and self._endpoint.tunnel is not None:
+                await self._connect_through(factory, self._selector, self._endpoint.tunnel)
                 return
             if self._endpoint.unix_path is not None:
                 await self._connect_unix(factory, self._endpoint.unix_path)
@@ -106,14 +106,14 @@ class Dialer:
         if sock is not None and self._keepalives.enabled:
             _set_keepalives(sock, self._keepalives)
 
-    async def _connect_through(self, factory: ProtocolFactory, ways: ProxySelector, tunnel: ProxyTunnel) -> None:
+    async def _connect_through(self, factory: ProtocolFactory, selector: ProxySelector, tunnel: ProxyTunnel) -> None:
         """Connect through an endpoint of the proxy.
 
         If one cannot be reached, the next one is tried: nothing has been sent to the backend yet.
         """
         proxy: Proxy | None = None
         for last in _last_flags(min(len(tunnel.proxies), MAX_TRIES)):
-            proxy = ways.next(proxy)
+            proxy = selector.next(proxy)
             if proxy is None:
                 break
             started = time.monotonic()
@@ -121,18 +121,18 @@ class Dialer:
                 answer = await self._asked(self._proxies[proxy.endpoint.key], tunnel)
             except TunnelRefused:
                 # The proxy works. Another endpoint of it would give the same answer about the backend.
-                ways.note(proxy, time.monotonic() - started)
+                selector.note(proxy, time.monotonic() - started)
                 raise
             except OSError:
-                ways.note(proxy, -1.0)
+                selector.note(proxy, -1.0)
                 if last:
                     raise
             except asyncio.CancelledError:
                 # In most cases this is the connect time-out, which covers all attempts.
-                ways.note(proxy, -1.0)
+                selector.note(proxy, -1.0)
                 raise
             else:
-                ways.note(proxy, time.monotonic() - started)
+                selector.note(proxy, time.monotonic() - started)
                 await self._enter(factory, answer)
                 return
         raise TunnelError("the service of the proxy has no endpoint")

@@ -1,4 +1,4 @@
-"""gRPC channels to the services that policies ask; those that a new configuration still names are taken over."""
+"""gRPC channels to the services of policies. A new configuration takes over the channels that it still names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headgate.ir.remote_service import RemoteService
 from headgate.net.authority import own_authority
 from headgate.net.dial import Dialer
 from headgate.net.dns import Resolver
-from headgate.pipeline.proxies import ways
+from headgate.pipeline.proxies import proxy_selector
 from headgate_engine.link.worker import Worker
 
 if TYPE_CHECKING:  # h2: 3 MB
@@ -29,7 +29,7 @@ class Channels:
         self.by_key: dict[str, GrpcChannel] = {}
 
     def client(self, service: RemoteService) -> GrpcClient:
-        """Return a client of all places of a service."""
+        """Return a client for all endpoints of a service."""
         from headgate.net.grpc import GrpcClient
 
         return GrpcClient([(self._channel(place), share) for place, share in service.places])
@@ -39,13 +39,13 @@ class Channels:
 
         found = self.by_key.get(endpoint.key) or self._previous.get(endpoint.key)
         if found is None:
-            dialer = Dialer(endpoint, self._settings, self._resolver, partial(ways, self._worker))
+            dialer = Dialer(endpoint, self._settings, self._resolver, partial(proxy_selector, self._worker))
             found = GrpcChannel(own_authority(endpoint), dialer.connect, secure=endpoint.tls is not None)
         self.by_key[endpoint.key] = found
         return found
 
     def close_unused(self, current: Channels) -> None:
-        """Close what `current` did not take over, each with its last call."""
+        """Close the channels that `current` has not taken over, each after its last call."""
         current._previous = {}
         for key, channel in self.by_key.items():
             if current.by_key.get(key) is not channel:

@@ -1,5 +1,5 @@
-"""How many plans of routes hold something of their worker: what nobody holds any more is not taken into the next
-configuration. A reload counts what changed, and goes over what is held, not over the routes that hold it.
+"""Counts how many route plans use a resource of their worker. Resources without users are not carried into the next
+configuration. A reload counts only changed routes, and visits resources instead of routes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from headgate.policy.claims import Place, RouteClaims
 
 
 class ClaimCounts:
-    """`pools` by the key of their endpoint, which is in `endpoints`; `variables` are those that expressions read."""
+    """`pools`: counts by the key of their endpoint, which is in `endpoints`. `variables`: the ones that expressions
+    read."""
 
     def __init__(self, before: ClaimCounts | None = None) -> None:
         self.endpoints: dict[str, Endpoint] = {} if before is None else before.endpoints.copy()
@@ -24,7 +25,7 @@ class ClaimCounts:
         self.variables: Counter[str] = Counter() if before is None else before.variables.copy()
 
     def add(self, claims: RouteClaims) -> None:
-        """Count what one plan holds."""
+        """Count the resources of one plan."""
         self.endpoints.update(claims.pools)
         self.pools.update(claims.pools.keys())
         self.places.update(claims.places)
@@ -32,7 +33,7 @@ class ClaimCounts:
         self.variables.update(claims.variables)
 
     def remove(self, claims: RouteClaims) -> None:
-        """Count what one plan held no more."""
+        """Uncount the resources of one plan."""
         _subtract(self.pools, claims.pools)
         _subtract(self.places, claims.places)
         _subtract(self.sources, claims.sources)

@@ -1,4 +1,5 @@
-"""IR to plans: builds, beside whatever runs, everything a configuration needs, and swaps it in at once.
+"""Compiles the IR to plans: builds everything that a configuration needs beside the running one, then swaps it in at
+once.
 
 The work is a generator, so that a worker can do it in slices beside its traffic. State that outlives a configuration
 (pools, MCP sessions, rate-limit buckets) is keyed by identity in the IR and carried over while its key stays. Plans of
@@ -94,12 +95,12 @@ def _functions(text: str) -> CustomFunctions:
 
 
 def client_of(pools: Pools, endpoint: Endpoint) -> HttpClient:
-    """Return what calls an endpoint through its pool."""
+    """Return a client that calls an endpoint through its pool."""
     return HttpClient(pools.get(endpoint), own_authority(endpoint))
 
 
 class PlanCompiler:
-    """Turns the nouns of the IR into engine plans; what `previous` has of them already is taken over."""
+    """Compiles the objects of the IR to engine plans. Plans that `previous` already has are taken over."""
 
     def __init__(
         self, running: RunningConfiguration, previous: RunningConfiguration | None, programs: Programs
@@ -137,7 +138,7 @@ class PlanCompiler:
             self._environment.wanted.note(self._settled.logging.variables)
 
     def _drop_listeners(self, before: RunningConfiguration) -> None:
-        """Count what the plans of listeners held that are no more."""
+        """Uncount the resources of the plans of removed listeners."""
         keys = {f"{bind.key}/{listener.key}" for bind in self._gateway.binds for listener in bind.listeners}
         for key in before.listeners.keys() - keys:
             for entry in before.listeners[key].entries:
@@ -211,7 +212,7 @@ class PlanCompiler:
     def _compiled(
         self, found: CompiledListener, routes: tuple[Route, ...], before: CompiledListener | None
     ) -> Steps[None]:
-        """Compile the routes of a listener that are others than before; the rest goes on."""
+        """Compile the changed routes of a listener. The others keep their plans."""
         found.listed = routes
         if before is None or self._settled is None:
             changed = [Hunk(0, 0, 0, len(routes))]
@@ -240,7 +241,7 @@ class PlanCompiler:
     def _entries(
         self, routes: tuple[Route, ...], found: CompiledListener, before: CompiledListener | None
     ) -> Steps[list[CompiledRoute]]:
-        """Compile some routes; those that only stand elsewhere keep their plans."""
+        """Compile some routes. Routes that have only moved keep their plans."""
         made = []
         for route in routes:
             earlier = None if before is None else before.routes.get(route.key)
@@ -257,7 +258,7 @@ class PlanCompiler:
         return made
 
     def _forget(self, found: CompiledListener, entry: CompiledRoute, *, stays: bool) -> None:
-        """Take a route of before out, which may stand elsewhere in the same listener."""
+        """Remove a previous route, which may have moved within the listener."""
         if entry.claims is not None:
             self._running.claimed.remove(entry.claims)
         if not stays and found.routes[entry.route.key] is entry:
@@ -274,7 +275,7 @@ class PlanCompiler:
             self._running.claimed.add(entry.claims)
 
     def _compile_bound(self, found: CompiledListener, before: CompiledListener) -> Steps[None]:
-        """Compile the routes again that hold something of the configuration before."""
+        """Recompile the routes whose plans use objects of the previous configuration."""
         for number, entry in enumerate(found.entries):
             if entry.claims is None and before.routes.get(entry.route.key) is entry:
                 made = self.route(entry.route, entry)
@@ -287,7 +288,7 @@ class PlanCompiler:
 
     @staticmethod
     def _table(found: CompiledListener, before: CompiledListener | None) -> Steps[RouteTable]:
-        """Return the table of a listener, the running one where its rules are the same."""
+        """Return the route table of a listener; the running one if its rules are unchanged."""
         if before is not None and before.table is not None and before.scheme == found.scheme:
             same = len(found.entries) == len(before.entries)
             for hunk in hunks(before.entries, found.entries, is_) if same else ():
@@ -303,7 +304,7 @@ class PlanCompiler:
         return table
 
     def take_over(self) -> Steps[None]:
-        """Take over what plans hold of the worker that go on."""
+        """Take over the worker resources of plans that are kept."""
         running = self._running
         claimed = running.claimed
         self._environment.wanted.note(frozenset(claimed.variables))
@@ -320,7 +321,7 @@ class PlanCompiler:
         yield
 
     def route(self, route: Route, before: CompiledRoute | None = None) -> CompiledRoute:
-        """Return a compiled route; one that takes the same requests as `before` has the rules of that."""
+        """Return a compiled route. If it matches the same requests as `before`, it reuses the rules of that."""
         self._environment.claims = claims = RouteClaims()
         plan = self.plan(route)
         if before is not None and (before.route.hostnames, before.route.matches) == (route.hostnames, route.matches):
@@ -360,7 +361,7 @@ class PlanCompiler:
     def _endpoints(
         self, owner: str, places: list[tuple[str, Endpoint, int]], entry: RouteBackend, retry: RetryPolicy | None
     ) -> EndpointSet:
-        """Return the endpoints of a backend; what is known of each is kept by `owner` and its own key."""
+        """Return the endpoints of a backend. The state of each is kept under `owner` and the key of the endpoint."""
         members = [self._member(owner, key, place, capacity) for key, place, capacity in places]
         policies = entry.policies
         health = None if policies.health is None else compile_health(policies.health, retry, self._environment)
@@ -368,7 +369,7 @@ class PlanCompiler:
         return EndpointSet(members, health, affinity)
 
     def _member(self, owner: str, key: str, place: Endpoint, capacity: int = 1) -> EndpointState:
-        """Return what is known of an endpoint."""
+        """Return the state of an endpoint."""
         self._environment.claims.places.append((owner, key, place, capacity))
         return self._running.endpoints.get(owner, key, place, self._running.pools.get(place), capacity)
 

@@ -1,4 +1,4 @@
-"""Policy servers of MCP backends: from the IR to what asks them."""
+"""Compiles the guardrail policy servers of MCP backends."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def compile_guardrails(
     program: Callable[[str, str], Program],
     segment: Segment,
 ) -> Guardrails:
-    """Return what asks the policy servers of a backend, in their order."""
+    """Return the client of the policy servers of a backend, in their order."""
     processors = [
         Processor(spec, channels.client(spec.service), [(name, program(text, "mcp")) for name, text in spec.metadata])
         for spec in specs

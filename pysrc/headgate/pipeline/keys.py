@@ -1,4 +1,4 @@
-"""Key sets of a worker by their source: one that a new configuration still names goes on with the keys it has."""
+"""Key sets of a worker by source. A key set that a new configuration still names keeps its keys."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class KeyStores:
         self.by_source: dict[DocumentSource, KeyStore] = {}
 
     def get(self, source: DocumentSource) -> KeyStore:
-        """Return the store of a source; a remote one begins to fetch."""
+        """Return the store of a source. A remote store begins to fetch its keys."""
         found = self.by_source.get(source)
         if found is None:
             found = self._previous.get(source)
@@ -40,7 +40,7 @@ class KeyStores:
         return found
 
     def close_unused(self, current: KeyStores) -> None:
-        """End what `current` did not take over."""
+        """Close the stores that `current` has not taken over."""
         current._previous = {}
         for source, store in self.by_source.items():
             if current.by_source.get(source) is not store:

@@ -1,4 +1,4 @@
-"""LLM backends as engine objects: which provider gets which model, and how its requests must look."""
+"""Compiles LLM backends to engine objects: the provider of each model, and the form of its requests."""
 
 from __future__ import annotations
 

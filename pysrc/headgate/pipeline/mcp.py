@@ -1,4 +1,4 @@
-"""MCP backends as engine handlers; those whose target stays keep their sessions over a reload."""
+"""Compiles MCP backends to engine handlers. Backends with unchanged targets keep their sessions over a reload."""
 
 from __future__ import annotations
 
@@ -120,7 +120,8 @@ class McpHandlers:
         return handler
 
     def _direct(self, backend: McpBackend, handler: HandlerBackend) -> HandlerBackend | DirectBackend:
-        """Return what answers plain calls in the engine, and others by `handler`; that itself where none are plain."""
+        """Return a handler that answers plain calls in the engine and passes others to `handler`. Returns `handler`
+        itself if no call is plain."""
         service = self.services.get(backend.key)
         if backend.stateless or backend.local_only:
             return handler
@@ -144,14 +145,14 @@ class McpHandlers:
         return FederatedBackend(handler, direct, several, prefixed=backend.prefixed)
 
     def _counts(self, backend: McpBackend) -> McpRequests:
-        """Return what counts the requests of a backend, whoever answers them."""
+        """Return the request counter of a backend."""
         return self._requests.setdefault(backend.key, McpRequests(self._worker.segment))
 
     @staticmethod
     def _entrance(
         front: Front, legacy: LegacySse | None, documents: WellKnown | None, local_only: bool
     ) -> Handle:
-        """Return what answers a request by the one transport or the other, or with a document of the server's."""
+        """Return the handler that dispatches a request to a transport or to the OAuth documents of the server."""
 
         async def handle(call: BackendCall) -> None:
             if legacy is not None and call.path == SSE_PATH:
@@ -164,7 +165,8 @@ class McpHandlers:
         return handle
 
     def _documents(self, backend: McpBackend) -> WellKnown | None:
-        """Return what passes OAuth documents of the one remote server on; policies of the route come before."""
+        """Return the handler that forwards requests for OAuth documents to the single remote server. Route policies run
+        before it."""
         target = backend.targets[0]
         if len(backend.targets) > 1 or not isinstance(target, StreamableHttpTarget | SseTarget):
             return None
@@ -204,7 +206,7 @@ class McpHandlers:
         return Front(service, sessionless, target.name, count, options)
 
     def _remote(self, target: RemoteTarget) -> Remote:
-        """Return how a target is reached, with its policies."""
+        """Return the client of a target, with its policies."""
         assert self.environment is not None
         authority = own_authority(target.endpoint)
         client = HttpClient(self._pool_of(target.endpoint), authority)
@@ -250,7 +252,7 @@ class McpHandlers:
     def _sessionless(
         self, backend: McpBackend, requests: Requests, straight: HttpService | None
     ) -> StatelessService:
-        """Return what serves clients without a session; what is known of unchanged targets stays known."""
+        """Return the service for clients without a session. The state of unchanged targets is kept."""
         found = self.sessionless.get(backend.key)
         if found is None and self._previous is not None:
             found = self._previous.sessionless.get(backend.key)
@@ -267,7 +269,7 @@ class McpHandlers:
         return found
 
     def _waiting(self, backend: McpBackend) -> SuspendedCallRouting:
-        """Return where calls wait whose servers have asked clients without a session something."""
+        """Return the store of calls that wait for an answer of a client without a session."""
         sealer = self._relay.ids.sealer(f"mcp question {backend.key}")
         hold_s = min(self.tables.limits.ttl_s, HOLD_SECONDS)
         return SuspendedCallRouting(SuspendedCalls(sealer, self._relay.index, hold_s), self._relay, backend.key)
@@ -342,7 +344,7 @@ class McpHandlers:
         return compile_guardrails(backend.guardrails, self.channels, self.environment.program, self._worker.segment)
 
     def _guard(self, rules: Authorization) -> Guard:
-        """Return what tells whether there is a tool, prompt, resource or task for whom."""
+        """Return the check that decides whether a client may see a tool, prompt, resource or task."""
         assert self.environment is not None
         program = self.environment.program
         deny, require, allow = (
@@ -380,11 +382,11 @@ class McpHandlers:
         return lambda _state: OpenApiLink(target.name, remote)
 
     def relayed(self, key: str) -> Handle | None:
-        """Return what answers a relayed request for a target, None when it is not configured any more."""
+        """Return the handler of relayed requests for a target, None if the target is no longer configured."""
         return self._handles.get(key)
 
     def close_unused(self, current: McpHandlers) -> None:
-        """End the sessions of targets that `current` has no more; the others go on with its policies."""
+        """End the sessions of targets that `current` no longer has. The others continue with its policies."""
         for renew in current._renewals:
             renew()
         current._renewals.clear()
@@ -402,7 +404,7 @@ class McpHandlers:
         current._previous = None
 
     def begin_drain(self) -> None:
-        """Have the clients that listen told that it is over here; nothing else of them would ever end."""
+        """End the event streams of listening clients, which would otherwise never end."""
         for sessionless in self.sessionless.values():
             sessionless.end_subscriptions()
 
@@ -427,9 +429,9 @@ def direct_target(target: McpTarget, remote: Remote | None) -> DirectTarget | No
 
 
 def nothing() -> None:
-    """Do nothing: a link looks itself whether its server has ended."""
+    """Do nothing: a link itself checks whether its server has ended."""
 
 
 def everything(_call: BackendCall, _kind: str, _target: str, _name: str) -> bool:
-    """Say that there is everything for everybody."""
+    """Allow everything to everybody."""
     return True

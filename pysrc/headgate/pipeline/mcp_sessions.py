@@ -1,4 +1,4 @@
-"""Session tables of MCP backends: limits, what is counted for all workers, and what stays over a reload."""
+"""Session tables of MCP backends: limits, counts over all workers, and carry-over between configurations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ LIVING = "mcp_sessions_living"
 
 
 class WorkersTally:
-    """The sessions of one backend, each worker's in a gauge of its own: a worker that died cannot take its own back."""
+    """Counts the sessions of one backend in a gauge for each worker, because a dead worker cannot decrement its share
+    of a common one."""
 
     def __init__(self, worker: Worker, workers: int, backend: str) -> None:
         self._all, self._all_living = (
@@ -35,12 +36,12 @@ class WorkersTally:
         self._own.add(n)
 
     def add_living(self, n: int) -> None:
-        """Count those that live in this worker."""
+        """Add to the number of live sessions of this worker."""
         self._own_living.add(n)
 
     @property
     def living(self) -> int:
-        """Those that live in any worker."""
+        """The number of live sessions in all workers."""
         return sum(gauge.value for gauge in self._all_living)
 
     @property
@@ -67,5 +68,5 @@ class SessionTables:
         return Sessions(self._worker.index, self._ids, self.limits, tally=tally, resumable=resumable)
 
     def kept(self, sessions: Sessions) -> None:
-        """Give a table that goes on the limits of this configuration."""
+        """Apply the limits of this configuration to a table that is kept."""
         sessions.limit(self.limits)

@@ -1,4 +1,4 @@
-"""The modules that workers load for a configuration, told from the configuration alone.
+"""Determines from a configuration which modules its workers need.
 
 Compiling imports them where it needs them. A template that has them already saves each worker the time, and the memory
 of a copy; a worker that is running imports them in a thread before it compiles. A module that the table lacks holds the

@@ -200,7 +200,7 @@ def request_steps(phase: str, policies: object, env: Environment) -> tuple[Step,
 
 
 def configure(plan: RoutePlan, policies: RoutePolicies, env: Environment) -> None:
-    """Set what policies of a route say of its plan as a whole."""
+    """Apply route policies that configure the plan as a whole."""
     for field, set_on in _CONFIGURED:
         if value := getattr(policies, field):
             set_on(plan, value, env)
@@ -212,7 +212,7 @@ def set_response(
     policies: GatewayPolicies | BackendPolicies,
     env: Environment,
 ) -> None:
-    """Set what a plan does with responses; `level`: gateway, route or backend."""
+    """Set the response steps of a plan. `level`: gateway, route or backend."""
     plan.hold = steps.response_hold(policies, env)
     for entry in RESPONSE:
         if entry.steps is not None and entry.level == level and (value := getattr(policies, entry.field)):

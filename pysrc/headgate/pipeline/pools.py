@@ -9,7 +9,7 @@ from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
 from headgate.net.dial import Dialer
 from headgate.net.dns import Resolver
-from headgate.pipeline.proxies import ways
+from headgate.pipeline.proxies import proxy_selector
 from headgate.telemetry.families import BUCKETS, BY_NAME
 from headgate.telemetry.metrics import series_key
 from headgate_engine.link.endpoints import EndpointState as EndpointState
@@ -35,7 +35,7 @@ class Pools:
         self.by_key: dict[str, Pool] = {}
 
     def get(self, endpoint: Endpoint) -> Pool:
-        """Return the pool of an endpoint, the running one where there is one."""
+        """Return the pool of an endpoint; the running one if there is one."""
         pool = self.by_key.get(endpoint.key)
         if pool is None:
             pool = self._previous.get(endpoint.key) or self._open(endpoint)
@@ -43,7 +43,7 @@ class Pools:
         return pool
 
     def _open(self, endpoint: Endpoint) -> Pool:
-        dialer = Dialer(endpoint, self._settings, self._resolver, partial(ways, self._worker))
+        dialer = Dialer(endpoint, self._settings, self._resolver, partial(proxy_selector, self._worker))
         pool = Pool(
             self._worker,
             endpoint.key,
@@ -61,7 +61,7 @@ class Pools:
         return pool
 
     def close_unused(self, current: Pools) -> None:
-        """Close what `current` did not take over."""
+        """Close the pools that `current` has not taken over."""
         current._previous = {}
         for key, pool in self.by_key.items():
             if current.by_key.get(key) is not pool:
@@ -69,7 +69,7 @@ class Pools:
 
 
 class Endpoints:
-    """Members of backends by owner and key; a reload goes on with those that did not change, and their calls."""
+    """Endpoint states by owner and key. A reload keeps the states of unchanged endpoints and their calls in flight."""
 
     def __init__(self, worker: Worker, previous: Endpoints | None) -> None:
         self._worker = worker
@@ -77,7 +77,7 @@ class Endpoints:
         self.by_key: dict[tuple[str, str, str, int], EndpointState] = {}
 
     def get(self, owner: str, key: str, place: Endpoint, pool: Pool, capacity: int) -> EndpointState:
-        """Return the member, the running one where there is one."""
+        """Return the state of an endpoint; the running one if there is one."""
         identity = (owner, key, place.key, capacity)
         found = self.by_key.get(identity) or self._previous.get(identity)
         if found is None:
@@ -89,10 +89,10 @@ class Endpoints:
         return found
 
     def reset(self) -> None:
-        """Begin at nothing, whatever a worker before this one left behind."""
+        """Reset the counters that a previous worker in this slot has left behind."""
         for member in self.by_key.values():
             member.reset_pending()
 
     def forget_previous(self) -> None:
-        """Let go of members that no backend names any more."""
+        """Release the states of endpoints that no backend names any more."""
         self._previous = {}

@@ -1,4 +1,4 @@
-"""Which place of a proxy that is a service gets the next connection; all workers know the same of each."""
+"""Chooses the endpoint of a proxy service for each new connection. All workers share the state of the endpoints."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from headgate_engine.link.endpoints import EndpointState as Member
 from headgate_engine.link.worker import Worker
 
 
-class ServiceWays:
-    """The places of a service, chosen as those of a backend are: by capacity, health and latency."""
+class ServiceProxySelector:
+    """The endpoints of a service, chosen like those of a backend: by capacity, health and latency."""
 
     def __init__(self, worker: Worker, tunnel: ProxyTunnel) -> None:
         self._proxies = {one.key: one for one in tunnel.proxies}
@@ -24,15 +24,16 @@ class ServiceWays:
         self._set = EndpointSet(members)
 
     def next(self, avoid: Proxy | None) -> Proxy | None:
-        """Return the place of the next connection, None where there is none."""
+        """Return the endpoint of the next connection, None if there is none."""
         found = self._set.choose(None, None if avoid is None else self._members[avoid.key])
         return None if found is None else self._proxies[found.key]
 
     def note(self, proxy: Proxy, seconds: float) -> None:
-        """Note what came of a connection to a place: the time that it took, below 0 for none."""
+        """Report the outcome of a connection to an endpoint: its duration in seconds, or a negative number for a
+        failure."""
         self._set.note(self._members[proxy.key], seconds)
 
 
-def ways(worker: Worker, tunnel: ProxyTunnel) -> ProxySelector:
-    """Return what chooses among the places of a proxy."""
-    return ServiceWays(worker, tunnel) if tunnel.service else SoleProxy(tunnel)
+def proxy_selector(worker: Worker, tunnel: ProxyTunnel) -> ProxySelector:
+    """Return the selector of the endpoints of a proxy."""
+    return ServiceProxySelector(worker, tunnel) if tunnel.service else SoleProxy(tunnel)

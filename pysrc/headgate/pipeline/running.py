@@ -1,4 +1,4 @@
-"""What a worker runs: the plans of one configuration, with everything that they lead to."""
+"""The running state of a worker: the plans of one configuration with their resources."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ FREED: Final = 16
 
 @dataclass(slots=True)
 class Logging:
-    """How requests of all ports are logged, and the labels they are counted with. `variables`: what those read."""
+    """The access log settings and metric labels of all ports. `variables`: the variables that they read."""
 
     access: AccessLogFormat | None = None
     records: RecordFormat | None = None
@@ -56,8 +56,8 @@ class Logging:
 class CompiledRoute:
     """A route of a listener: what it was made from, its plan, and its rules in the table of the listener.
 
-    `claims`: what the plan holds of its worker; None when it holds something of its configuration and must be compiled
-    anew with each.
+    `claims`: the worker resources of the plan. None means that the plan uses objects of its configuration and is
+    recompiled with each one.
     """
 
     __slots__ = ("claims", "plan", "route", "rules")
@@ -130,7 +130,7 @@ class RunningConfiguration:
 
     @property
     def mcp(self) -> McpHandlers:
-        """The handlers of MCP backends, which go on with the sessions of the configuration before."""
+        """The handlers of MCP backends, with the sessions of the previous configuration."""
         if self._mcp is None:
             from headgate.pipeline.mcp import McpHandlers
 
@@ -142,11 +142,11 @@ class RunningConfiguration:
         return self._mcp
 
     def relayed(self, key: str) -> Callable[[BackendCall], Awaitable[None]] | None:
-        """Return who answers a request that another worker passes on; None where nobody does."""
+        """Return the handler of a request that another worker relays, None if there is none."""
         return None if self._mcp is None else self._mcp.relayed(key)
 
     def ssl_context(self, bind_key: str) -> ssl.SSLContext | None:
-        """Return what a port starts TLS handshakes with, None for plain HTTP."""
+        """Return the TLS context of a port, None for plain HTTP."""
         return self.contexts.get(bind_key)
 
     def activate(self) -> None:
@@ -175,7 +175,7 @@ class RunningConfiguration:
             previous.credentials.close_unused(self.credentials)
 
     def discard(self, current: RunningConfiguration) -> None:
-        """Close what was opened for this and `current`, which goes on in its place, does not have."""
+        """Close the resources of this configuration that `current`, which stays in force, does not have."""
         self._previous = None
         self.pools.close_unused(current.pools)
         if self._mcp is not None:
@@ -185,7 +185,8 @@ class RunningConfiguration:
         self.credentials.close_unused(current.credentials)
 
     def release(self, current: RunningConfiguration) -> Steps[None]:
-        """Let go of everything, in steps, once `current` runs in place of this; requests in flight keep their plans.
+        """Release everything, in steps, once `current` has replaced this configuration. Requests in flight keep their
+        plans.
 
         Freeing a large configuration at once would hold the loop as long as compiling it did.
         """
@@ -220,7 +221,7 @@ class RunningConfiguration:
             yield
 
     def begin_drain(self) -> None:
-        """End what would last as long as its clients."""
+        """End what otherwise lasts until its clients leave."""
         if self._mcp is not None:
             self._mcp.begin_drain()
 
@@ -236,5 +237,5 @@ class RunningConfiguration:
 
 
 def tls_keys(bind: Bind) -> tuple[str, ...]:
-    """Return what the certificates of a port are identified by."""
+    """Return the identity of the certificates of a port."""
     return tuple(f"{item.hostname}={item.tls.key}" for item in bind.listeners if item.tls is not None)

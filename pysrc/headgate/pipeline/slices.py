@@ -1,4 +1,4 @@
-"""Long work beside traffic: done in small pieces, between which the loop serves its connections."""
+"""Runs long work in small pieces, between which the event loop serves its connections."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 
 async def in_slices(work: Generator[None, None, Result], seconds: float = SLICE_SECONDS) -> Result:
-    """Run `work`, giving way to the loop after every `seconds`; return its result or raise what it raises."""
+    """Run `work` and yield to the loop after every `seconds`. Return the result of `work`, or raise what it raises."""
     while True:
         end = time.perf_counter() + seconds
         try:
@@ -27,7 +27,7 @@ async def in_slices(work: Generator[None, None, Result], seconds: float = SLICE_
 
 
 def at_once(work: Generator[None, None, Result]) -> Result:
-    """Run `work` to its end, where nobody waits for the loop."""
+    """Run `work` to its end without yielding, for callers without an event loop."""
     while True:
         try:
             next(work)

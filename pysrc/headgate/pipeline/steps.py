@@ -1,6 +1,6 @@
 """Policies to engine steps: one function for each row of the pipeline table (phases.py), which has their order.
 
-A function gets the value of its policy, what it is compiled with, and the phase that its expressions run in. The module
+A function takes the value of its policy, the compilation context, and the phase of its expressions. The module
 of a policy is imported with the first configuration that uses it.
 """
 
@@ -59,8 +59,8 @@ NS_PER_MS = 1_000_000
 
 
 def stands_alone(route: Route) -> bool:
-    """Whether the plan of a route holds nothing that lives only as long as the configuration it was compiled in: tasks,
-    clients, credentials that are fetched, sessions. Such a plan may go on in the next configuration.
+    """Whether the plan of a route uses no object that lives only as long as its configuration: tasks, clients, fetched
+    credentials, sessions. The next configuration can keep such a plan.
     """
     policies = route.policies
     if policies.oidc is not None or policies.mcp_auth is not None or policies.mirror is not None:
@@ -247,7 +247,8 @@ def set_authority(plan: RoutePlan, value: Rewrite, env: Environment) -> None:
 
 
 def local_rate_limit(limits: tuple[LocalRateLimit, ...], env: Environment, phase: str) -> Found:
-    """Return one step for the entries that all count, and one for those of which the first that holds does."""
+    """Return one step for the unconditional entries, which all apply, and one for the conditional entries, of which the
+    first match applies."""
     refused = reply_of(RATE_LIMITED)
 
     def step(entries: list[LocalRateLimit], kind: type[LocalRateLimitStep]) -> LocalRateLimitStep:
@@ -273,7 +274,7 @@ def local_rate_limit(limits: tuple[LocalRateLimit, ...], env: Environment, phase
 
 
 def response_hold(policies: GatewayPolicies | BackendPolicies, env: Environment) -> ResponseHold | None:
-    """Return how the response is held back, for a buffer or for a transformation that reads its body."""
+    """Return the settings for holding back the response, for a buffer or for a transformation that reads its body."""
     if isinstance(policies, RoutePolicies) and policies.buffer is not None:
         from headgate.policy import buffer
 
@@ -292,7 +293,7 @@ def response_hold(policies: GatewayPolicies | BackendPolicies, env: Environment)
 
 
 def at_host(policies: BackendPolicies, host: str) -> BackendPolicies:
-    """Return the policies of requests to a host: their credentials may depend on it. ValueError."""
+    """Return the policies of requests to a host, on which credentials may depend. Raises ValueError."""
     auth = policies.auth
     if auth is None or not isinstance(auth.main, AwsAuth | GcpAuth):
         return policies

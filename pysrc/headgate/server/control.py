@@ -22,8 +22,8 @@ MAX_DESCRIPTORS = 200
 class Prepare:
     """Compile a configuration. `listen` names the ports whose sockets come with the packet, after its pickle.
 
-    `session_key`: 32 bytes that seal session ids, the same for all workers for the life of the process. `modules`: what
-    compiling it imports.
+    `session_key`: 32 bytes that seal session ids, the same for all workers for the life of the process. `modules`: the
+    modules that compiling the configuration needs.
     """
 
     generation: int
@@ -65,9 +65,10 @@ class SetLevels:
 
 @dataclass(frozen=True, slots=True)
 class WatchCommand:
-    """Trace the next request for which `expression` (None: any) holds. The pipe's end comes with the packet.
+    """Trace the next request for which `expression` holds (None: any request). The packet carries the write end of the
+    pipe.
 
-    Answered by Done("watch", number). `body_limit`: bytes of a body that the trace shows.
+    Answered by Done("watch", number). `body_limit`: how many bytes of a body the trace shows.
     """
 
     number: int
@@ -77,16 +78,17 @@ class WatchCommand:
 
 @dataclass(frozen=True, slots=True)
 class Unwatch:
-    """A watcher was served elsewhere, or is gone."""
+    """Stop watching: another worker serves the watcher, or the watcher has disconnected."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Report something: answered by QueryResult with the same `number`. `what`: see server/reports.py.
+    """Ask for a report. The worker answers with a QueryResult of the same `number`. `what` names the report
+    (server/reports.py).
 
-    What may be long goes as JSON into a memory file that comes with the packet.
+    Long reports are written as JSON into a memory file whose descriptor the packet carries.
     """
 
     number: int
@@ -95,7 +97,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Let that process trace you; 0 takes it back. Answered by QueryResult."""
+    """Allow a process to trace this worker (ptrace); 0 revokes that. The worker answers with a QueryResult."""
 
     number: int
     pid: int
@@ -103,7 +105,8 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class SampleHeap:
-    """Sample allocations, one for each `rate` bytes on average; 0: no more. Answered by QueryResult."""
+    """Sample allocations, on average one for each `rate` bytes; 0 stops sampling. The worker answers with a
+    QueryResult."""
 
     number: int
     rate: int
@@ -118,7 +121,8 @@ class Gather:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """The worker's first word. `configuration`: the digest of the one that it was forked with, empty without one."""
+    """The first message of a worker. `configuration`: the digest of the configuration that the worker was forked with,
+    empty without one."""
 
     pid: int
     configuration: str = ""
@@ -148,7 +152,7 @@ Message = (
 
 
 def channel_pair() -> tuple[socket.socket, socket.socket]:
-    """Return the two ends, non-blocking."""
+    """Return the two ends of a new channel, both non-blocking."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setblocking(False)
     theirs.setblocking(False)

@@ -40,7 +40,7 @@ class PlanDescriptions:
         self._hidden: frozenset[str] | None = None
 
     def conceals(self, text: str) -> bool:
-        """Tell whether the configuration gives that text, an expression, to a field for credentials."""
+        """Tell whether the configuration uses this expression for a credential field."""
         if self._hidden is None:
             self._hidden = hidden_texts(self._gateway)
         return text in self._hidden
@@ -80,7 +80,7 @@ class PlanDescriptions:
 
 
 def fits(hostnames: tuple[str, ...], host: str) -> bool:
-    """Tell whether one of the patterns (exact, or `*.suffix`) is the host's; none at all fit every host."""
+    """Tell whether a pattern (an exact name or `*.suffix`) matches the host. An empty list matches every host."""
     return not hostnames or any(
         host == pattern or pattern == "*" or (pattern.startswith("*.") and host.endswith(pattern[1:]))
         for pattern in hostnames

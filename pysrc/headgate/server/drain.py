@@ -1,4 +1,4 @@
-"""The end of a worker: nothing new, everything begun is finished."""
+"""The drain of a worker: it accepts nothing new and finishes what has begun."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ QUIET_SECONDS = 1.0
 
 
 async def drain(worker: Worker, acceptors: list[Acceptor], min_s: float, max_s: float) -> None:
-    """Stop accepting after `min_s`, return when no connection is left or `max_s` is over.
+    """Stop accepting after `min_s` seconds. Return when no connection is left, or after `max_s` seconds.
 
-    Answers say `connection: close` from the start. Idle connections are closed once they have been quiet for a second,
-    or when half of the time is over; at the end everything is broken off.
+    Responses carry `connection: close` from the start. Idle connections are closed after a second without input, or
+    after half of the time. What is left at the end is aborted.
     """
     started = time.monotonic()
     worker.begin_drain()

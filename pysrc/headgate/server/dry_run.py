@@ -1,4 +1,5 @@
-"""A configuration compiled as a worker does, and thrown away: what only workers find out is told without them."""
+"""Compiles a configuration as a worker does and discards the result. It finds the errors that otherwise only workers
+find."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ SESSION_KEY: Final = bytes(32)
 
 
 def dry_run(gateway: Gateway) -> list[str]:
-    """Return why workers could not run it, one line each. Files are read; nothing is fetched or started."""
+    """Return the reasons why workers cannot run the configuration, one per line. Reads files, but fetches and starts
+    nothing."""
     return asyncio.run(_dry_run(gateway))
 
 

@@ -1,7 +1,7 @@
-"""Notices of the kernel that files may have changed (inotify(7)): they shorten the wait until the next look at them.
+"""Kernel notifications of file changes (inotify(7)). They shorten the wait until the files are checked.
 
-Notices can be missing: the files may lie on a network file system, or the user may have no watch left. Whoever waits
-looks at the files from time to time in any case.
+Notifications can be missing: the files may be on a network file system, or the user may have no inotify watches left.
+The caller therefore also polls the files.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def places(path: str) -> set[Place]:
 
 
 class FileEvents:
-    """Waits for notices about some files. Without inotify every wait takes its whole time."""
+    """Waits for notifications about some files. Without inotify, every wait lasts for its whole time."""
 
     def __init__(self) -> None:
         self._descriptor = -1
@@ -84,16 +84,16 @@ class FileEvents:
 
     @property
     def is_writing(self) -> bool:
-        """Whether somebody has written to one of the files, and has not closed it yet."""
+        """Whether a process has written to one of the files and has not closed it yet."""
         return bool(self._writing)
 
     @property
     def works(self) -> bool:
-        """Whether notices come from all folders."""
+        """Whether all folders are watched."""
         return self._descriptor >= 0 and all(folder in self._folders for folder, _ in self._wanted)
 
     def watch(self, paths: Iterable[str]) -> None:
-        """Notice changes of these files from now on, and of no others."""
+        """Watch these files from now on, and no others."""
         self._wanted = set().union(*map(places, paths))
         self._writing &= self._wanted
         if self._descriptor < 0:
@@ -111,7 +111,7 @@ class FileEvents:
                 self._by_watch[watch] = folder
 
     async def wait(self, seconds: float) -> bool:
-        """Return when a notice has come, or after this time; whether one has come."""
+        """Wait for a notification, at most this many seconds. Return whether one came."""
         try:
             async with asyncio.timeout(seconds):
                 await self._came.wait()
@@ -155,7 +155,7 @@ class FileEvents:
             self._came.set()
 
     def close(self) -> None:
-        """Notice nothing any more."""
+        """Stop watching."""
         if self._descriptor >= 0:
             asyncio.get_running_loop().remove_reader(self._descriptor)
             os.close(self._descriptor)

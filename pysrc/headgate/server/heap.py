@@ -39,7 +39,7 @@ class MappedFile(NamedTuple):
 
 
 def rate_of(text: str | None) -> int:
-    """Return the rate in bytes that the environment asks for, 0 for none; ValueError."""
+    """Return the sampling rate in bytes from the environment, 0 if there is none. Raises ValueError."""
     if not text:
         return 0
     if not text.isascii() or not text.isdigit() or (int(text) not in HEAP_RATES and int(text) != 0):
@@ -49,7 +49,7 @@ def rate_of(text: str | None) -> int:
 
 
 def switch(rate: int) -> None:
-    """Sample this process from now on at that rate; 0: no more."""
+    """Sample the allocations of this process at this rate in bytes; 0 stops sampling."""
     if rate == current_rate():
         return
     from headgate_engine.profile import heap
@@ -68,7 +68,7 @@ def current_rate() -> int:
 
 
 def report() -> bytes:
-    """Return what this process has sampled, as JSON: `frames`, and samples that name them by their place in it."""
+    """Return the samples of this process as JSON: `frames`, and samples that refer to them by index."""
     if not current_rate():
         return b'{"rate":0,"frames":[],"samples":[]}'
     from headgate_engine.profile import heap
@@ -87,7 +87,7 @@ def report() -> bytes:
 
 
 def totals(reports: Iterable[bytes]) -> dict[str, int] | None:
-    """Return the sums of several processes as `/memory` shows them; None when nothing is sampled."""
+    """Return the totals of several processes as `/memory` shows them. Returns None while sampling is off."""
     documents = [json.loads(one) for one in reports]
     if not any(document["rate"] for document in documents):
         return None
@@ -107,7 +107,7 @@ def totals(reports: Iterable[bytes]) -> dict[str, int] | None:
 
 
 def scaled(values: Sequence[int], rate: int) -> tuple[int, int, int, int]:
-    """Return what samples stand for: a block of `size` bytes is sampled with probability 1 - exp(-size / rate)."""
+    """Scale samples up to estimates: a block of `size` bytes is sampled with probability 1 - exp(-size / rate)."""
     found: list[int] = []
     for objects, size in (values[:2], values[2:]):
         scale = 0.0 if not objects else 1 / -math.expm1(-(size / objects or 1) / rate)
@@ -116,7 +116,8 @@ def scaled(values: Sequence[int], rate: int) -> tuple[int, int, int, int]:
 
 
 async def heap_profile(reports: list[tuple[str, int, bytes]], rate: int, default_rate: int) -> bytes:
-    """Return a gzipped profile.proto of (process, its pid, its report); the names are looked up in a thread."""
+    """Return a gzipped profile.proto. The input is (process name, pid, report) for each process. A thread looks up the
+    symbols."""
     return await asyncio.to_thread(build, reports, rate or default_rate)
 
 
@@ -184,7 +185,7 @@ def symbols(path: str) -> Symbols:
 
 
 def native_frames(addresses: Iterable[int], libraries: Libraries, places: list[MappedFile]) -> list[StackFrame]:
-    """Return the C frames between the allocation and the Python code that led to it, leaf first."""
+    """Return the C frames between the allocation and its calling Python code, leaf first."""
     from headgate.dialect.pprof import StackFrame
 
     found: list[StackFrame] = []

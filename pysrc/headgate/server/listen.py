@@ -23,7 +23,7 @@ Factory = Callable[[], asyncio.BaseProtocol]
 
 
 class Acceptor:
-    """One port of a worker that has it for itself."""
+    """A port that one worker accepts from alone."""
 
     def __init__(self, sock: socket.socket, factory: Factory, context: ssl.SSLContext | None, handshake_s: float):
         self._sock = sock
@@ -81,10 +81,10 @@ class Acceptor:
 
 
 class SharedAcceptor(Acceptor):
-    """One port of a worker that other workers accept from, too. `key` names it in all of them.
+    """A port that several workers accept from. `key` is its name in all of them.
 
-    Plain connections are accepted by the loop's own server, which makes them with the least effort. With TLS they are
-    accepted here, since nobody but the caller of connect_accepted_socket() learns of a handshake that fails.
+    The server of the event loop accepts plain connections, which is cheapest. This class accepts TLS connections
+    itself, because only the caller of connect_accepted_socket() learns of a failed handshake.
     """
 
     def __init__(

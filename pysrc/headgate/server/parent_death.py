@@ -1,4 +1,4 @@
-"""Children that end with their parent, and grandchildren that become children."""
+"""Children that end with their parent (prctl(2), PR_SET_PDEATHSIG), and adoption of grandchildren."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 def die_with_parent(parent: int, sig: int = signal.SIGKILL) -> None:
-    """Have the kernel send `sig` to this process when its parent ends; exit at once if that has happened already."""
+    """Have the kernel send `sig` to this process when its parent ends. Exits at once if it has already ended."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_PDEATHSIG, int(sig), 0, 0, 0)
     if os.getppid() != parent:
@@ -23,7 +23,7 @@ def die_with_parent(parent: int, sig: int = signal.SIGKILL) -> None:
 
 @contextlib.contextmanager
 def adopting() -> Iterator[None]:
-    """Make descendants that lose their parent meanwhile children of this process (prctl(2), child subreaper)."""
+    """While active, make this process the parent of descendants that lose theirs (prctl(2), PR_SET_CHILD_SUBREAPER)."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:

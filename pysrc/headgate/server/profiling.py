@@ -1,7 +1,7 @@
-"""CPU profiles of the whole process tree: one py-spy per process, all into one profile.
+"""CPU profiles of the whole process tree: one py-spy for each process, merged into one profile.
 
-py-spy reads the memory of the other process and stops it for each sample, so nothing is loaded into the gateway, and a
-gateway that nobody profiles pays nothing.
+py-spy reads the memory of the profiled process and stops it for each sample. Nothing is loaded into the gateway, so
+profiling costs nothing while it is off.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ HELP: Final = (
 
 
 class ProfiledProcess(NamedTuple):
-    """One process. `permit(pid)` lets that process trace it, 0 takes it back. `seldom`: a sample in SELDOM will do."""
+    """A process to profile. `permit(pid)` allows process `pid` to trace it; permit(0) revokes that. `seldom`: every
+    SELDOM-th sample suffices."""
 
     label: str
     pid: int
@@ -59,13 +60,13 @@ class ProfiledProcess(NamedTuple):
 
 
 def permit(pid: int) -> None:
-    """Let that process trace this one, where Yama forbids it to all but parents; 0 takes it back."""
+    """Allow process `pid` to trace this one where the Yama security module allows only parents; 0 revokes that."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(pid), 0, 0, 0)
 
 
 async def permit_here(pid: int) -> None:
-    """As permit(), of the process that runs this."""
+    """Call permit() for the current process."""
     permit(pid)
 
 
@@ -76,7 +77,7 @@ class CpuProfiler:
         self._running = False
 
     async def profile(self, targets: list[ProfiledProcess], seconds: int, frequency: int) -> bytes:
-        """Return a profile.proto message of what the processes did meanwhile; ProfileError."""
+        """Profile the processes for the given time. Return a profile.proto message. Raises ProfileError."""
         if self._running:
             raise ProfileError("a profile is already running")
         self._running = True
@@ -115,7 +116,8 @@ async def _profile(targets: list[ProfiledProcess], seconds: int, frequency: int)
 
 
 def cpu_seconds(pid: int) -> float | None:
-    """Return the CPU time of a process since it began; None when it is gone or the kernel does not tell."""
+    """Return the CPU time of a process in seconds. Returns None if the process has ended or the kernel does not report
+    it."""
     try:
         return time.clock_gettime(~pid << 3 | CPUCLOCK_SCHED)
     except OSError:
@@ -150,7 +152,7 @@ def weighed(
 
 
 async def _record(words: list[str], target: ProfiledProcess, seconds: int, place: set[int]) -> str | None:
-    """Run py-spy on one process, on these processors; what went wrong."""
+    """Run py-spy for one process, pinned to these processors. Return the error text, if any."""
     process = await asyncio.create_subprocess_exec(
         "/bin/sh", "-c", GATE, "sh", *words,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
@@ -187,7 +189,7 @@ def places(targets: list[ProfiledProcess]) -> list[set[int]]:
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
-    """End py-spy. It is asked first: killed in the middle of a sample, it could leave its target stopped."""
+    """Stop py-spy, with SIGINT first: if killed during a sample, it could leave its target stopped."""
     for ask in (process.send_signal, lambda _signal: process.kill()):
         with contextlib.suppress(ProcessLookupError, TimeoutError):
             ask(signal.SIGINT)
@@ -197,7 +199,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
 
 
 def sampler() -> str:
-    """Return the path of py-spy; ProfileError without one."""
+    """Return the path of py-spy. Raises ProfileError if it is not installed."""
     beside = Path(sys.executable).with_name("py-spy")
     found = str(beside) if beside.exists() else shutil.which("py-spy")
     if found is None:

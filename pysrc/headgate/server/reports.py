@@ -1,4 +1,4 @@
-"""What a process tells of itself when the operator asks, beside its numbers."""
+"""Reports of a process that the operator can ask for, besides metrics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 
 
 def long_report(what: str, index: int) -> bytes:
-    """Return what worker `index` has to say: `tasks` is a JSON list of texts, `heap`: see server/heap.py."""
+    """Return a report of worker `index`: `tasks` is a JSON list of texts, `heap` is described in server/heap.py."""
     match what:
         case "tasks":
             return json.dumps(tasks(f"worker {index} ")).encode()
@@ -20,7 +20,7 @@ def long_report(what: str, index: int) -> bytes:
 
 
 def memory() -> dict[str, object]:
-    """Return what this process says of its memory."""
+    """Return the memory statistics of this process."""
     from headgate.admin.memory import of_process
 
     return of_process()

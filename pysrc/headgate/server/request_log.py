@@ -1,4 +1,4 @@
-"""The request log as the supervisor runs it: one gatherer, and a pipe from each worker to it."""
+"""The request log in the supervisor: one gatherer, and a pipe to it from each worker."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def records_counter(segment: Segment, outcome: str) -> Counter:
 
 
 class RequestLog:
-    """Follows the configuration: `config.database`."""
+    """Starts and stops the request log according to `config.database`."""
 
     def __init__(self, segment: Segment) -> None:
         self._segment = segment
@@ -38,7 +38,8 @@ class RequestLog:
         self._known: set[int] = set()
 
     async def prepare(self, gateway: Gateway, workers: Iterable[WorkerHandle]) -> None:
-        """Have records of all workers gathered where the configuration wants that, before it is swapped in."""
+        """Start to gather the records of all workers if the new configuration has a request log. Call this before the
+        swap."""
         path = gateway.process.request_log
         if self._gatherer is not None and self._gatherer.path != path:
             await self.stop()
@@ -67,7 +68,7 @@ class RequestLog:
         self._known.add(worker.process.pid)
 
     async def stop(self) -> None:
-        """Write what there is, and end; the workers have ended, or drop what comes."""
+        """Write the remaining records and stop. Workers have ended by now, or drop further records."""
         gatherer, self._gatherer = self._gatherer, None
         self._known.clear()
         if gatherer is not None:

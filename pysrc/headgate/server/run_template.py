@@ -1,4 +1,4 @@
-"""The program of a template that takes the place of one that died: a script, not a module with a main().
+"""The program of a template that replaces one that has died. It is a script, not a module with a main().
 
 The loop of a worker is called from the first line of code on purpose. A CPU profile reads every frame of the stack in
 each sample, while the worker stands still; below `python -m`, main(), uvloop.run() and Runner.run() the same six Python

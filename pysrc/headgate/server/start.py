@@ -31,7 +31,7 @@ SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 (mkdtemp is private)
 def serve(source: Source) -> int | Life:
     """Run the gateway in the foreground; return the exit status. Configuration errors go to standard error.
 
-    Also returns in each worker, which has been forked below, with its life: the caller runs its loop.
+    Also returns in each worker, which is forked inside, with the Life of the worker: the caller then runs its loop.
     """
     parent = os.environ.pop("HEADGATE_PARENT", "")
     if parent.isdigit():
@@ -82,14 +82,15 @@ def _supervise(
 
 
 def wake_descriptors(workers: int) -> tuple[int, ...]:
-    """Return an eventfd for each worker, over which others call it to accept; none for a worker that is alone."""
+    """Return an eventfd for each worker. Other workers write to it to wake the worker for accept(). A single worker
+    needs none."""
     if workers == 1:
         return ()
     return tuple(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK) for _ in range(workers))
 
 
 def private_folder() -> str:
-    """Make a folder for what the workers say to one another, which this user alone may enter; OSError."""
+    """Create a folder for the sockets between workers, accessible only to this user. Raises OSError."""
     # As tempfile.mkdtemp(), which takes a while to load.
     configured = [os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")]
     failure: OSError | None = None

@@ -55,17 +55,17 @@ TASKS_SECONDS = 10.0
 
 
 class ReloadFailed(Exception):
-    """A configuration could not be brought in; the argument is a list of reasons."""
+    """A configuration could not be applied. The argument is a list of reasons."""
 
 
 class WorkerLost(ReloadFailed):
-    """It was not the configuration's fault: a worker died or hung meanwhile."""
+    """A worker died or hung during the reload. The configuration is not to blame."""
 
 
 class Supervisor:
     """One gateway process tree. `loaded` is the first configuration, `template` what `workers` workers are forked from.
 
-    `folder` is where the workers find one another.
+    `folder` contains the sockets over which workers reach each other.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class Supervisor:
 
     # -- configurations ------------------------------------------------------------------------------------------------
     async def _install(self, gateway: Gateway) -> None:
-        """Bring a configuration into every worker, or into none."""
+        """Apply a configuration in every worker, or in none."""
         generation = self.generation + 1
         try:
             await self._admin.mount(gateway)
@@ -199,13 +199,13 @@ class Supervisor:
 
     @staticmethod
     async def _stored(gateway: Gateway, workers: list[WorkerHandle], before: Gateway | None = None) -> int:
-        """Return the descriptor of a configuration for workers that run `before`, or were all forked with this one."""
+        """Return the descriptor of a stored configuration for workers that run `before` or were forked with this."""
         if all(worker.inherited == gateway.digest for worker in workers):
             return store_none()
         return await asyncio.to_thread(store, gateway, before)
 
     async def _prepare(self, generation: int, config_fd: int, workers: list[WorkerHandle]) -> list[str]:
-        """Have workers compile a configuration; return their errors. ConnectionError, TimeoutError."""
+        """Have workers compile a configuration. Return their errors. Raises ConnectionError or TimeoutError."""
         modules = self._template.modules
         if not self.generation:
             answers = await asyncio.gather(
@@ -220,7 +220,7 @@ class Supervisor:
         return []
 
     def _open_sockets(self, gateway: Gateway) -> set[str]:
-        """Open what is new; return the keys. Raises ReloadFailed and opens nothing."""
+        """Open the sockets of new ports; return their keys. If one fails, opens none and raises ReloadFailed."""
         opened: set[str] = set()
         errors = []
         for bind in gateway.binds:
@@ -246,7 +246,7 @@ class Supervisor:
                 worker.given.discard(key)
 
     async def reload(self) -> None:
-        """Read the source again and bring it in; a failure keeps what runs and is logged."""
+        """Read the source again and apply it. On failure, logs the reason and keeps the running configuration."""
         for pause in LOST_PAUSES:
             try:
                 return await self._reload()
@@ -339,33 +339,33 @@ class Supervisor:
         return [worker for worker in self._workers if worker.ready]
 
     async def watch_trace(self, expression: str | None) -> TraceWatch:
-        """Return a watcher of the next request for which the expression holds; TooManyWatchers, BadExpression."""
+        """Return a watcher of the next matching request. Raises TooManyWatchers or BadExpression."""
         return await self._traces.watch(expression, self.gateway.frontend.max_buffer_bytes)
 
     def trace_watchers(self) -> int:
-        """Return how many wait for a request."""
+        """Return the number of watchers that wait for a request."""
         return self._traces.waiting
 
     async def worker_numbers(self) -> list[dict[str, object]]:
-        """Return what each worker reports, by index; an empty one did not answer."""
+        """Return the numbers of each worker by index. A worker that did not answer has an empty entry."""
         return list(await asyncio.gather(*(worker.numbers() for worker in self._workers)))
 
     async def worker_memory(self) -> list[dict[str, object]]:
-        """Return what each worker says of its own memory, by index; an empty one did not answer."""
+        """Return the memory statistics of each worker by index. A worker that did not answer has an empty entry."""
         return list(await asyncio.gather(*(worker.numbers("memory") for worker in self._workers)))
 
     async def sample_heap(self, rate: int) -> None:
-        """Sample the allocations of all processes, one for each `rate` bytes on average; 0: no more."""
+        """Sample the allocations of all processes, on average one for each `rate` bytes; 0 stops sampling."""
         self._heap_rate = rate
         heap.switch(rate)
         await asyncio.gather(*(worker.sample_heap(rate) for worker in self._workers))
 
     async def heap_profile(self) -> bytes:
-        """Return a gzipped profile.proto of the allocations of all processes; empty while nothing is sampled."""
+        """Return a gzipped profile.proto of the allocations of all processes. It is empty while sampling is off."""
         return await heap.heap_profile(await self._heap_reports(), self._heap_rate, DEFAULT_HEAP_RATE)
 
     async def heap_totals(self) -> dict[str, int] | None:
-        """Return the sums of what is sampled; None while nothing is."""
+        """Return the totals of the samples, None while sampling is off."""
         return heap.totals(text for _, _, text in await self._heap_reports()) if self._heap_rate else None
 
     async def _heap_reports(self) -> list[tuple[str, int, bytes]]:
@@ -385,7 +385,7 @@ class Supervisor:
         return {"admin": own, "workload": [text for answer in answers for text in answer]}
 
     async def cpu_profile(self, seconds: int, frequency: int) -> bytes:
-        """Return a profile of all processes as a profile.proto message; ProfileError."""
+        """Return a CPU profile (profile.proto) of all processes. Raises ProfileError."""
         from headgate.server.profiling import CpuProfiler, ProfiledProcess, permit_here  # a start need not load it
 
         targets = [ProfiledProcess("supervisor", os.getpid(), permit_here, seldom=True)]
@@ -401,7 +401,7 @@ class Supervisor:
         return [worker.process.pid for worker in self._workers if worker.process is not None]
 
     async def set_levels(self, text: str, reset: bool) -> str:
-        """Change the log directives of the whole tree; raises BadDirective. Returns it when all use it."""
+        """Change the log directives of all processes; return the result when all use it. Raises BadDirective."""
         levels = Directives(self._start_levels if reset else str(self.levels))
         if text:
             levels.add(text)
@@ -421,7 +421,7 @@ class Supervisor:
         self.stop(signal.Signals(sig).name)
 
     def _on_hangup(self, terminal: bool) -> None:
-        """The terminal is gone; where there was none, somebody wants the configuration to be read now."""
+        """Handle SIGHUP: stop if the terminal was closed; without a terminal, reload the configuration."""
         if terminal:
             self.stop("SIGHUP")
         elif isinstance(self.source, FileSource) and not self.source.is_stream:
@@ -460,7 +460,7 @@ class Supervisor:
 
 
 async def worker_tasks(worker: WorkerHandle) -> list[str]:
-    """Return the live tasks of a worker; one that does not answer gives an entry that says so."""
+    """Return the live tasks of a worker. If the worker does not answer, the list has one entry that says so."""
     try:
         found: list[str] = json.loads(await worker.ask_long("tasks", TASKS_SECONDS))
     except (ConnectionError, TimeoutError):
@@ -469,7 +469,7 @@ async def worker_tasks(worker: WorkerHandle) -> list[str]:
 
 
 def tell_ready() -> None:
-    """Write a line into the descriptor that the parent named in READY_FD, and close it."""
+    """Write a line to the descriptor named by the environment variable READY_FD, and close it."""
     text = os.environ.pop("READY_FD", "")
     if not text:
         return
@@ -486,7 +486,7 @@ def start_levels(gateway: Gateway) -> str:
 
 
 def session_key(gateway: Gateway) -> bytes:
-    """Return the configured key that seals session ids, else a random one: sessions then end with the process."""
+    """Return the configured key for session ids, or a random one, with which sessions end with the process."""
     configured = gateway.process.session_key
     if configured is None:
         return secrets.token_bytes(SESSION_KEY_BYTES)
@@ -494,6 +494,6 @@ def session_key(gateway: Gateway) -> bytes:
 
 
 def warn(loaded: Loaded) -> None:
-    """Log what the loader found worth a word."""
+    """Log the warnings of the loader."""
     for warning in loaded.warnings:
         logger.warning("configuration", extra={"warning": warning})

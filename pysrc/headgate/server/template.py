@@ -31,7 +31,7 @@ IGNORED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class ForkOrder(NamedTuple):
-    """Fork worker `worker` (from 0), whose log has this form and these directives. `modules` are imported before."""
+    """Fork worker `worker` (from 0) with this log format and these log directives. `modules` are imported first."""
 
     worker: int
     form: str
@@ -40,9 +40,11 @@ class ForkOrder(NamedTuple):
 
 
 class WorkerStart(NamedTuple):
-    """What a forked worker begins with. `channel` leads to the supervisor, `folder` to the other workers.
+    """The start parameters of a forked worker. `channel` leads to the supervisor, `folder` to the sockets of the other
+    workers.
 
-    `wake_fds` are eventfds, one per worker: where there are several workers, each calls others over them to accept.
+    `wake_fds` are eventfds, one for each worker. With several workers, a worker writes to them to wake others for
+    accept().
     """
 
     order: ForkOrder
@@ -53,7 +55,7 @@ class WorkerStart(NamedTuple):
 
 
 def threads() -> int:
-    """Return the number of threads of this process, those of libraries among them."""
+    """Return the number of threads of this process, including those of libraries."""
     return len(list(Path("/proc/self/task").iterdir()))
 
 
@@ -134,7 +136,7 @@ def _fork_again(parent: int, to_parent: int, from_parent: int, others: tuple[int
 
 
 def run_from_arguments() -> WorkerStart:
-    """As run_template(), in a program of its own. Arguments: CHANNEL_FD SEGMENT_FD SUPERVISOR FOLDER WAKE_FD..."""
+    """Run the template as a separate program. Arguments: CHANNEL_FD SEGMENT_FD SUPERVISOR FOLDER WAKE_FD..."""
     channel_fd, segment_fd, supervisor = (int(word) for word in sys.argv[1:4])
     wake_fds = tuple(int(word) for word in sys.argv[5:])
     channel, segment = socket.socket(fileno=channel_fd), Segment.attach(segment_fd)
@@ -150,7 +152,7 @@ def _next_order(channel: socket.socket) -> tuple[ForkOrder, list[int]]:
 
 
 def import_all(modules: tuple[str, ...]) -> None:
-    """Import what workers use; a module that fails does so in the worker again, which says why."""
+    """Import the modules that workers use. Ignores failures: the import fails again in the worker, which reports it."""
     for name in modules:
         if name not in sys.modules:
             with contextlib.suppress(ImportError):

@@ -52,9 +52,10 @@ class TemplateHandle:
         return None if self._process is None else self._process.pid
 
     def fork(self) -> WorkerStart | None:
-        """Fork the template from this process, which has neither threads nor a loop yet. Not None: this is a worker.
+        """Fork the template from this process, which has neither threads nor a loop yet. A result other than None means
+        that this process is now a worker.
 
-        Where a library has started a thread, the template is a program of its own instead.
+        If a library has started a thread, the template is started as a separate program instead.
         """
         if threads() > 1:
             return None
@@ -71,7 +72,7 @@ class TemplateHandle:
         return None
 
     def _start(self) -> None:
-        """Start a template with exec: a process with threads must not be forked. OSError."""
+        """Start a template with exec, because a process with threads must not be forked. Raises OSError."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         words = [theirs.fileno(), self._segment.fd, os.getpid(), self._folder, *self._wake_fds]
         try:
@@ -93,7 +94,7 @@ class TemplateHandle:
         self._started = time.monotonic()
 
     async def start_worker(self, index: int, form: str, levels: str, channel: int) -> ChildProcess:
-        """Fork a worker that has this end of its channel; OSError."""
+        """Fork a worker with this end of its channel. Raises OSError."""
         order = ForkOrder(index, form, levels, self.modules)
         async with self._lock:
             for last in (False, True):
@@ -124,7 +125,8 @@ class TemplateHandle:
         return ChildProcess(answer["pid"])
 
     def _watch(self) -> None:
-        """Notice the end of the process; where the kernel has no descriptor for it, the next worker does."""
+        """Watch for the end of the process. Without pidfd support in the kernel, the start of the next worker notices
+        it."""
         if self._watched >= 0 or self._process is None:
             return
         try:

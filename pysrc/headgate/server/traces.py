@@ -23,7 +23,7 @@ READ_SIZE: Final = 65536
 
 
 class TraceWatch:
-    """One watcher. `lines()` gives the events of the one request it gets; close() when nobody reads any more."""
+    """One watcher. `lines()` yields the events of its request. Call close() when nothing reads them any more."""
 
     def __init__(self, hub: TraceHub, message: WatchCommand) -> None:
         self.message = message
@@ -32,7 +32,7 @@ class TraceWatch:
         self._waiting: asyncio.Future[None] | None = None
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Yield the events; ends with the trace, with a drain before it began, or with the worker."""
+        """Yield the events. Ends with the trace, with its worker, or with a drain that comes before the trace."""
         held = b""
         while self._reader >= 0:
             try:
@@ -65,7 +65,7 @@ class TraceWatch:
             self._waiting.set_result(None)
 
     def close(self) -> None:
-        """Stop waiting or reading; the request, if there is one, goes on."""
+        """Stop waiting or reading. A traced request goes on."""
         self._hub.forget(self)
         reader, self._reader = self._reader, -1
         if reader >= 0:
@@ -76,7 +76,7 @@ class TraceWatch:
 
 
 class TraceHub:
-    """All watchers, in the order in which they came. `workers`: the workers as they are now."""
+    """All watchers, in order of arrival. `workers` returns the current workers."""
 
     def __init__(self, segment: Segment, workers: Callable[[], list[WorkerHandle]]) -> None:
         self._claims = SlotClaims(segment, CLAIMS)
@@ -87,11 +87,11 @@ class TraceHub:
 
     @property
     def waiting(self) -> int:
-        """How many have no request yet."""
+        """The number of watchers that have no request yet."""
         return sum(self._claims.offered(number) for number in self._watches)
 
     async def watch(self, expression: str | None, body_limit: int) -> TraceWatch:
-        """Return a new watcher that every worker knows of; raises TooManyWatchers and BadExpression."""
+        """Return a new watcher that all workers know. Raises TooManyWatchers or BadExpression."""
         if len(self._watches) >= MAX_WATCHERS or self._draining:
             raise TooManyWatchers("the gateway drains" if self._draining else f"{MAX_WATCHERS} wait already")
         self._number += 1
@@ -117,14 +117,14 @@ class TraceHub:
             return ()
 
     async def readmit(self, worker: WorkerHandle) -> None:
-        """Tell a new worker of those that wait."""
+        """Tell a new worker about the waiting watchers."""
         for number in sorted(self._watches):
             watch = self._watches.get(number)
             if watch is not None and watch.writer >= 0 and self._claims.offered(number):
                 await self._tell(worker, watch)
 
     def release(self, watch: TraceWatch) -> None:
-        """One worker has taken it: the others let go, so that the pipe ends with that one's trace."""
+        """Have the other workers close the pipe when one traces a request: the pipe then ends with that trace."""
         writer, watch.writer = watch.writer, -1
         if writer >= 0:
             os.close(writer)
@@ -132,19 +132,19 @@ class TraceHub:
                 worker.send(Unwatch(watch.message.number))
 
     def forget(self, watch: TraceWatch) -> None:
-        """Nobody reads it any more."""
+        """Forget a watcher that nobody reads any more."""
         if self._watches.pop(watch.message.number, None) is not None:
             self._claims.take(watch.message.number)
             self.release(watch)
 
     def worker_died(self) -> None:
-        """A trace that the dead worker had taken ends here, even if it had not said a word."""
+        """End the traces of a worker that has died, including those without any event."""
         for number, watch in list(self._watches.items()):
             if not self._claims.offered(number):
                 self.release(watch)
 
     def drain(self) -> None:
-        """End those that still wait; traces under way end with their request."""
+        """End the watchers that still wait. Traces in progress end with their requests."""
         self._draining = True
         for number, watch in list(self._watches.items()):
             if self._claims.take(number):

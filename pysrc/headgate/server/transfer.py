@@ -1,4 +1,4 @@
-"""The way of a configuration from the supervisor into a worker: what the worker does not have yet, in small parts.
+"""Transfers a configuration from the supervisor to a worker: only what the worker does not have yet, in small parts.
 
 A memory file holds a row of pickles that share one memo: the configuration without what there may be many of, where its
 listeners have other routes than in the configuration before, and then, one by one, the routes and the expressions that
@@ -36,7 +36,7 @@ ListenerKey = tuple[str, str]
 
 
 class Incomplete(Exception):
-    """A worker was told of something that it neither had nor got."""
+    """A worker received a reference to a route or expression that it neither had nor received."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Outline:
 
 @dataclass(slots=True)
 class KnownParts:
-    """What a worker has: the configuration it runs, and its programs by text and phase."""
+    """What a worker already has: its running configuration, and compiled expressions by text and phase."""
 
     gateway: Gateway | None = None
     programs: dict[tuple[str, str], Program] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class KnownParts:
 
 @dataclass(slots=True)
 class Received:
-    """A configuration that has arrived, with the programs that came with it; see Outline."""
+    """A received configuration with its compiled expressions; see Outline."""
 
     gateway: Gateway
     known: KnownParts
@@ -91,7 +91,8 @@ class Received:
         return self.new if self.fresh or not self.known.programs else ChainMap(self.new, self.known.programs)
 
     def take(self) -> list[Any]:
-        """Let the worker have it, now that it runs; return what it had, and which may be much to free."""
+        """Make this the known state when the configuration is in force. Return the previous state, which may be slow to
+        free."""
         known = self.known
         known.gateway = self.gateway
         if self.fresh:
@@ -105,7 +106,7 @@ class Received:
 def store(gateway: Gateway, before: Gateway | None = None) -> int:
     """Return the descriptor of a memory file with a configuration; `before`: the one that workers have.
 
-    Takes seconds for a large one that is new, and belongs into a thread.
+    Takes seconds for a large new configuration, so run it in a thread.
     """
     descriptor = os.memfd_create("headgate-config", os.MFD_CLOEXEC)
     try:

@@ -1,8 +1,8 @@
-"""Noticing that configuration files changed.
+"""Detection of changes in configuration files.
 
-Files are looked at four times a second: that sees editors that replace a file, symlinks that are switched (mounted
-configuration maps) and network file systems alike, for the price of a few stat() calls. Where the kernel gives notice
-(`file_events`), they are looked at as soon as somebody has closed or replaced one.
+Files are polled four times a second with a few stat() calls. Polling detects editors that replace a file, switched
+symlinks (mounted ConfigMaps) and changes on network file systems. With kernel notifications (`file_events`), files are
+checked as soon as one is closed or replaced.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Fingerprint = tuple[tuple[str, str, int, int, int], ...]
 
 
 def fingerprint(paths: Iterable[str]) -> Fingerprint:
-    """Return what identifies the present state of the files; a missing file is a state, too."""
+    """Return a value that identifies the current state of the files. A missing file is a state, too."""
     found = []
     for path in sorted(set(paths)):
         real = os.path.realpath(path)
@@ -39,7 +39,7 @@ def fingerprint(paths: Iterable[str]) -> Fingerprint:
 async def changes(
     paths: Callable[[], Iterable[str]], interval_s: float = DEBOUNCE_SECONDS, start: Fingerprint | None = None
 ) -> AsyncIterator[None]:
-    """Yield after every change, once the files have been at rest for one interval.
+    """Yield after every change, once the files have not changed for one interval.
 
     `paths` is called each time: a new configuration may name other files. The first of them is the configuration: when
     it alone has changed, was closed or replaced, and nothing has changed an interval before, that is yielded at once.
@@ -85,7 +85,8 @@ def _is_whole(known: Fingerprint, current: Fingerprint, names: list[str]) -> boo
 
 
 async def _closed(events: FileEvents, names: list[str], end: float) -> Fingerprint | None:
-    """Return the state of the files once nobody writes to them, after a short rest; None when that does not come."""
+    """Return the state of the files once no process writes to them, after a short pause. Returns None if that does not
+    happen in time."""
     current = None
     while asyncio.get_running_loop().time() < end:
         await asyncio.sleep(SETTLE_SECONDS)

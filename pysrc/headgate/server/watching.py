@@ -1,4 +1,4 @@
-"""Traces in a worker: takes in the watchers that the supervisor offers."""
+"""Traces in a worker: takes the watchers that the supervisor offers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Watching:
         self._watchers: Watchers | None = None
 
     def add(self, message: WatchCommand, descriptor: int, gateway: Gateway) -> list[str]:
-        """Let one wait; `descriptor` leads to the supervisor. Return what is wrong with its expression."""
+        """Add a watcher; `descriptor` is its pipe to the supervisor. Return the error of its expression, if any."""
         from headgate.trace.watchers import Watcher
 
         program = None
@@ -49,7 +49,7 @@ class Watching:
             self._watchers.drop(number)
 
     def configured(self, gateway: Gateway) -> None:
-        """Another configuration runs from now on."""
+        """Note that a new configuration is in force."""
         if self._watchers is not None:
             from headgate.server.descriptions import PlanDescriptions
 

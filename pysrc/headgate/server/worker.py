@@ -65,7 +65,7 @@ IMPORT_SECONDS: Final = 0.0005
 
 @dataclass(slots=True)
 class Prepared:
-    """A configuration that waits to be swapped in, and what is held of it for the next one."""
+    """A configuration that is ready to be swapped in, with the parts that the next transfer can refer to."""
 
     running: RunningConfiguration
     received: Received
@@ -277,7 +277,7 @@ class WorkerProcess:
 
     @staticmethod
     def _release(before: RunningConfiguration, gone: list[Any], current: RunningConfiguration) -> None:
-        """Let go of a configuration that `current` runs in place of, and of what came with it, without a pause."""
+        """Free the configuration that `current` has replaced, in slices beside the traffic."""
 
         def work() -> Steps[None]:
             yield from before.release(current)
@@ -345,8 +345,8 @@ class WorkerProcess:
 
 
 async def import_beside(modules: tuple[str, ...]) -> None:
-    """Import modules in a thread, which gives way to the loop every half a millisecond. One that fails is imported
-    again by who needs it, who says why.
+    """Import modules in a thread, which yields to the loop every half a millisecond. Ignores failures: a failing module
+    is imported again where it is needed, and reported there.
     """
     missing = tuple(name for name in modules if name not in sys.modules)
     if not missing:
@@ -360,19 +360,19 @@ async def import_beside(modules: tuple[str, ...]) -> None:
 
 
 def request_lines_wanted() -> bool:
-    """Tell whether the directives let access-log lines through: scope `request`, level info."""
+    """Tell whether the log directives enable the access log (scope `request`, level info)."""
     return logging.getLogger("request").isEnabledFor(logging.INFO)
 
 
 class Life(NamedTuple):
-    """The life of this process as a worker, at whose end the loop of the runner stops."""
+    """Runs this process as a worker. The event loop stops when the worker ends."""
 
     runner: asyncio.Runner
     task: asyncio.Task[None]
 
 
 def begin(start: WorkerStart, inherited: Gateway | None = None) -> Life:
-    """Make a worker of this process, which was forked from a template that had a configuration already, or not."""
+    """Turn this process, which a template has forked, into a worker. The template may have a configuration already."""
     gc.enable()
     logs.set_up(Directives(start.order.levels), start.order.form)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -44,7 +44,7 @@ END_SECONDS = 0.2
 
 class WorkerHandle:
     """One worker slot: its process and its channel. `sockets` are those of all workers, by the keys of their ports.
-    `inherited`: the digest of the configuration that the process was forked with, until it is told of another one.
+    `inherited`: the digest of the configuration that the process was forked with, until it receives another one.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class WorkerHandle:
         self._asked = 0
 
     async def start(self, form: str, levels: str) -> None:
-        """Start the process and begin to read its channel; OSError."""
+        """Start the process and begin to read its channel. Raises OSError."""
         ours, theirs = control.channel_pair()
         try:
             self.process = await self._template.start_worker(self.index, form, levels, theirs.fileno())
@@ -85,8 +85,8 @@ class WorkerHandle:
         asyncio.get_running_loop().add_reader(ours.fileno(), self._on_packet)
 
     def ended(self) -> int | None:
-        """Return the exit status, minus the signal that killed it; None where it is still there. Its channel closes
-        on the way out: the status comes a moment later.
+        """Return the exit status (negative: the signal that killed the process), None if the process still runs. The
+        channel closes shortly before the exit status is available.
         """
         return None if self.process is None else self.process.wait(END_SECONDS)
 
@@ -135,7 +135,7 @@ class WorkerHandle:
         self._on_death(self)
 
     def send(self, message: control.Message, descriptors: list[int] | None = None) -> None:
-        """Send a message; a worker that is gone is noticed elsewhere."""
+        """Send a message. Errors are ignored: the end of a worker is noticed elsewhere."""
         if self._channel is not None:
             with contextlib.suppress(OSError):
                 control.send(self._channel, message, descriptors)
@@ -180,21 +180,22 @@ class WorkerHandle:
         self.given &= set(self.sockets)
 
     async def watch(self, message: WatchCommand, descriptor: int) -> tuple[str, ...]:
-        """Have the worker trace a request into a pipe; return what is wrong with the expression. ConnectionError."""
+        """Have the worker trace a request into a pipe. Return the error of the expression, if any. Raises
+        ConnectionError."""
         self.send(message, [descriptor])
         answer = await self._answer(("watch", message.number), WATCH_SECONDS)
         assert isinstance(answer, Done)
         return answer.errors
 
     async def numbers(self, what: str = "numbers") -> dict[str, object]:
-        """Return what the worker reports of itself; empty when it does not answer in time."""
+        """Return the numbers that the worker reports. Returns an empty dict if the worker does not answer in time."""
         try:
             return await self.ask(what, ASK_SECONDS)
         except (ConnectionError, TimeoutError):
             return {}
 
     async def set_levels(self, directives: str, form: str) -> None:
-        """Have the worker use these log directives; one that is not ready, or does not answer in time, later."""
+        """Have the worker use these log directives. A worker that is not ready applies them when it starts."""
         self._asked += 1
         self.send(SetLevels(self._asked, directives, form))
         if not self.ready:
@@ -203,7 +204,7 @@ class WorkerHandle:
             await self._answer(("levels", self._asked), ASK_SECONDS)
 
     async def ask(self, what: str, seconds: float, descriptor: int | None = None) -> dict[str, object]:
-        """Return the answer to a question (server/reports.py); ConnectionError, TimeoutError."""
+        """Return the answer to a query (server/reports.py). Raises ConnectionError or TimeoutError."""
         self._asked += 1
         number = self._asked
         self.send(Query(number, what), None if descriptor is None else [descriptor])
@@ -212,12 +213,12 @@ class WorkerHandle:
         return answer.values
 
     async def permit(self, pid: int) -> None:
-        """Have the worker let that process trace it; one that does not answer in time is traced or not."""
+        """Have the worker allow process `pid` to trace it. Ignores a worker that does not answer in time."""
         self._asked += 1
         await self._order(Permit(self._asked, pid), self._asked)
 
     async def sample_heap(self, rate: int) -> None:
-        """Have the worker sample its allocations; 0: no more."""
+        """Have the worker sample its allocations; 0 stops sampling."""
         self._asked += 1
         await self._order(SampleHeap(self._asked, rate), self._asked)
 
@@ -233,7 +234,7 @@ class WorkerHandle:
                 await self._answer(("told", number), ASK_SECONDS)
 
     async def ask_long(self, what: str, seconds: float) -> bytes:
-        """Return an answer that may be longer than a packet."""
+        """Return a report that may be longer than a packet."""
         descriptor = os.memfd_create("headgate-answer", os.MFD_CLOEXEC)
         try:
             await self.ask(what, seconds, descriptor)
@@ -242,7 +243,7 @@ class WorkerHandle:
             os.close(descriptor)
 
     def restart_delay(self) -> float:
-        """Return how long to wait before the next start: growing while the process dies early."""
+        """Return the delay before the next start in seconds. It grows while the process dies soon after its start."""
         if time.monotonic() - self.started > EARLY_SECONDS:
             self.delay = FIRST_DELAY
         delay, self.delay = self.delay, min(self.delay * 2, LAST_DELAY)
@@ -254,7 +255,7 @@ class WorkerHandle:
 
     @property
     def linked(self) -> bool:
-        """Tell whether there is a channel to the process, whose end will be noticed."""
+        """Tell whether the channel to the process is open."""
         return self._channel is not None
 
     def kill(self) -> None:

@@ -1,4 +1,4 @@
-"""How workers reach one another: a Unix socket each, for requests whose session lives elsewhere."""
+"""Relays requests between workers over Unix sockets, for sessions that belong to another worker."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class WorkerRelay:
         self._end = RelayEnd(find, self.relay)
 
     async def start(self) -> None:
-        """Begin to take relayed requests, if that has not begun."""
+        """Begin to accept relayed requests, unless already started."""
         if self._server is not None:
             return
         backend = BackendPlan(BIND, "mcp", HandlerBackend(self._worker, BIND, self._end.handle))
@@ -68,7 +68,7 @@ class WorkerRelay:
             self._server.close()
 
     def _others(self) -> list[int]:
-        """Return the workers that take relayed requests, and perhaps some that do not any more."""
+        """Return the workers that accept relayed requests. Some of them may have stopped meanwhile."""
         return workers_in(self._folder)
 
     def _client(self, index: int, patient: bool) -> HttpClient:

@@ -1,5 +1,5 @@
-"""What the engine asks when it passes calls of a plain backend on by itself (headgate_engine.mcp.direct): sessions,
-telemetry, and the header of answers.
+"""Callbacks of the engine for the plain calls that it forwards by itself (headgate_engine.mcp.direct): sessions,
+telemetry, and response headers.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ FIELDS: Final = encode_headers(STREAM_HEADERS)
 
 
 class DirectService:
-    """`target`: the name of the one target, None for several. `count` is called once for each request, as by the
-    front in Python.
+    """`target`: the name of a single target, None for several. `count` is called once for each request.
     """
 
     def __init__(self, sessions: Sessions, target: str | None, policies: BackendPolicies, count: Count) -> None:
@@ -37,15 +36,15 @@ class DirectService:
         self.plain_fields = FIELDS if self._modifier is None else None
 
     def owner_of(self, context: RequestContext) -> str:
-        """Return whose the sessions are that a request may go on with."""
+        """Return the owner whose sessions the request may use."""
         return owner_of(context)
 
     def agree(self, one: bytes | None, other: bytes | None) -> bool:
-        """Tell whether two ids are one."""
+        """Tell whether two JSON-RPC ids are equal."""
         return agree(one, other)
 
     def event_fields(self, session_id: str | None) -> list[tuple[bytes, bytes]]:
-        """Return the header of an answer that is a stream of events."""
+        """Return the header fields of a response that is an event stream."""
         if self._modifier is None:
             return FIELDS if session_id is None else [*FIELDS, (SESSION_HEADER.encode(), session_id.encode())]
         own = [] if session_id is None else [(SESSION_HEADER, session_id)]

@@ -1,4 +1,4 @@
-"""Services and workloads of the file: what a mesh would tell."""
+"""Services and workloads of the file (static discovery)."""
 
 from __future__ import annotations
 

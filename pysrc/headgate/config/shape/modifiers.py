@@ -1,4 +1,4 @@
-"""Policies that change or answer a request without asking anybody."""
+"""Policies that change or answer a request without calling a service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a route looks for in a request."""
+"""The match conditions of routes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call to a backend takes with it: TLS, credentials, header changes, limits of connection and time."""
+"""Policies of calls to a backend: TLS, credentials, header changes, connection limits and timeouts."""
 
 from __future__ import annotations
 

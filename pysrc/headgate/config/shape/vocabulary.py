@@ -1,4 +1,4 @@
-"""The words the shape of the file is written in.
+"""The building blocks of the shape of the file.
 
 A shape says what a value may look like; `check` reads documents with it and `schema` prints it as JSON
 schema.
@@ -36,8 +36,8 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class WordChoice:
-    """One of some words, read in camelCase and PascalCase; the value is the word as in `words` (or its alias'
-    target). `later` are words whose meaning is not built yet."""
+    """One of several words, accepted in camelCase and PascalCase. The value is the word as in `words`, or the target of
+    its alias. `later`: words that are not built yet."""
 
     name: str
     words: tuple[str, ...]
@@ -134,7 +134,7 @@ class Union:
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A shape that is defined further down: for tables that name each other."""
+    """A forward reference to a shape, for tables that refer to each other."""
 
     target: Callable[[], Shape]
 
@@ -155,7 +155,7 @@ def maybe(shape: Shape) -> ObjectField:
 
 
 def later(entry: ObjectField, *unless: Any) -> ObjectField:
-    """Mark a field as not built yet; a value in `unless` (an empty list, say) counts as left out."""
+    """Mark a field as not built yet. A value in `unless` (such as an empty list) counts as left out."""
     return replace(entry, later=True, unless=unless)
 
 

@@ -1,4 +1,4 @@
-"""Answers as event streams: begun with the first thing there is to say, kept alive in long silences."""
+"""Responses as event streams, which begin with the first message and send comments during long pauses."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ RETRY_MS: Final = 1000
 
 
 class Answering:
-    """The answer to one request: begun with the first thing there is to say, kept alive in long silences.
+    """The response to one request. It begins with the first message, and sends comments during long pauses.
 
-    With `answers` its events have ids, and a client that loses an answer that has begun comes back for the rest.
+    With `answers`, events have ids, and a client whose connection breaks can resume the response.
     """
 
     def __init__(self, call: BackendCall, fields: Fields, answers: KeptAnswers | None = None) -> None:
@@ -73,7 +73,7 @@ class Answering:
                 raise
 
     async def close_stream(self, retry_s: float) -> None:
-        """Have the client come back later, as the target wants it (SEP-1699); where it cannot, it just waits."""
+        """Let the client reconnect later, as the target demands (SEP-1699). One that cannot resume keeps waiting."""
         async with self._lock:
             stream = await self._begin()
             if self._kept is None or self._stream_closed or not self._primed:
@@ -88,11 +88,11 @@ class Answering:
 
     @property
     def begun(self) -> bool:
-        """Whether the client has the head of the answer."""
+        """Whether the head of the response was sent."""
         return self._stream is not None
 
     async def until(self, work: Coroutine[Any, Any, bytes]) -> None:
-        """Send what the work gives, if anything, and comments while it takes its time."""
+        """Send the result of the work, if any, and comments while it runs."""
         # The engine may have waited before.
         waited_s = 0.0 if self._call.begun is None else self._call.begun.waited_s
         timer = asyncio.get_running_loop().call_later(max(0.0, KEEPALIVE_SECONDS - waited_s), self._start_beating)
@@ -131,7 +131,8 @@ class Answering:
 async def answered(
     call: BackendCall, answering: Answering, message: RpcMessage, work: Coroutine[Any, Any, bytes]
 ) -> None:
-    """Answer with what the work gives; its failures are statuses before the answer begins, errors after it."""
+    """Send the result of the work. A failure is an HTTP status before the response begins, and a JSON-RPC error
+    afterwards."""
 
     async def guarded() -> bytes:
         try:
@@ -146,7 +147,7 @@ async def answered(
 
 
 def refuse(call: BackendCall, message: RpcMessage, target: str, outcome: Outcome) -> None:
-    """Answer an `initialize` that a target does not take: its own words where it said some."""
+    """Respond to an `initialize` that a target refuses, with the error of the target if it sent one."""
     addressed(call, target, None, "")
     failure = outcome.failure
     if isinstance(failure, TargetRefusal):
@@ -163,9 +164,9 @@ async def merged(
     streams: dict[str, AsyncGenerator[bytes, None]],
     note: Callable[[bytes], str] | None = None,
 ) -> None:
-    """Send what several streams bring, as it comes, with the ids that `note` gives; comments in long silences.
+    """Send the messages of several streams as they arrive, with ids from `note`, and comments during long pauses.
 
-    What has come when the client goes is noted as well: it asks for that when it comes back.
+    Messages that arrive when the client has gone are noted, too: the client asks for them when it resumes the stream.
     """
     queue: asyncio.Queue[tuple[str, bytes | None]] = asyncio.Queue(64)
 

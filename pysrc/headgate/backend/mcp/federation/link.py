@@ -1,4 +1,4 @@
-"""One target as a federated session sees it: requests, notifications, what it says unasked, and its end."""
+"""The link of a federated session to one target: requests, notifications, unsolicited messages, and its end."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ RESUME_SECONDS: Final = 1.0
 
 
 class Link(Protocol):
-    """`request` yields the messages that belong to a request, its response last; TargetFailure when there is none.
+    """`request` yields the messages of a request, the response last. Raises TargetFailure without a response.
     `pinned`: the session lives in this worker. `direct`: the session at a server that the engine may call.
     """
 
@@ -74,12 +74,12 @@ class Link(Protocol):
 
 
 def opening_of(message: RpcMessage) -> RpcMessage:
-    """Return the client's `initialize` as the gateway repeats it, under an id of its own."""
+    """Return the `initialize` of the client for repetition, with an id of the gateway."""
     return parse(message.with_id(OPENING_ID))
 
 
 def note_capabilities(link: Link, text: bytes) -> None:
-    """Keep what a target said of itself in its answer to `initialize`."""
+    """Store the capabilities in the response of a target to `initialize`."""
     with contextlib.suppress(ValueError):
         result = json.loads(text).get("result")
         found = result.get("capabilities") if isinstance(result, dict) else None
@@ -87,7 +87,7 @@ def note_capabilities(link: Link, text: bytes) -> None:
 
 
 def version_of(text: bytes) -> str | None:
-    """Return the revision that a server agreed to in its answer to `initialize`, None for one that nobody knows."""
+    """Return the revision in the response of a server to `initialize`, None for an unknown one."""
     with contextlib.suppress(ValueError):
         result = json.loads(text).get("result")
         found = result.get("protocolVersion") if isinstance(result, dict) else None
@@ -96,7 +96,7 @@ def version_of(text: bytes) -> str | None:
 
 
 class LinkedServer(Protocol):
-    """A running server whose answers come on one stream: a process, or a connection."""
+    """A running server that sends all its messages on one stream: a process, or a connection."""
 
     @property
     def dead(self) -> bool: ...
@@ -108,9 +108,9 @@ class LinkedServer(Protocol):
 
 
 class ServerLink(RequestTarget):
-    """A server of this session, made by `make()`. One that has ended is started and initialized again, not too often.
+    """A server of this session, created by `make()`. It is restarted after its end, at a limited rate.
 
-    `remote`: how it is reached, for its time-out on the first thing that is said of a request; None for a process.
+    `remote`: the client of the server, for its time-out on the first message of a request; None for a process.
     """
 
     pinned = True
@@ -131,21 +131,21 @@ class ServerLink(RequestTarget):
 
     @property
     def state(self) -> str | None:
-        """Nothing outlives the server."""
+        """None: the session ends with the server."""
         return None
 
     @property
     def timeout_s(self) -> float | None:
-        """That of its policies."""
+        """The time-out in its policies, in seconds."""
         return None if self._remote is None else self._remote.timeout_s
 
     @property
     def opening(self) -> str | None:
-        """The client's `initialize`, None where it cannot be repeated: a process ends with its worker."""
+        """The `initialize` of the client. None if it cannot be repeated, because a process ends with its worker."""
         return None if self._remote is None or self._opening is None else self._opening.text.decode()
 
     def restore(self, opening: str) -> None:
-        """Go on for a client that another worker had: its `initialize` is repeated in front of its next message."""
+        """Continue the session of another worker: `initialize` is repeated before the next message of the client."""
         self._opening, self._restored = parse(opening.encode()), True
 
     async def _ready(self, fields: Fields) -> LinkedServer:
@@ -181,9 +181,9 @@ class ServerLink(RequestTarget):
             async for _ in self._exchange(server, opening_of(self._opening), fields):
                 pass
             await server.send(parse(INITIALIZED), fields)
-            for wish in self._session_state.again():
+            for replayed in self._session_state.again():
                 with contextlib.suppress(TargetFailure):
-                    async for _ in self._exchange(server, wish, fields):
+                    async for _ in self._exchange(server, replayed, fields):
                         pass
         return server
 
@@ -209,7 +209,7 @@ class ServerLink(RequestTarget):
                 server.give_up(exchange)
 
     async def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]:
-        """Yield what comes of a request."""
+        """Yield the messages of a request."""
         if message.method == INITIALIZE:
             self._opening = message
         server = await self._ready(fields)
@@ -222,11 +222,11 @@ class ServerLink(RequestTarget):
             note_capabilities(self, last)
 
     async def notify(self, message: RpcMessage, fields: Fields) -> None:
-        """Pass a notification or a response on."""
+        """Forward a notification or a response."""
         await (await self._ready(fields)).send(message, fields)
 
     async def events(self, fields: Fields) -> AsyncGenerator[bytes, None] | None:
-        """Return what the server says unasked."""
+        """Return the unsolicited messages of the server."""
         server = await self._ready(fields)
 
         async def read_all() -> AsyncGenerator[bytes, None]:
@@ -244,7 +244,7 @@ class ServerLink(RequestTarget):
 
 
 class HttpLink(RequestTarget):
-    """A session at a remote server. One that the server has forgotten is opened again, unseen."""
+    """A session at a remote server. If the server has lost it, the link opens it again without the client noticing."""
 
     pinned = False
 
@@ -267,7 +267,7 @@ class HttpLink(RequestTarget):
 
     @property
     def timeout_s(self) -> float | None:
-        """That of its policies."""
+        """The time-out in its policies, in seconds."""
         return self._remote.timeout_s
 
     def _fields(self, fields: Fields, accept: str, message: RpcMessage | None) -> Fields:
@@ -283,7 +283,7 @@ class HttpLink(RequestTarget):
     async def _call(
         self, method: str, fields: Fields, message: RpcMessage | None, accept: str, after: str = ""
     ) -> UpstreamResponse:
-        """Return a successful answer; raises Refused for another one, TargetFailure when there is none."""
+        """Return a successful response. Raises TargetRefusal for another status, TargetFailure without a response."""
         body = None if message is None else message.text
         headers = self._fields(fields, accept, message)
         if after:
@@ -323,15 +323,15 @@ class HttpLink(RequestTarget):
             async for _ in texts:
                 pass
         # Not notify(): a server that forgets its session at once is not asked again and again.
-        told = await self._call("POST", fields, parse(INITIALIZED), f"application/json, {STREAM}")
-        await closed(told)
-        for wish in self._session_state.again():
+        accepted = await self._call("POST", fields, parse(INITIALIZED), f"application/json, {STREAM}")
+        await closed(accepted)
+        for replayed in self._session_state.again():
             with contextlib.suppress(TargetRefusal):
-                await closed(await self._call("POST", fields, wish, f"application/json, {STREAM}"))
+                await closed(await self._call("POST", fields, replayed, f"application/json, {STREAM}"))
         return await self._call("POST", fields, message, f"application/json, {STREAM}")
 
     async def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]:
-        """Yield what comes of a request."""
+        """Yield the messages of a request."""
         response = await self._post(message, fields)
         opening = message.method == INITIALIZE
         if opening:
@@ -355,7 +355,7 @@ class HttpLink(RequestTarget):
         return answer
 
     async def _answer(self, message: RpcMessage, fields: Fields, on_message: OnMessage) -> RpcMessage:
-        """Return the response to a request; most come as one text, which needs no stream."""
+        """Return the response to a request. Most responses are a single JSON text and need no stream."""
         if message.method == INITIALIZE:
             return await gathered(self.request(message, fields), message, on_message)
         response = await self._post(message, fields)
@@ -372,8 +372,8 @@ class HttpLink(RequestTarget):
     async def _whole(
         self, response: UpstreamResponse, message: RpcMessage, fields: Fields
     ) -> AsyncGenerator[bytes, None]:
-        """Yield the messages of an answer up to the response. A stream that ends before it is taken up again where the
-        server gives its events ids (transport of 2025-11-25, "Resumability").
+        """Yield the messages up to the response. A stream that ends early is resumed if its events have ids (transport
+        of 2025-11-25, "Resumability").
         """
         position = StreamPosition()
         for _ in range(MAX_RESUMES + 1):
@@ -398,13 +398,13 @@ class HttpLink(RequestTarget):
         await closed(response)
 
     async def notify(self, message: RpcMessage, fields: Fields) -> None:
-        """Pass a notification or a response on."""
+        """Forward a notification or a response."""
         response = await self._post(message, fields)
         with contextlib.suppress(OSError):
             await response.aclose()
 
     async def events(self, fields: Fields) -> AsyncGenerator[bytes, None] | None:
-        """Return the server's event stream; None when it has none."""
+        """Return the event stream of the server, None if it has none."""
         try:
             response = await self._call("GET", fields, None, STREAM, self._heard.event_id)
         except TargetRefusal as error:
@@ -414,7 +414,7 @@ class HttpLink(RequestTarget):
         return self._unasked(response, fields)
 
     async def _unasked(self, response: UpstreamResponse, fields: Fields) -> AsyncGenerator[bytes, None]:
-        """Yield what the server says on its event stream, which is opened again where it gives its events ids."""
+        """Yield the messages of the event stream. It is opened again after its end if its events have ids."""
         failures = 0
         while True:
             try:
@@ -443,26 +443,26 @@ class HttpLink(RequestTarget):
 
 @dataclass(slots=True)
 class StreamPosition:
-    """How far an event stream was read: the id of its last event, and how long to wait before it is asked for more."""
+    """The position in an event stream: the id of its last event, and the delay before it is resumed."""
 
     event_id: str = ""
     pause_s: float = RESUME_SECONDS
 
 
 async def closed(response: UpstreamResponse) -> None:
-    """Let go of an answer."""
+    """Close a response."""
     with contextlib.suppress(OSError):
         await response.aclose()
 
 
 def media_type(response: UpstreamResponse) -> str:
-    """Return the type of an answer's body, without parameters."""
+    """Return the media type of a response, without parameters."""
     kind = response.header("content-type") or ""
     return kind if kind == JSON else kind.split(";")[0].strip().lower()
 
 
 async def whole(response: UpstreamResponse) -> bytes:
-    """Return the body of an answer; TargetFailure when it breaks off or is too long."""
+    """Return the body of a response. Raises TargetFailure if it is incomplete or too long."""
     try:
         return await response.read(MAX_BODY)
     except (OSError, ValueError) as error:
@@ -472,7 +472,7 @@ async def whole(response: UpstreamResponse) -> bytes:
 
 
 async def messages_of(response: UpstreamResponse, position: StreamPosition) -> AsyncGenerator[bytes, None]:
-    """Yield the messages of an answer, a stream or a single one; raises TargetFailure."""
+    """Yield the messages of a response, whether a stream or a single message. Raises TargetFailure."""
     kind = media_type(response)
     try:
         if response.status in (202, 204):

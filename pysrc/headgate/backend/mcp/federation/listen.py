@@ -133,7 +133,7 @@ class Subscription:
         """Wait for a target's acknowledgement; return the failure if there is none."""
         link = self._group.links[source.target]
         request = parse(replaced(self._message.text, ("params", "notifications"), source.wanted))
-        texts = told(link, request, source.wanted, fields)
+        texts = subscription_messages(link, request, source.wanted, fields)
         first = b""
         try:
             first = await anext(texts, b"")
@@ -259,7 +259,9 @@ def _common(wanted: Filter, agreed: Filter) -> Filter:
     return found
 
 
-async def told(link: Link, message: RpcMessage, wanted: Filter, fields: Fields) -> AsyncGenerator[bytes, None]:
+async def subscription_messages(
+    link: Link, message: RpcMessage, wanted: Filter, fields: Fields
+) -> AsyncGenerator[bytes, None]:
     """Yield a target's messages for a subscription; the first one is its acknowledgement."""
     assert isinstance(link, RequestLink)
     if await link.native() is not None:

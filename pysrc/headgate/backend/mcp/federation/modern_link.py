@@ -1,8 +1,8 @@
-"""A server of revision 2026-07-28 as a client with a session sees it: the session is the gateway's own.
+"""Presents a server of revision 2026-07-28 to a client with a session. The gateway keeps the session.
 
-What the client said in `initialize` goes with each request. What the server wants to know of the client becomes a
-request to the client, and the request it came of is sent again with the answer. Subscriptions become a
-`subscriptions/listen` as long as the client reads its event stream.
+Each request carries the data of the client's `initialize`. A server's input request becomes a request to the client,
+and the original request is sent again with the answer. Subscriptions become a `subscriptions/listen` while the client
+reads its event stream.
 """
 
 from __future__ import annotations
@@ -64,21 +64,21 @@ class ModernLink(RequestTarget):
 
     @property
     def state(self) -> str | None:
-        """Nothing outlives the worker."""
+        """None: the session ends with the worker."""
         return None
 
     @property
     def bridged(self) -> dict[str, Any] | None:
-        """What the client says with every request; None where the server is a process, which ends with its worker."""
+        """The client data of every request. None if the server is a process, which ends with its worker."""
         return None if self._inner.pinned else self._client.meta(None)
 
     def restore(self, meta: dict[str, Any]) -> None:
-        """Go on for a client that another worker had, as it was when its session began."""
+        """Continue the session of another worker in its initial state."""
         self._client = bridging.ClientIdentity.of_meta(meta)
 
     # -- requests ------------------------------------------------------------------------------------------------------
     async def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]:
-        """Yield what comes of a request."""
+        """Yield the messages of a request."""
         method = message.method or ""
         if method == INITIALIZE:
             yield await self._initialize(message, fields)
@@ -237,7 +237,7 @@ class ModernLink(RequestTarget):
 
 
 async def until(texts: AsyncGenerator[bytes, None], stop: asyncio.Event) -> AsyncGenerator[bytes, None]:
-    """Yield what comes until it ends or `stop` is set."""
+    """Yield messages until the end or until `stop` is set."""
     stopped = spawn("mcp until", stop.wait())
     try:
         while not stop.is_set():
@@ -259,7 +259,7 @@ async def until(texts: AsyncGenerator[bytes, None], stop: asyncio.Event) -> Asyn
 
 
 async def _next(texts: AsyncGenerator[bytes, None]) -> bytes | TargetFailure:
-    """Return what comes next, b"" at the end."""
+    """Return the next message, b"" at the end."""
     try:
         return await anext(texts, b"")
     except TargetFailure as error:
@@ -267,7 +267,7 @@ async def _next(texts: AsyncGenerator[bytes, None]) -> bytes | TargetFailure:
 
 
 async def answered(texts: AsyncGenerator[bytes, None], request: RpcMessage) -> AsyncGenerator[bytes, None]:
-    """Yield what comes of a request; an error that the server gave a status of its own is an answer like others."""
+    """Yield the messages of a request. An error response with its own HTTP status counts as a response."""
     try:
         async with contextlib.aclosing(texts):
             async for text in texts:
@@ -280,7 +280,7 @@ async def answered(texts: AsyncGenerator[bytes, None], request: RpcMessage) -> A
 
 
 async def either(answer: asyncio.Future[RpcMessage], stop: asyncio.Event) -> RpcMessage:
-    """Return what the client answers; TargetFailure when `stop` is set before."""
+    """Return the answer of the client. Raises TargetFailure if `stop` is set first."""
     stopped = spawn("mcp until", stop.wait())
     try:
         await asyncio.wait((answer, stopped), return_when=asyncio.FIRST_COMPLETED)
@@ -292,7 +292,7 @@ async def either(answer: asyncio.Future[RpcMessage], stop: asyncio.Event) -> Rpc
 
 
 def worded_fields(fields: Fields) -> ClientFields:
-    """Return a client's fields in the words of revision 2026-07-28, and still who it is."""
+    """Return the header fields of a client in the form of revision 2026-07-28, including its identity."""
     return ClientFields(bridging.fields_for(fields), origin_of(fields))
 
 
@@ -302,7 +302,7 @@ def _code(error: dict[str, Any]) -> int:
 
 
 class EitherLink(RequestTarget):
-    """A target whose revision shows when it is asked to begin a session. `make(state)` opens it."""
+    """A target whose revision is known only after `initialize`. `make(state)` opens the link."""
 
     def __init__(self, make: LinkFactory, state: str | None) -> None:
         self._use(make(state))
@@ -314,7 +314,7 @@ class EitherLink(RequestTarget):
 
     @property
     def capabilities(self) -> dict[str, Any] | None:
-        """What the server said of itself."""
+        """The capabilities of the server."""
         return self._link.capabilities
 
     @capabilities.setter
@@ -323,8 +323,8 @@ class EitherLink(RequestTarget):
 
     @property
     def resume_token(self) -> dict[str, Any] | None:
-        """What there is to know of a session that lives in this worker, None where it ends with it: `c`, the client of
-        one that is the gateway's own; `o`, the words that open one at a server whose connection is the session.
+        """The data from which another worker can continue the session, None if it ends with this worker. `c`: the
+        client of a session of the gateway. `o`: the `initialize` for a server whose connection is the session.
         """
         if isinstance(self._link, ModernLink):
             client = self._link.bridged
@@ -333,7 +333,7 @@ class EitherLink(RequestTarget):
         return None if opening is None else {"o": opening}
 
     def restore(self, resume_token: dict[str, Any]) -> None:
-        """Go on with a session of which only that is known."""
+        """Continue a session from its resume token."""
         if "c" in resume_token:
             link = ModernLink(self._link)
             link.restore(resume_token["c"])
@@ -348,16 +348,16 @@ class EitherLink(RequestTarget):
 
     @property
     def state(self) -> str | None:
-        """What another worker needs to go on."""
+        """The state that another worker needs to continue."""
         return self._link.state
 
     @property
     def timeout_s(self) -> float | None:
-        """That of the target's policies."""
+        """The time-out in the policies of the target, in seconds."""
         return self._link.timeout_s
 
     async def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]:
-        """Yield what comes of a request; `initialize` decides which words the server understands."""
+        """Yield the messages of a request. `initialize` determines the revision of the server."""
         if message.method == INITIALIZE and not isinstance(self._link, ModernLink):
             async for text in self._opened(message, fields):
                 yield text
@@ -403,11 +403,11 @@ class EitherLink(RequestTarget):
         self._use(link)
 
     async def notify(self, message: RpcMessage, fields: Fields) -> None:
-        """Pass a notification or a response on."""
+        """Forward a notification or a response."""
         await self._link.notify(message, fields)
 
     async def events(self, fields: Fields) -> AsyncGenerator[bytes, None] | None:
-        """Return what the server says unasked."""
+        """Return the unsolicited messages of the server."""
         return await self._link.events(fields)
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""One answer of a target, whichever way it comes."""
+"""Responses of targets, independent of their transport."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_ANSWER = "there was no answer"
 
 
 class StreamClosed(bytes):
-    """No message: the target has ended its stream before the response, and is asked again after `pause_s`."""
+    """Not a message: the target has ended its stream before the response, and is polled again in `pause_s` seconds."""
 
     pause_s: float
 
@@ -28,22 +28,22 @@ class StreamClosed(bytes):
 
 
 class RequestTarget(Protocol):
-    """What can be sent requests: `request` yields the messages that belong to one, its response last. `direct`: the
-    session at the target, where the engine may make calls by itself.
+    """Accepts requests: `request` yields the messages that belong to a request, the response last. `direct`: the
+    session at the target if the engine can make calls by itself.
     """
 
     direct: TargetSession | None = None
 
     @property
     def timeout_s(self) -> float | None:
-        """How long the target may take to begin an answer, None where nothing is said of it."""
+        """The time in seconds that the target may take to begin its response, None without a limit."""
         return None
 
     def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]: ...
 
     async def ask(self, message: RpcMessage, fields: Fields, on_message: OnMessage) -> RpcMessage:
-        """Return the response to a request; `on_message` gets what the target says before. TargetFailure without an
-        answer.
+        """Return the response to a request. `on_message` gets the messages before it. Raises TargetFailure without a
+        response.
         """
         return await gathered(self.request(message, fields), message, on_message)
 
@@ -65,7 +65,7 @@ async def gathered(texts: AsyncGenerator[bytes, None], message: RpcMessage, on_m
 
 
 def response_to(text: bytes, message: RpcMessage) -> RpcMessage | None:
-    """Return a text as the response to a request, None when it is another message or none."""
+    """Return a text as the response to a request, None if it is no response to it."""
     if isinstance(text, StreamClosed):
         return None
     try:
@@ -76,7 +76,7 @@ def response_to(text: bytes, message: RpcMessage) -> RpcMessage | None:
 
 
 def nameless(text: bytes, message: RpcMessage) -> bytes:
-    """Return what a target answers over HTTP; an error without an id is one about the request that it answers."""
+    """Return the response of a target over HTTP. An error without an id concerns the request that it answers."""
     if b'"error"' not in text:
         return text
     try:
