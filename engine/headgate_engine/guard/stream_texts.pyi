@@ -1,3 +1,5 @@
+from typing import Self
+
 class TextPiece:
     """C face only: a string of an event that continues the text of a choice."""
 
@@ -10,4 +12,4 @@ class ChoiceText:
 class StreamTexts:
     """C face only: reads what the events of a stream say."""
 
-    def __init__(self, format: str, judged: bool) -> None: ...
+    def __new__(cls, format: str, judged: bool) -> Self: ...

@@ -11,7 +11,7 @@ from headgate_engine.peek.json cimport DEFAULT_DEPTH
 from headgate_engine.peek.scan cimport (
     J_FALSE, J_NONE, J_NULL, J_NUMBER, J_OBJECT, J_STRING, Field, Found, Scan, scan_text)
 
-NAMES = ("completions", "messages", "responses", "gemini", "converse")
+cdef tuple NAMES = ("completions", "messages", "responses", "gemini", "converse")
 
 # Watched members: index -> path. An object precedes its members; "" stands for the items of an array.
 cdef enum:
@@ -53,10 +53,10 @@ cdef enum:
     V_TEXT
     V_ALL
 
-CHOICE = ("choices", "")
-CANDIDATE = ("candidates", "")
-PART = (*CANDIDATE, "content", "parts", "")
-TABLES = (
+cdef tuple CHOICE = ("choices", "")
+cdef tuple CANDIDATE = ("candidates", "")
+cdef tuple PART = (*CANDIDATE, "content", "parts", "")
+cdef tuple TABLES = (
     (("choices",), CHOICE, (*CHOICE, "index"), (*CHOICE, "delta"), (*CHOICE, "logprobs"), (*CHOICE, "delta", "content"),
      (*CHOICE, "delta", "tool_calls"), (*CHOICE, "delta", "refusal"), (*CHOICE, "delta", "reasoning"),
      (*CHOICE, "delta", "reasoning_content"), (*CHOICE, "delta", "reasoning_signature"), (*CHOICE, "finish_reason"),
@@ -73,7 +73,7 @@ cdef int sizes[DELTA_FORMATS]
 cdef list kept = []            # references to the strings that `tables` points at
 
 
-cdef int _fill(int format, table) except -1:
+cdef int _fill(int format, tuple table) except -1:
     """Write a table as C structs."""
     cdef Field* fields = tables[format]
     cdef bytes name
@@ -95,10 +95,16 @@ cdef int _fill(int format, table) except -1:
     return 0
 
 
-for number, rows in enumerate(TABLES):
-    _fill(number, rows)
-if [sizes[i] for i in range(DELTA_FORMATS)] != [C_ALL, B_ALL, R_ALL, G_ALL, V_ALL]:
-    raise AssertionError("the positions of members are those of their table")
+cdef int _fill_all() except -1:
+    cdef int format
+    for format in range(DELTA_FORMATS):
+        _fill(format, TABLES[format])
+    if [sizes[format] for format in range(DELTA_FORMATS)] != [C_ALL, B_ALL, R_ALL, G_ALL, V_ALL]:
+        raise AssertionError("the positions of members are those of their table")
+    return 0
+
+
+_fill_all()
 
 
 cdef class DeltaPeek:

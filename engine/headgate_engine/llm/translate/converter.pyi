@@ -1,3 +1,5 @@
+from typing import Self
+
 from headgate_engine.llm.translate.counts import UsageCounts
 from headgate_engine.llm.translate.readers import EventReader
 
@@ -12,7 +14,7 @@ class StreamConverter:
     upstream connection may be closed.
     """
 
-    def __init__(self, reader: EventReader, framed: bool) -> None: ...
+    def __new__(cls, reader: EventReader, framed: bool) -> Self: ...
     @property
     def usage(self) -> UsageCounts | None:
         """The token usage that the provider has reported so far."""
