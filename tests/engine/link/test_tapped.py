@@ -1,0 +1,169 @@
+"""Responses of models, which a tap reads on their way to the client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from rig import Message, Rig, Truncated, Upstream, on_rig
+
+from headgate.backend.llm.format_routes import ProviderPath, native
+from headgate_engine.link.backend import HOST
+from headgate_engine.llm.backend import LlmBackend
+from headgate_engine.llm.router import ModelRouter
+from headgate_engine.llm.target import LlmGroup, LlmTarget, ModelEntry
+from headgate_engine.plan.plans import BackendPlan, RoutePlan
+from headgate_engine.route.table import RouteRule, RouteTable
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+MS = 1_000_000
+
+
+def event(text: str) -> bytes:
+    data = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
+            "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": None}]}  # fmt: skip
+    return b"data: " + json.dumps(data).encode() + b"\n\n"
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+def asking(*, stream: bool = True) -> bytes:
+    body = json.dumps({"model": "m", "stream": stream, "messages": [{"role": "user", "content": "Hi"}]}).encode()
+    return b"POST /v1/chat/completions HTTP/1.1\r\nhost: a.test\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
+
+
+def with_model(rig: Rig, stall_ns: int = 0) -> None:
+    """Let the rig's route lead to a model whose provider is the rig's backend."""
+    plan = BackendPlan("provider", "llm", HOST)
+    plan.pool = rig.pool
+    plan.stall_ns = stall_ns
+    routes = {"completions": native("completions", ProviderPath(head="/v1/chat/completions"))}
+    router = ModelRouter(sole_entry=ModelEntry("m", [LlmGroup([LlmTarget(plan, "p", {"": routes})])]))
+    rig.backend = BackendPlan("llm", "llm", LlmBackend(router))
+    rig.backend.max_body = 1 << 20
+    rig.route = RoutePlan("r", "default", "", (rig.backend,), (1,))
+    rig.listener.routes = RouteTable([RouteRule(target=rig.route)])
+
+
+def events(answer: Message) -> list[bytes]:
+    return answer.body.split(b"\n\n")[:-1]
+
+
+@on_rig()
+async def test_a_stream_passes_as_it_is(rig: Rig) -> None:
+    with_model(rig)
+    told = [event("a"), event("b"), b"data: [DONE]\n\n"]
+
+    async def script(up: Upstream) -> None:
+        await up.request()
+        await up.send(HEAD + b"".join(map(chunk, told)) + b"0\r\n\r\n")
+
+    rig.script = script
+    answer = await rig.ask(asking())
+    assert (answer.status, answer.body) == (200, b"".join(told))
+
+
+@on_rig()
+async def test_the_head_waits_for_the_first_event(rig: Rig) -> None:
+    with_model(rig)
+    go = asyncio.Event()
+
+    async def script(up: Upstream) -> None:
+        await up.request()
+        await up.send(HEAD)
+        await go.wait()
+        await up.send(chunk(event("a")) + chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n")
+
+    rig.script = script
+    client = await rig.client()
+    await client.send(asking())
+    await rig.wait(lambda: rig.seen, "request at the provider")
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(client.intake.until(b"HTTP/1.1"), 0.1)
+    go.set()
+    assert (await client.answer()).status == 200
+
+
+@pytest.mark.parametrize("reset", [False, True])
+@on_rig()
+async def test_a_stream_that_breaks_off_ends_with_an_error_event(rig: Rig, reset: bool) -> None:
+    with_model(rig)
+    seen = asyncio.Event()
+
+    async def script(up: Upstream) -> None:
+        await up.request()
+        await up.send(HEAD + chunk(event("a")))
+        await seen.wait()
+        if reset:
+            up.reset()
+
+    rig.script = script
+    client = await rig.client()
+    await client.send(asking())
+    head = await client.intake.until(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200")
+    seen.set()
+    body, _ = await client.intake.chunked()
+    assert body.startswith(event("a"))
+    last = body[len(event("a")) :]
+    assert last.startswith(b"data: ")
+    assert "error" in json.loads(last.split(b"\n")[0].removeprefix(b"data: "))
+
+
+@on_rig()
+async def test_a_stream_that_stalls_ends_with_an_error_event(rig: Rig) -> None:
+    with_model(rig, stall_ns=50 * MS)
+    over = asyncio.Event()
+
+    async def script(up: Upstream) -> None:
+        await up.request()
+        await up.send(HEAD + chunk(event("a")))
+        await up.closed()
+        over.set()
+
+    rig.script = script
+    answer = await rig.ask(asking())
+    assert b'"error"' in events(answer)[-1] or b'"error"' in answer.body.rpartition(b"data: ")[2]
+    await asyncio.wait_for(over.wait(), 60)
+
+
+@on_rig()
+async def test_a_stream_that_is_over_for_the_client_is_over_for_the_gateway(rig: Rig) -> None:
+    """Clients that close at the end mark do not make the provider's connection a lost one."""
+    with_model(rig)
+    go = asyncio.Event()
+
+    async def script(up: Upstream) -> None:
+        await up.request()
+        await up.send(HEAD + chunk(event("a")) + chunk(b"data: [DONE]\n\n"))
+        await go.wait()
+        await up.send(b"0\r\n\r\n")
+
+    rig.script = script
+    client = await rig.client()
+    await client.send(asking())
+    await client.intake.until(b"[DONE]")
+    client.close()
+    await rig.wait(lambda: rig.worker.connection_count() == 0, "client gone")
+    go.set()
+
+
+@on_rig()
+async def test_a_whole_answer_that_breaks_off_breaks_off_for_the_client(rig: Rig) -> None:
+    with_model(rig)
+
+    async def script(up: Upstream) -> None:
+        await up.request()
+        await up.send(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 90\r\n\r\n{")
+
+    rig.script = script
+    client = await rig.client()
+    await client.send(asking(stream=False))
+    try:
+        answer = await client.answer()
+    except (Truncated, ConnectionResetError):
+        return
+    assert answer.status == 502
