@@ -64,7 +64,7 @@ cdef int _control(int epoll_fd, int op, int fd, uint32_t events, int number) noe
 
 
 cdef bint _waiting(int fd) noexcept nogil:
-    """A connection waits in the queue of a listening socket."""
+    """Called when a connection waits in the queue of a listening socket."""
     cdef pollfd one
     one.fd, one.events, one.revents = fd, POLLIN, 0
     return poll(&one, 1, 0) == 1
@@ -230,7 +230,8 @@ cdef class SharedPort:
             self.accept_waiting(self.left < MOST_LEAVES)
 
     cdef int accept_waiting(self, bint leave) except -1:
-        """A connection waits, or did a moment ago: accepts it, or calls a worker that has fewer (leave)."""
+        """Accepts a waiting connection, or wakes a worker with fewer connections (leave). Another worker may have taken
+        it."""
         cdef SharedAccept accept = self.accept
         cdef int _turn
         if self.armed:
@@ -257,7 +258,7 @@ cdef class SharedPort:
         return 0
 
     cdef int _leave(self) except -1:
-        """True when a worker that has fewer connections was called to accept, or another one has accepted."""
+        """True if a worker with fewer connections was woken to accept, or if another worker has accepted."""
         cdef SharedAccept accept = self.accept
         cdef int64_t now = monotonic_ns()
         cdef int other = accept.loads.less_loaded(accept.worker.index, now)

@@ -208,7 +208,7 @@ cdef class ClientResponse:
         self.headers = call.response.items()
 
     def header(self, str name):
-        """First value of a field, or None."""
+        """The first value of a header field, None without one."""
         return self.call.response.get(name)
 
     def __aiter__(self):
@@ -221,7 +221,7 @@ cdef class ClientResponse:
         return chunk
 
     async def read(self, int64_t limit):
-        """The whole body; ValueError past `limit` bytes."""
+        """The whole body. Raises ValueError if it is longer than `limit` bytes."""
         parts = []
         total = 0
         while True:

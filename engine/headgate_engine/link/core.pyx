@@ -1,4 +1,4 @@
-"""A request as its parts see it; see core.pxd."""
+"""The common state of a request, which all its parts use; see core.pxd."""
 
 from libc.stdint cimport int64_t
 

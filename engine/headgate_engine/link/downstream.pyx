@@ -55,7 +55,7 @@ cdef class DownstreamConnection(ServerStream):
         return None if self.transport is None else requested_name(self.transport)
 
     def named_listener(self, BindPlan bind):
-        """The listener of the name in the TLS handshake; None where there is no TLS or none is meant."""
+        """The listener for the server name in the TLS handshake; None without TLS or without a match."""
         cdef bytes name
         if self.named_for is not bind:
             name = (self.server_name or "").lower().encode("ascii", "replace")
@@ -185,13 +185,13 @@ cdef class DownstreamConnection(ServerStream):
         self.worker.timers.arm(self.wire, due)
 
     cdef int _watch_output(self) except -1:
-        """Output was queued: some of it must leave within the body time-out."""
+        """Arms the timer for queued output: the client must read some of it within the body time-out."""
         self.write_due_ns = monotonic_ns() + self.plan.body_timeout_ns
         self.write_left = self.wire.transport.get_write_buffer_size()
         return self.worker.timers.arm(self.wire, self.write_due_ns)
 
     cdef int _write_stalled(self, int64_t now) except -1:
-        """Output is queued: ends the connection when none of it has left for the body time-out."""
+        """Ends the connection if the client has read no queued output for the body time-out."""
         cdef Py_ssize_t left = self.wire.transport.get_write_buffer_size()
         if left < self.write_left:
             self.write_due_ns = now + self.plan.body_timeout_ns
@@ -245,7 +245,7 @@ cdef class DownstreamConnection(ServerStream):
         return self._end_events()
 
     cdef int _end_events(self) except -1:
-        """After the bytes of one read are used up: send what came of them, set the deadline that now matters."""
+        """Called when all bytes of a read are processed: sends the output and sets the deadline of the new state."""
         cdef RequestSink sink = self.sink
         if sink is not None:
             sink.on_request_flush()
@@ -281,7 +281,7 @@ cdef class DownstreamConnection(ServerStream):
         return sink.start()
 
     cdef int _refuse(self, int status, str detail) except -1:
-        """Answers a malformed or overdue request and closes; nothing of it reaches a backend any more."""
+        """Answers a malformed or overdue request and closes the connection. Nothing more of it reaches a backend."""
         cdef RequestSink sink = self.sink
         cdef bint started = self.codec.response_started()
         self.sink = None
@@ -298,7 +298,8 @@ cdef class DownstreamConnection(ServerStream):
         return self._linger()
 
     cdef int _linger(self) except -1:
-        """Half-closes and reads on for a while: closing with unread input would reset the answer away."""
+        """Half-closes the connection and reads on for a while: to close with unread input would reset it and lose the
+        answer."""
         if self.client_eof or self.wire.fd < 0:
             return self.wire.close_wire()
         self.lingering = True
@@ -411,7 +412,7 @@ cdef class DownstreamConnection(ServerStream):
         return self._shutdown()
 
     cdef int _next_cycle(self) except -1:
-        """The connection stays: goes on with what the client sent meanwhile, or begins its idle time."""
+        """Keeps the connection open: continues with pipelined input, or starts the idle time-out."""
         self.idle_since_ns = monotonic_ns()
         if self.processing:
             return 0          # the loop of _process() goes on with what follows
@@ -461,7 +462,7 @@ cdef class DownstreamConnection(ServerStream):
 
     # -- control -----------------------------------------------------------------------------------------------------
     def close_if_idle(self, int64_t before_ns):
-        """Drain: closes a connection that is idle since before then; any other closes with its next answer."""
+        """Drains: closes the connection if it is idle since before `then`; otherwise it closes with its next answer."""
         # A worker that was kept from running may not have read the next request yet: it is answered first.
         if self.idle() and not self.lingering and self.wire.no_pending_input():
             if self.codec.buffered() == 0 and max(self.last_read_ns, self.idle_since_ns) <= before_ns:
@@ -478,7 +479,7 @@ cdef class DownstreamConnection(ServerStream):
 
     @property
     def secure(self):
-        """The client came over TLS."""
+        """Whether the client uses TLS."""
         return self.slot.plan.secure
 
     @property

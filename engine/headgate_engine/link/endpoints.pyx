@@ -253,7 +253,7 @@ cdef class EndpointSet:
         return other if other.score() > one.score() else one
 
     def restored(self, EndpointState one not None, int64_t now_ns):
-        """Takes an endpoint back whose time outside is over."""
+        """Returns an endpoint whose ejection is over to the choice."""
         cdef EndpointSlot* slot = one.slot
         # Nothing may raise while the lock is held.
         cdef double health = -1.0 if self.health is None else self.health.restore
@@ -266,7 +266,7 @@ cdef class EndpointSet:
         release(&slot.lock)
 
     cdef EndpointState affine(self, RequestContext ctx, int64_t now_ns, EndpointState avoid):
-        """The endpoint that what the expression says belongs to; None: it says nothing."""
+        """The endpoint for the value of the affinity expression; None without a value."""
         cdef uint64_t source = affinity_of(self.affinity, ctx)
         cdef double best = -1.0
         cdef double weight
@@ -334,7 +334,7 @@ cdef class EndpointSet:
         return self.pick(ctx, avoid)
 
     def note(self, EndpointState endpoint not None, double seconds=-1.0, double hint=0.0):
-        """Python face of what came of a call: a success that took so long, or a failure (seconds < 0)."""
+        """Python face: reports the outcome of a call, a success after `seconds` or a failure (seconds < 0)."""
         if seconds >= 0.0:
             endpoint.succeeded(seconds)
         else:

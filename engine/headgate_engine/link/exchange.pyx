@@ -1,4 +1,4 @@
-"""One request on its way; see exchange.pxd."""
+"""One request from its head to its end; see exchange.pxd."""
 
 from libc.stdint cimport int64_t
 
@@ -53,7 +53,7 @@ cdef class Exchange(RequestCore):
         return 0
 
     cdef bint pick_endpoint(self) except -1:
-        """Takes another endpoint than the attempt before it, where there is one."""
+        """Chooses an endpoint other than that of the previous attempt, if there is one."""
         cdef EndpointState endpoint = (<EndpointSet>self.backend.endpoints).pick(
             self.ctx, None if self.retries is None else self.retries.last)
         if self.observer is not None:
@@ -90,12 +90,12 @@ cdef class Exchange(RequestCore):
 
     # -- steps ---------------------------------------------------------------------------------------------------------
     def wait_for(self, str name, awaitable, verdict_of):
-        """Suspends the request until `awaitable` has come to something; resume() then gets `verdict_of(ctx, found)`."""
+        """Suspends the request until `awaitable` is done; resume() then gets `verdict_of(ctx, found)`."""
         self.ctx.waiting = self.worker.spawn(
             f"step {name}", drive(f"step {name}", self.ctx, self, awaitable, verdict_of, self.resume))
 
     def resume(self, int verdict=CONTINUE):
-        """Goes on after a step that suspended; with RESPOND its reply is sent. Later calls do nothing."""
+        """Continues after a suspended step; with RESPOND its reply is sent. Further calls do nothing."""
         if not self.move(E_RESUME):
             return
         if self.observer is not None:
@@ -108,7 +108,8 @@ cdef class Exchange(RequestCore):
             self.client.resume_request()
 
     def task_failed(self, str detail):
-        """What the request waited for broke, which is a fault of ours: 500, or a broken answer when it has begun."""
+        """Handles an unexpected failure of what the request waited for: answers 500, or breaks off an answer that has
+        begun."""
         self.answer_failed(detail)
 
     # -- request body --------------------------------------------------------------------------------------------------
@@ -301,7 +302,7 @@ cdef class Exchange(RequestCore):
             with_detail(self.worker.reply(REPLY_UPSTREAM_FAILED), detail))
 
     def guards_answered(self, found):
-        """Goes on with what the guards of a response found."""
+        """Continues with the verdict of the guards of a response."""
         cdef UpstreamAttempt attempt = self.attempt
         if not self.move(E_TOLD):
             return
@@ -314,7 +315,7 @@ cdef class Exchange(RequestCore):
 
     # -- answers of our own --------------------------------------------------------------------------------------------
     cdef int respond(self, Reply reply) except -1:
-        """Answers here and now; an upstream call in progress is given up."""
+        """Answers the request now. An upstream call in progress is aborted."""
         if not self.move(E_RESPOND):
             return 0
         self.drop_attempt()

@@ -1,7 +1,7 @@
 """Forwarding headers.
 
-With `trusted_hops` = n, the last n entries that the client sent are kept as the word of proxies we trust and our own
-entry is appended; everything before them, and everything when n is 0, may be forged and is dropped.
+With `trusted_hops` = n, the last n entries are kept, because trusted proxies have added them, and the entry of the
+gateway is appended. Entries before them may be forged and are dropped; with n = 0 all are.
 """
 
 from headgate_engine.context.headers cimport MessageHead

@@ -70,7 +70,7 @@ cdef class HandlerBackend(Backend):
 
 
 cdef class HandlerCall:
-    """One request as a handler sees it. Everything but the answer is read once, on construction or on first look."""
+    """The request that a handler gets. All but the answer is read once, at construction or at first access."""
 
     cdef RoutedRequest exchange
     cdef readonly str method, target, path, authority, peer
@@ -108,7 +108,8 @@ cdef class HandlerCall:
         self.place = None if exchange.bind.metric_labels is not None else place_labels(ctx, exchange.bind)
 
     def route_labels(self):
-        """The labels of its route and those of the configuration, in the form of series keys; while it lasts."""
+        """The labels of its route and of the configuration, in the form of series keys; only while the request is in
+        progress."""
         return route_labels(self.exchange.ctx, self.exchange.bind)
 
     @property
@@ -121,7 +122,7 @@ cdef class HandlerCall:
             self.exchange.ctx.add_log_field(key, value)
 
     def reply(self, int status, headers=(), bytes body=b"", str reason=None):
-        """Answers with a whole body. `headers`: pairs of str. A client that is gone is not an error."""
+        """Answers with a whole body. `headers`: pairs of str. Does nothing if the client has gone."""
         self.answered = True
         if not self.gone:
             self.tell(status, body)
@@ -129,7 +130,7 @@ cdef class HandlerCall:
             self.exchange.answer_whole(status, encode_headers(headers), body, reason)
 
     def stream(self, int status, headers=()):
-        """Sends the head and returns the stream for the body; ConnectionResetError when the client is gone."""
+        """Sends the head and returns the stream for the body. Raises ConnectionResetError if the client has gone."""
         if self.gone:
             raise ConnectionResetError("client closed the connection")
         self.answered = True
@@ -180,7 +181,7 @@ cdef class HandlerStream:
         self.call = call
 
     async def send(self, bytes data):
-        """Sends a piece; waits while a slow client has not taken what was sent before."""
+        """Sends a piece. Waits while a slow client has not read the previous ones."""
         cdef HandlerCall call = self.call
         if call.gone:
             raise ConnectionResetError("client closed the connection")

@@ -1,4 +1,4 @@
-"""Request bodies on their way in; see intake.pxd."""
+"""Request bodies on their way to the backend; see intake.pxd."""
 
 from headgate_engine.context.headers cimport HEAD_EXPECT_CONTINUE
 from headgate_engine.context.request cimport BODY_PREFIX, BODY_WHOLE, Reply, RequestContext

@@ -1,4 +1,4 @@
-"""Who watches a request; see observer.pxd. What an observer does not override does nothing."""
+"""Observers of requests; see observer.pxd. Methods that an observer does not override do nothing."""
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.link.backend cimport Backend, RoutedRequest

@@ -1,4 +1,4 @@
-"""The way of a request from its head to its backend; see phases.pxd."""
+"""The phases of a request between its head and its backend; see phases.pxd."""
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
@@ -156,7 +156,7 @@ cdef int pick_backend(RequestCore request) except -1:
 
 # -- steps ---------------------------------------------------------------------------------------------------------------
 cdef int guarded_steps(RequestCore request, tuple steps) except -1:
-    """A step that raises is a fault of ours: 500, a line in the log, and nothing goes upstream."""
+    """Handles a step that raises: answers 500, logs the error, and sends nothing upstream."""
     try:
         if request.observer is not None:
             return request.observer.run_steps(request, steps, request.phase)

@@ -43,7 +43,7 @@ cdef class ResponsePipe:
 
     # -- what a pipe is made of ----------------------------------------------------------------------------------------
     cdef bint rewrites(self) noexcept:
-        """Whether the body's length may change on the way."""
+        """Whether the length of the body may change."""
         return False
 
     cdef bint open(self, RequestCore request, bint whole) except -1:
@@ -65,7 +65,7 @@ cdef class ResponsePipe:
         return self._send_head(request)
 
     cdef bint _send_head(self, RequestCore request) except -1:
-        """Behind the response steps."""
+        """Runs the response steps and sends the head."""
         if not run_response_steps(request):
             request.respond(request.worker.reply(REPLY_INTERNAL))
             return False

@@ -86,7 +86,7 @@ cdef class Pool(ConnectionOwner):
         return <ResponseSink>self.waiting.popitem(False)[0]
 
     cdef int _offer(self, ClientConnection connection) except -1:
-        """Gives the calls that wait what the connection can take, the longest waiting first; keeps what is left over."""
+        """Gives waiting calls to the connection, oldest first, and keeps its remaining capacity in the pool."""
         cdef ResponseSink sink
         while self.waiting and connection.capacity() > 0:
             sink = self._next_waiting()

@@ -28,13 +28,13 @@ cdef class PythonConnection(ClientConnection):
         self.owner.connection_opened(self)
 
     def allow(self, int streams):
-        """The peer allows so many calls at a time from now on."""
+        """Sets how many concurrent calls the peer allows from now on."""
         self.max_streams = streams
         if self.capacity() > 0:
             self.owner.connection_free(self)
 
     def go_away(self, PythonStream last=None):
-        """The peer takes no more calls; those begun behind `last` (all, for None) it has not looked at."""
+        """The peer takes no more calls. It has not processed those that began after `last` (all, if None)."""
         cdef PythonStream stream
         behind = last is None
         self.leaving = True
@@ -116,11 +116,11 @@ cdef class PythonStream(ClientStream):
 
     @property
     def held_back(self):
-        """The caller takes no more of the answer for now."""
+        """Whether the caller has paused the answer."""
         return self.paused
 
     def respond(self, int status, bytes body=b""):
-        """Answers the call; does nothing when it was given up."""
+        """Answers the call. Does nothing if the caller has aborted it."""
         cdef MessageHead head
         cdef ResponseSink sink = self.sink
         if self.connection is None:
@@ -137,7 +137,7 @@ cdef class PythonStream(ClientStream):
             sink.on_response_end(None)
 
     def refuse(self):
-        """The peer did nothing for this call and will not."""
+        """Ends the call: the peer has not processed it and will not."""
         self.refused = True
         self.fail("the backend refused the call")
 

@@ -131,7 +131,7 @@ cdef class ReadSet:
         return one.on_end(error)
 
     def close(self):
-        """Reads nothing any more."""
+        """Stops reading."""
         if self.fd >= 0:
             self.loop.remove_reader(self.fd)
             close(self.fd)

@@ -30,7 +30,7 @@ cdef class TappedPipe(ResponsePipe):
 
     # -- the head ------------------------------------------------------------------------------------------------------
     cdef int head(self, RequestCore request) except -1:
-        """A head that waits: as long as the client has seen nothing, another backend may be asked."""
+        """Holds the head back: as long as the client has received nothing, another backend can be tried."""
         if self.tap.fault is not None:
             return request.response_failed(self.tap.fault)
         if not self.tap.streaming and not self.tap.whole:
@@ -64,7 +64,7 @@ cdef class TappedPipe(ResponsePipe):
         return self._fed(request)
 
     cdef int _fed(self, RequestCore request) except -1:
-        """What the tap has made of some bytes goes on."""
+        """Passes the output of the tap on."""
         cdef ResponseTap tap = self.tap
         if tap.waits is not None:
             self._ask(request)
@@ -101,7 +101,7 @@ cdef class TappedPipe(ResponsePipe):
         return self._end(request)
 
     cdef int _end(self, RequestCore request) except -1:
-        """The backend has sent all; it goes on to the client when no guard is being asked."""
+        """Ends the response when the backend has sent all of it and no guard is running."""
         cdef ResponseTap tap = self.tap
         if request.asking_guards():
             return 0
@@ -129,7 +129,7 @@ cdef class TappedPipe(ResponsePipe):
         return self.close(request, self.trailers)
 
     cdef int _last(self, RequestCore request) except -1:
-        """What is in `out` is the last that the client gets."""
+        """Sends the rest of `out` and ends the response."""
         if self.out.length and not self.pass_on(request, self.out.data, self.out.length):
             return 0
         return self.close(request, None)
@@ -139,7 +139,7 @@ cdef class TappedPipe(ResponsePipe):
         return self._break_off(request, detail) if self.tap.streaming else ResponsePipe.broke(self, request, detail)
 
     cdef int _break_off(self, RequestCore request, str detail) except -1:
-        """The client has a part of a stream: its format's error event ends it, where it has one."""
+        """Breaks off a stream of which the client has a part, with an error event if its format has one."""
         request.ctx.error = detail
         request.note_outcome("broken")
         request.blame_endpoint()
@@ -151,7 +151,7 @@ cdef class TappedPipe(ResponsePipe):
         return request.finish(END_BROKEN)
 
     cdef int stalled(self, RequestCore request, int64_t now_ns) except -1:
-        """The provider is silent within its answer; a client that does not read is another matter."""
+        """Handles a silent provider. Does nothing while it is the client that does not read."""
         cdef Deadlines deadlines = request.deadlines
         if deadlines.attempt == 0:
             return 0
@@ -166,7 +166,7 @@ cdef class TappedPipe(ResponsePipe):
 
     # -- guards --------------------------------------------------------------------------------------------------------
     cdef int _ask(self, RequestCore request) except -1:
-        """Nothing more is read, and nothing goes on, until the guards have answered."""
+        """Pauses the response until the guards have answered."""
         if not request.move(E_ASK):
             return 0            # they are being asked already
         request.pause_upstream()

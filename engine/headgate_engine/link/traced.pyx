@@ -1,4 +1,4 @@
-"""Requests that somebody watches; see traced.pxd."""
+"""Traced requests; see traced.pxd."""
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext
@@ -333,7 +333,7 @@ cdef class TraceObserver(RequestObserver):
 
 
 class _Quiet:
-    """The recorder of a request that is over: says nothing."""
+    """Takes the place of the recorder when a request is over: records nothing."""
 
     body_limit = 0
 

@@ -101,7 +101,7 @@ cdef class StreamTunnel:
             self.upstream.resume_response()
 
     def tunnel_end(self, str detail):
-        """Ends it: what was sent leaves, then both connections close."""
+        """Ends the tunnel: flushes both sides, then closes both connections."""
         cdef RequestSink owner = self.owner
         if owner is not None:
             owner.on_tunnel_end(detail)

@@ -159,7 +159,7 @@ cdef class Worker:
         return closed
 
     def abort_all(self):
-        """Breaks every client connection; for the end of the drain deadline."""
+        """Aborts every client connection, at the end of the drain deadline."""
         for connection in list(self.connections):
             connection.abort_now()
 
@@ -222,7 +222,7 @@ cdef class Worker:
         self.date_handle = self.loop.call_later(1.0 - now % 1.0 + 0.001, self._tick_date)
 
     async def aclose(self):
-        """Lets the last answers leave, then stops timers and writes the log out."""
+        """Flushes the last answers, then stops the timers and flushes the log."""
         await asyncio.sleep(0)
         self._flush_log()
         self.timers.close()

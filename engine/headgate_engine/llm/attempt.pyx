@@ -61,7 +61,7 @@ cdef class LlmCall:
         return 0
 
     cdef int note(self, str outcome) except -1:
-        """How the attempt stands; the last note counts."""
+        """Sets the outcome of the attempt; the last call counts."""
         if self.attempt is not None:
             self.attempt.outcome = outcome
         return 0
@@ -199,7 +199,7 @@ cdef int _tell(RequestContext ctx, LlmCall call, LlmAttempt attempt) except -1:
 
 
 cdef int64_t per_token_ns(LlmAttempt attempt) noexcept:
-    """Time of one token of a stream behind the first, -1 when nothing is known of that."""
+    """The time per token of a stream after the first, -1 if unknown."""
     if attempt.first_event_ns == 0 or attempt.usage is None or attempt.usage.output_tokens <= 0:
         return -1
     return (attempt.ended_ns - attempt.first_event_ns) // attempt.usage.output_tokens

@@ -30,7 +30,7 @@ cdef class LlmBackend(Backend):
         self.too_long = BODY_TOO_LONG
 
     cdef int prepare(self, RoutedRequest request) except -1:
-        """Where the route says nothing about retries, other providers of the model are tried all the same."""
+        """Without a retry policy of the route, other providers of the model are tried anyway."""
         cdef RetryPlan plan = self.router.failover
         if request.retries is None and plan is not None and not request.ctx.attempts and (
                 not request.ctx.head.flags & HEAD_UPGRADE):
@@ -57,7 +57,7 @@ cdef class LlmBackend(Backend):
         return RUN_STEPS
 
     cdef int proceed(self, RoutedRequest request) except -1:
-        """Behind the provider's steps: the request goes into its format, is signed, and leaves."""
+        """After the steps of the provider: translates the request, signs it and sends it."""
         cdef RequestContext ctx = request.ctx
         cdef LlmCall call = <LlmCall>ctx.llm
         cdef Reply reply

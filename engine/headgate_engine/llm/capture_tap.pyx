@@ -1,4 +1,4 @@
-"""Answers that expressions ask about; see capture_tap.pxd. What cannot be read is not told: the answer itself goes on."""
+"""Answers that expressions ask about; see capture_tap.pxd. What cannot be read is left out; the answer itself passes."""
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext

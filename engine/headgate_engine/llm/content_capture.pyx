@@ -1,4 +1,4 @@
-"""What is said in requests and answers; see content_capture.pxd."""
+"""The texts of requests and answers; see content_capture.pxd."""
 
 import json
 
@@ -127,7 +127,7 @@ cdef object count_of(bytes body):
 
 # -- answers -----------------------------------------------------------------------------------------------------------
 cdef object as_arguments(object given):
-    """Arguments as values; what is no JSON (a model can write anything, and a stream may be cut) stays the text it is."""
+    """Arguments as values. Text that is no JSON (models can write anything, and a stream may be cut) stays a string."""
     if isinstance(given, list):
         given = "".join(given)
     if not isinstance(given, str):
@@ -206,7 +206,7 @@ cdef class CapturedAnswer:
         return 0
 
     def completion(self):
-        """What each choice says."""
+        """The text of each choice."""
         self._read()
         return ["".join(self.texts[key]) for key in sorted(self.texts, key=_order)]
 
@@ -366,7 +366,7 @@ def _converse_event(CapturedAnswer answer, name, told):
 
 
 def _any_reply(answer, told):
-    """What a body of an unknown format says, by its members."""
+    """The texts of a body of unknown format, found by its members."""
     if "choices" in told:
         _completions_reply(answer, told)
     elif "candidates" in told:

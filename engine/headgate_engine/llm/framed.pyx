@@ -138,7 +138,7 @@ cdef class BedrockTap(NativeTap):
         self._converse(text)
 
     def _metrics(self, counts):
-        """What Amazon itself counted stands above what the model's vendor says."""
+        """Counts of Amazon override those of the vendor of the model."""
         cdef TokenUsage usage = self.ctx.usage
         if usage is None:
             usage = self.ctx.usage = TokenUsage()
@@ -171,7 +171,7 @@ cdef class BedrockTap(NativeTap):
         return 0
 
     def _from_head(self, RequestContext ctx):
-        """Counts in fields; those in the body, which is read behind this, stand above them."""
+        """Counts in header fields; those in the body, which is read later, override them."""
         cdef MessageHead head = ctx.response
         counts = {}
         for name, field in (("inputTokenCount", INPUT_COUNT), ("outputTokenCount", OUTPUT_COUNT)):

@@ -320,7 +320,7 @@ cdef class NativeTap(ResponseTap):
             (<LlmCall>call).attempt.first_event_ns = monotonic_ns()
 
     cdef int _ends(self, const char* name, Py_ssize_t name_len, const char* data, Py_ssize_t n) except -1:
-        """Notes what an event says about the end of the stream."""
+        """Reads from an event whether it ends the stream."""
         if self.ending == END_DONE:
             if self.peek.has_error:
                 self.done = self.refused = True
@@ -346,7 +346,7 @@ cdef class NativeTap(ResponseTap):
         return 0
 
     cdef bint _read_usage(self) except -1:
-        """Takes over what this answer or event tells; later events of a stream stand above earlier ones."""
+        """Takes the usage of this answer or event; later events of a stream override earlier ones."""
         cdef UsagePeek peek = self.peek
         cdef TokenUsage usage
         cdef int64_t given
@@ -387,7 +387,7 @@ cdef class NativeTap(ResponseTap):
         return True
 
     cdef int _read_parts(self, TokenUsage usage) except -1:
-        """What input and output are made of, where the provider tells that."""
+        """The parts of input and output, if the provider reports them."""
         cdef UsagePeek peek = self.peek
         if peek.of_gemini:
             return take_gemini_parts(usage, peek)

@@ -175,7 +175,7 @@ cdef class VirtualEntry:
             raise ValueError(f"virtual model {name!r} leads nowhere")
 
     cdef object resolve(self, RequestContext ctx):
-        """None when no condition holds."""
+        """The target for a request, None if no condition holds."""
         cdef Py_ssize_t index
         if self.conditions is not None:
             for index in range(len(self.entries)):

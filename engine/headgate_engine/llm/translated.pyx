@@ -111,7 +111,7 @@ cdef class TranslatedTap(ResponseTap):
         return 0
 
     cdef int _begun(self) except -1:
-        """The client gets something."""
+        """Notes that the client receives output."""
         if not self.ready:
             self.ready = True
             if self.call.attempt is not None:

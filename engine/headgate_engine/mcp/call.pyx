@@ -130,8 +130,8 @@ cdef class DirectCall(ClientCall):
         return True
 
     cdef int _arm(self) except -1:
-        """The timer comes up when the target's time is over, or when the client must hear that we are there, which Python
-        sees to (headgate.backend.mcp.federation.answering).
+        """The timer fires at the deadline of the target, or when the client needs a keep-alive comment, which Python
+        sends (headgate.backend.mcp.federation.answering).
         """
         cdef int64_t when = self.deadline
         cdef int64_t patience = self.settings.patience_ns
@@ -199,7 +199,8 @@ cdef class DirectCall(ClientCall):
         return 0 if self.failure is None else self._hand_over()      # it may have been begun again
 
     cdef int _classify(self) except -1:
-        """HttpService._forward, shape_of and _session_fields, or HttpLink._answer: what becomes of an answer with this head."""
+        """HttpService._forward, shape_of and _session_fields, or HttpLink._answer: decides what to do with an answer
+        that has this head."""
         cdef MessageHead head = self.response
         cdef bytes own = self.place_there.field
         cdef int i
@@ -225,7 +226,7 @@ cdef class DirectCall(ClientCall):
         return 0
 
     cdef int _hand_over(self) except -1:
-        """Python goes on, from the beginning, with what has come of the target until now."""
+        """Hands the call over to Python, with all that the target has sent so far."""
         cdef RoutedRequest exchange = self.exchange
         if self.phase >= PHASE_HANDED_OVER:
             return 0
@@ -260,13 +261,13 @@ cdef class DirectCall(ClientCall):
         return 0
 
     cdef list _fields(self):
-        """The head of an answer; it names the session where the server's does."""
+        """The head of an answer, with the session id if the server has sent one."""
         if self.settings.fields is not None and not self.names_session:
             return self.settings.fields
         return self.settings.service.event_fields(self.session.id if self.names_session else None)
 
     cdef RpcMessage _response(self, bytes body):
-        """The response to a federated call, None where Python has to look at it (LinkGroup.ask, inbound_result)."""
+        """The response to a federated call, None if Python must process it (LinkGroup.ask, inbound_result)."""
         cdef RpcMessage found
         try:
             found = message_of(body)
@@ -345,7 +346,7 @@ cdef class DirectCall(ClientCall):
         return 0
 
     cdef bytes _passed(self, bytes raw, bytes data):
-        """An event with its name: `message` is what no name means, and there are clients that want to see it."""
+        """An event with a name: `message` is the default, but some clients require it."""
         if has_text(data, b'"result"', 8) or has_text(data, b'"error"', 7):
             self.answers.append(data)
             if len(self.answers) > MAYBE_ANSWERS:
@@ -386,7 +387,7 @@ cdef class DirectCall(ClientCall):
         return self._finish_stream("upstream stream broke off")
 
     cdef int _finish_stream(self, str reason) except -1:
-        """Every request gets an answer, unless the client can come back for the rest of the stream."""
+        """Answers a request whose stream has ended early, unless the client can resume the stream."""
         cdef RoutedRequest exchange = self.exchange
         cdef RequestTelemetry telemetry
         if exchange is None or self.phase != PHASE_STREAM:
@@ -414,7 +415,7 @@ cdef class DirectCall(ClientCall):
             found.raw_id == self.message.raw_id or self.settings.service.agree(found.raw_id, self.message.raw_id))
 
     cdef int _broke(self, error) except -1:
-        """A fault of ours: 500 before the head, a broken connection after it (HandlerBackend._run)."""
+        """Handles an unexpected error: 500 before the head, a broken connection after it (HandlerBackend._run)."""
         cdef RoutedRequest exchange = self.exchange
         logger.exception("handler failed", extra={"handler": self.settings.handler.name})
         self.phase = PHASE_OVER
@@ -454,11 +455,11 @@ cdef class DirectCall(ClientCall):
 
     @property
     def place(self):
-        """What is equal for requests with equal route_labels()."""
+        """A key that is equal for requests with equal route_labels()."""
         return place_labels(self.exchange.ctx, self.exchange.bind)
 
     def route_labels(self):
-        """The labels of its route; while it lasts."""
+        """The labels of its route; only while the request is in progress."""
         return route_labels(self.exchange.ctx, self.exchange.bind)
 
     def add_log_field(self, str key not None, value):
@@ -468,16 +469,16 @@ cdef class DirectCall(ClientCall):
     # -- called by who takes over --------------------------------------------------------------------------------------
     @property
     def remaining_s(self):
-        """What is left of the target's time, in seconds; None: there is no limit."""
+        """The seconds until the deadline of the target; None without a limit."""
         return max(0, self.deadline - monotonic_ns()) / 1e9 if self.deadline else None
 
     @property
     def waited_s(self):
-        """How long the call has been under way, in seconds."""
+        """The seconds since the start of the call."""
         return (monotonic_ns() - self.started) / 1e9
 
     async def wait_for_head(self):
-        """Waits until there is an answer, or none will come: then `answer()` says which."""
+        """Waits for the head of the answer or a failure; then `answer()` returns or raises it."""
         if self.response is None and self.failure is None and not self.ended:
             self.head_ready = self.pool.worker.loop.create_future()
             try:
@@ -488,7 +489,7 @@ cdef class DirectCall(ClientCall):
                 self.head_ready = None
 
     def answer(self):
-        """The target's answer, of which the head has come; raises what prevented that."""
+        """The answer of the target, whose head has arrived. Raises the error that prevented it."""
         if self.timed_out:
             raise TimeoutError
         if self.response is None:

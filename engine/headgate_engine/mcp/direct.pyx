@@ -1,5 +1,5 @@
-"""MCP backends whose plain calls the engine passes on by itself; see direct.pxd. What is plain is decided as
-headgate.backend.mcp.front.Front.handle and the services behind it do.
+"""MCP backends whose plain calls the engine forwards by itself; see direct.pxd. The rules for plain calls are those of
+headgate.backend.mcp.front.Front.handle and its services.
 """
 
 from libc.string cimport memcmp
@@ -82,7 +82,7 @@ cdef class DirectBackend(Backend):
         return call if call.make_head(message.name, ()) else None
 
     cdef str _owner(self, RequestContext ctx):
-        """Whose the sessions are that a request may go on with (headgate.backend.mcp.session.owner_of)."""
+        """The owner whose sessions a request may use (headgate.backend.mcp.session.owner_of)."""
         cdef dict claims = ctx.jwt
         cdef object issuer = None, subject = None
         cdef tuple key

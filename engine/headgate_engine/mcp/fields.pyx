@@ -1,7 +1,7 @@
 # cython: boundscheck=False
 """Request fields of MCP calls that the engine passes on; see fields.pxd. boundscheck is off: spans lie in their head.
 
-What is not plain is no error: Python serves it, and refuses what has to be refused.
+A request that is not plain is no error: Python serves or refuses it.
 """
 
 from libc.stdint cimport uint8_t
@@ -135,14 +135,14 @@ cdef bint add_text(MessageHead to, bytes field, str text) except -1:
 
 
 def plain_head(RequestContext ctx not None):
-    """The session id of a request whose head the engine passes on, None for one that Python serves; for tests."""
+    """The session id of a request whose head the engine forwards, None if Python serves the request; for tests."""
     cdef ClientHead found = ClientHead.__new__(ClientHead)
     found.read(ctx.head)
     return found.session_id if found.plain else None
 
 
 def target_head(RequestContext ctx not None, RpcMessage message not None):
-    """The head that a target gets; None where a field cannot hold what the message says. For tests."""
+    """The head for a target; None if a header field cannot represent a value of the message. For tests."""
     cdef MessageHead head = MessageHead()
     copy_fields(ctx, head, ())
     return head if add_mirrored(head, message, message.name) else None

@@ -77,14 +77,14 @@ cdef class SessionTable:
         self.end(session)
 
     def put(self, SessionEntry session not None):
-        """Registers a session; whether its id was not there before."""
+        """Registers a session. Returns whether its id is new."""
         cdef bint is_new = session.id not in self.by_id
         self.by_id[session.id] = session
         self.last = None
         return is_new
 
     def take(self, str session_id not None):
-        """Takes a session out; None without one."""
+        """Removes and returns a session; None if there is none."""
         cdef SessionEntry session = self.by_id.pop(session_id, None)
         if session is self.last:
             self.last = None
@@ -97,5 +97,5 @@ cdef class SessionTable:
         return len(self.by_id)
 
     def entries(self):
-        """All of them, the longest unused first where the order is kept."""
+        """All sessions, least recently used first if the order is kept."""
         return list(self.by_id.values())

@@ -1,4 +1,4 @@
-"""What plain MCP calls go by; see settings.pxd."""
+"""The settings of plain MCP calls; see settings.pxd."""
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.link.client cimport HttpClient
@@ -9,8 +9,8 @@ from libc.stdint cimport int64_t
 
 
 cdef class DirectTarget:
-    """How the server is reached. `steps` of its policies run on each call; ValueError for one that may have to wait.
-    `timeout_ms` 0: none.
+    """The client of a server. The `steps` of its policies run on each call. Raises ValueError for a step that may wait.
+    `timeout_ms`: 0 for none.
     """
 
     def __init__(self, HttpClient client not None, str path not None, *, tuple steps not None=(), int64_t timeout_ms=0):

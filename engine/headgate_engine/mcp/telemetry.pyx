@@ -1,4 +1,4 @@
-"""What one MCP request tells; see telemetry.pxd."""
+"""Telemetry of MCP requests; see telemetry.pxd."""
 
 import json
 
@@ -46,7 +46,7 @@ cdef bytes _one_event = ONE_EVENT
 
 
 def logged_session_id(str session_id not None):
-    """What logs tell of a session id."""
+    """The form of a session id in logs."""
     return session_id[:SESSION_LETTERS]
 
 
@@ -82,7 +82,8 @@ cdef class RequestCounts:
         return 0
 
     cdef str _name_of(self, RequestTelemetry telemetry):
-        """What clients make up is no label: names of failures have none, and there are not more than MAX_NAMES."""
+        """Names invented by clients are no labels: failed requests have no name label, and there are at most MAX_NAMES
+        names."""
         cdef str name = telemetry.name
         cdef tuple key
         if name is None or telemetry.failed or telemetry.kind == "task":
@@ -98,8 +99,8 @@ cdef class RequestCounts:
 
 
 cdef class RequestTelemetry:
-    """One request with a method. `server`: the only target there is, None where it is one of several; `count` is called
-    once, when the request has ended.
+    """One request with a method. `server`: the single target, None with several. `count` is called once, at the end of
+    the request.
     """
 
     def __init__(self, call not None, RpcMessage message not None, str session_id, str server, count not None):
@@ -128,7 +129,7 @@ cdef class RequestTelemetry:
         return 0
 
     def addressed(self, str target not None, str name, str kind):
-        """Tells whose the request is and what it is about, by the name that the target knows."""
+        """Sets the target of the request and its subject, by the name that the target knows."""
         self._record(target, name, kind)
 
     cdef int _record(self, str target, str name, str kind) except -1:
@@ -158,7 +159,7 @@ cdef class RequestTelemetry:
         return self._log(key, value)
 
     def ended(self, int status, bytes answer not None):
-        """Tells how it ended; only the first time counts. `status` 0: the client did not wait for it.
+        """Sets the outcome; only the first call counts. `status` 0: the client has not waited for the answer.
 
         `answer`: the body, or the last events of a stream, its response last.
         """

@@ -29,7 +29,7 @@ cdef class GeminiReader(EventReader):
         return True
 
     cdef int _count(self, object usage) except -1:
-        """Counts grow along the stream: the last ones are those of the reply."""
+        """Counts grow along the stream: the last ones are the totals."""
         self.writer.usage = gemini_usage(usage) or self.writer.usage
         return 0
 

@@ -22,7 +22,7 @@ CUT = "the provider's stream ended before its reply was complete"
 
 
 class Garbage(ValueError):
-    """What a provider sent is not what its format says."""
+    """The provider has sent something that its format does not allow."""
 
 
 cdef object loads(object text):
@@ -94,7 +94,7 @@ cdef bint first_number(const char* data, DeltaPeek peek) noexcept:
 
 
 cdef class EventReader:
-    """Events in, calls of a writer out."""
+    """Reads the events of a format and calls a writer."""
 
     def __cinit__(self, Writer writer not None):
         self.writer = writer
@@ -278,7 +278,7 @@ cdef class MessagesReader(EventReader):
         self.peek = delta_peek("messages")
 
     cdef int _count(self, object usage) except -1:
-        """message_start counts the input, message_delta the output, and maybe everything again."""
+        """message_start has the count of the input, message_delta that of the output and possibly of the input again."""
         if isinstance(usage, dict):
             for name, value in (<dict>usage).items():
                 if value is not None:
