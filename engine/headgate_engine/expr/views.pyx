@@ -255,7 +255,10 @@ cdef class VariableReader(ExpressionNode):
 
 
 cdef class Gathered(ExpressionNode):
-    """A variable as a whole: a map of its fields that have a value."""
+    """A variable as a whole: a map of its fields that have a value, null if none has.
+
+    With an empty map, `basicAuth != null` would hold for requests without credentials.
+    """
 
     cdef dict fields
 
@@ -271,7 +274,7 @@ cdef class Gathered(ExpressionNode):
                 continue
             if value is not ABSENT:
                 found[name] = value
-        return found
+        return found or None
 
 
 cdef class RequestPath(ExpressionNode):
@@ -485,7 +488,7 @@ def _user(RequestContext ctx):
 
 
 def _metadata(RequestContext ctx):
-    return {} if ctx.metadata is None else ctx.metadata
+    return ctx.metadata
 
 
 def dynamic(name):

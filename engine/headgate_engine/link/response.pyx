@@ -78,7 +78,7 @@ cdef int add_headers(RequestContext ctx) except -1:
     for name, value in ctx.response_headers:
         if name.startswith(b"x-ratelimit-") and ctx.response.find(name, len(name), 0) >= 0:
             continue      # a limit further in, told by the backend, stands
-        if name != b"set-cookie":
+        if name != b"set-cookie" and name != b"vary":      # a backend's own values stand beside these
             ctx.response.drop_field(name, len(name))
         ctx.response.add_field(name, len(name), value, len(value))
     return 0

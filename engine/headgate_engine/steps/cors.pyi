@@ -4,6 +4,7 @@ from headgate_engine.plan.step import Step
 
 DEFAULT_PORTS: dict[bytes, bytes]
 MAX_KNOWN: int
+VARY: tuple[bytes, bytes]
 
 def normalised(origin: bytes) -> bytes:
     """Return an origin in lower case without its scheme's default port."""

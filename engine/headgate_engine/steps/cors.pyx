@@ -8,6 +8,8 @@ from libc.string cimport memcmp
 
 DEFAULT_PORTS = {b"http": b":80", b"https": b":443"}
 MAX_KNOWN = 1024
+# The response depends on the origin of the request: https://fetch.spec.whatwg.org/#cors-protocol-and-http-caches
+VARY = (b"vary", b"Origin")
 
 
 def normalised(bytes origin):
@@ -19,7 +21,10 @@ def normalised(bytes origin):
 
 
 cdef class OriginRule:
-    """`*`, or scheme://host[:port] with wildcards `*` in the host. Raises ValueError for anything else."""
+    """`*`, or scheme://host[:port] with wildcards `*` in the host. Raises ValueError for anything else.
+
+    A wildcard matches characters of host names only: letters, digits, hyphens, underscores and dots.
+    """
 
     def __init__(self, str text):
         raw = text.encode("ascii")
@@ -40,11 +45,26 @@ cdef class OriginRule:
             return True
         if self.exact is not None:
             return origin == self.exact
-        return covers(self.parts, origin) and b"[" not in origin
+        # With as many colons as the rule, no wildcard matches the colon of a port.
+        return (covers(self.parts, origin) and is_plain(origin)
+                and origin.count(b":") == sum(part.count(b":") for part in self.parts))
 
     def admits(self, bytes origin):
         """Return whether the rule matches an origin as a browser sends it."""
         return bool(self.matches(normalised(origin)))
+
+
+cdef bint is_plain(bytes origin) except -1:
+    """Return whether an origin is a scheme, a host name of non-empty labels and at most one numeric port.
+
+    A browser sends nothing else for a host name (https://fetch.spec.whatwg.org/#origin-header). Other clients may put
+    a delimiter of URLs before the end that a wildcard expects.
+    """
+    _, _, rest = origin.partition(b"://")
+    host, colon, port = rest.partition(b":")
+    if colon and not port.isdigit():
+        return False
+    return all(label.translate(None, b"-_").isalnum() for label in host.split(b"."))
 
 
 cdef bint covers(tuple parts, bytes text) except -1:
@@ -96,6 +116,7 @@ cdef class CorsStep(Step):
         cdef bytes origin
         cdef bint allowed
         if i < 0:
+            ctx.set_response_header(b"vary", b"Origin")
             return CONTINUE
         origin = head.data[head.spans[i].value_off:head.spans[i].value_off + head.spans[i].value_len]
         allowed = self.allows(origin)
@@ -103,8 +124,10 @@ cdef class CorsStep(Step):
         if head.method_len == 7 and memcmp(head.data + head.method_off, b"OPTIONS", 7) == 0:
             asked = head.find(b"access-control-request-method", 29, 0)
         if asked >= 0 and head.spans[asked].value_len:
-            ctx.reply = Reply(200, b"", self._preflight(head, origin, asked) if allowed else (), "DirectResponse")
+            ctx.reply = Reply(200, b"", self._preflight(head, origin, asked) if allowed else (VARY,),
+                              "DirectResponse")
             return RESPOND
+        ctx.set_response_header(b"vary", b"Origin")
         if allowed:
             ctx.set_response_header(b"access-control-allow-origin", origin)
             if self.credentials:
@@ -114,7 +137,7 @@ cdef class CorsStep(Step):
         return CONTINUE
 
     cdef tuple _preflight(self, MessageHead head, bytes origin, int asked):
-        fields = [(b"access-control-allow-origin", origin)]
+        fields = [(b"access-control-allow-origin", origin), VARY]
         method = head.data[head.spans[asked].value_off:head.spans[asked].value_off + head.spans[asked].value_len]
         wanted = head.get("access-control-request-headers")
         if self.any_method:

@@ -35,7 +35,7 @@ cdef class CsrfStep(Step):
             if site == b"same-origin" or site == b"none":
                 return True
             return origin is not None and normalised(origin) in self.origins
-        if origin is None or origin == b"null":
+        if origin is None:
             return True                      # browsers send an origin with all cross-site requests
         origin = normalised(origin)
         own = (b"https://" if ctx.secure else b"http://") + head.data[

@@ -170,11 +170,12 @@ def test_two_hundred_reloads_leave_nothing_behind(rig: Rig, policies: str) -> No
         before = objects()
         for number in range(5, 205):
             reload(number)
-        # Counting references must do: a collection over a large configuration would hold the loop too long.
-        assert objects() == before
+        # Counting references must do: a collection over a large configuration would hold the loop too long. What other
+        # tests of this process have left may go meanwhile.
+        assert objects() - before == Counter()
     finally:
         gc.enable()
-    assert before[RoutePlan] == 2
+    assert before[RoutePlan] >= 2
 
 
 def test_a_configuration_is_let_go_of_in_small_steps(rig: Rig) -> None:
