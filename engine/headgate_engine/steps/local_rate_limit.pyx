@@ -75,20 +75,35 @@ cdef class TokenLimitStep(LocalRateLimitStep):
     """
 
     cdef int run(self, RequestContext ctx) except -1:
-        cdef TakeResult result
+        cdef TakeResult result, tightest
         cdef TokenBucket bucket
+        cdef bint first = True
         now = monotonic_ns()
         for bucket in self.buckets:
             bucket.look(1, now, &result)
+            if first or result.remaining < tightest.remaining:
+                tightest = result
+                first = False
             # Requests that count a prompt's tokens are free.
             if not result.allowed and not counts_tokens(ctx.head):
                 self.tell(ctx, &result)
                 ctx.reply = self.refusal
                 return RESPOND
-        if len(self.buckets) and not ctx.response_headers:
-            self.tell(ctx, &result)
+        # A limit on requests that has been told already stands.
+        if not first and not told_already(ctx):
+            self.tell(ctx, &tightest)
         ctx.token_buckets = self.buckets if ctx.token_buckets is None else ctx.token_buckets + self.buckets
         return CONTINUE
+
+
+cdef bint told_already(RequestContext ctx) except -1:
+    """Return whether the response will have rate-limit headers."""
+    cdef bytes name
+    if ctx.response_headers is not None:
+        for name, _ in ctx.response_headers:
+            if name.startswith(b"x-ratelimit-"):
+                return True
+    return False
 
 
 cdef bint counts_tokens(MessageHead head) noexcept:
