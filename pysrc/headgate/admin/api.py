@@ -9,7 +9,7 @@ from typing import Any, Final
 from headgate.admin.answers import NO_STORE, as_json
 from headgate.admin.configuration import store_mode
 from headgate.admin.meters import MAX_ROWS, Meters, endpoint_rows
-from headgate.admin.relay import MAX_AT_ONCE, TYPE, BadOrder, read_order, relay
+from headgate.admin.relay import MAX_AT_ONCE, TYPE, InvalidRelayRequest, read_relay_request, relay
 from headgate.admin.running import RunningGateway
 from headgate.admin.targets import targets, watched
 from headgate.admin.web import AdminRequest, AdminResponse, AdminRoute, AdminStream
@@ -59,8 +59,8 @@ def ui_rows(running: RunningGateway, offers: tuple[str, ...]) -> tuple[AdminRout
 
     async def send(request: AdminRequest) -> AdminResponse | AdminStream:
         try:
-            order = read_order(request.body, running.gateway)
-        except BadOrder as error:
+            relay_request = read_relay_request(request.body, running.gateway)
+        except InvalidRelayRequest as error:
             return as_json(400, {"error": str(error)})
         if busy[0] >= MAX_AT_ONCE:
             return as_json(503, {"error": f"{MAX_AT_ONCE} requests are under way"})
@@ -68,7 +68,7 @@ def ui_rows(running: RunningGateway, offers: tuple[str, ...]) -> tuple[AdminRout
         async def counted() -> Any:
             busy[0] += 1
             try:
-                async for line in relay(order):
+                async for line in relay(relay_request):
                     yield line
             finally:
                 busy[0] -= 1

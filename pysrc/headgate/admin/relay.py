@@ -44,11 +44,11 @@ _VALUE: Final = re.compile(r"[\x20-\x7e\t]{0,8192}")
 _KNOWN: Final = frozenset(("bind", "method", "path", "host", "headers", "body"))
 
 
-class BadOrder(ValueError):
+class InvalidRelayRequest(ValueError):
     """The page requests something that is not allowed; the argument gives the reason."""
 
 
-class RelayOrder(NamedTuple):
+class RelayRequest(NamedTuple):
     """The request to send."""
 
     bind: Bind
@@ -59,71 +59,71 @@ class RelayOrder(NamedTuple):
     body: bytes
 
 
-def read_order(text: bytes, gateway: Gateway) -> RelayOrder:
-    """Return the request that the body of a relay request describes; raises BadOrder."""
+def read_relay_request(text: bytes, gateway: Gateway) -> RelayRequest:
+    """Return the request that the body of a relay request describes; raises InvalidRelayRequest."""
     try:
         document = json.loads(text)
     except ValueError:
-        raise BadOrder("the body is no JSON") from None
+        raise InvalidRelayRequest("the body is no JSON") from None
     if not isinstance(document, dict) or not document.keys() <= _KNOWN:
-        raise BadOrder(f"expected an object with {', '.join(sorted(_KNOWN))}")
+        raise InvalidRelayRequest(f"expected an object with {', '.join(sorted(_KNOWN))}")
     bind = next((one for one in gateway.binds if one.key == document.get("bind")), None)
     if bind is None:
-        raise BadOrder("bind: no such port in the running configuration")
+        raise InvalidRelayRequest("bind: no such port in the running configuration")
     method = _text(document, "method", "GET")
     if method not in METHODS:
-        raise BadOrder(f"method: one of {', '.join(METHODS)}")
+        raise InvalidRelayRequest(f"method: one of {', '.join(METHODS)}")
     target = _text(document, "path", "/")
     if len(target) > MAX_TARGET or _TARGET.fullmatch(target) is None:
-        raise BadOrder("path: must begin with a slash and hold no blanks or control characters")
+        raise InvalidRelayRequest("path: must begin with a slash and hold no blanks or control characters")
     host = _text(document, "host", "localhost")
     if _HOST.fullmatch(host) is None:
-        raise BadOrder("host: no host name")
+        raise InvalidRelayRequest("host: no host name")
     body = _text(document, "body", "").encode()
-    return RelayOrder(bind, method, target, host, _headers(document.get("headers", {})), body)
+    return RelayRequest(bind, method, target, host, _headers(document.get("headers", {})), body)
 
 
 def _text(document: dict[str, Any], key: str, default: str) -> str:
     value = document.get(key, default)
     if not isinstance(value, str):
-        raise BadOrder(f"{key}: expected a text")
+        raise InvalidRelayRequest(f"{key}: expected a text")
     return value
 
 
 def _headers(found: object) -> tuple[tuple[str, str], ...]:
     if not isinstance(found, dict) or len(found) > MAX_HEADERS:
-        raise BadOrder(f"headers: expected an object with at most {MAX_HEADERS} texts")
+        raise InvalidRelayRequest(f"headers: expected an object with at most {MAX_HEADERS} texts")
     for name, value in found.items():
         if not isinstance(value, str) or _TOKEN.fullmatch(name) is None or _VALUE.fullmatch(value) is None:
-            raise BadOrder("headers: a name or value cannot be sent")
+            raise InvalidRelayRequest("headers: a name or value cannot be sent")
         if name.lower() in REFUSED or name.lower().startswith(REFUSED_START):
-            raise BadOrder(f"headers: {name.lower()} is not sent on")
+            raise InvalidRelayRequest(f"headers: {name.lower()} is not sent on")
     return tuple((name.lower(), value) for name, value in found.items())
 
 
-async def relay(order: RelayOrder) -> AsyncGenerator[bytes, None]:
+async def relay(request: RelayRequest) -> AsyncGenerator[bytes, None]:
     """Yield the lines of the response; the last line has `end` or `error`."""
     try:
         async with asyncio.timeout(TOTAL_SECONDS):
-            async with contextlib.aclosing(_exchange(order)) as lines:
+            async with contextlib.aclosing(_exchange(request)) as lines:
                 async for line in lines:
                     yield _line(line)
     except TimeoutError:
         yield _line({"error": "the gateway did not answer in time"})
     except (OSError, h11.ProtocolError) as error:
-        yield _line({"error": f"no answer from port {order.bind.port}: {error}"})
+        yield _line({"error": f"no answer from port {request.bind.port}: {error}"})
 
 
 def _line(document: dict[str, Any]) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode() + b"\n"
 
 
-async def _exchange(order: RelayOrder) -> AsyncGenerator[dict[str, Any], None]:
+async def _exchange(request: RelayRequest) -> AsyncGenerator[dict[str, Any], None]:
     async with asyncio.timeout(CONNECT_SECONDS):
-        reader, writer = await _connect(order)
+        reader, writer = await _connect(request)
     try:
         connection = h11.Connection(h11.CLIENT)
-        writer.write(_request(connection, order))
+        writer.write(_request(connection, request))
         await writer.drain()
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         size = 0
@@ -156,22 +156,22 @@ async def _exchange(order: RelayOrder) -> AsyncGenerator[dict[str, Any], None]:
             await writer.wait_closed()
 
 
-def _request(connection: h11.Connection, order: RelayOrder) -> bytes:
-    fields = [("host", order.host), *order.headers, ("connection", "close")]
-    if order.body or order.method in ("POST", "PUT", "PATCH"):
-        fields.append(("content-length", str(len(order.body))))
-    head = connection.send(h11.Request(method=order.method, target=order.target, headers=fields)) or b""
-    body = (connection.send(h11.Data(data=order.body)) or b"") if order.body else b""
+def _request(connection: h11.Connection, request: RelayRequest) -> bytes:
+    fields = [("host", request.host), *request.headers, ("connection", "close")]
+    if request.body or request.method in ("POST", "PUT", "PATCH"):
+        fields.append(("content-length", str(len(request.body))))
+    head = connection.send(h11.Request(method=request.method, target=request.target, headers=fields)) or b""
+    body = (connection.send(h11.Data(data=request.body)) or b"") if request.body else b""
     return head + body + (connection.send(h11.EndOfMessage()) or b"")
 
 
-async def _connect(order: RelayOrder) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _connect(request: RelayRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Open a connection to the port. The certificate is not verified: it is for another name, and the port is local."""
-    if not order.bind.tls:
-        return await asyncio.open_connection("127.0.0.1", order.bind.port)
+    if not request.bind.tls:
+        return await asyncio.open_connection("127.0.0.1", request.bind.port)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     context.set_alpn_protocols(["http/1.1"])
-    name = order.host if order.host.startswith("[") else order.host.partition(":")[0]
-    return await asyncio.open_connection("127.0.0.1", order.bind.port, ssl=context, server_hostname=name.strip("[]"))
+    name = request.host if request.host.startswith("[") else request.host.partition(":")[0]
+    return await asyncio.open_connection("127.0.0.1", request.bind.port, ssl=context, server_hostname=name.strip("[]"))

@@ -29,14 +29,14 @@ class _RequestsRefused(Exception):
         self.answer = as_json(status, reason)
 
 
-class _Tails:
+class _OpenTails:
     """Counts the open tails."""
 
     def __init__(self) -> None:
         self._open = 0
 
     def stream(self, tail: Tail) -> AdminStream:
-        """Return the stream of a tail; raises _Refused if too many are open."""
+        """Return the stream of a tail; raises _RequestsRefused if too many are open."""
         if self._open >= MAX_TAILS:
             raise _RequestsRefused(503, f"{MAX_TAILS} tails are open")
         fields = (*NO_STORE, ("x-content-type-options", "nosniff"))
@@ -53,7 +53,7 @@ class _Tails:
 
 def request_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
     """Return the rows of the admin server's table that are below `/api/logs`."""
-    tails = _Tails()
+    tails = _OpenTails()
     turns = asyncio.Semaphore(MAX_QUESTIONS)
 
     def path() -> str:

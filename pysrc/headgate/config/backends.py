@@ -321,7 +321,7 @@ class Backends:
         for draft in drafts:
             key = id(draft.record)
             if key not in self._processors:
-                service, notes = self.context.noted(self._asked, draft.record)
+                service, notes = self.context.noted(self._remote_service, draft.record)
                 made = None
                 if service is not None:
                     timeout_ms = service.policies.request_timeout_ms or DEFAULT_TIMEOUT_MS
@@ -333,7 +333,7 @@ class Backends:
                 found.append(processor)
         return tuple(found)
 
-    def _asked(self, record: Record) -> RemoteService | None:
+    def _remote_service(self, record: Record) -> RemoteService | None:
         """Return the gRPC service that a record names. Returns None after reporting an error."""
         named, service = record.get("backend"), record.get("service")
         host: ConnectTarget | None = record.get("host") or record.get("url")

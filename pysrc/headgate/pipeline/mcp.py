@@ -181,7 +181,7 @@ class McpHandlers:
         if found is None or found.federation is not federation:
             sessions = self.tables.new(backend.name, resumable=False)
             found = LegacySse(federation, sessions, self._relay, McpRequests(self._worker.segment))
-        self.tables.kept(found.sessions)
+        self.tables.apply_limits(found.sessions)
         self.legacy[backend.key] = found
         return found
 
@@ -231,7 +231,7 @@ class McpHandlers:
         if not isinstance(service, StdioService):
             sessions = self.tables.new(backend.name, resumable=False)
             service = StdioService(target, sessions, self._relay, backend.key)
-        self.tables.kept(service.sessions)
+        self.tables.apply_limits(service.sessions)
         self.services[backend.key] = service
         return service
 
@@ -240,7 +240,7 @@ class McpHandlers:
         before = None if self._previous is None else self._previous.services.get(backend.key)
         kept = before.sessions if isinstance(before, HttpService) else None
         sessions = self.tables.new(backend.name, resumable=True) if kept is None else kept
-        self.tables.kept(sessions)
+        self.tables.apply_limits(sessions)
         tell = partial(self._relay.tell_ended, backend_key=backend.key)
         found = HttpService(target, self._remote(target), sessions, self._states(backend), tell)
         self.services[backend.key] = found
@@ -330,7 +330,7 @@ class McpHandlers:
         else:
             # Sessions go on with the rules and policy servers of the newest configuration.
             self._renewals.append(partial(found.renew, remotes, self._options(backend), guard, guardrails))
-        self.tables.kept(found.sessions)
+        self.tables.apply_limits(found.sessions)
         self.services[key] = found
         return found
 

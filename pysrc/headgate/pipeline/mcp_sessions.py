@@ -67,6 +67,6 @@ class SessionTables:
             tally = self._tallies[backend] = WorkersTally(self._worker, self._workers, backend)
         return Sessions(self._worker.index, self._ids, self.limits, tally=tally, resumable=resumable)
 
-    def kept(self, sessions: Sessions) -> None:
+    def apply_limits(self, sessions: Sessions) -> None:
         """Apply the limits of this configuration to a table that is kept."""
         sessions.limit(self.limits)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headgate.admin import relay as relaying
-from headgate.admin.relay import BadOrder, read_order, relay
+from headgate.admin.relay import InvalidRelayRequest, read_relay_request, relay
 from headgate.config.load import TextSource, load
 from headgate.ir.gateway import Gateway
 
@@ -65,19 +65,19 @@ def order(port: int = 3000, **fields: Any) -> bytes:
     ],
 )  # fmt: skip
 def test_what_is_not_an_order_for_a_port_of_ours_is_refused(body: bytes, word: str) -> None:
-    with pytest.raises(BadOrder, match=word):
-        read_order(body, gateway())
+    with pytest.raises(InvalidRelayRequest, match=word):
+        read_relay_request(body, gateway())
 
 
 def test_an_order_is_read() -> None:
-    found = read_order(
+    found = read_relay_request(
         order(method="POST", path="/v1/x?a=b", host="api.test:8080", headers={"Authorization": "Bearer x"}, body="\u00e4"),
         gateway(),
     )
     assert (found.bind.port, found.method, found.target, found.host) == (3000, "POST", "/v1/x?a=b", "api.test:8080")
     assert found.headers == (("authorization", "Bearer x"),)
     assert found.body == "\u00e4".encode()
-    assert read_order(order(), gateway())[1:] == ("GET", "/", "localhost", (), b"")
+    assert read_relay_request(order(), gateway())[1:] == ("GET", "/", "localhost", (), b"")
 
 
 def run(answer: Callable[[bytes, asyncio.StreamWriter], Awaitable[None]], **fields: Any) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ def run(answer: Callable[[bytes, asyncio.StreamWriter], Awaitable[None]], **fiel
 
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        found = [json.loads(line) async for line in relay(read_order(order(port, **fields), gateway(port)))]
+        found = [json.loads(line) async for line in relay(read_relay_request(order(port, **fields), gateway(port)))]
         server.close()
         return found
 
@@ -164,7 +164,7 @@ def test_a_port_that_nobody_serves_is_told() -> None:
         port = server.sockets[0].getsockname()[1]
         server.close()
         await server.wait_closed()
-        return [line async for line in relay(read_order(order(port), gateway(port)))]
+        return [line async for line in relay(read_relay_request(order(port), gateway(port)))]
 
     lines = asyncio.run(main())
     assert len(lines) == 1

@@ -60,7 +60,7 @@ def test_a_reload_changes_limits_and_forgets_no_number() -> None:
             pass
         with table.room():
             pass
-        after.kept(table)
+        after.apply_limits(table)
         with pytest.raises(McpFailure), table.room():
             pass
         await table.aclose()

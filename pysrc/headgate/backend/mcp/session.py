@@ -233,7 +233,7 @@ class Sessions(SessionTable[McpSession]):
         (`restore`). Where it shows only now that it lives here, raises the 503 of a full table.
         """
         session_id = self.id_prefix + self.ids.new(self._worker, resume_token)
-        register = self._settled if self._resumable else self._kept
+        register = self._settled if self._resumable else self._add
         session = register(session_id, server, owner)
         session.lasting = bool(resume_token)
         return session
@@ -248,7 +248,7 @@ class Sessions(SessionTable[McpSession]):
         if self._resumable:
             self._make_room()
         with self._place():
-            return self._kept(session_id, server, owner)
+            return self._add(session_id, server, owner)
 
     def resume_token(self, session_id: str) -> bytes:
         """Return what an id of this backend says of its session; b"" for nothing, and for one that was ended here."""
@@ -266,9 +266,9 @@ class Sessions(SessionTable[McpSession]):
         """Register a session under an id that says itself what there is to know of it."""
         if session_id not in self:
             self._make_room()
-        return self._kept(session_id, server, owner, resumable=True)
+        return self._add(session_id, server, owner, resumable=True)
 
-    def _kept(self, session_id: str, server: SessionResource, owner: str, *, resumable: bool = False) -> McpSession:
+    def _add(self, session_id: str, server: SessionResource, owner: str, *, resumable: bool = False) -> McpSession:
         session = McpSession(session_id, server, self._clock(), owner, self._worker)
         session.resumable = resumable
         if self.put(session):

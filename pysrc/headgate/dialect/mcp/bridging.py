@@ -201,7 +201,7 @@ def begins_task(text: bytes) -> bool:
     return isinstance(found, dict) and found.get("resultType") == "task"
 
 
-def unasked(text: bytes) -> bytes | None:
+def subscription_notification(text: bytes) -> bytes | None:
     """Return a notification of a subscription without its subscription id, None for any other message."""
     try:
         message = parse(text)

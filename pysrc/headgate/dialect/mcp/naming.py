@@ -21,11 +21,6 @@ class UnknownName(ValueError):
     """No target has the name. The text is the name that the client has sent."""
 
 
-def with_target(target: str, name: str) -> str:
-    """Return the name of a tool or prompt for the client."""
-    return f"{target}_{name}"
-
-
 def split_name(name: str) -> tuple[str, str]:
     """Return the target and its own name of a tool or prompt. Raises UnknownName."""
     target, mark, rest = name.partition("_")

@@ -123,7 +123,7 @@ def test_only_what_is_there_is_listened_to() -> None:
     ],
 )  # fmt: skip
 def test_notifications_lose_the_mark_of_the_subscription(text: str, found: object) -> None:
-    note = bridging.unasked(text.encode())
+    note = bridging.subscription_notification(text.encode())
     assert (None if note is None else json.loads(note)) == found
 
 

@@ -258,7 +258,7 @@ class HttpLink(RequestTarget):
         self._there = self.direct
         self._opening: RpcMessage | None = None
         self._session_state = SessionStateReplay()
-        self._heard = StreamPosition()
+        self._position = StreamPosition()
 
     @property
     def state(self) -> str | None:
@@ -317,7 +317,7 @@ class HttpLink(RequestTarget):
             if not known or error.forgotten:
                 raise
         logger.info("session is opened again", extra={"target": self.name})
-        self._there.name, self._heard = None, StreamPosition()
+        self._there.name, self._position = None, StreamPosition()
         assert self._opening is not None
         async with contextlib.aclosing(self.request(opening_of(self._opening), fields)) as texts:
             async for _ in texts:
@@ -406,32 +406,32 @@ class HttpLink(RequestTarget):
     async def events(self, fields: Fields) -> AsyncGenerator[bytes, None] | None:
         """Return the event stream of the server, None if it has none."""
         try:
-            response = await self._call("GET", fields, None, STREAM, self._heard.event_id)
+            response = await self._call("GET", fields, None, STREAM, self._position.event_id)
         except TargetRefusal as error:
             if error.status == 405:
                 return None
             raise
-        return self._unasked(response, fields)
+        return self._stream_messages(response, fields)
 
-    async def _unasked(self, response: UpstreamResponse, fields: Fields) -> AsyncGenerator[bytes, None]:
+    async def _stream_messages(self, response: UpstreamResponse, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield the messages of the event stream. It is opened again after its end if its events have ids."""
         failures = 0
         while True:
             try:
-                async with contextlib.aclosing(messages_of(response, self._heard)) as texts:
+                async with contextlib.aclosing(messages_of(response, self._position)) as texts:
                     async for text in texts:
                         failures = 0
                         yield text
             except TargetFailure:
-                if not self._heard.event_id:
+                if not self._position.event_id:
                     raise
             finally:
                 await closed(response)
-            if not self._heard.event_id or failures >= MAX_RESUMES:
+            if not self._position.event_id or failures >= MAX_RESUMES:
                 return
             failures += 1
-            await asyncio.sleep(self._heard.pause_s)
-            response = await self._call("GET", fields, None, STREAM, self._heard.event_id)
+            await asyncio.sleep(self._position.pause_s)
+            response = await self._call("GET", fields, None, STREAM, self._position.event_id)
 
     async def close(self) -> None:
         """End the server's session."""

@@ -59,7 +59,7 @@ class ModernLink(RequestTarget):
         self._changed = asyncio.Event()
         self._closed = False
         self._numbers = itertools.count(1)
-        self._asked: dict[bytes, asyncio.Future[RpcMessage]] = {}
+        self._pending_questions: dict[bytes, asyncio.Future[RpcMessage]] = {}
         self._running: dict[object, tuple[RpcMessage, asyncio.Event]] = {}
 
     @property
@@ -153,12 +153,12 @@ class ModernLink(RequestTarget):
             answers: dict[str, Any] = {}
             for key, question in wanted.requests.items():
                 raw_id = b"%d" % next(self._numbers)
-                reply = self._asked[raw_id] = asyncio.get_running_loop().create_future()
+                reply = self._pending_questions[raw_id] = asyncio.get_running_loop().create_future()
                 try:
                     yield bridging.question(raw_id, question)
                     found = outcome_of((await either(reply, cancelled)).text)
                 finally:
-                    del self._asked[raw_id]
+                    del self._pending_questions[raw_id]
                 if found.result is None:
                     error = found.error or {}
                     yield error_message(
@@ -182,7 +182,7 @@ class ModernLink(RequestTarget):
         """Take an answer of the client, or that it cancels a request; nothing else means anything to the server."""
         del fields
         if message.kind is RpcKind.RESPONSE:
-            waiting = self._asked.get(message.raw_id or b"")
+            waiting = self._pending_questions.get(message.raw_id or b"")
             if waiting is not None and not waiting.done():
                 waiting.set_result(message)
         elif message.method == CANCELLED:
@@ -215,7 +215,7 @@ class ModernLink(RequestTarget):
             try:
                 async with contextlib.aclosing(until(self._inner.request(listen, fields), self._changed)) as texts:
                     async for text in texts:
-                        note = bridging.unasked(text)
+                        note = bridging.subscription_notification(text)
                         if note is not None:
                             pause = LEAST_PAUSE
                             yield note

@@ -260,11 +260,11 @@ class FederationService:
             if place is None or place[0] not in group.links:
                 raise McpFailure(400, "the response is to no request of a target")
             answer = parse(message.with_id(place[1]))
-            await self._told([group.links[place[0]].notify(answer, fields)])
+            await self._send_notifications([group.links[place[0]].notify(answer, fields)])
             return
-        await self._told([link.notify(message, fields) for link in group.links.values()])
+        await self._send_notifications([link.notify(message, fields) for link in group.links.values()])
 
-    async def _told(self, calls: list[Awaitable[None]]) -> None:
+    async def _send_notifications(self, calls: list[Awaitable[None]]) -> None:
         failures = [one for one in await asyncio.gather(*calls, return_exceptions=True) if one is not None]
         for failure in failures:
             if not isinstance(failure, TargetFailure):

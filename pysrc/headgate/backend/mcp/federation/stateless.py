@@ -220,7 +220,7 @@ class StatelessService:
             text = await self._discovered(group, message, fields, answering)
             return text if check is None else await checked(call, check, message, targets, text)
         if self.unread:
-            return await self._asked(group, message, fields, answering)
+            return await self._ask_only_target(group, message, fields, answering)
         if message.method not in MODERN_REQUESTS and versions.is_modern(call.headers.get(versions.HEADER)):
             raise not_found(message.method or "")
         return await self.requests.respond(call, group, message, answering)
@@ -229,11 +229,11 @@ class StatelessService:
         self, group: LinkGroup, message: RpcMessage, fields: Fields, answering: Answering
     ) -> bytes:
         if group.bare:
-            return await self._asked(group, message, fields, answering)
+            return await self._ask_only_target(group, message, fields, answering)
         return response_to(message, await discover(group, message, fields, self._options.tolerant, self._info))
 
     @staticmethod
-    async def _asked(group: LinkGroup, message: RpcMessage, fields: Fields, answering: Answering) -> bytes:
+    async def _ask_only_target(group: LinkGroup, message: RpcMessage, fields: Fields, answering: Answering) -> bytes:
         """Return the response of the only target."""
         [target] = group.links
         outcome = await group.ask(target, message, fields, answering.emit)

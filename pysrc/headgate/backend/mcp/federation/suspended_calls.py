@@ -72,13 +72,13 @@ class SuspendedCall:
 
     async def begin(self, message: RpcMessage, fields: Fields) -> None:
         """Send the request. The event stream is opened first, because some servers send their requests there."""
-        self._readers.append(spawn("mcp stream", self._unasked(fields)))
+        self._readers.append(spawn("mcp stream", self._read_stream(fields)))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STREAM_SECONDS):
                 await self._streaming.wait()
         self._readers.append(spawn("mcp call", self._answer(message, fields)))
 
-    async def _unasked(self, fields: Fields) -> None:
+    async def _read_stream(self, fields: Fields) -> None:
         try:
             texts = await self.session.events(fields)
         except TargetFailure:
