@@ -330,7 +330,7 @@ routes:
 - backends:
   - service: {name: n/a.test, port: 80}
     policies:
-      health: {eviction: {restoreHealth: 2, healthThreshold: -1, consecutiveFailures: 0}, unhealthyExpression: 'x +'}
+      health: {eviction: {restoreHealth: 2, healthThreshold: -1, consecutiveFailures: -1}, unhealthyExpression: 'x +'}
       sessionAffinity: {source: nobody.knows}
 """)
     command = [sys.executable, "-m", "headgate.cli.main", "-f", str(path), "--validate-only"]
@@ -341,7 +341,7 @@ routes:
         "'http' is no port", "service 'n/a.test' is there twice",
         "'no' is no IP address", "0 is no port", "workload 'w' is there twice",
         "health.eviction.restoreHealth must be between 0.0 and 1.0",
-        "health.eviction.healthThreshold must be between 0.0 and 1.0", "at least one failure", "unhealthyExpression",
+        "health.eviction.healthThreshold must be between 0.0 and 1.0", "cannot be negative; 0 never ejects", "unhealthyExpression",
         "sessionAffinity.source",
     ):  # fmt: skip
         assert message in told, (message, told)

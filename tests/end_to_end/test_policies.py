@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import time
 
 import pytest
@@ -73,6 +75,9 @@ REWRITES = [
     ("urlRewrite: {path: {prefix: /}}", "/api/x", "/x", None),
     ("urlRewrite: {path: {prefix: /}}", "/api", "/", None),
     ("urlRewrite: {path: {prefix: /v2}}", "/api", "/v2", None),
+    ("urlRewrite: {path: {prefix: /v2/}}", "/api", "/v2/", None),
+    ("urlRewrite: {path: {prefix: /v2/}}", "/api/", "/v2/", None),
+    ("urlRewrite: {path: {prefix: /v2/}}", "/api?q=1", "/v2/?q=1", None),
     ("urlRewrite: {authority: {full: 'b.test:81'}}", "/api", "/api", "b.test:81"),
     ("urlRewrite: {authority: {host: b.test}}", "/api", "/api", "b.test"),
     ("urlRewrite: {authority: {port: 99}}", "/api", "/api", "a.test:99"),
@@ -145,6 +150,29 @@ transformations:
     assert answer.got("x-split") == answer.got("x-evil") == []
     assert answer.got("x-list") == ["a", "b"]
     assert answer.got("x-secret") == []
+
+
+@pytest.mark.parametrize("name", ["host", ":authority", "Host"])
+def test_a_transformation_sets_the_host(policies, name: str) -> None:
+    running = policies(f"""
+urlRewrite: {{authority: none}}
+transformations: {{request: {{set: {{"{name}": '"tenant-" + request.headers["x-tenant"] + ".test:81"'}}}}}}
+""")
+    assert ask(running, headers={"x-tenant": "a"}).got("host") == ["tenant-a.test:81"]
+    assert ask(running, headers={"x-tenant": "a/b"}).got("host") == ["a.test"]
+
+
+def test_a_transformation_that_takes_the_body_away(policies) -> None:
+    running = policies("""
+transformations: {response: {set: {":status": 'int(default(request.headers["x-status"], "200"))'}}}
+""")
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", running.port, timeout=30)) as connection:
+        for status in (204, 200, 304, 204, 404):
+            connection.request("GET", "/api/x", headers={"host": "a.test", "x-status": str(status)})
+            response = connection.getresponse()
+            body = response.read()
+            assert (response.status, bool(body)) == (status, status in (200, 404))
+            assert (response.headers["content-length"] is None) == (status == 204)
 
 
 def test_conditional_forms(policies) -> None:

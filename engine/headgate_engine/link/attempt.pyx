@@ -12,6 +12,7 @@ from headgate_engine.link.core cimport RequestCore
 from headgate_engine.link.endpoints cimport EndpointState, EndpointSet
 from headgate_engine.link.grpc_status cimport GRPC_LATER, grpc_status
 from headgate_engine.link.pool cimport Pool
+from headgate_engine.link.retry_after cimport NO_HINT
 from headgate_engine.link.states cimport E_CONNECT, E_CONNECTED
 
 cdef enum:
@@ -201,7 +202,7 @@ cdef class UpstreamAttempt(ResponseSink):
     cdef int report_failure(self) except -1:
         if self.endpoint is not None and not self.reported:
             self.reported = True
-            (<EndpointSet>self.request.backend.endpoints).failed(self.endpoint, 0)
+            (<EndpointSet>self.request.backend.endpoints).failed(self.endpoint, NO_HINT)
         return 0
 
     # -- the end -------------------------------------------------------------------------------------------------------

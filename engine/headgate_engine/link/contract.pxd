@@ -20,7 +20,7 @@ cdef enum WriteResult:
 
 cdef class ServerStream:
     # One request/response pair of a client connection, as seen by whoever answers it.
-    # `size` is a BodySize.
+    # `size` is a BodySize. Content that is sent behind SIZE_NONE is discarded.
     cdef int start_response(self, MessageHead head, int size, int64_t length) except -1
     cdef int send_body(self, const char* p, Py_ssize_t n) except -1
     cdef int end_response(self, MessageHead trailers) except -1

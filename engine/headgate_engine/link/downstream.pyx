@@ -341,6 +341,8 @@ cdef class DownstreamConnection(ServerStream):
         if self.tail_len:
             self.worker.to_client.append(self.tail, self.tail_len)
             self.tail_len = 0
+        if self.codec.send_mode == BODY_NONE:
+            return 0          # a step has made a response without content of one that has some
         if n <= COPY_LIMIT or not self.worker.owns(p):
             return self.codec.send_data(self.worker.to_client, p, n)
         if self.codec.send_mode == BODY_CHUNKED:

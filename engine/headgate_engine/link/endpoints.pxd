@@ -42,7 +42,7 @@ cdef class HealthPlan:
     cdef readonly bint limited               # 429 is a failure too, whatever it says about when to come back
     cdef readonly int64_t duration_ns        # 0: not given
     cdef readonly int64_t backoff_ns         # of the route's retries, used when no duration is given
-    cdef readonly int64_t consecutive        # 0: no threshold
+    cdef readonly int64_t consecutive        # -1: not given; 0: never ejects
     cdef readonly double threshold           # < 0: none
     cdef readonly double restore             # < 0: health stays as it was
 

@@ -83,5 +83,5 @@ class EndpointSet:
         """Take an endpoint back whose time outside is over."""
     def choose(self, ctx: RequestContext | None = None, avoid: EndpointState | None = None) -> EndpointState | None:
         """Pick the endpoint of the next request."""
-    def note(self, endpoint: EndpointState, seconds: float = -1.0, hint: float = 0.0) -> None:
+    def note(self, endpoint: EndpointState, seconds: float = -1.0, hint: float = -1.0) -> None:
         """Note what came of a call: a success that took so long, or a failure (seconds < 0)."""

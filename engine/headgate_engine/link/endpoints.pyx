@@ -8,7 +8,7 @@ keeps the endpoint.
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.program cimport Program
-from headgate_engine.link.retry_after cimport retry_after_ns
+from headgate_engine.link.retry_after cimport NO_HINT, retry_after_ns
 from headgate_engine.plan.random cimport random_below
 from headgate_engine.shared.lock cimport acquire, release
 from headgate_engine.shared.segment cimport SLOT_ENDPOINT, Segment
@@ -163,7 +163,7 @@ cdef class HealthPlan:
         self.limited = limited
         self.duration_ns = 0 if duration is None else <int64_t>(<double>duration * 1e9)
         self.backoff_ns = 0 if backoff is None else <int64_t>(<double>backoff * 1e9)
-        self.consecutive = 0 if consecutive is None else consecutive
+        self.consecutive = -1 if consecutive is None else consecutive
         self.threshold = NOT_GIVEN if threshold is None else threshold
         self.restore = NOT_GIVEN if restore is None else restore
 
@@ -291,10 +291,10 @@ cdef class EndpointSet:
         return ctx.response.status >= 500 or grpc_status > 0
 
     cdef int answered(self, EndpointState endpoint, RequestContext ctx, int grpc_status, int64_t taken_ns) except -1:
-        cdef int64_t hint = 0
+        cdef int64_t hint = NO_HINT
         if self.health is not None and ctx.response.status == 429:
             hint = retry_after_ns(ctx.response)
-        if hint or self.is_unhealthy(ctx, grpc_status):
+        if hint > 0 or self.is_unhealthy(ctx, grpc_status):
             return self.failed(endpoint, hint)
         return endpoint.succeeded(taken_ns / 1e9)
 
@@ -303,28 +303,31 @@ cdef class EndpointSet:
         cdef EndpointSlot* slot = endpoint.slot
         cdef int64_t now_ns = monotonic_ns()
         cdef int64_t base = 0
+        cdef int64_t length
         cdef bint eject = False
         # Nothing below may raise: the lock is shared with other processes.
         if plan is not None:
             base = plan.duration_ns or plan.backoff_ns or DEFAULT_EJECTION_NS
         acquire(&slot.lock)
         slot.failures += 1
-        if hint_ns:
+        if hint_ns > 0:
             eject = True
         elif plan is not None and plan.evicts:
-            if plan.consecutive == 0 and plan.threshold < 0.0:
+            if plan.consecutive < 0 and plan.threshold < 0.0:
                 eject = True
-            elif plan.consecutive and slot.failures >= plan.consecutive:
+            elif plan.consecutive > 0 and slot.failures >= plan.consecutive:
                 eject = True
             elif plan.threshold >= 0.0 and slot.health < plan.threshold:
                 eject = True
         slot.health = slot.health + ALPHA * (0.0 - slot.health)
         if eject and slot.ejected_until_ns <= now_ns:
-            if hint_ns and (plan is None or not plan.duration_ns):
-                slot.ejected_until_ns = now_ns + hint_ns        # it said itself how long
+            if hint_ns >= 0 and (plan is None or not plan.duration_ns):
+                length = hint_ns        # it said itself how long
             else:
-                slot.ejected_until_ns = now_ns + base * (slot.ejected + 1)
-            slot.ejected += 1
+                length = base * (slot.ejected + 1)
+            slot.ejected_until_ns = now_ns + length
+            if length:
+                slot.ejected += 1
         release(&slot.lock)
         return 0
 
@@ -333,9 +336,9 @@ cdef class EndpointSet:
         """Python face of pick()."""
         return self.pick(ctx, avoid)
 
-    def note(self, EndpointState endpoint not None, double seconds=-1.0, double hint=0.0):
+    def note(self, EndpointState endpoint not None, double seconds=-1.0, double hint=-1.0):
         """Python face: reports the outcome of a call, a success after `seconds` or a failure (seconds < 0)."""
         if seconds >= 0.0:
             endpoint.succeeded(seconds)
         else:
-            self.failed(endpoint, <int64_t>(hint * 1e9))
+            self.failed(endpoint, NO_HINT if hint < 0.0 else <int64_t>(hint * 1e9))

@@ -94,6 +94,8 @@ cdef class ResponsePipe:
             request.ctx.response_bytes = 0       # counted again when it leaves
             request.move(E_RESPOND)
             return send_whole(request, request.ctx.response, held.body.take())
+        if request.ctx.status == 204 or request.ctx.status == 304:
+            request.ctx.response_bytes = 0       # what the backend sent was discarded
         request.client.end_response(trailers)
         return request.finish(END_CLEAN)
 

@@ -4,5 +4,8 @@ from headgate_engine.context.headers cimport MessageHead
 
 from libc.stdint cimport int64_t
 
-# 0 when it does not say.
-cdef int64_t retry_after_ns(MessageHead head) except -1
+cdef enum:
+    NO_HINT = -1
+
+# Nanoseconds; NO_HINT when it does not say.
+cdef int64_t retry_after_ns(MessageHead head) except? -1

@@ -11,6 +11,7 @@ import time
 # A number above this is a point in time, not a span: 30 days in seconds.
 cdef double LONGEST = 30.0 * 86400
 SPAN = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
+NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 PER_LIMIT = ("x-ratelimit-reset-requests", "x-ratelimit-reset-tokens", "x-ratelimit-reset-requests-day",
              "x-ratelimit-reset-tokens-minute")
 
@@ -29,11 +30,19 @@ def seconds_of(str text):
     return value if 0.0 < value < 1e12 else None
 
 
+def plain_number(str text):
+    """The value of a number without a sign or a unit, such as `3` or `1.5`; None for anything else."""
+    return float(text) if NUMBER.fullmatch(text) is not None else None
+
+
 def seconds_left(MessageHead head, double now):
-    """Seconds that the first usable hint asks for; None without one. now: Unix time."""
+    """Seconds that the first usable hint asks for; None without one. now: Unix time.
+
+    `retry-after` and `retry-after-ms` may ask for no time at all: 0.
+    """
     text = head.get("retry-after")
     if text is not None:
-        value = seconds_of(text)
+        value = plain_number(text.strip())
         if value is not None and value <= LONGEST:
             return value
         import email.utils        # costs a start 6 ms, and dates are rare
@@ -45,7 +54,7 @@ def seconds_left(MessageHead head, double now):
         if 0.0 < value <= LONGEST:
             return value
     text = head.get("retry-after-ms")
-    value = None if text is None else seconds_of(text)
+    value = None if text is None else plain_number(text.strip())
     if value is not None and value / 1000 <= LONGEST:
         return value / 1000
     text = head.get("x-ratelimit-reset")
@@ -61,4 +70,4 @@ def seconds_left(MessageHead head, double now):
 
 cdef int64_t retry_after_ns(MessageHead head) except -1:
     seconds = seconds_left(head, time.time())
-    return 0 if seconds is None else <int64_t>(<double>seconds * 1e9)
+    return NO_HINT if seconds is None else <int64_t>(<double>seconds * 1e9)

@@ -7,10 +7,10 @@ from headgate_engine.plan.step cimport Step
 cdef class AuthorityChange:
     cdef bytes full, host
     cdef int port
-    cdef bytes apply(self, bytes authority)
+    cdef bytes apply(self, bytes authority, bint keep_port)
 
 cdef class PathChange:
-    cdef bytes full, prefix
+    cdef bytes full, prefix, stem
     # Returns the new target with its query, None if the route's rule has no prefix to replace.
     cdef bytes apply(self, RequestContext ctx)
 

@@ -35,12 +35,13 @@ cdef class AuthorityChange:
         if any(c in b"/?#@" for c in self.full or self.host or b""):
             raise ValueError("an authority is host or host:port")
 
-    cdef bytes apply(self, bytes authority):
+    cdef bytes apply(self, bytes authority, bint keep_port):
+        """Return the changed authority. keep_port: whether a new host keeps the port of the old one."""
         if self.full is not None:
             return self.full
         host, port = split_port(authority)
         if self.host is not None:
-            return self.host + (b":" + port if port else b"")
+            return self.host + (b":" + port if port and keep_port else b"")
         return host + b":%d" % self.port if self.port else authority
 
 
@@ -51,7 +52,9 @@ cdef class PathChange:
         if (full is None) == (prefix is None):
             raise ValueError("either full or prefix")
         self.full = None if full is None else self._path(full)
-        self.prefix = None if prefix is None else self._path(prefix).rstrip(b"/")
+        self.prefix = None if prefix is None else self._path(prefix)
+        # What goes before the rest of a path, which begins with a slash.
+        self.stem = None if prefix is None else self.prefix.rstrip(b"/")
 
     def _path(self, str text):
         raw = checked(text if text.startswith("/") else f"/{text}", "a path")
@@ -71,7 +74,7 @@ cdef class PathChange:
             return None
         # The matched prefix ends with a segment, so the rest is empty or begins with a slash.
         rest = path[rule.prefix_length():]
-        return (self.prefix + rest if rest else self.prefix or b"/") + query
+        return (self.stem + rest if rest else self.prefix) + query
 
 
 cdef class RewriteStep(Step):
@@ -93,7 +96,8 @@ cdef class RewriteStep(Step):
                 return RESPOND
             head.set_target(found, len(found))
         if self.authority is not None:
-            found = self.authority.apply(head.data[head.authority_off:head.authority_off + head.authority_len])
+            # The port of the client's URL belongs to the gateway, not to the new host.
+            found = self.authority.apply(head.data[head.authority_off:head.authority_off + head.authority_len], False)
             head.set_authority(found, len(found))
         return CONTINUE
 
@@ -123,11 +127,8 @@ cdef class RedirectStep(Step):
                 ctx.reply = self.failed
                 return RESPOND
         if self.authority is not None:
-            changed = self.authority.apply(authority)
-            if self.scheme is not None and self.scheme != own and not self.authority.port \
-                    and self.authority.full is None:
-                changed = split_port(changed)[0]      # the old port belongs to the old scheme
-            authority = changed
+            # A configured scheme brings its own port.
+            authority = self.authority.apply(authority, self.scheme is None)
         elif self.scheme is not None and self.scheme != own:
             authority = split_port(authority)[0]
         host, port = split_port(authority)

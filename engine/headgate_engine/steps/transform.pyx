@@ -26,6 +26,8 @@ UNCHANGED = (b"HEAD", b"CONNECT")
 
 def _name(str name, bint response):
     raw = name.lower().encode("ascii")
+    if raw == b"host" and not response:
+        return b":authority"
     if raw in FRAMING:
         raise ValueError(f"{name!r} belongs to the connection and cannot be changed here")
     if raw.startswith(b":"):
@@ -33,6 +35,13 @@ def _name(str name, bint response):
             raise ValueError(f"there is no {name!r} here")
     elif not raw or not all_of(raw, len(raw), IS_TOKEN):
         raise ValueError(f"{name!r} is not a header name")
+    return raw
+
+
+def _removable(str name, bint response):
+    raw = _name(name, response)
+    if raw.startswith(b":"):
+        raise ValueError(f"{name!r} cannot be removed: every message has it")
     return raw
 
 
@@ -51,7 +60,7 @@ cdef class TransformStep(Step):
         self.replace = replace
         self.added = tuple((_name(name, response), program) for name, program in added)
         self.replaced = tuple((_name(name, response), program) for name, program in replaced)
-        self.removed = tuple(_name(name, response) for name in removed)
+        self.removed = tuple(_removable(name, response) for name in removed)
         self.body = body
         self.max_body = max_body
         programs = [program for _, program in (*self.metadata, *self.added, *self.replaced)] + [replace, body]
@@ -138,9 +147,9 @@ cdef class TransformStep(Step):
         if name == b":status":
             if not value.isdigit() or not 200 <= int(value) <= 599:
                 return False
-            # The status decides whether there is a body, so a change must not affect that.
+            # A message that has begun without a body cannot get one. The reverse can: the body is dropped.
             if int(value) != head.status:
-                if head.status < 200 or head.status in BODILESS or int(value) in BODILESS:
+                if head.status < 200 or head.status in BODILESS and int(value) not in BODILESS:
                     return False
                 head.status = int(value)
                 head.reason_len = 0

@@ -98,6 +98,32 @@ def test_nothing_is_ejected_without_an_eviction_block(segment: Segment) -> None:
     assert 6.5 < left <= 7.0, "but a server that asks for it is left alone"
 
 
+def test_a_server_that_asks_for_no_pause_gets_none(segment: Segment) -> None:
+    places = members(segment, 2)
+    chosen = EndpointSet(places, HealthPlan(evicts=True))
+    chosen.note(places[0], hint=0.0)
+    state = places[0].snapshot()
+    assert (state["failures"], state["ejected"], state["left"]) == (1, 0, None)
+    chosen.note(places[0])
+    left = places[0].snapshot()["left"]
+    assert left is not None
+    assert 2.5 < left <= 3.0
+
+
+def test_no_number_of_failures_ejects(segment: Segment) -> None:
+    places = members(segment, 2)
+    chosen = EndpointSet(places, HealthPlan(evicts=True, consecutive=0))
+    for _ in range(300):
+        chosen.note(places[0])
+    assert places[0].snapshot()["left"] is None
+    health = EndpointSet(members(segment, 1, "b"), HealthPlan(evicts=True, consecutive=0, threshold=0.5))
+    for _ in range(2):
+        health.note(health.endpoints[0])
+    assert health.endpoints[0].snapshot()["left"] is None
+    health.note(health.endpoints[0])
+    assert health.endpoints[0].snapshot()["left"] is not None
+
+
 @pytest.mark.parametrize(
     ("plan", "failures"),
     [
@@ -155,8 +181,8 @@ def test_each_ejection_lasts_longer_and_ends_with_the_health_that_is_asked_for(s
         ({"duration": 8.0}, 2.0, 8.0),
         ({}, 2.0, 2.0),
         ({"backoff": 5.0}, 2.0, 2.0),
-        ({"backoff": 5.0}, 0.0, 5.0),
-        ({}, 0.0, 3.0),
+        ({"backoff": 5.0}, -1.0, 5.0),
+        ({}, -1.0, 3.0),
     ],
 )
 def test_how_long_an_ejection_lasts(segment: Segment, options: dict[str, float], hint: float, seconds: float) -> None:

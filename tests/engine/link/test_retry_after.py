@@ -36,6 +36,12 @@ def test_spans(text: str, seconds: float | None) -> None:
         ((("x-ratelimit-reset-tokens-minute", "30"),), 30.0),
         ((("retry-after", "999999999"),), None),
         ((("retry-after", "3"), ("x-ratelimit-reset", "1")), 3.0),
+        ((("retry-after", "0"), ("x-ratelimit-reset", "1")), 0.0),
+        ((("retry-after-ms", "0"),), 0.0),
+        ((("retry-after", "1m30s"),), None),
+        ((("retry-after", "1m30s"), ("x-ratelimit-reset", "20")), 20.0),
+        ((("retry-after", "-1"), ("retry-after-ms", "-1")), None),
+        ((("retry-after", "1e1"),), None),
     ],
 )
 def test_the_first_usable_hint_counts(fields: tuple[tuple[str, str], ...], seconds: float | None) -> None:

@@ -11,11 +11,11 @@ from headgate_engine.steps.rewrite import AuthorityChange, PathChange, RedirectS
 FAILED = Reply(500)
 AUTHORITIES = [
     (AuthorityChange(full="b.test:1"), "a.test:80", "b.test:1"),
-    (AuthorityChange(host="b.test"), "a.test:80", "b.test:80"),
+    (AuthorityChange(host="b.test"), "a.test:80", "b.test"),
     (AuthorityChange(host="b.test"), "a.test", "b.test"),
     (AuthorityChange(port=81), "a.test:80", "a.test:81"),
     (AuthorityChange(port=81), "[::1]", "[::1]:81"),
-    (AuthorityChange(host="[::2]"), "[::1]:80", "[::2]:80"),
+    (AuthorityChange(host="[::2]"), "[::1]:80", "[::2]"),
 ]
 
 
@@ -44,12 +44,27 @@ def test_what_is_no_path(bad: str) -> None:
         PathChange(full=bad)
 
 
-@pytest.mark.parametrize(("secure", "authority", "scheme", "location"), [
-    (False, "a.test:80", None, "http://a.test/x?y"), (True, "a.test:443", None, "https://a.test/x?y"),
-    (True, "a.test:8443", None, "https://a.test:8443/x?y"), (False, "a.test:8080", "https", "https://a.test/x?y")])
-def test_ports_of_redirects(secure: bool, authority: str, scheme: str | None, location: str) -> None:
+HOST = AuthorityChange(host="b.test")
+REDIRECTS: list[tuple[bool, str, str | None, AuthorityChange | None, str]] = [
+    (False, "a.test:80", None, None, "http://a.test"),
+    (True, "a.test:443", None, None, "https://a.test"),
+    (True, "a.test:8443", None, None, "https://a.test:8443"),
+    (False, "a.test:8080", "https", None, "https://a.test"),
+    (False, "a.test:8080", "http", None, "http://a.test:8080"),
+    (False, "a.test:8080", None, HOST, "http://b.test:8080"),
+    (False, "a.test:8080", "http", HOST, "http://b.test"),
+    (False, "a.test:8080", "https", HOST, "https://b.test"),
+    (False, "[::1]:8080", "https", AuthorityChange(port=8443), "https://[::1]:8443"),
+    (False, "a.test:8080", "https", AuthorityChange(full="b.test:9"), "https://b.test:9"),
+]
+
+
+@pytest.mark.parametrize(("secure", "authority", "scheme", "change", "location"), REDIRECTS)
+def test_ports_of_redirects(
+    secure: bool, authority: str, scheme: str | None, change: AuthorityChange | None, location: str
+) -> None:
     ctx = make_context("GET", "/x?y", authority, secure=secure)
-    assert run_step(RedirectStep(scheme, None, None, 301, FAILED), ctx) == 1
+    assert run_step(RedirectStep(scheme, change, None, 301, FAILED), ctx) == 1
     reply = ctx.own_reply
     assert reply is not None
-    assert (reply.status, reply.headers) == (301, ((b"location", location.encode()),))
+    assert (reply.status, reply.headers) == (301, ((b"location", f"{location}/x?y".encode()),))

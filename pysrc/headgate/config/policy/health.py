@@ -27,8 +27,8 @@ def _eviction(context: Context, record: Record) -> Eviction:
         if value is not None and not 0 <= value <= 1:
             context.fault(Problem.VALUE, record, key, f"health.eviction.{key} must be between 0.0 and 1.0")
     failures = record.get("consecutiveFailures")
-    if failures is not None and failures < 1:
-        context.fault(Problem.VALUE, record, "consecutiveFailures", "at least one failure is wanted")
+    if failures is not None and failures < 0:
+        context.fault(Problem.VALUE, record, "consecutiveFailures", "cannot be negative; 0 never ejects")
     duration = record.get("duration")
     if duration == 0:
         context.fault(Problem.VALUE, record, "duration", "must be longer than nothing")
