@@ -7,6 +7,8 @@ import urllib.error
 import urllib.request
 from collections import Counter
 
+from tests.end_to_end.asking import ask
+
 CONFIG = """
 gateways:
   default: {port: {port}}
@@ -132,3 +134,44 @@ def test_4_000_routes_change_their_limits_ten_times(gateway) -> None:
         assert [running.fetch(f"{running.url}/3999")[0] for _ in range(2 + turn)] == [200] * (1 + turn) + [429]
         running.write(limited_routes(4000, 2 + turn))
         running.wait_log(f"generation={turn + 2}")
+
+
+# -- limits of tokens --------------------------------------------------------------------------------------------------
+
+TWO_TOKEN_LIMITS = """
+gateways:
+  default: {port: {port}}
+llm:
+  policies:
+    cors: {allowOrigins: ["https://x.test"]}
+    localRateLimit:
+    - {maxTokens: 5, tokensPerFill: 1, fillInterval: 1h, type: tokens}
+    - {maxTokens: 100, tokensPerFill: 1, fillInterval: 1h, type: tokens}
+  models:
+  - {name: "*", provider: openai, params: {baseUrl: "http://127.0.0.1:1/v1", apiKey: k}}
+"""
+NO_MODEL = """
+gateways:
+  default: {port: {port}}
+routes:
+- name: plain
+  policies:
+    localRateLimit: [{maxTokens: 1, tokensPerFill: 1, fillInterval: 1h, type: tokens}]
+    directResponse: {status: 200, body: ok}
+"""
+
+
+def test_token_limits_are_told_beside_cors(gateway) -> None:
+    """The tightest of several, whatever other headers the response gets."""
+    running = gateway(TWO_TOKEN_LIMITS)
+    for headers in ({}, {"origin": "https://x.test"}, {"origin": "https://y.test"}):
+        answer = ask(running, "POST", "/v1/chat/completions", headers, '{"model": "m", "messages": []}')
+        assert (answer.headers["x-ratelimit-limit"], answer.headers["vary"]) == ("5", "Origin")
+
+
+def test_a_limit_of_tokens_needs_a_model(gateway) -> None:
+    running = gateway(NO_MODEL)
+    assert "routes[0]: a limit of tokens has no effect: no backend is a model" in running.log()
+    for _ in range(3):
+        answer = ask(running)
+        assert (answer.status, answer.headers["x-ratelimit-limit"]) == (200, None)

@@ -69,16 +69,3 @@ def test_an_opaque_origin_is_foreign(policies) -> None:
     running = policies("csrf: {additionalOrigins: ['https://b.test']}")
     assert ask(running, "POST", headers={"origin": "null"}).status == 403
     assert ask(running, "POST").status == 200
-
-
-def test_token_limits_are_told_beside_cors(policies) -> None:
-    """The tightest of several, whatever other headers the response gets."""
-    running = policies("""
-cors: {allowOrigins: ["https://x.test"]}
-localRateLimit:
-- {maxTokens: 5, tokensPerFill: 1, fillInterval: 60s, type: tokens}
-- {maxTokens: 100, tokensPerFill: 1, fillInterval: 60s, type: tokens}
-""")
-    for headers in ({}, {"origin": "https://x.test"}, {"origin": "https://y.test"}):
-        answer = ask(running, headers=headers)
-        assert (answer.headers["x-ratelimit-limit"], answer.headers["vary"]) == ("5", "Origin")

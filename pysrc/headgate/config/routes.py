@@ -11,7 +11,7 @@ from headgate.config.context import Context, Notes
 from headgate.config.policy_values import NO_OPTIONS, BackendOptions, route_backend_options, route_policies
 from headgate.config.targeted import Layer, Level, TargetedPolicies, merge
 from headgate.document.lazy_dataclass import dataclass
-from headgate.ir.backend import RouteBackend
+from headgate.ir.backend import RouteBackend, uses_models
 from headgate.ir.match import ANY_PATH, ANY_REQUEST, Match, PathKind, PathMatch, ValueMatch
 from headgate.ir.route import Route
 
@@ -71,7 +71,7 @@ class ListedRoute:
 @dataclass(slots=True)
 class RouteSpec:
     """A route before it is merged for a listener. `factory` builds the backends of routes from `llm` and `mcp`.
-    `listed`: further data of a route from a list of routes.
+    `listed`: further data of a route from a list of routes. `path`: the route's place in the document.
     """
 
     key: str
@@ -86,6 +86,7 @@ class RouteSpec:
     factory: Callable[[BackendOptions], tuple[RouteBackend, ...]] | None = None
     plain: Route | None = field(default=None)
     listed: ListedRoute | None = None
+    path: str = ""
 
 
 class Routes:
@@ -156,6 +157,7 @@ class Routes:
             inline=inline,
             by_name=self.targeted.for_route(name, namespace, rule),
             records=record.records("backends"),
+            path=record.path,
         )
 
     def build(self, spec: RouteSpec, above: list[Layer]) -> Route:
@@ -186,4 +188,7 @@ class Routes:
         )
         if not above:
             spec.plain = route
+        limits = spec.inline.policies.local_rate_limits
+        if any(limit.tokens for limit in limits) and not uses_models(backends):
+            self.context.warnings.append(f"{spec.path}: a limit of tokens has no effect: no backend is a model")
         return route

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Literal
 
 from headgate.document.lazy_dataclass import dataclass
@@ -90,6 +91,11 @@ class RouteBackend:
     weight: int = 1
     named: bool = False
     policies: BackendPolicies = NO_BACKEND_POLICIES
+
+
+def uses_models(backends: Iterable[RouteBackend]) -> bool:
+    """Return whether one of the backends calls models, whose answers report the tokens that they used."""
+    return any(isinstance(one.backend, (AiBackend, LlmRouter)) for one in backends)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

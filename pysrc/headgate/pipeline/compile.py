@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from operator import is_
 from types import MappingProxyType
@@ -19,7 +20,15 @@ from typing import TYPE_CHECKING, Final
 from headgate.backend.llm import copilot
 from headgate.backend.mcp.relay import Relay
 from headgate.document.hunks import Hunk, hunks
-from headgate.ir.backend import Backend, HostBackend, MissingBackend, RouteBackend, ServiceBackend, UiBackend
+from headgate.ir.backend import (
+    Backend,
+    HostBackend,
+    MissingBackend,
+    RouteBackend,
+    ServiceBackend,
+    UiBackend,
+    uses_models,
+)
 from headgate.ir.bind import Bind
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
@@ -353,9 +362,13 @@ class PlanCompiler:
             tuple(entry.weight for entry in route.backends),
         )
         plan.origin = route
-        plan.request_steps = phases.request_steps("route", route.policies, self._environment)
-        phases.configure(plan, route.policies, self._environment)
-        phases.set_response(plan, "route", route.policies, self._environment)
+        policies = route.policies
+        if policies.local_rate_limits and not uses_models(route.backends):
+            limits = tuple(limit for limit in policies.local_rate_limits if not limit.tokens)
+            policies = replace(policies, local_rate_limits=limits)
+        plan.request_steps = phases.request_steps("route", policies, self._environment)
+        phases.configure(plan, policies, self._environment)
+        phases.set_response(plan, "route", policies, self._environment)
         return plan
 
     def _endpoints(
