@@ -17,6 +17,8 @@ FLOOR = 0.95
 # Known differences: a prefix of the case's name, and why it is so.
 DELIBERATE = {
     "parse/receiver_function_names/": "an unknown method is refused when the configuration is loaded",
+    "string_ext/value_errors/indexof_out_of_range": "a start past the end finds nothing: -1",
+    "string_ext/value_errors/lastindexof_out_of_range": "a start past the end finds nothing: -1",
     "basic/functions/unbound_is_runtime_error": "an unknown function is refused when the configuration is loaded",
     "logic/AND/short_circuit_type": "an operand that can never be a bool is refused when the configuration is loaded",
     "logic/OR/short_circuit_type": "an operand that can never be a bool is refused when the configuration is loaded",

@@ -17,6 +17,7 @@ NAMELESS = {"util", "utils", "common", "helper", "helpers", "misc", "base", "man
 
 # Files over the limit, with the reason why they stay whole.
 LONG_FILES = {
+    "engine/headgate_engine/expr/functions.pyx": "one small function per name",
     "engine/headgate_engine/expr/nodes.pyx": "one small class per kind of node",
     "engine/headgate_engine/llm/native.pyx": "one reader of usage per format of a provider",
     "engine/headgate_engine/expr/views.pyx": "one small reader per variable",

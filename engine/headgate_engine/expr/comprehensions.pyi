@@ -29,6 +29,19 @@ def pairs(holder: Any, two: bool) -> Iterable[tuple[Any, Any]]:
     Raises EvaluationError if `holder` is neither a list nor a map.
     """
 
+class Hoisted(ExpressionNode):
+    """A part of a macro's body that does not depend on the macro's variables: it is evaluated at most once.
+
+    slot: holds its value during the evaluation of the macro. A failure is not kept.
+    """
+
+    def __init__(self, slot: int, node: ExpressionNode) -> None: ...
+
+class HoistScope(ExpressionNode):
+    """An outermost macro with hoisted parts. slots: their slots, which are unset before each evaluation."""
+
+    def __init__(self, slots: tuple[int, ...], body: ExpressionNode) -> None: ...
+
 class With(ExpressionNode):
     """`x.with(v, expr)` and `cel.bind(v, x, expr)`."""
 

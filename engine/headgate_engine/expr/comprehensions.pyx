@@ -2,9 +2,10 @@
 # Compiled expressions are sent to the workers as pickles.
 """Macros that visit the members of a list or map. Every visit costs one step of the evaluation's budget."""
 
-from headgate_engine.expr.nodes cimport EvaluationFrame, ExpressionNode
+from headgate_engine.expr.nodes cimport ABSENT, EvaluationFrame, ExpressionNode
 from headgate_engine.expr.values cimport OptionalValue
 
+from headgate_engine.expr.functions import as_map
 from headgate_engine.expr.values import NONE, EvaluationError, no_overload
 
 cdef enum Kind:
@@ -130,9 +131,7 @@ cdef class Comprehension(ExpressionNode):
     cdef object rebuild(self, EvaluationFrame frame, object holder):
         """Evaluate mapValues() or filterKeys()."""
         cdef dict found = {}
-        if not isinstance(holder, dict):
-            raise no_overload("a map is wanted")
-        for key, value in holder.items():
+        for key, value in as_map(holder).items():
             frame.spend()
             if self.kind == MAP_VALUES:
                 frame.slots[self.first] = value
@@ -158,6 +157,61 @@ def pairs(holder, bint two):
     if finder is not None:
         return finder()
     raise no_overload("a list or map is wanted")
+
+
+cdef object UNSET = object()
+
+
+cdef class Hoisted(ExpressionNode):
+    """A part of a macro's body that does not depend on the macro's variables: it is evaluated at most once.
+
+    slot: holds its value during the evaluation of the macro. A failure is not kept.
+    """
+
+    cdef ExpressionNode node
+    cdef int slot
+
+    def __init__(self, int slot, ExpressionNode node):
+        self.slot = slot
+        self.node = node
+
+    cdef object eval(self, EvaluationFrame frame):
+        found = frame.slots[self.slot]
+        if found is UNSET:
+            found = frame.slots[self.slot] = self.node.eval(frame)
+        return found
+
+    cdef object probe(self, EvaluationFrame frame):
+        found = frame.slots[self.slot]
+        if found is UNSET:
+            found = self.node.probe(frame)
+            if found is not ABSENT:
+                frame.slots[self.slot] = found
+        return found
+
+
+cdef class HoistScope(ExpressionNode):
+    """An outermost macro with hoisted parts. slots: their slots, which are unset before each evaluation."""
+
+    cdef tuple slots
+    cdef ExpressionNode body
+
+    def __init__(self, tuple slots, ExpressionNode body):
+        self.slots = slots
+        self.body = body
+
+    cdef int unset(self, EvaluationFrame frame) except -1:
+        for slot in self.slots:
+            frame.slots[slot] = UNSET
+        return 0
+
+    cdef object eval(self, EvaluationFrame frame):
+        self.unset(frame)
+        return self.body.eval(frame)
+
+    cdef int truth(self, EvaluationFrame frame) except -1:
+        self.unset(frame)
+        return self.body.truth(frame)
 
 
 cdef class With(ExpressionNode):

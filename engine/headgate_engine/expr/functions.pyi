@@ -11,8 +11,11 @@ def double_text(value: float) -> str:
 def pattern(text: str) -> Any:
     """Return the compiled RE2 pattern, which is linear in time. Raises EvaluationError if `text` is not valid."""
 
+def as_map(value: Any) -> dict[Any, Any]:
+    """Return a map or a header view as a dict. Raises EvaluationError for other types."""
+
 def from_json(value: Any) -> Any:
-    """Return JSON data as expression values: whole numbers are int, beyond int64 double."""
+    """Return JSON data as expression values: whole numbers are int, beyond int64 uint, beyond that double."""
 
 def json_text(value: Any) -> str:
     """Return the compact JSON of a value. Raises EvaluationError if JSON cannot represent it."""

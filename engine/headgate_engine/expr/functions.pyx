@@ -11,10 +11,10 @@ import random as _random
 import re2
 
 from headgate_engine.expr.values cimport (
-    Duration, OptionalValue, Redacted, Timestamp, TypeValue, Uint, checked_int, checked_uint, type_of)
+    Duration, OptionalValue, Redacted, Timestamp, TypeValue, Uint, checked_int, checked_uint, contains, type_of)
 
 from headgate_engine.expr.times import duration_text, parse_duration, parse_timestamp, timestamp_text
-from headgate_engine.expr.values import INT_MAX, INT_MIN, NONE, NS, EvaluationError, no_overload
+from headgate_engine.expr.values import INT_MAX, INT_MIN, NONE, NS, UINT_MAX, EvaluationError, NoSuchKey, no_overload
 
 MAX_PATTERNS = 512    # size of the cache for patterns that are not known at compile time
 # Most members of all lists and maps together in one JSON text that an expression makes.
@@ -186,6 +186,9 @@ def _text(value):
 
 
 def _contains(value, part):
+    """Return whether a string or bytes has a part, a list a member, or a map or header view a key."""
+    if isinstance(value, (list, tuple, dict)) or hasattr(value, "cel_contains"):
+        return bool(contains(part, value))
     if type(value) is bytes and type(part) is bytes:
         return part in value
     return _text(part) in _text(value)
@@ -269,13 +272,13 @@ def text_of(value):
 
 
 def from_json(value):
-    """Return JSON data as expression values: whole numbers are int, beyond int64 double."""
+    """Return JSON data as expression values: whole numbers are int, beyond int64 uint, beyond uint64 double."""
     if isinstance(value, dict):
         return {key: from_json(item) for key, item in value.items()}
     if isinstance(value, list):
         return [from_json(item) for item in value]
     if type(value) is int and not INT_MIN <= value <= INT_MAX:
-        return float(value)
+        return Uint(value) if 0 < value <= UINT_MAX else float(value)
     return value
 
 
@@ -288,6 +291,15 @@ def _json_of(value):
         return from_json(_json.loads(text, parse_constant=_no_number))
     except (ValueError, RecursionError):
         raise EvaluationError("invalid JSON") from None
+
+
+def _json_field(value, name):
+    found = _json_of(value)
+    if not isinstance(found, dict):
+        raise EvaluationError("jsonField: the JSON text is no object")
+    if _text(name) not in found:
+        raise NoSuchKey(f"no such key: {name}")
+    return found[name]
 
 
 def _no_number(name):
@@ -372,9 +384,16 @@ def _flatten_all(value):
 
 
 def _merge(first, second):
-    if not isinstance(first, dict) or not isinstance(second, dict):
-        raise no_overload("merge")
-    return {**first, **second}
+    return {**as_map(first), **as_map(second)}
+
+
+def as_map(value):
+    """Return a map or a header view as a dict. Raises EvaluationError for other types."""
+    if isinstance(value, dict):
+        return value
+    if hasattr(value, "cel_items"):
+        return dict(value.cel_items())
+    raise no_overload("a map is wanted")
 
 
 def _fail(*message):
@@ -470,12 +489,18 @@ FUNCTIONS = {
     ("size", False): (_size, 1, 1),
     ("size", True): (_size, 0, 0),
     ("contains", True): (_contains, 1, 1),
+    ("contains", False): (_contains, 2, 2),
+    ("int", True): (_to_int, 0, 0),
+    ("uint", True): (_to_uint, 0, 0),
+    ("double", True): (_to_double, 0, 0),
+    ("string", True): (_to_string, 0, 0),
     ("startsWith", True): (_starts_with, 1, 1),
     ("endsWith", True): (_ends_with, 1, 1),
     ("matches", True): (_matches, 1, 1),
     ("matches", False): (_matches, 2, 2),
     ("regexReplace", True): (_regex_replace, 2, 2),
     ("json", False): (_json_of, 1, 1),
+    ("jsonField", False): (_json_field, 2, 2),
     ("toJson", False): (json_text, 1, 1),
     ("toJson", True): (json_text, 0, 0),
     ("to_json", False): (json_text, 1, 1),

@@ -2,7 +2,7 @@
 
 import math
 
-from headgate_engine.expr.values cimport Uint, compare
+from headgate_engine.expr.values cimport Uint, compare, type_of
 
 from headgate_engine.expr.values import INT_MIN, UINT_MAX, EvaluationError, no_overload
 
@@ -87,7 +87,10 @@ def _bits(function):
             return Uint(function((<Uint>first).value, (<Uint>second).value))
         if type(first) is bytes and type(second) is bytes and len(first) == len(second) <= MAX_BIT_BYTES:
             return bytes(function(one, other) for one, other in zip(first, second))
-        raise no_overload("bit operation")
+        if type(first) is bytes and type(second) is bytes:
+            raise EvaluationError(f"math.bit operations take bytes of one length, {MAX_BIT_BYTES} at most, "
+                                  f"not {len(first)} and {len(second)}")
+        raise no_overload(f"bit operation of {type_of(first).name}, {type_of(second).name}")
     return apply
 
 

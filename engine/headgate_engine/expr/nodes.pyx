@@ -2,6 +2,7 @@
 # Compiled expressions are sent to the workers as pickles.
 """Nodes of compiled expressions: access, operators and logic. Macros are in comprehensions.pyx, functions in functions.pyx."""
 
+from headgate_engine.expr.cost cimport charge
 from headgate_engine.expr.values cimport (
     OptionalValue, Uint, add, compare, contains, divide, equal, index, modulo, multiply, negate, subtract)
 
@@ -36,6 +37,20 @@ cdef class EvaluationFrame:
 
     cdef int raise_absent(self) except -1:
         raise NoSuchKey(f"no such key: {self.missing}")
+
+
+cdef int charge_deep(EvaluationFrame frame, object value) except -1:
+    """Charge a value with all members of its lists and maps. Used where an operation may visit them."""
+    charge(frame, value)
+    if type(value) is list:
+        for one in <list>value:
+            if type(one) is list or type(one) is dict or isinstance(one, str):
+                charge_deep(frame, one)
+    elif type(value) is dict:
+        for one in (<dict>value).values():
+            if type(one) is list or type(one) is dict or isinstance(one, str):
+                charge_deep(frame, one)
+    return 0
 
 
 cdef class ExpressionNode:
@@ -381,7 +396,10 @@ cdef class Equal(ExpressionNode):
         if left is ABSENT:
             return UNKNOWN
         right = self.right.probe(frame)
-        return UNKNOWN if right is ABSENT else equal(left, right) != self.negated
+        if right is ABSENT:
+            return UNKNOWN
+        charge_deep(frame, left)
+        return equal(left, right) != self.negated
 
 
 cdef class EqualText(ExpressionNode):
@@ -423,7 +441,11 @@ cdef class In(ExpressionNode):
         if item is ABSENT:
             return UNKNOWN
         holder = self.holder.probe(frame)
-        return UNKNOWN if holder is ABSENT else contains(item, holder)
+        if holder is ABSENT:
+            return UNKNOWN
+        if type(holder) is not dict:
+            charge_deep(frame, holder)
+        return contains(item, holder)
 
 
 cdef class InTexts(ExpressionNode):
@@ -462,6 +484,8 @@ cdef class Arithmetic(ExpressionNode):
         a = self.left.eval(frame)
         b = self.right.eval(frame)
         if self.operator == ADD:
+            charge(frame, a)
+            charge(frame, b)
             return add(a, b)
         if self.operator == SUBTRACT:
             return subtract(a, b)
@@ -516,6 +540,7 @@ cdef class MakeList(ExpressionNode):
                     continue
                 value = (<OptionalValue>value).inner
             found.append(value)
+        charge(frame, found)
         return found
 
 
@@ -547,6 +572,7 @@ cdef class MakeMap(ExpressionNode):
             if key in found:
                 raise EvaluationError(f"repeated key: {key}")
             found[key] = value
+        charge(frame, found)
         return found
 
 
@@ -567,11 +593,22 @@ cdef class CallNode(ExpressionNode):
         cdef Py_ssize_t n = len(self.arguments)
         try:
             if n == 1:
-                return self.function((<ExpressionNode>self.arguments[0]).eval(frame))
-            if n == 2:
-                return self.function((<ExpressionNode>self.arguments[0]).eval(frame),
-                                     (<ExpressionNode>self.arguments[1]).eval(frame))
-            return self.function(*[(<ExpressionNode>argument).eval(frame) for argument in self.arguments])
+                first = (<ExpressionNode>self.arguments[0]).eval(frame)
+                charge(frame, first)
+                found = self.function(first)
+            elif n == 2:
+                first = (<ExpressionNode>self.arguments[0]).eval(frame)
+                charge_deep(frame, first)
+                second = (<ExpressionNode>self.arguments[1]).eval(frame)
+                charge(frame, second)
+                found = self.function(first, second)
+            else:
+                values = [(<ExpressionNode>argument).eval(frame) for argument in self.arguments]
+                for value in values:
+                    charge(frame, value)
+                found = self.function(*values)
+            charge(frame, found)
+            return found
         except EvaluationError:
             raise
         except FAILURES as error:

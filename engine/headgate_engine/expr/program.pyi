@@ -6,6 +6,8 @@ from headgate_engine.expr.answers import AT_THE_END as AT_THE_END
 from headgate_engine.expr.nodes import ExpressionNode
 from headgate_engine.shared.counters import Counter
 
+MAX_SHOWN: int
+
 class Program:
     """A compiled expression.
 

@@ -2,13 +2,31 @@
 # Compiled expressions are sent to the workers as pickles.
 """Compiled expressions. headgate.expr.compile makes them."""
 
+import logging
+
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.nodes cimport BUDGET, UNKNOWN, EvaluationFrame, ExpressionNode
 from headgate_engine.expr.values cimport Redacted, Uint
 
 from headgate_engine.expr.answers import AT_THE_END
 from headgate_engine.expr.functions import double_text
-from headgate_engine.expr.values import EvaluationError
+from headgate_engine.expr.values import EvaluationError, NoSuchKey
+
+logger = logging.getLogger("headgate.expr")
+MAX_SHOWN = 120           # characters of an expression in a log line
+
+
+cdef int tell(Program program, RequestContext ctx, error) except -1:
+    """Say which expression failed and why: at debug level, and in the access log's `error` unless it has one.
+
+    An absent key is common in conditions and in fields of the log, so it is left to the debug log and the trace.
+    """
+    cdef str text = program.text if len(program.text) <= MAX_SHOWN else program.text[:MAX_SHOWN] + "..."
+    if logger.isEnabledFor(logging.DEBUG):
+        logger.debug("expression failed", extra={"expression": text, "error": str(error)})
+    if ctx is not None and ctx.error is None and not ctx.finished_ns and not isinstance(error, NoSuchKey):
+        ctx.error = f"expression `{text}`: {error}"
+    return 0
 
 
 cdef class Program:
@@ -53,11 +71,13 @@ cdef class Program:
         frame.budget = BUDGET
         try:
             return self.root.eval(frame)
-        except EvaluationError:
+        except EvaluationError as error:
             self.failed()
+            tell(self, ctx, error)
             raise
         except RecursionError:
             self.failed()
+            tell(self, ctx, "nested too deeply")
             raise EvaluationError("nested too deeply") from None
         finally:
             frame.ctx = None
@@ -80,9 +100,11 @@ cdef class Program:
         frame.budget = BUDGET
         try:
             found = self.root.truth(frame)
-        except EvaluationError:
+        except EvaluationError as error:
+            tell(self, ctx, error)
             found = -1
         except RecursionError:
+            tell(self, ctx, "nested too deeply")
             found = -1
         if found == UNKNOWN:
             found = -1

@@ -39,12 +39,9 @@ def _char_at(text, position):
 def _index_of(text, part, *start):
     text, part = _text(text), _text(part)
     at = _whole(start[0]) if start else 0
-    if not 0 <= at <= len(text):
-        if start and at > len(text) and not part:
-            raise EvaluationError(f"index out of range: {at}")
-        if start:
-            raise EvaluationError(f"index out of range: {at}")
-    return text.find(part, at)
+    if at < 0:
+        raise EvaluationError(f"index out of range: {at}")
+    return text.find(part, at)           # -1 for a start past the end
 
 
 def _last_index_of(text, part, *start):
@@ -52,9 +49,9 @@ def _last_index_of(text, part, *start):
     if not start:
         return text.rfind(part)
     at = _whole(start[0])
-    if not 0 <= at <= len(text):
+    if at < 0:
         raise EvaluationError(f"index out of range: {at}")
-    return text.rfind(part, 0, at + len(part))
+    return text.rfind(part, 0, at + len(part)) if at <= len(text) else -1
 
 
 def _lower(text):

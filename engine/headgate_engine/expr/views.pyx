@@ -12,6 +12,7 @@ import urllib.parse
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport HEAD_CHUNKED, SPAN_DROPPED, SPAN_SENSITIVE, MessageHead
 from headgate_engine.context.request cimport BODY_PREFIX, BODY_UNREAD, RequestContext
+from headgate_engine.expr.cost cimport charge
 from headgate_engine.expr.nodes cimport ABSENT, EvaluationFrame, ExpressionNode
 from headgate_engine.expr.values cimport Duration, Redacted, Timestamp
 from headgate_engine.plan.plans cimport BackendPlan, ListenerPlan, RoutePlan
@@ -158,19 +159,13 @@ def _add_query(value, name, text):
 
 
 def _set_query(value, name, text):
-    """Set the first parameter with that name and remove the others."""
+    """Remove the parameters with that name and append the new one."""
     if not isinstance(value, UriText):
         raise no_overload("setQuery")
     path, _, query = value.partition("?")
-    parts, done = [], False
-    for part in query.split("&") if query else []:
-        if urllib.parse.unquote_plus(part.partition("=")[0]) != name:
-            parts.append(part)
-        elif not done:
-            parts.append(f"{_encoded(name)}={_encoded(text)}")
-            done = True
-    if not done:
-        parts.append(f"{_encoded(name)}={_encoded(text)}")
+    parts = [part for part in (query.split("&") if query else [])
+             if urllib.parse.unquote_plus(part.partition("=")[0]) != name]
+    parts.append(f"{_encoded(name)}={_encoded(text)}")
     return UriText(f"{path}?{'&'.join(parts)}")
 
 
@@ -219,8 +214,13 @@ cdef class HeaderField(ExpressionNode):
             frame.missing = self.shown
             return ABSENT
         if head.find(self.name, len(self.name), i + 1) >= 0:
-            return HeaderFields(head)._lines(self.name.decode())
-        return head._text(head.spans[i].value_off, head.spans[i].value_len)
+            lines = HeaderFields(head)._lines(self.name.decode())
+            for line in lines:
+                charge(frame, line)
+            return lines
+        found = head._text(head.spans[i].value_off, head.spans[i].value_len)
+        charge(frame, found)
+        return found
 
 
 cdef class VariableReader(ExpressionNode):
@@ -251,6 +251,8 @@ cdef class VariableReader(ExpressionNode):
             raise EvaluationError(f"{self.name}: {error}") from None
         if found is ABSENT:
             frame.missing = self.field
+        elif isinstance(found, str):
+            charge(frame, found)         # these are decoded for each read
         return found
 
 
@@ -404,6 +406,11 @@ def _gateway(RequestContext ctx):
     return {} if plan is None else {"name": plan.gateway, "namespace": plan.gateway_namespace}
 
 
+def _bind(RequestContext ctx):
+    port = None if ctx.connection is None else ctx.connection.local[1]
+    return f"bind/{port}" if port else ABSENT
+
+
 def _listener(RequestContext ctx):
     plan = <ListenerPlan>ctx.listener
     return {} if plan is None else {"name": plan.name}
@@ -530,6 +537,7 @@ READERS = {
     "response.headers": _response_headers,
     "response.body": _response_body,
     "response.bodyPrefix": _response_body,
+    "proxy.bind": _bind,
     "proxy.gateway": _gateway,
     "proxy.listener": _listener,
     "proxy.route": _route,

@@ -291,6 +291,7 @@ class ExpressionCompiler:
             raise ExpressionFault(step, f"unknown method {name!r}{near(name, METHOD_NAMES)}")
         function, least, most = known
         checks.count(step, name, len(given), least, most)
+        before = self.scope.bound_reads if holder.steady else -1
         parts = [self.part(one, depth) for one in given]
         kind = checks.method(step, name, holder, parts)
         if name == "startsWith" and isinstance(parts[0].node, Const) and type(parts[0].node.value) is str:
@@ -298,7 +299,7 @@ class ExpressionCompiler:
         if name == "matches":
             self.scope.constants_read = True
             checks.pattern(step, parts[0])
-        return self._made(name, function, [holder, *parts], kind)
+        return self._made(name, function, [holder, *parts], kind, before)
 
     def _call(self, tree: Part, name: str, given: list[Part], depth: int) -> Typed:
         if name in GLOBAL_MACROS:
@@ -310,17 +311,22 @@ class ExpressionCompiler:
             raise ExpressionFault(tree, f"unknown function {name!r}{near(name, GLOBAL_NAMES)}")
         function, least, most = known
         checks.count(tree, name, len(given), least, most)
+        before = self.scope.bound_reads
         parts = [self.part(one, depth) for one in given]
         kind = checks.function(tree, name, parts)
         if name == "matches":
             self.scope.constants_read = True
             checks.pattern(tree, parts[1])
-        return self._made(name, function, parts, kind)
+        return self._made(name, function, parts, kind, before)
 
-    def _made(self, name: str, function: Callable[..., Any], parts: list[Typed], kind: str) -> Typed:
+    def _made(self, name: str, function: Callable[..., Any], parts: list[Typed], kind: str, before: int) -> Typed:
         found = Typed(CallNode(name, function, tuple(part.node for part in parts)), kind)
         if parts and name not in IMPURE and all(part.constant for part in parts):
             return self._folded(found)
+        if name in IMPURE:
+            self.scope.bound_reads += 1      # what contains the call is not hoisted either
+        elif before == self.scope.bound_reads:
+            found.node = self.scope.once(f"({len(self.scope.hoisted or ())})", found.node)
         return found
 
     def _ident_arg(self, tree: Part, depth: int) -> Typed:

@@ -1,6 +1,7 @@
 """Custom functions of the configuration (`config.customFunctions`).
 
-The syntax is `name(a, b) { <expression> }`; `#` starts a comment. A function may call the functions defined before it.
+The syntax is `name(a, b) { <expression> }`; `#` starts a comment. Functions may call each other in any order, but no
+function may call itself, directly or through others.
 If it is called as a method, `this` is the receiver.
 """
 
@@ -37,6 +38,7 @@ def parse_functions(text: str) -> CustomFunctions:
     """Return the functions of a text, in their order. Raises ValueError with the line and the reason."""
     plain = "\n".join(_without_comment(line) for line in text.split("\n"))
     found: CustomFunctions = {}
+    lines: dict[str, int] = {}
     at = 0
     while plain[at:].strip():
         line = plain[: at + len(plain[at:]) - len(plain[at:].lstrip())].count("\n") + 1
@@ -56,15 +58,40 @@ def parse_functions(text: str) -> CustomFunctions:
             body = parse(plain[head.end() : stop])
         except SyntaxFault as error:
             raise ValueError(f"line {line}: in {name!r}: {error}") from None
-        for called, method in _calls(body):
-            if called == name:
-                raise ValueError(f"line {line}: {name!r} calls itself")
-            known = METHOD_NAMES | DOTTED_ENDS if method else GLOBAL_NAMES
-            if called not in found and called not in known:
-                raise ValueError(f"line {line}: {name!r} calls {called!r}, which is not defined before it")
         found[name] = Definition(parameters, body)
+        lines[name] = line
         at = stop + 1
+    _check_calls(found, lines)
     return found
+
+
+def _check_calls(functions: CustomFunctions, lines: dict[str, int]) -> None:
+    """Raise ValueError for a call of an unknown function, and for functions that call themselves."""
+    called: dict[str, list[str]] = {}
+    for name, definition in functions.items():
+        called[name] = []
+        for other, method in _calls(definition.body):
+            known = METHOD_NAMES | DOTTED_ENDS if method else GLOBAL_NAMES
+            if other in functions:
+                called[name].append(other)
+            elif other not in known:
+                raise ValueError(f"line {lines[name]}: {name!r} calls {other!r}, which is not defined")
+    done: set[str] = set()
+    for name in functions:
+        # A stack of its own: a chain of definitions may be longer than the interpreter's.
+        path = [(name, iter(called[name]))] if name not in done else []
+        open_names = {name}
+        while path:
+            callee = next(path[-1][1], None)
+            if callee is None:
+                finished, _ = path.pop()
+                done.add(finished)
+                open_names.discard(finished)
+            elif callee in open_names:
+                raise ValueError(f"line {lines[callee]}: {callee!r} calls itself")
+            elif callee not in done:
+                open_names.add(callee)
+                path.append((callee, iter(called[callee])))
 
 
 @lru_cache(maxsize=2)

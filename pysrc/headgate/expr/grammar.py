@@ -27,12 +27,13 @@ member_index   : member "[" expr "]"
 member_object  : member "{" [fieldinits] "}"
 member_maybe_dot   : member "." "?" (IDENT | QUOTED)
 member_maybe_index : member "[" "?" expr "]"
-list_lit       : "[" [listinits [","]] "]"
-map_lit        : "{" [mapinits [","]] "}"
-listinits      : listinit ("," listinit)*
+list_lit       : "[" [listinits] "]"
+map_lit        : "{" [mapinits] "}"
+exprlist       : expr ("," expr)* [","]
+listinits      : listinit ("," listinit)* [","]
 listinit       : expr | "?" expr -> maybe_item
 fieldinits     : IDENT ":" expr ("," IDENT ":" expr)* [","]
-mapinits       : mapinit ("," mapinit)*
+mapinits       : mapinit ("," mapinit)* [","]
 mapinit        : expr ":" expr | "?" expr ":" expr -> maybe_entry
 relation_in    : relation IN
 """

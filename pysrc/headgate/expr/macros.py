@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from lark import Token, Tree
@@ -11,7 +12,7 @@ from headgate.expr.checks import ExpressionFault
 from headgate.expr.functions import QUANTIFIERS
 from headgate.expr.scope import NameScope, Typed
 from headgate.expr.variables import DYN, VARIABLES
-from headgate_engine.expr.comprehensions import Comprehension, CustomCall, OptionalMap, With
+from headgate_engine.expr.comprehensions import Comprehension, CustomCall, HoistScope, OptionalMap, With
 from headgate_engine.expr.nodes import Coalesce, Default, OptionalOr
 from headgate_engine.expr.views import Gathered
 
@@ -61,9 +62,11 @@ def method(compiler: ExpressionCompiler, tree: Part, name: str, holder: Typed, g
     """Compile a macro that is called as a method of `holder`."""
     if name in QUANTIFIERS:
         checks.count(tree, name, len(given), 2, 3)
-        return _comprehend(compiler, tree, QUANTIFIERS[name], holder, given, depth)
+        return _with_hoisted(
+            compiler.scope, lambda: _comprehend(compiler, tree, QUANTIFIERS[name], holder, given, depth)
+        )
     if name in ("map", "filter", "transformList", "transformMap", "transformMapEntry", "mapValues", "filterKeys"):
-        return _build(compiler, tree, name, holder, given, depth)
+        return _with_hoisted(compiler.scope, lambda: _build(compiler, tree, name, holder, given, depth))
     if name in ("or", "orValue"):
         checks.count(tree, name, len(given), 1, 1)
         return Typed(OptionalOr(holder.node, compiler.part(given[0], depth).node, name == "orValue"))
@@ -73,6 +76,20 @@ def method(compiler: ExpressionCompiler, tree: Part, name: str, holder: Typed, g
     if name == "with":
         return Typed(With(holder.node, slots[0], body.node), body.kind)
     return Typed(OptionalMap(holder.node, slots[0], body.node, name == "optFlatMap"), "optional_type")
+
+
+def _with_hoisted(scope: NameScope, compiled: Callable[[], Typed]) -> Typed:
+    """Return a compiled macro. The outermost macro evaluates once what does not depend on variables of macros."""
+    if scope.hoisted is not None:
+        return compiled()
+    scope.hoisted = {}
+    try:
+        found = compiled()
+        if scope.hoisted:
+            found.node = HoistScope(tuple(scope.hoisted.values()), found.node)
+    finally:
+        scope.hoisted = None
+    return found
 
 
 def _iterable(tree: Part, name: str, holder: Typed) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from headgate.expr.variables import DYN, VARIABLES
 from headgate_engine.expr.answers import BY_NAME
+from headgate_engine.expr.comprehensions import Hoisted
 from headgate_engine.expr.nodes import Binding, Const, ExpressionNode, Local, Select
 from headgate_engine.expr.views import (
     READERS,
@@ -37,6 +38,11 @@ class Typed:
     def constant(self) -> bool:
         return isinstance(self.node, Const)
 
+    @property
+    def steady(self) -> bool:
+        """Whether the part has one value for all members that a macro visits."""
+        return self.constant or bool(self.path) or isinstance(self.node, Hoisted)
+
 
 @dataclass(slots=True)
 class NameScope:
@@ -44,7 +50,8 @@ class NameScope:
 
     `slots` counts the bound names, `read` collects the variables that are read. While `tolerant` is above 0, unknown
     names are accepted, because a macro handles their absence. `constants_read` is True if the program depends on the
-    value of a constant, not only on its type.
+    value of a constant, not only on its type. `hoisted` has the slots of parts that are evaluated once per evaluation
+    of the outermost macro, by their names; None outside of macros. `bound_reads` counts reads of bound names.
     """
 
     phase: str
@@ -54,6 +61,8 @@ class NameScope:
     read: set[str] = field(default_factory=set)
     tolerant: int = 0
     constants_read: bool = False
+    hoisted: dict[str, int] | None = None
+    bound_reads: int = 0
 
     def bind(self, kind: str = DYN) -> tuple[int, Typed]:
         """Return a new slot and the part that reads it."""
@@ -64,6 +73,7 @@ class NameScope:
     def root(self, name: str) -> Typed | None:
         """Return the part for a name without dots, None if the name is unknown."""
         if name in self.locals:
+            self.bound_reads += 1
             return self.locals[name]
         if self.open_names:
             return Typed(Binding(name))
@@ -82,7 +92,7 @@ class NameScope:
         path = f"{holder.path}.{name}"
         variable = VARIABLES.get(holder.path)
         if holder.path.endswith(".headers"):
-            return Typed(HeaderField(name, holder.path == "response.headers"))
+            return Typed(self.once(path.lower(), HeaderField(name, holder.path == "response.headers")))
         if variable is None or (variable.fields is None and path not in READERS):
             return Typed(Select(holder.node, name))
         if variable.fields is not None and name not in variable.fields:
@@ -91,7 +101,19 @@ class NameScope:
         kind = DYN if variable.fields is None else variable.fields[name]
         if self.phase not in variable.phases:
             return Typed(Select(Const(None), name), kind)
-        return Typed(_reader(path), kind, path)
+        return Typed(self.once(path, _reader(path)), kind, path)
+
+    def once(self, name: str, node: ExpressionNode) -> ExpressionNode:
+        """Return a node that evaluates `node` once per evaluation of the outermost macro, or `node` outside of macros.
+
+        `node` must not read bound names. Nodes with equal names share a slot.
+        """
+        if self.hoisted is None:
+            return node
+        if name not in self.hoisted:
+            self.hoisted[name] = self.slots
+            self.slots += 1
+        return Hoisted(self.hoisted[name], node)
 
     def _whole(self, name: str, fields: Mapping[str, str]) -> ExpressionNode:
         """Return a node that gives a variable with known fields as one map of the fields that have a value."""
