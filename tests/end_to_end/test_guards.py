@@ -280,3 +280,57 @@ def test_guards_are_asked_once_however_many_providers_are_tried(
     finally:
         one.close()
         two.close()
+
+
+# -- paths that a provider may take for another one ---------------------------------------------------------------------
+
+CHAT = {"model": "sample", "messages": [{"role": "user", "content": "about a heron"}]}
+# Path, a body that says what the guard refuses in the format of the path, and whether the provider knows the path, too.
+SPELLINGS: list[tuple[str, dict[str, Any], bool]] = [
+    ("/v1/chat/completions", CHAT, True),
+    ("/chat/completions", CHAT, True),
+    ("/responses", {"model": "sample", "input": "about a heron"}, False),
+    ("/messages", {**CHAT, "max_tokens": 9}, True),
+    ("/chat//completions", CHAT, False),
+    ("/v1/../chat/completions", CHAT, True),
+    ("/Chat/Completions/", CHAT, False),
+    ("/chat/%63ompletions", CHAT, False),
+]
+UNKNOWN = ["/v1/completions", "/completions", "/v1/threads/runs", "/v1/audio/speech", "/openai/deployments/m/chat/complete"]
+NO_HERONS = "{request: [{regex: {action: Reject, matches: [{pattern: heron}]}, rejection: {status: 422, body: no herons}}]}"
+
+
+def put(running: Any, path: str, body: dict[str, Any]) -> httpx.Response:
+    return httpx.post(f"{running.url}{path}", json=body, timeout=30)
+
+
+@pytest.mark.parametrize("text", [MODELS, ROUTE])
+def test_guards_run_whatever_the_path(serve: Callable[..., Any], text: str) -> None:
+    running = serve(NO_HERONS if text is MODELS else f"{{promptGuard: {NO_HERONS}}}", text=text)
+    for path, body, known in SPELLINGS:
+        answer = put(running, path, body)
+        assert (answer.status_code, answer.text) == (422, "no herons"), path
+        harmless = json.loads(json.dumps(body).replace("heron", "crane"))
+        assert put(running, path, harmless).status_code == (200 if known else 404), path
+    for path in UNKNOWN:
+        answer = put(running, path, {"model": "sample", "prompt": "about a crane"})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (403, "unknown_path"), path
+
+
+def test_a_configured_route_takes_paths_that_guards_cannot_read(serve: Callable[..., Any]) -> None:
+    policy = f"{{promptGuard: {NO_HERONS}, routes: {{'*': passthrough}}}}"
+    running = serve(policy, text=ROUTE)
+    assert put(running, "/v1/completions", {"model": "sample", "prompt": "a heron"}).status_code == 404    # the provider's
+    assert put(running, "/chat/completions", CHAT).status_code == 422
+
+
+def test_a_base_url_that_completes_a_path(serve: Callable[..., Any]) -> None:
+    running = serve(NO_HERONS, text=MODELS.replace("/v1,", "/v1/chat,").replace('/v1"', '/v1/chat"'))
+    answer = put(running, "/completions", CHAT)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "unknown_path")
+
+
+def test_added_prompts_reach_every_spelling(serve: Callable[..., Any]) -> None:
+    running = serve("{prompts: {append: [{role: user, content: in one word}]}}", text=ROUTE)
+    for path in ("/v1/chat/completions", "/chat/completions"):
+        assert put(running, path, CHAT).json()["choices"][0]["message"]["content"] == "You said: in one word", path

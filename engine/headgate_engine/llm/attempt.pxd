@@ -41,6 +41,7 @@ cdef class LlmCall:
     cdef bytes max_tokens                # its raw value in the body, None: not there
     cdef bint has_completion_limit       # `max_completion_tokens` is there
     cdef bint open_path                  # no suffix named the format: the model says what becomes of such paths
+    cdef bint unknown_path               # no suffix named the format, and no configured route allows that
     cdef bint opaque                     # nothing of request and answer is read or edited
     cdef object entry                    # llm.target.ModelEntry
     cdef list tried                      # llm.target.LlmTarget, in order

@@ -5,7 +5,8 @@ class RouteMap:
 
     routes: path suffix -> format; `*` is what no suffix fits, `completions` when it is not there. The longest suffix
     that fits counts; queries are not looked at. A path that none fits is tried once more as lenient servers read it:
-    `/v1//chat/Completions/` and `/v1/chat/%63ompletions` are `/v1/chat/completions`.
+    `/v1//chat/Completions/` and `/v1/chat/%63ompletions` are `/v1/chat/completions`. So is `/chat/completions`: a
+    path that is a suffix without its `/v1`.
     """
 
     def __init__(self, routes: dict[str, str]) -> None: ...

@@ -2,6 +2,8 @@
 
 from libc.string cimport memcmp
 
+from headgate_engine.context.headers cimport MessageHead
+
 cdef extern from "<string.h>" nogil:
     void* memmem(const void* haystack, size_t n, const void* needle, size_t m)
 
@@ -12,7 +14,7 @@ cdef extern from *:
     #endif
     """
 
-from urllib.parse import unquote, unquote_to_bytes
+from urllib.parse import parse_qsl, unquote, unquote_to_bytes
 
 # Realtime is in it because a WebSocket to that path can be nothing else.
 DEFAULT_ROUTES = {
@@ -42,6 +44,8 @@ cdef class RouteMap:
         named = [(suffix.encode(), kind) for suffix, kind in routes.items() if suffix != "*"]
         self.suffixes = tuple(sorted(named, key=lambda one: -len(one[0])))
         self.plain = tuple((suffix.lower(), kind) for suffix, kind in self.suffixes)
+        # Clients may leave out the version, which stands in the base URL of most providers.
+        self.unversioned = {suffix[3:].lower(): kind for suffix, kind in self.suffixes if suffix.startswith(b"/v1/")}
         self.rest = rest
 
     cdef str find(self, const char* path, Py_ssize_t n):
@@ -55,6 +59,8 @@ cdef class RouteMap:
             # Providers may read a path in more than one spelling: what they take for a format must not pass as none.
             plain = plainly(path[:n])
             found = ending(self.plain, plain, len(plain))
+            if found is None:
+                found = self.unversioned.get(plain)
         return found
 
     def format_of(self, str path):
@@ -115,3 +121,15 @@ def path_model(str path):
     raw = path.encode("utf-8", "surrogateescape")
     span = model_span(raw)
     return None if span is None else unquote(raw[span[0]:span[1]].decode("latin-1"))
+
+
+cdef bytes without(bytes query, bytes name):
+    """The query without the members of that name; one that is escaped is the same name."""
+    if name not in query and b"%" not in query:
+        return query
+    kept = [part for part in query[1:].split(b"&") if unquote_to_bytes(part.partition(b"=")[0]) != name]
+    return b"?" + b"&".join(kept) if kept else b""
+
+
+cdef bint wants_events(MessageHead head) except -1:
+    return dict(parse_qsl(head.query.lstrip("?"))).get("alt") == "sse"

@@ -33,6 +33,7 @@ cdef class ModelRouter:
     cdef public object wanted            # llm.content_capture.Wanted: what expressions want to know; None: nothing
     cdef public Py_ssize_t max_body      # bytes that a coded body may have when it is read
     cdef bytes model_list                # what everybody sees; None: rules decide
+    cdef readonly bint allows_unknown    # a configured route says what becomes of paths that no suffix names
     cdef readonly bint open_paths        # a model says what becomes of paths that no suffix names
     cdef int64_t created                 # Unix time
     cdef ChatPeek peek
@@ -43,6 +44,7 @@ cdef class ModelRouter:
     cdef Reply _first(self, RequestContext ctx, LlmCall call, tuple models)
     cdef Reply _edit(self, RequestContext ctx, LlmCall call, LlmTarget target, bytes body)
     cdef int _point(self, RequestContext ctx, LlmCall call, LlmTarget target) except -1
+    cdef bint _stays_loose(self, RequestContext ctx) except -1
 
 # Puts the request into the provider's format; a Reply refuses it. Runs behind the steps of the target's plan.
 cdef Reply render(RequestContext ctx)

@@ -29,8 +29,8 @@ class LlmChoice:
 class ModelRouter:
     """models: PublicModel in the order they are tried. sole_entry: takes every request whatever its model (`ai`).
 
-    routes: path suffix -> format. failover: what is tried at the other providers of a model. created: Unix time for the
-    model list.
+    routes: path suffix -> format, beside DEFAULT_ROUTES. failover: what is tried at the other providers of a model.
+    created: Unix time for the model list.
     """
 
     def __init__(
@@ -57,6 +57,9 @@ class ModelRouter:
     def sole_entry(self) -> ModelEntry | None: ...
     @property
     def failover(self) -> RetryPlan | None: ...
+    @property
+    def allows_unknown(self) -> bool:
+        """Whether `*` of `routes` is configured, so that guarded models take paths that no suffix names."""
     @property
     def open_paths(self) -> bool:
         """Whether a model says what becomes of paths that no suffix names."""

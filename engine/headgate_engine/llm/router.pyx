@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from urllib.parse import parse_qsl, unquote, unquote_to_bytes
+from urllib.parse import parse_qsl, unquote
 
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, HEAD_UPGRADE, MessageHead
 from headgate_engine.context.media cimport media_type_is
@@ -13,7 +13,7 @@ from headgate_engine.llm.attempt cimport (
 from headgate_engine.llm.bodies cimport edited, finally_edited, short_limits, tell_request, usage_wanted
 from headgate_engine.llm.edit cimport edit_object
 from headgate_engine.llm.estimate cimport estimate_of
-from headgate_engine.llm.formats cimport RouteMap, model_span
+from headgate_engine.llm.formats cimport RouteMap, model_span, wants_events, without
 from headgate_engine.llm.framed cimport bedrock_tap
 from headgate_engine.llm.native cimport native_tap
 from headgate_engine.llm.pattern cimport ModelPattern
@@ -66,6 +66,8 @@ cdef Reply NO_UPGRADE = refusal(400, "invalid_request_body", "only realtime conv
 cdef Reply NO_LIST = Reply(501, b'{"error":"Route \'Models\' not implemented"}', ((b"content-type", b"application/json"),),
                            "NotImplemented")
 cdef Reply NOT_ALLOWED = refusal(403, "model_not_allowed", "the API key may not use this model")
+cdef Reply UNKNOWN_PATH = refusal(
+    403, "unknown_path", "the guards of this model cannot read requests to this path; `routes` can allow it")
 cdef Reply TWO_MODELS = refusal(400, "invalid_request_body", "the request names the model twice")
 cdef Reply DENIED = refusal(403, "model_authorization_denied", "no rule lets this request use the model")
 cdef Reply NO_TARGET = refusal(400, "virtual_model_no_matching_target", "no condition of the virtual model holds")
@@ -98,7 +100,8 @@ cdef class ModelRouter:
                  created=None):
         self.models = tuple(models)
         self.virtual = {one.name.encode(): one for one in virtual}
-        self.routes = RouteMap(DEFAULT_ROUTES if routes is None else routes)
+        self.routes = RouteMap(DEFAULT_ROUTES if routes is None else DEFAULT_ROUTES | routes)
+        self.allows_unknown = routes is not None and "*" in routes
         self.sole_entry = sole_entry
         self.failover = failover
         self.peek = ChatPeek()
@@ -134,8 +137,11 @@ cdef class ModelRouter:
                 choice.reply = self._models(ctx)
                 return choice
             call = LlmCall.__new__(LlmCall)
-            call.format = self.routes.find(path, len(path))
-            call.open_path = self.open_paths and self.routes.named(path, len(path)) is None
+            call.format = self.routes.named(path, len(path))
+            if call.format is None:
+                call.format = self.routes.rest
+                call.open_path = self.open_paths
+                call.unknown_path = not self.allows_unknown
             if call.format == "models":
                 choice.reply = self._models(ctx)
                 return choice
@@ -166,6 +172,9 @@ cdef class ModelRouter:
             call.opaque = call.format == "opaque"
             if call.opaque:
                 call.format = "passthrough"
+        if target.guarded and call.unknown_path and target.rest is None:
+            choice.reply = UNKNOWN_PATH
+            return choice
         choice.reply = self._edit(ctx, call, target, call.body)
         if choice.reply is not None:
             return choice
@@ -179,12 +188,22 @@ cdef class ModelRouter:
         elif not call.opaque:
             choice.tap = native_tap(call, format_route)
         self._point(ctx, call, target)
+        if target.guarded and call.format in LOOSE and not self._stays_loose(ctx):
+            choice.reply = UNKNOWN_PATH
+            return choice
         call.begin(ctx)
         choice.plan = target.plan
         choice.pool = target.plan.pool if format_route.pool is None else format_route.pool
         choice.endpoint = target.endpoint
         choice.spare = (<ModelEntry>call.entry).size - 1
         return choice
+
+    cdef bint _stays_loose(self, RequestContext ctx) except -1:
+        """Whether the path that the provider gets names no format that guards read: a base URL adds to the client's."""
+        cdef MessageHead head = ctx.head
+        cdef bytes path = head.data[head.target_off:head.target_off + head.path_len]
+        cdef str named = self.routes.named(path, len(path))
+        return named is None or named in LOOSE
 
     # -- what the request says -----------------------------------------------------------------------------------------
     cdef Reply _read(self, RequestContext ctx, LlmCall call, bytes path):
@@ -474,15 +493,3 @@ cdef bytes with_model(bytes query, str model):
             part = b"model=" + quoted(model)
         found.append(part)
     return b"?" + b"&".join(found) if found else query
-
-
-cdef bytes without(bytes query, bytes name):
-    """The query without the members of that name; one that is escaped is the same name."""
-    if name not in query and b"%" not in query:
-        return query
-    kept = [part for part in query[1:].split(b"&") if unquote_to_bytes(part.partition(b"=")[0]) != name]
-    return b"?" + b"&".join(kept) if kept else b""
-
-
-cdef bint wants_events(MessageHead head) except -1:
-    return dict(parse_qsl(head.query.lstrip("?"))).get("alt") == "sse"

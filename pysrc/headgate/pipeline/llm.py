@@ -28,7 +28,6 @@ from headgate_engine.link.endpoints import EndpointSet
 from headgate_engine.link.endpoints import EndpointState as EndpointState
 from headgate_engine.link.pool import Pool
 from headgate_engine.llm.backend import LlmBackend
-from headgate_engine.llm.formats import DEFAULT_ROUTES
 from headgate_engine.llm.prices import PriceList
 from headgate_engine.llm.public import HeaderMatches, PublicModel
 from headgate_engine.llm.router import ModelRouter
@@ -81,8 +80,7 @@ class LlmCompiler:
         """Return the backend of an `llm` section."""
         models = [self._public(model) for model in router.models]
         virtual = [self._virtual(one) for one in router.virtual_models]
-        routes = DEFAULT_ROUTES | dict(router.routes)
-        return self._equipped(ModelRouter(models, virtual, routes=routes, failover=self._failover()))
+        return self._equipped(ModelRouter(models, virtual, routes=dict(router.routes), failover=self._failover()))
 
     def _equipped(self, router: ModelRouter) -> LlmBackend:
         router.prices = self._prices
@@ -107,8 +105,7 @@ class LlmCompiler:
     def backend(self, backend: AiBackend, retry: RetryPolicy | None) -> LlmBackend:
         """Return the backend of an `ai` section, whose router has one entry for every model."""
         entry = self._entry(backend.name, backend.groups, retry)
-        routes = DEFAULT_ROUTES | dict(backend.routes)
-        return self._equipped(ModelRouter(routes=routes, sole_entry=entry, failover=self._failover()))
+        return self._equipped(ModelRouter(routes=dict(backend.routes), sole_entry=entry, failover=self._failover()))
 
     def _failover(self) -> RetryPlan | None:
         others = min(self._largest - 1, MAX_RETRIES)
@@ -180,6 +177,7 @@ class LlmCompiler:
         )
         target.own_key = brings_key(model.policies.auth)
         target.rest = model.rest
+        target.guarded = bool(model.edits.guard or model.edits.enrichment)
         target.rules = self._rules(model)
         return target
 

@@ -55,6 +55,30 @@ def test_other_spellings_of_a_path_are_that_path(path: str, kind: str) -> None:
     assert RouteMap({**DEFAULT_ROUTES, "/v1/Own": "messages"}).format_of(path) == kind
 
 
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/chat/completions", "completions"),
+        ("/Chat//completions/", "completions"),
+        ("/x/../responses", "responses"),
+        ("/messages", "messages"),
+        ("/messages/count_tokens", "count_tokens"),
+        ("/%65mbeddings", "embeddings"),
+        ("/rerank", "rerank"),
+        ("/realtime", "realtime"),
+        ("/images/edits", "detect"),
+        ("/completions", "passthrough"),
+        # Threads of another interface have messages, too.
+        ("/v1/threads/t/messages", "passthrough"),
+        ("/threads/t/messages", "passthrough"),
+        ("/own", "messages"),
+    ],
+)
+def test_a_path_without_its_version(path: str, kind: str) -> None:
+    assert RouteMap({**DEFAULT_ROUTES, "/v1/own": "messages"}).format_of(path) == kind
+    assert RouteMap({**DEFAULT_ROUTES, path: "detect"}).format_of(path) == "detect"
+
+
 def test_a_map_without_a_star_falls_back_to_completions() -> None:
     routes = RouteMap({"/chat": "messages"})
     assert [routes.format_of(path) for path in ("/x/chat", "/x")] == ["messages", "completions"]
