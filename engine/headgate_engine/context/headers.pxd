@@ -52,6 +52,7 @@ cdef enum HeadFlag:
     HEAD_HAS_HOST = 64
     HEAD_CONNECT = 128          # authority-form, method CONNECT
     HEAD_IS_HEAD = 256          # method HEAD (its response has no body)
+    HEAD_SEVERAL_READINGS = 1024  # servers may read the path in more than one way (context.paths)
     HEAD_CLOSE_DELIMITED = 512  # response body runs until the connection closes
 
 cdef class MessageHead:

@@ -1,6 +1,7 @@
 """The phases of a request between its head and its backend; see phases.pxd."""
 
-from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.headers cimport HEAD_SEVERAL_READINGS, MessageHead
+from headgate_engine.context.paths cimport PathGuise, guise_of, other_readings, settle_path
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.link.backend cimport FORWARD, REPLY, RUN_STEPS, Backend
 from headgate_engine.link.core cimport (
@@ -8,7 +9,8 @@ from headgate_engine.link.core cimport (
 from headgate_engine.link.forwarded cimport add_forwarded
 from headgate_engine.link.intake cimport await_body, await_whole_body
 from headgate_engine.link.reasons cimport (
-    REPLY_INTERNAL, REPLY_LISTENER_NOT_FOUND, REPLY_MISDIRECTED, REPLY_NO_VALID_BACKENDS, REPLY_ROUTE_NOT_FOUND)
+    REPLY_DOUBTFUL_PATH, REPLY_INTERNAL, REPLY_LISTENER_NOT_FOUND, REPLY_MISDIRECTED, REPLY_NO_VALID_BACKENDS,
+    REPLY_ROUTE_NOT_FOUND)
 from headgate_engine.link.retries cimport may_repeat
 from headgate_engine.link.states cimport E_COLLECT, E_SUSPEND, S_RUNNING
 from headgate_engine.plan.plans cimport BackendPlan, BindPlan, ListenerPlan, RoutePlan
@@ -93,6 +95,9 @@ cdef int pick_listener(RequestCore request) except -1:
     if listener is None:
         listener = <ListenerPlan>(<HostTable>bind.listeners).find(
             head.data + head.authority_off, head.authority_len)
+    if not settle_path(head, bind.path_mode):
+        request.ctx.reply = request.worker.reply(REPLY_DOUBTFUL_PATH)
+        return RESPOND
     if request.observer is not None:
         request.observer.listener_chosen(listener)
     if listener is None:
@@ -114,6 +119,9 @@ cdef int pick_route(RequestCore request) except -1:
             missing = REPLY_LISTENER_NOT_FOUND if meant is None else REPLY_MISDIRECTED
     if missing == REPLY_ROUTE_NOT_FOUND:
         rule = (<RouteTable>request.listener.routes).match_rule(head.data + head.authority_off, head.authority_len, head)
+    if rule is not None and head.flags & HEAD_SEVERAL_READINGS and not one_meaning(request, rule):
+        request.ctx.reply = request.worker.reply(REPLY_DOUBTFUL_PATH)
+        return RESPOND
     if rule is not None:
         route = <RoutePlan>rule.target
         request.route = route
@@ -128,6 +136,28 @@ cdef int pick_route(RequestCore request) except -1:
         request.ctx.reply = request.worker.reply(missing)
         return RESPOND
     return CONTINUE
+
+
+cdef bint one_meaning(RequestCore request, RouteRule rule) except -1:
+    """Whether all readings of the path stay below the prefix of the rule, and reach no other route that is protected."""
+    cdef MessageHead head = request.ctx.head
+    cdef PathGuise guise = guise_of(head)
+    cdef RouteRule other
+    cdef bint found = True
+    try:
+        for path in other_readings(head):
+            guise.wear(<bytes>path)
+            if not rule.covers(head):
+                found = False
+                break
+            other = (<RouteTable>request.listener.routes).match_rule(
+                head.data + head.authority_off, head.authority_len, head)
+            if other is not None and other.target is not rule.target and (<RoutePlan>other.target).protected:
+                found = False
+                break
+    finally:
+        guise.drop()
+    return found
 
 
 cdef int pick_backend(RequestCore request) except -1:

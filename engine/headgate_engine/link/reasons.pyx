@@ -15,5 +15,6 @@ REPLY_IDS = {
     "upgrade_refused": REPLY_UPGRADE_REFUSED,
     "misdirected": REPLY_MISDIRECTED,
     "no_healthy_backends": REPLY_NO_HEALTHY_BACKENDS,
+    "doubtful_path": REPLY_DOUBTFUL_PATH,
     "response_too_large": REPLY_RESPONSE_TOO_LARGE,
 }

@@ -52,6 +52,7 @@ cdef class RoutePlan(MeteredPlan):
     cdef public tuple response_steps
     cdef public tuple response_transforms
     cdef public ResponseHold hold
+    cdef public bint protected               # who may use it is asked by a policy of the route
     cdef public bint keep_authority          # no automatic rewrite: the route has set it, or keeps the client's
     cdef public RetryPlan retry              # None: a failed attempt is final
     cdef public int64_t request_timeout_ns, backend_timeout_ns   # 0: none
@@ -89,6 +90,7 @@ cdef class BindPlan(MeteredPlan):
     cdef public int64_t body_timeout_ns      # between two reads of a request body, and two writes to a slow reader
     cdef public int64_t max_duration_ns      # of a connection; 0: unlimited
     cdef public int64_t max_requests         # per connection; 0: unlimited
+    cdef public int path_mode                # context.paths.PathMode
     cdef public bint lower_case              # response field names
     cdef public int forwarded                # ForwardedBits
     cdef public int trusted_hops

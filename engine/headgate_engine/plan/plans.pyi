@@ -56,6 +56,7 @@ class MeteredPlan:
 class RoutePlan(MeteredPlan):
     """One route: steps, time-outs in ns (0 is unlimited), weighted backends."""
 
+    protected: bool
     keep_authority: bool
     retry: RetryPlan | None
     request_steps: tuple[Step, ...]
@@ -116,6 +117,7 @@ class BindPlan(MeteredPlan):
     body_timeout_ns: int
     max_duration_ns: int
     max_requests: int
+    path_mode: int
     lower_case: bool
     forwarded: int
     trusted_hops: int

@@ -20,6 +20,8 @@ cdef class RouteRule:
     cdef tuple ranked
     # Returns the bytes of a matched path that a prefix rewrite replaces: the rule's prefix; 0 for the other kinds.
     cdef Py_ssize_t prefix_length(self) noexcept
+    # Whether the path of a head is below the rule's prefix; True for the other kinds.
+    cdef bint covers(self, MessageHead head) noexcept
 
 # The compiled form of a rule for the matcher.
 cdef struct Candidate:

@@ -67,6 +67,14 @@ cdef class RouteRule:
     cdef Py_ssize_t prefix_length(self) noexcept:
         return PyBytes_GET_SIZE(self.raw_path) if self.path_kind == "prefix" else 0
 
+    cdef bint covers(self, MessageHead head) noexcept:
+        cdef Py_ssize_t n = self.prefix_length()
+        cdef const char* path = head.data + head.target_off
+        if n == 0:
+            return True
+        return head.path_len >= n and memcmp(path, PyBytes_AS_STRING(self.raw_path), n) == 0 and (
+            head.path_len == n or path[n] == b"/")
+
 
 cdef tuple bounds_of(RouteRule rule):
     """Return the least and greatest path that the rule's pattern can match, None if the engine cannot tell."""

@@ -6,4 +6,6 @@ from headgate_engine.plan.step cimport Step
 cdef class AuthorizationStep(Step):
     cdef tuple deny, require, allow     # Program
     cdef Reply refused
+    # Whether the rules hold, for every reading of the path.
     cdef bint permits(self, RequestContext ctx) except -1
+    cdef bint holds(self, RequestContext ctx) except -1

@@ -1,8 +1,11 @@
 """authorization: deny rules win, all require rules must hold, and one of the allow rules, if there are any.
 
-A deny rule that fails to evaluate denies; an allow or require rule that fails does not hold.
+A deny rule that fails to evaluate denies; an allow or require rule that fails does not hold. A path that servers may read
+in several ways has to be allowed in each of them.
 """
 
+from headgate_engine.context.headers cimport HEAD_SEVERAL_READINGS
+from headgate_engine.context.paths cimport PathGuise, guise_of, other_readings
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.expr.program cimport Program
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, Step
@@ -25,6 +28,22 @@ cdef class AuthorizationStep(Step):
             ("deny", self.deny), ("require", self.require), ("allow", self.allow)) for program in group)
 
     cdef bint permits(self, RequestContext ctx) except -1:
+        cdef PathGuise guise
+        if not self.holds(ctx):
+            return False
+        if not ctx.head.flags & HEAD_SEVERAL_READINGS:
+            return True
+        guise = guise_of(ctx.head)
+        try:
+            for path in other_readings(ctx.head):
+                guise.wear(<bytes>path)
+                if not self.holds(ctx):
+                    return False
+        finally:
+            guise.drop()
+        return True
+
+    cdef bint holds(self, RequestContext ctx) except -1:
         for program in self.deny:
             if (<Program>program).test(ctx) != 0:
                 return False

@@ -111,6 +111,12 @@ class RoutePolicies(GatewayPolicies):
     mirror: Mirror | None = None
     local_rate_limits: tuple[LocalRateLimit, ...] = ()
 
+    @property
+    def protects(self) -> bool:
+        """Whether a policy decides who may use the route."""
+        asking = (self.oidc, self.jwt, self.basic, self.api_key, self.mcp_auth, self.authorization)
+        return any(policy is not None for policy in asking)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendPolicies:

@@ -45,6 +45,7 @@ from headgate.pipeline.claim_counts import ClaimCounts
 from headgate.pipeline.pools import Pools
 from headgate.pipeline.prices import price_list, tags_of
 from headgate.pipeline.replies import ReplyRow, reply_of
+from headgate.pipeline.route_rules import route_rules
 from headgate.pipeline.running import (
     STEP,
     CompiledListener,
@@ -60,6 +61,7 @@ from headgate.policy.claims import RouteClaims
 from headgate.policy.environment import Environment
 from headgate.policy.health import compile_health
 from headgate_engine.context.headers import hide_header
+from headgate_engine.context.paths import MODES
 from headgate_engine.expr.program import Program
 from headgate_engine.http1.receiver import ReceiverLimits
 from headgate_engine.link.backend import HOST, InvalidBackend
@@ -72,7 +74,7 @@ from headgate_engine.log.access import AccessLogFormat
 from headgate_engine.log.fields import LogFields
 from headgate_engine.log.records import RecordFormat
 from headgate_engine.plan.plans import BackendPlan, BindPlan, ListenerPlan, RoutePlan
-from headgate_engine.route.table import HostTable, RouteRule, RouteTable
+from headgate_engine.route.table import HostTable, RouteTable
 
 if TYPE_CHECKING:
     from headgate.expr.custom import CustomFunctions
@@ -120,6 +122,9 @@ class PlanCompiler:
         same = previous is not None and (gateway.frontend, gateway.process) == (
             previous.gateway.frontend, previous.gateway.process,
         )  # fmt: skip
+        self._same_paths = previous is None or (
+            gateway.frontend.path_normalization == previous.gateway.frontend.path_normalization
+        )
         # Plans of other settings are not taken over, but the rules that lead to them are.
         self._settled = previous if same else None
         self._before: dict[str, CompiledListener] = {} if previous is None else previous.listeners
@@ -176,6 +181,7 @@ class PlanCompiler:
         frontend = self._gateway.frontend
         plan = BindPlan(bind.key, ReceiverLimits(max_headers=frontend.http1_max_headers or DEFAULT_MAX_HEADERS))
         plan.secure = bind.tls
+        plan.path_mode = MODES[frontend.path_normalization]
         plan.idle_timeout_ns = frontend.http1_idle_timeout_ms * NS_PER_MS
         plan.max_duration_ns = (frontend.max_connection_duration_ms or 0) * NS_PER_MS
         forwarding = self._gateway.process.forwarding
@@ -333,22 +339,11 @@ class PlanCompiler:
         """Return a compiled route. If it matches the same requests as `before`, it reuses the rules of that."""
         self._environment.claims = claims = RouteClaims()
         plan = self.plan(route)
-        if before is not None and (before.route.hostnames, before.route.matches) == (route.hostnames, route.matches):
+        same = before is not None and (before.route.hostnames, before.route.matches) == (route.hostnames, route.matches)
+        if before is not None and same and self._same_paths:
             rules = before.rules
         else:
-            # Without an order of their own: rules that are otherwise equal come as they are given.
-            rules = tuple(
-                RouteRule(
-                    hostnames=route.hostnames,
-                    path_kind=match.path.kind,
-                    path=match.path.value,
-                    method=match.method,
-                    headers=tuple((item.name, item.kind, item.value) for item in match.headers),
-                    query=tuple((item.name, item.kind, item.value) for item in match.query),
-                    target=plan,
-                )
-                for match in route.matches
-            )
+            rules = route_rules(route, plan, self._gateway.frontend)
         return CompiledRoute(route, plan, rules, claims if stands_alone(route) else None)
 
     def plan(self, route: Route) -> RoutePlan:
@@ -363,6 +358,7 @@ class PlanCompiler:
         )
         plan.origin = route
         policies = route.policies
+        plan.protected = policies.protects
         if policies.local_rate_limits and not uses_models(route.backends):
             limits = tuple(limit for limit in policies.local_rate_limits if not limit.tokens)
             policies = replace(policies, local_rate_limits=limits)

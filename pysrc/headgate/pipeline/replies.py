@@ -23,6 +23,7 @@ class ReplyRow(NamedTuple):
 # Names as in headgate_engine.link.reasons; a test proves that none is missing on either side.
 REPLIES: dict[str, ReplyRow] = {
     "invalid_request": ReplyRow(400, "invalid request", "InvalidRequest"),
+    "doubtful_path": ReplyRow(400, "the path has several readings", "InvalidRequest"),
     "method_not_allowed": ReplyRow(405, "method not allowed", "InvalidRequest"),
     "misdirected": ReplyRow(421, "misdirected request", "InvalidRequest"),
     "listener_not_found": ReplyRow(404, "listener not found", "NotFound"),
@@ -81,6 +82,8 @@ POLICY_ROWS: tuple[tuple[str, ReplyRow, str], ...] = (
 CAUSES: dict[str, str] = {
     "invalid_request": "no host",
     "method_not_allowed": "CONNECT",
+    "doubtful_path": "servers may read the path as one that the route lacks or that another route protects; or "
+    "`pathNormalization: refuse`",
     "misdirected": "the host is not one of the TLS listener that was chosen",
     "listener_not_found": "no listener for the host",
     "route_not_found": "no route for the request",
