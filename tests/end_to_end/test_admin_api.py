@@ -234,6 +234,15 @@ def test_a_heavy_expression_does_not_hold_the_supervisor(running: Gateway) -> No
     assert json.loads(found[0])["error"]
 
 
+def test_expressions_that_take_time_and_memory_harm_nobody(running: Gateway) -> None:
+    held = 'request.headers.x.split("").map(c, request.headers.x.split("").map(d, request.headers.x + d))'
+    for expression in (held, "[1, 2, 3, 4, 5, 6, 7, 8, 9].map(a, " * 12 + "a" + ")" * 12):
+        body = json.dumps({"expression": expression, "data": {"request": {"headers": {"x": "x" * 50_000}}}}).encode()
+        status, _, found = ask_admin(running, "POST", "/api/cel", body, JSON)
+        assert status == 200
+        assert json.loads(found)["error"]
+
+
 def test_a_port_with_tls_is_reached_as_well(tmp_path: Path) -> None:
     cert = trustme.CA().issue_cert("api.test")
     cert.private_key_pem.write_to_path(tmp_path / "key.pem")

@@ -28,6 +28,8 @@ from tests.end_to_end.page_rig import ask_admin, gateway_of
 from tests.end_to_end.running import Gateway
 from tests.end_to_end.tls_rig import issue
 
+from headgate.admin.mount import READ_ONLY
+
 CONFIG = """
 gateways:
   main:
@@ -107,14 +109,19 @@ def test_the_page_and_its_endpoints_are_there(running: Gateway, host: str) -> No
         assert "frame-ancestors 'none'" in fields["content-security-policy"]
     assert ask(running, "/ui/assets/none.js", host)[0] == 404
     assert json.loads(ask(running, "/api/runtime", host)[2])["ui"]["gatewayMode"] == "standalone"
-    status, _, body = ask(running, "/api/cel", host, "POST", b'{"expression": "1 + 1"}', content_type="application/json")
-    assert (status, json.loads(body)["result"]) == (200, 2)
+
+
+@pytest.mark.parametrize(("host", "status"), [("basic.test", 200), ("keyed.test", 200), ("named.test", 403), ("127.0.0.1", 403)])
+def test_expressions_are_evaluated_behind_a_login_only(running: Gateway, host: str, status: int) -> None:
+    found, _, body = ask(running, "/api/cel", host, "POST", b'{"expression": "1 + 1"}', content_type="application/json")
+    assert found == status
+    assert json.loads(body) == ({"result": 2, "error": None} if status == 200 else READ_ONLY)
 
 
 def test_what_is_offered_depends_on_the_way(running: Gateway) -> None:
-    assert offers(running, "basic.test") == offers(running, "keyed.test") == ["relay", "store"]
+    assert offers(running, "basic.test") == offers(running, "keyed.test") == ["expressions", "relay", "store"]
     assert offers(running, "named.test") == offers(running, "localhost") == []
-    assert json.loads(ask_admin(running, "GET", "/api/state")[2])["offers"] == ["dump", "logging", "relay", "store", "trace"]
+    assert json.loads(ask_admin(running, "GET", "/api/state")[2])["offers"] == ["dump", "expressions", "logging", "relay", "store", "trace"]
     order = json.dumps({"bind": f"bind/{running.port}", "path": "/none", "host": "localhost"}).encode()
     kind = {"content_type": "application/json"}
     assert ask(running, "/ui/api/relay", "basic.test", "POST", order, **kind)[0] == 200
@@ -296,7 +303,7 @@ def test_the_page_works_behind_a_login(page: Page, running: Gateway, host: str) 
 def test_the_page_works_without_a_login_and_offers_less(page: Page, running: Gateway) -> None:
     enter(page, running, "named.test", "/ui/mcp")
     page.wait_text("No MCP message")
-    assert links(page) == {"Overview", "Traffic", "Endpoints", "Models", "MCP", "Configuration", "Expressions"}
+    assert links(page) == {"Overview", "Traffic", "Endpoints", "Models", "MCP", "Configuration"}
     assert not page.js("[...document.querySelectorAll('h2')].some((one) => one.offsetParent && one.textContent === 'Tools')")
     assert problems(page) == []
 
@@ -387,11 +394,12 @@ def test_what_the_workers_use_is_for_this_user_only(gateway: Callable[..., Gatew
 
 def test_csrf_and_authorization_of_the_section_hold(gateway: Callable[..., Gateway]) -> None:
     policies = "csrf: {additionalOrigins: ['http://other.test']}\nauthorization: {rules: ['request.headers[\"x-team\"] == \"red\"']}\n"
+    policies += "apiKey: {keys: [{key: sesame}], location: {cookie: {name: key}}}\n"
     running = gateway("gateways: {default: {port: {port}}}\nui:\n  policies:\n" + indented(policies))
-    kind = {"content_type": "application/json", "x_team": "red"}
+    kind = {"content_type": "application/json", "x_team": "red", "cookie": "key=sesame"}
     body = b'{"expression": "1"}'
-    assert ask(running, "/api/runtime", "localhost")[0] == 403
-    assert ask(running, "/api/runtime", "localhost", x_team="red")[0] == 200
+    assert ask(running, "/api/runtime", "localhost", cookie="key=sesame")[0] == 403
+    assert ask(running, "/api/runtime", "localhost", x_team="red", cookie="key=sesame")[0] == 200
     assert ask(running, "/api/cel", "localhost", "POST", body, origin="http://localhost", **kind)[0] == 200
     answer = ask(running, "/api/cel", "localhost", "POST", body, origin="http://evil.test", **kind)
     assert answer[0] == 403
@@ -410,7 +418,7 @@ def test_a_browser_login_leads_to_the_page(gateway: Callable[..., Gateway]) -> N
             assert (done.status_code, done.headers["location"]) == (302, "/ui/traffic")
             assert "<title>Headgate</title>" in browser.get(f"{running.url}/ui/traffic").text
             found: dict[str, Any] = browser.get(f"{running.url}/ui/api/state").json()
-            assert found["offers"] == ["relay", "store"]
+            assert found["offers"] == ["expressions", "relay", "store"]
     finally:
         provider.close()
 
@@ -420,13 +428,14 @@ def test_behind_tls_the_page_s_own_requests_are_its_own(gateway: Callable[..., G
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     issue(authority, tmp_path, "a", "admin.test")
     running = gateway(
-        f"gateways: {{default: {{port: {{port}}, tls: {{cert: {tmp_path}/a.pem, key: {tmp_path}/a.key}}}}}}\nui: {{}}\n"
+        f"gateways: {{default: {{port: {{port}}, tls: {{cert: {tmp_path}/a.pem, key: {tmp_path}/a.key}}}}}}\n"
+        "ui: {policies: {apiKey: {keys: [{key: sesame}], location: {cookie: {name: key}}}}}\n"
     )
     running.wait_log(f"url=https://localhost:{running.port}/ui")
     place = f"https://admin.test:{running.port}"
 
     def curl(path: str, *more: str) -> str:
-        words = ["curl", "-s", "-w", "\n%{http_code}", "--cacert", f"{tmp_path}/ca.pem"]
+        words = ["curl", "-s", "-b", "key=sesame", "-w", "\n%{http_code}", "--cacert", f"{tmp_path}/ca.pem"]
         words += ["--resolve", f"admin.test:{running.port}:127.0.0.1", *more, place + path]
         return subprocess.run(words, capture_output=True, text=True, check=True, timeout=30).stdout
 

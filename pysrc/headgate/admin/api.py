@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import Any, Final
 
@@ -23,9 +22,9 @@ FRESH_SECONDS: Final = 0.5
 MCP_LABELS: Final = ("method", "server", "resource_type", "resource")
 # Endpoints for the page alone. They also exist behind listeners.
 UI_API: Final = "/ui/api/"
-# Functions of the page on the admin port: configuration dump, log levels, sending requests, request log and writing the
-# configuration, tracing.
-OFFERS: Final = ("dump", "logging", "relay", "store", "trace")
+# Functions of the page on the admin port: configuration dump, evaluating expressions, log levels, sending requests,
+# request log and writing the configuration, tracing.
+OFFERS: Final = ("dump", "expressions", "logging", "relay", "store", "trace")
 GUARD_FAMILY: Final = "gw_guardrail_checks_total"
 
 
@@ -36,8 +35,7 @@ def api_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
         return as_json(200, runtime_view(running))
 
     async def cel(request: AdminRequest) -> AdminResponse:
-        # A thread keeps the event loop free for workers and signals.
-        return as_json(*await asyncio.to_thread(_cel, request.body, running.gateway.process.custom_functions))
+        return as_json(*await running.evaluations.evaluate(request.body, running.gateway.process.custom_functions))
 
     page = ui_rows(running, OFFERS)
     return (
@@ -77,14 +75,6 @@ def ui_rows(running: RunningGateway, offers: tuple[str, ...]) -> tuple[AdminRout
 
     rows = (AdminRoute("GET", f"{UI_API}state", state), AdminRoute("POST", f"{UI_API}relay", send, own=True))
     return rows if "relay" in offers else rows[:1]
-
-
-def _cel(body: bytes, functions: str) -> tuple[int, dict[str, Any]]:
-    # The expression compiler is large, and this process needs it for nothing else.
-    from headgate.admin.expressions import try_expression
-    from headgate.expr.custom import parse_functions
-
-    return try_expression(body, parse_functions(functions))
 
 
 def runtime_view(running: RunningGateway) -> dict[str, Any]:

@@ -33,8 +33,6 @@ from headgate.ir.gateway import Gateway
 from headgate_engine.steps.cors import OriginRule
 
 READ: Final = ("GET", "HEAD")
-# Without a login, this is the only endpoint for POST: it changes nothing and reveals nothing about other users.
-HARMLESS: Final = "/api/cel"
 READ_ONLY: Final = "without a login the page is for reading: give the section ui a policy that asks for a credential"
 WRONG_NAME: Final = (
     b"without a login the page answers to localhost and addresses only: give the listener a hostname, or the section "
@@ -45,8 +43,8 @@ WRONG_NAME: Final = (
 def mount_rows(running: RunningGateway, access: UiAccess) -> tuple[AdminRoute, ...]:
     """Return the table: the page, and the paths that the section claims."""
     claimed = [row for row in admin_rows(running) if _claimed(row.path)]
-    # Requests through the gateway, and its configuration and request log, need a login.
-    return (*ui_rows(running, ("relay", "store") if access == "login" else ()), *claimed)
+    # Expressions, requests through the gateway, and its configuration and request log need a login.
+    return (*ui_rows(running, ("expressions", "relay", "store") if access == "login" else ()), *claimed)
 
 
 def _claimed(path: str) -> bool:
@@ -76,7 +74,7 @@ class MountServer(WebServer):
             origin = request.headers.get("origin", "").encode("latin-1")
             if not origin or not any(rule.admits(origin) for rule in self._rules()):
                 return AdminResponse(403, FOREIGN)
-        if rows and self._access != "login" and request.method not in READ and request.path != HARMLESS:
+        if rows and self._access != "login" and request.method not in READ:
             return as_json(403, READ_ONLY)
         return refused_kind(rows, request) or await self._dispatch(rows, request)
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Final, Protocol
 
+from headgate.admin.expression_process import ExpressionEvaluations
 from headgate.config.load import Source
 from headgate.ir.gateway import Gateway
 from headgate.telemetry.levels import Directives
@@ -56,6 +57,8 @@ class RunningGateway:
 
     def __init__(self, process: Process) -> None:
         self.process = process
+        # One for all servers, so that its limit holds for all of them together.
+        self.evaluations = ExpressionEvaluations()
         self.started_unix_s = int(time.time())
         self.pending: set[str] = {"proxy", "state manager"}
 

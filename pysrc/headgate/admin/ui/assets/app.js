@@ -25,7 +25,7 @@ const VIEWS = [
 ];
 // The function that a view requires.
 const NEEDS = new Map([["trace", "trace"], ["playground", "relay"], ["logging", "logging"], ["requests", "store"], ["analytics", "store"],
-  ["editor", "store"]]);
+  ["editor", "store"], ["expressions", "expressions"]]);
 const BY_PATH = new Map(VIEWS.flatMap(([, views]) => views.map((view) => [view[0], view])));
 
 const nav = document.getElementById("nav");
