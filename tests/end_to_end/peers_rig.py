@@ -12,10 +12,11 @@ INSPECTOR = MODULES / ".bin" / "mcp-inspector"
 
 def inspect(url: str, *arguments: str) -> dict[str, object]:
     done = subprocess.run(
-        [str(INSPECTOR), "--cli", url, "--transport", "http", *arguments],
+        # Four programs of Node.js start behind the first call: on a busy machine that takes longer than the usual 15 s.
+        [str(INSPECTOR), "--cli", url, "--transport", "http", "--connect-timeout", "120000", *arguments],
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=180,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -8,6 +8,7 @@ from typing import Any, Final
 from headgate.config.load import Loaded, load_text
 from headgate.config.redaction import restored_text, shown_text
 from headgate.document.lazy_dataclass import dataclass
+from headgate.document.regular_file import read_regular
 from headgate.document.replace import replace_file
 from headgate.document.write import write
 
@@ -36,8 +37,7 @@ class ConfigFile:
 
     def read(self) -> Held:
         """Return the file. Raises OSError or UnicodeDecodeError."""
-        with open(self.path, "rb") as file:
-            data = file.read()
+        data = read_regular(self.path)
         return Held(data.decode().removeprefix("\ufeff"), hashlib.sha256(data).hexdigest()[:32])
 
     def shown(self) -> Held:
@@ -67,8 +67,7 @@ class ConfigFile:
                 raise Changed
 
         if whole != held.text:
-            with open(self.path, "rb") as file:
-                old = file.read()
+            old = read_regular(self.path)
             data = whole.encode()
             replace_file(self.path + BACKUP_SUFFIX, old, like=self.path)
             replace_file(self.path, data, unchanged)

@@ -13,6 +13,7 @@ from headgate.config.check import Record
 from headgate.document import fields
 from headgate.document.lazy_dataclass import dataclass
 from headgate.document.nodes import Report, child
+from headgate.document.regular_file import read_regular
 from headgate.document.secret import Secret
 from headgate.errors import Problem
 from headgate.ir.endpoint import Endpoint
@@ -115,8 +116,7 @@ class Context:
         content = self.contents.get(path)
         if content is None:
             try:
-                with open(path, "rb") as stream:
-                    content = stream.read(MAX_FILE_BYTES + 1)
+                content = read_regular(path, MAX_FILE_BYTES + 1)
             except OSError as error:
                 reason = error.strerror or os.strerror(error.errno or 0)
                 self.fault(Problem.FILE, record, key, f"cannot read {name!r}: {reason}")

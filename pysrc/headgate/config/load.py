@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import re
 import sys
@@ -18,6 +19,7 @@ from headgate.config.standalone import Standalone, all_notes, lower
 from headgate.document.lazy_dataclass import dataclass
 from headgate.document.nodes import Report
 from headgate.document.read import MAX_CHARS, read_document
+from headgate.document.regular_file import open_regular
 from headgate.errors import ConfigErrors, Problem
 from headgate.ir.gateway import Gateway
 
@@ -93,8 +95,8 @@ def _text(source: Source, stdin: TextIO | None) -> tuple[str, str]:
         if source.path == "-":
             text = (stdin or sys.stdin).read(MAX_CHARS + 1)
         else:
-            with open(source.path, encoding="utf-8") as stream:
-                text = stream.read(MAX_CHARS + 1)
+            with (open(source.path, "rb") if source.is_stream else open_regular(source.path)) as file:
+                text = io.TextIOWrapper(file, encoding="utf-8").read(MAX_CHARS + 1)
     except UnicodeDecodeError:
         report.add(Problem.FILE, "", "the configuration is not UTF-8")
     except OSError as error:

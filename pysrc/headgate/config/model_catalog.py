@@ -12,6 +12,7 @@ from headgate.config.context import Context
 from headgate.dialect.llm import catalog
 from headgate.dialect.llm.catalog import Catalog
 from headgate.document.nodes import child
+from headgate.document.regular_file import read_regular
 from headgate.errors import Problem
 from headgate.ir.price_catalog import PriceCatalog
 
@@ -57,8 +58,7 @@ class _Sources:
         self.context.watched[full] = None
         self.base = self.base or full
         try:
-            with open(full, "rb") as stream:
-                text = stream.read(MAX_BYTES + 1)
+            text = read_regular(full, MAX_BYTES + 1)
         except FileNotFoundError:
             self.context.contents[full] = None
             self.context.warnings.append(f"{path}: no cost catalog {name!r}")

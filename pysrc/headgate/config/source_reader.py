@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain, repeat
 from operator import is_
-from pathlib import Path
 from typing import Final
 
 from headgate.config.context import Context
@@ -38,6 +37,7 @@ from headgate.config.standalone import all_notes, whole_digest
 from headgate.document.hunks import Hunk, hunks
 from headgate.document.nodes import Report
 from headgate.document.read import MAX_NODES
+from headgate.document.regular_file import read_regular
 from headgate.errors import ConfigErrors
 from headgate.ir.bind import Bind
 from headgate.ir.gateway import Gateway
@@ -128,7 +128,7 @@ def _are_same(contents: Contents) -> bool:
     """Tell whether the files that were read have what they had."""
     for path, digest in contents.items():
         try:
-            now = _digest(Path(path).read_bytes())
+            now = _digest(read_regular(path))
         except FileNotFoundError:
             now = None
         except OSError:

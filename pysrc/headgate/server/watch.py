@@ -17,9 +17,9 @@ from headgate.server.file_events import FileEvents
 DEBOUNCE_SECONDS: Final = 0.25
 # How long a file rests that was closed or replaced before it is read.
 SETTLE_SECONDS: Final = 0.002
-MISSING: Final = (0, 0, 0)
+MISSING: Final = (0, 0, 0, 0)
 
-Fingerprint = tuple[tuple[str, str, int, int, int], ...]
+Fingerprint = tuple[tuple[str, str, int, int, int, int], ...]
 
 
 def fingerprint(paths: Iterable[str]) -> Fingerprint:
@@ -32,7 +32,8 @@ def fingerprint(paths: Iterable[str]) -> Fingerprint:
         except OSError:
             found.append((path, real, *MISSING))
         else:
-            found.append((path, real, status.st_ino, status.st_size, status.st_mtime_ns))
+            # The time of the last change cannot be set back, unlike that of the last modification.
+            found.append((path, real, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
     return tuple(found)
 
 

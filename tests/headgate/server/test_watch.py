@@ -30,6 +30,16 @@ def test_replacing_and_relinking_a_file_changes_its_fingerprint(tmp_path: Path) 
     assert fingerprint(paths) not in (first, second)
 
 
+def test_content_of_the_same_size_and_time(tmp_path: Path) -> None:
+    """Tools that unpack archives set the time of the last modification back."""
+    path = tmp_path / "a"
+    path.write_text("1")
+    first, status = fingerprint([str(path)]), path.stat()
+    path.write_text("2")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert fingerprint([str(path)]) != first
+
+
 class Watched:
     """Changes that are noticed of some files. An interval of an hour passes in no test: what is noticed then is told by
     the kernel.

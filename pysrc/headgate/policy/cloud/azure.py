@@ -12,10 +12,10 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
+from headgate.document.regular_file import read_regular
 from headgate.ir.policy.cloud_auth import AzureAuth
 from headgate.policy.cloud.calls import FORM, Calls
 from headgate.policy.cloud.refresher import CredentialError, Fetched
@@ -28,6 +28,8 @@ IMDS_VERSION: Final = "2018-02-01"
 APP_SERVICE_VERSION: Final = "2019-08-01"
 ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 TOOL_SECONDS: Final = 5.0
+# Of a federated token.
+MAX_TOKEN_BYTES: Final = 65_536
 # Developer tools: command, and the keys of the token and its expiry (Unix or ISO 8601 time) in the output.
 TOOLS: Final = (
     (("az", "account", "get-access-token", "--output", "json", "--scope"), "accessToken", "expires_on"),
@@ -81,7 +83,7 @@ class Entra:
         if not tenant or not client or not path:
             raise CredentialError(f"a workload identity needs {', '.join(names)}")
         try:
-            assertion = (await asyncio.to_thread(Path(path).read_text)).strip()
+            assertion = (await asyncio.to_thread(read_regular, path, MAX_TOKEN_BYTES)).decode("ascii").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise CredentialError(f"the federated token cannot be read: {type(error).__name__}") from None
         form = {"client_id": client, "client_assertion_type": ASSERTION, "client_assertion": assertion}
