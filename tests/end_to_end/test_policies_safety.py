@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.end_to_end.asking import ask
+from tests.end_to_end.asking import BASE, ask, indented
 
 # -- identity in expressions -------------------------------------------------------------------------------------------
 
@@ -69,3 +69,22 @@ def test_an_opaque_origin_is_foreign(policies) -> None:
     running = policies("csrf: {additionalOrigins: ['https://b.test']}")
     assert ask(running, "POST", headers={"origin": "null"}).status == 403
     assert ask(running, "POST").status == 200
+
+
+# -- names of headers --------------------------------------------------------------------------------------------------
+
+SETS_A_USER = """
+requestHeaderModifier: {set: {x-user: ada}}
+transformations: {request: {set: {x-seen: 'string(has(request.headers.x_user))'}}}
+"""
+
+
+def test_names_with_underscores_do_not_reach_the_backend(policies, gateway, echo) -> None:
+    running = policies(SETS_A_USER)
+    answer = ask(running, headers={"X_User": "eve", "x_user": "eve", "X-User": "eve", "_": "1", "content_length": "7"})
+    assert (answer.got("x-user"), answer.got("x_user"), answer.got("_")) == (["ada"], [], [])
+    assert (answer.got("x-seen"), answer.got("content_length")) == (["false"], [])
+    settings = "frontendPolicies: {http: {headersWithUnderscores: keep}}\n"
+    kept = gateway(settings + BASE % (indented(SETS_A_USER), echo))
+    answer = ask(kept, headers={"X_User": "eve"})
+    assert (answer.got("x_user"), answer.got("x-user"), answer.got("x-seen")) == (["eve"], ["ada"], ["true"])

@@ -98,4 +98,7 @@ cdef int header_id_of(const char* name, Py_ssize_t n) noexcept nogil
 # Returns SPAN_SENSITIVE for fields that contain credentials, else 0.
 cdef unsigned char sensitivity(int header_id, const char* name, Py_ssize_t n) noexcept nogil
 
+# Drops the fields with an underscore in their names.
+cdef void drop_underscores(MessageHead head) noexcept
+
 cdef MessageHead new_head()

@@ -7,7 +7,7 @@ boundscheck is off: bytes and spans are C memory, and the offsets come from the 
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from libc.stdint cimport uint32_t
-from libc.string cimport memcpy
+from libc.string cimport memchr, memcpy
 
 from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, IS_VALUE, all_of, is_name, is_value, same_lower
 
@@ -29,6 +29,16 @@ cdef struct HeadMemory:
 
 cdef HeadMemory _spare[MAX_SPARE]
 cdef int _spare_count = 0
+
+
+cdef void drop_underscores(MessageHead head) noexcept:
+    cdef HeaderSpan* span
+    cdef int i
+    for i in range(head.count):
+        span = &head.spans[i]
+        # No known name has one.
+        if span.id == 0 and memchr(head.data + span.name_off, c'_', span.name_len) != NULL:
+            span.flags |= SPAN_DROPPED
 
 
 cdef MessageHead new_head():

@@ -118,6 +118,7 @@ class BindPlan(MeteredPlan):
     max_duration_ns: int
     max_requests: int
     path_mode: int
+    keeps_underscores: bool
     lower_case: bool
     forwarded: int
     trusted_hops: int

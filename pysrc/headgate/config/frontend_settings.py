@@ -23,6 +23,7 @@ def frontend(context: Context, record: Record, logging: Record | None) -> Fronte
         http1_idle_timeout_ms=http.get("http1IdleTimeout", 600_000),
         http1_max_headers=http.get("http1MaxHeaders"),
         max_connection_duration_ms=http.get("maxConnectionDuration"),
+        keeps_underscores=http.get("headersWithUnderscores") == "keep",
         path_normalization=http.get("pathNormalization", "resolve"),
         tls_handshake_timeout_ms=tls.get("handshakeTimeout", 15_000) if tls is not None else 15_000,
         access_log=_access_log(context, record, logging),

@@ -30,13 +30,14 @@ class Frontend:
     `http1_idle_timeout_ms` bounds the idle time between requests, and the time to receive a request head.
     `http1_max_headers` None means the codec's default. A connection older than `max_connection_duration_ms` is
     closed at the end of its running request; None means no limit. `path_normalization` says what becomes of paths with
-    dot segments or needless escapes.
+    dot segments or needless escapes. Without `keeps_underscores`, request headers with underscores are dropped.
     """
 
     max_buffer_bytes: int = 2_097_152
     http1_idle_timeout_ms: int = 600_000
     http1_max_headers: int | None = None
     max_connection_duration_ms: int | None = None
+    keeps_underscores: bool = False
     path_normalization: Literal["resolve", "refuse", "keep"] = "resolve"
     tls_handshake_timeout_ms: int = 15_000
     access_log: AccessLog = AccessLog()

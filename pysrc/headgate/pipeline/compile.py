@@ -181,6 +181,7 @@ class PlanCompiler:
         frontend = self._gateway.frontend
         plan = BindPlan(bind.key, ReceiverLimits(max_headers=frontend.http1_max_headers or DEFAULT_MAX_HEADERS))
         plan.secure = bind.tls
+        plan.keeps_underscores = frontend.keeps_underscores
         plan.path_mode = MODES[frontend.path_normalization]
         plan.idle_timeout_ns = frontend.http1_idle_timeout_ms * NS_PER_MS
         plan.max_duration_ns = (frontend.max_connection_duration_ms or 0) * NS_PER_MS

@@ -32,6 +32,7 @@ FRONTEND_HTTP: Final = Object(
         "maxBufferSize": optional(BYTE_SIZE),
         "http1MaxHeaders": maybe(unsigned("MaxHeaders", 65_535, 1)),
         "http1IdleTimeout": optional(DURATION),
+        "headersWithUnderscores": optional(WordChoice("UnderscoreHeaders", ("drop", "keep"))),
         "pathNormalization": optional(WordChoice("PathNormalization", ("resolve", "refuse", "keep"))),
         "http1HeaderCase": optional(WordChoice("HeaderCase", ("lowercase", "preserve"), ("preserve",))),
         "http2WindowSize": later(maybe(UINT32)),
