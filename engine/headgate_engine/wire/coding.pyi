@@ -2,6 +2,10 @@ CODINGS: tuple[str, ...]
 ALIASES: dict[str, str]
 MEMBERS: dict[str, bytes]
 STEP: int
+PIECE: int
+FIRST_PIECE: int
+MAX_MEMBERS: int
+BYTES_PER_MEMBER: int
 WINDOW_LOG: int
 
 class CodingError(ValueError):
@@ -19,6 +23,12 @@ class Decoder:
     @property
     def done(self) -> bool:
         """True after the end that the coding itself marks."""
+    @property
+    def members(self) -> int:
+        """Members (gzip) or frames (zstd) that have begun."""
+    @property
+    def given(self) -> int:
+        """Bytes that the library was given; those that it gave back count again."""
     def decode(self, data: bytes, limit: int) -> list[bytes]:
         """Return the decoded input in pieces of at most `limit` bytes (a few more with br). Raises CodingError."""
 

@@ -3,6 +3,9 @@
 A few bytes can decode to gigabytes, so no step returns more than its caller's limit: the caller counts and stops.
 Several gzip members or zstd frames in a row are one body (RFC 1952 section 2.2, RFC 8878 section 3.1). The window of
 zstd is that of RFC 9659 section 3.1, 8 MiB.
+
+A member has costs of its own, also one that is empty, so a body may have only as many as its output explains. Input is
+given to the libraries in pieces: they copy what they leave over.
 """
 
 import zlib
@@ -13,6 +16,12 @@ ALIASES = {"x-gzip": "gzip"}
 # the body only if they begin with it.
 MEMBERS = {"gzip": b"\x1f", "zstd": b"\x28"}
 STEP = 65536
+# Input for one call of a library: this much, and for members behind the first one less at their beginning.
+PIECE = 65536
+FIRST_PIECE = 512
+# Members that a body may have, and one more for each so many bytes of output.
+MAX_MEMBERS = 1024
+BYTES_PER_MEMBER = 256
 WINDOW_LOG = 23
 
 
@@ -25,7 +34,12 @@ class DecodedTooLong(CodingError):
 
 
 class _Inflated:
-    """gzip and deflate with zlib. deflate is RFC 1950, or, as some servers send it, without the zlib header."""
+    """gzip and deflate with zlib. deflate is RFC 1950, or, as some servers send it, without the zlib header.
+
+    holds: it keeps input that the limit stopped, and wants no more before that is used up; otherwise `left` has it.
+    """
+
+    holds = False
 
     def __init__(self, wbits):
         self._wbits = wbits
@@ -49,6 +63,7 @@ class _Inflated:
 class _Brotli:
     """RFC 7932."""
 
+    holds = True
     unused = left = b""
 
     def __init__(self):
@@ -71,6 +86,7 @@ class _Brotli:
 class _Zstandard:
     """RFC 8878."""
 
+    holds = True
     left = b""
 
     def __init__(self):
@@ -121,36 +137,54 @@ cdef class Decoder:
             raise ValueError(f"coding {coding!r}")
         self.coding = coding
         self.rest = b""
+        self.piece = PIECE
+        self.members = 1
         self.work = _begun(coding)
 
     cdef int feed(self, bytes data) except -1:
-        self.rest = self.rest + data if self.rest else data
+        self.rest = self.rest[self.at:] + data if self.at < len(self.rest) else data
+        self.at = 0
         return 0
 
     cdef bytes next(self, Py_ssize_t limit):
         cdef bytes data, found
-        while self.rest or self.more:
-            if self.done:
-                if self.work is None or not self.rest.startswith(MEMBERS.get(self.coding, b"\0none")):
-                    # Not a member of this coding: these bytes and all later ones are ignored.
-                    self.rest, self.work = b"", None
-                    return b""
-                self.work = _begun(self.coding)
-                self.done = False
-            data, self.rest = self.rest, b""
+        while self.at < len(self.rest) or self.more:
+            if self.done and not self._another():
+                return b""
+            data = b"" if self.more and self.work.holds else self.rest[self.at:self.at + self.piece]
+            self.at += len(data)
+            self.given += len(data)
+            self.piece = min(self.piece * 2, PIECE)
             try:
                 found = self.work.take(data, limit)
             except zlib.error as error:
                 raise CodingError(str(error)) from None
-            self.rest = self.work.left
+            self.produced += len(found)
             # If the limit cut the output, the next piece needs no input.
             self.more = len(found) >= limit
             if self.work.ended:
                 self.done, self.more = True, False
-                self.rest = self.work.unused
+                self.at -= len(self.work.unused)
+            else:
+                self.at -= len(self.work.left)
             if found:
                 return found
         return b""
+
+    cdef bint _another(self) except -1:
+        """Begin the next member. Return False if there is none."""
+        cdef bytes first = MEMBERS.get(self.coding)
+        if self.work is None or first is None or self.rest[self.at] != first[0]:
+            # Not a member of this coding: these bytes and all later ones are ignored.
+            self.rest, self.work, self.at = b"", None, 0
+            return False
+        self.members += 1
+        if self.members > MAX_MEMBERS + self.produced // BYTES_PER_MEMBER:
+            raise CodingError("the body has too many members")
+        self.work = _begun(self.coding)
+        self.piece = FIRST_PIECE
+        self.done = False
+        return True
 
     # -- Python face ---------------------------------------------------------------------------------------------------
     def decode(self, bytes data not None, Py_ssize_t limit):
