@@ -49,15 +49,15 @@ def dump_text(value: object) -> str:
     return dump_json(value).decode()
 
 
-def arguments_object(arguments: str) -> Json | None:
-    """Return the arguments of a tool call: {} for an empty text, None if the text is not a JSON object."""
+def arguments_or_text(arguments: str) -> Json:
+    """Return the arguments of a tool call as an object; any other text becomes its member `input`."""
     if not arguments.strip():
         return {}
     try:
         found = load_json(arguments)
     except Garbage:
-        return None
-    return found if isinstance(found, dict) else None
+        return {"input": arguments}
+    return found if isinstance(found, dict) else {"input": arguments}
 
 
 def thinking_budget(effort: object, max_tokens: int) -> int | None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from headgate.dialect.llm import pairs
-from headgate.dialect.llm.contract import Options, Untranslatable
+from headgate.dialect.llm.contract import Options, Untranslatable, UpstreamGarbage
 
 FUNCTION = {"type": "function", "function": {"name": "f"}}
 TURNS = [{"role": "user", "content": "go"}]
@@ -69,3 +69,37 @@ def test_the_choice_of_older_clients(given: Any, kind: str) -> None:
     assert pair is not None
     sent = pair.request({"messages": TURNS, "functions": [{"name": "f"}], "function_call": given}, Options(model="m")).body
     assert sent["tool_choice"]["type"] == kind
+
+
+@pytest.mark.parametrize("upstream", ["messages", "gemini", "converse"])
+@pytest.mark.parametrize("text", ["not json", "[1]", "3", '"x"', "{", '{"a": 1} {}'])
+def test_arguments_that_are_no_object_become_one_that_keeps_the_text(upstream: str, text: str) -> None:
+    """Vendors refuse an input of another type: https://docs.anthropic.com/en/api/messages (`input` is an object)."""
+    pair = pairs.converter("completions", upstream)
+    assert pair is not None
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": text}}
+    turns = [*TURNS, {"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "a", "content": "r"}]
+    sent = pair.request({"messages": turns, "max_tokens": 9}, Options(model="m")).body
+    found = {
+        "messages": lambda: sent["messages"][1]["content"][0]["input"],
+        "gemini": lambda: sent["contents"][1]["parts"][0]["functionCall"]["args"],
+        "converse": lambda: sent["messages"][1]["content"][0]["toolUse"]["input"],
+    }[upstream]()
+    assert found == {"input": text}
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("upstream", ["bedrock_rerank", "vertex_rerank"])
+def test_a_result_without_a_document_is_no_answer(upstream: str, keep: bool) -> None:
+    pair = pairs.converter("rerank", upstream)
+    assert pair is not None
+    asked = pair.request({"query": "q", "documents": ["a", "b"], "return_documents": keep}, Options(model="m"))
+    for index, good in ((0, True), (1, True), (2, False), (7, False)):
+        reply = {
+            "results": [{"index": index, "relevanceScore": 0.5}], "records": [{"id": str(index), "score": 0.5}],
+        }  # fmt: skip
+        if good:
+            assert pair.reply(reply, asked)["results"][0]["index"] == index
+        else:
+            with pytest.raises(UpstreamGarbage):
+                pair.reply(reply, asked)

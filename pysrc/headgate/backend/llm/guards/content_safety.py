@@ -5,6 +5,7 @@ Source: https://learn.microsoft.com/rest/api/contentsafety/text-operations
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from urllib.parse import quote
 
 from headgate.backend.llm.guards.contract import Answer, GuardCheck, GuardRefusal
@@ -14,6 +15,8 @@ from headgate.policy.environment import Environment
 
 # Maximum length of the text in one call.
 MAX_CHARS = 10_000
+# What a piece repeats of the one before it, so that no phrase up to this length is cut.
+OVERLAP = 1_000
 
 
 class ContentSafety:
@@ -28,8 +31,7 @@ class ContentSafety:
 
     async def judge(self, asked: GuardCheck) -> Answer:
         """Check texts, with one call per MAX_CHARS characters."""
-        whole = "\n".join(asked.texts())
-        for text in (whole[at : at + MAX_CHARS] for at in range(0, len(whole), MAX_CHARS)):
+        for text in pieces("\n".join(asked.texts())):
             if self.guard.analyze and await self._analyzed(text):
                 return GuardRefusal(rule="analyzeText")
             if self.guard.jailbreak_version is not None and asked.phase == "request" and await self._attacks(text):
@@ -52,3 +54,13 @@ class ContentSafety:
         answer = want(await self.service.post(path, {"text": text}), dict, "document")
         analysis = want(answer.get("jailbreakAnalysis"), dict, "jailbreakAnalysis")
         return bool(want(analysis.get("detected"), bool, "detected"))
+
+
+def pieces(text: str) -> Iterator[str]:
+    """Cut a text into pieces of at most MAX_CHARS characters, each of which repeats the last OVERLAP characters."""
+    at = 0
+    while at < len(text):
+        yield text[at : at + MAX_CHARS]
+        if at + MAX_CHARS >= len(text):
+            return
+        at += MAX_CHARS - OVERLAP

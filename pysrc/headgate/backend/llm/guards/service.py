@@ -19,7 +19,7 @@ from headgate_engine.llm.translate.writers import dump_json
 from headgate_engine.steps.aws_signature import AwsKeys, sign
 
 MAX_ANSWER: Final = 2 * 1024 * 1024
-# Prefixes of fields that differ between equal calls because of the signature.
+# Prefixes of fields that differ between equal calls with a cloud credential: signatures have a time, tokens change.
 SIGNED: Final = ("x-amz-", "authorization")
 JSON_TYPE: Final = ("content-type", "application/json")
 
@@ -83,19 +83,22 @@ class GuardServiceClient:
         kept = [(name, told) for name, told in headers if name != "authorization"]
         return [*kept, ("authorization", f"Bearer {value.decode()}")]
 
-    async def call(self, client: HttpClient, line: tuple[str, str], headers: Pairs, body: bytes) -> Any:
+    async def call(
+        self, client: HttpClient, line: tuple[str, str], headers: Pairs, body: bytes, authority: str | None = None
+    ) -> Any:
         """Send a call and return the JSON of its response; an equal call of an earlier attempt is not repeated.
 
-        `line`: method and path. Raises GuardFailure.
+        `line`: method and path; `authority`: another one than the client's. Raises GuardFailure.
         """
-        known = VERDICTS.get()
+        known, call = VERDICTS.get(), (line, headers, body, authority)
         if known is None:
-            return await self._sent(client, line, headers, body)
-        own = tuple(pair for pair in headers if not pair[0].startswith(SIGNED))
-        question = (self.service.name, line, own, body)
+            return await self._sent(client, call)
+        signed = self.service.cloud is not None
+        own = tuple(pair for pair in headers if not (signed and pair[0].startswith(SIGNED)))
+        question = (self.service.name, line, own, body, authority)
         if question not in known.answers:
             try:
-                known.answers[question] = await self._sent(client, line, headers, body)
+                known.answers[question] = await self._sent(client, call)
             except GuardFailure as failure:
                 known.answers[question] = failure
         found = known.answers[question]
@@ -103,10 +106,11 @@ class GuardServiceClient:
             raise found
         return found
 
-    async def _sent(self, client: HttpClient, line: tuple[str, str], headers: Pairs, body: bytes) -> Any:
+    async def _sent(self, client: HttpClient, call: tuple[tuple[str, str], Pairs, bytes, str | None]) -> Any:
+        line, headers, body, authority = call
         try:
             async with asyncio.timeout(self.service.timeout_ms / 1000):
-                response = await client.request(*line, headers, body)
+                response = await client.request(*line, headers, body, authority)
                 try:
                     answer = await response.read(MAX_ANSWER)
                 finally:

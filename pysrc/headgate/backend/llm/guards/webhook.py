@@ -11,7 +11,6 @@ from headgate.dialect.llm.transcript.edit import Changes, difference
 from headgate.ir.policy.prompt_guard import WebhookGuard
 from headgate.policy.environment import Environment
 from headgate_engine.context.request import Reply
-from headgate_engine.link.client import HttpClient
 
 REASON: Final = "Guardrail"
 
@@ -43,14 +42,13 @@ class Webhook:
         plain: Pairs = [(name, value) for name, value in asked.headers if not name.startswith(":")]
         client, authority = self.service.choose()
         other = pseudo.get(":authority", authority)
-        if other != authority:
-            client = HttpClient(client.pool, other)
         path = pseudo.get(":path", f"/{asked.phase}")
         if not path.startswith("/"):
             raise GuardFailure("a ':path' does not begin with a slash")
         line = (pseudo.get(":method", "POST"), path)
         try:
-            return await self.service.call(client, line, self.service.headers(plain), payload)
+            headers = self.service.headers(plain)
+            return await self.service.call(client, line, headers, payload, None if other == authority else other)
         except UnicodeEncodeError:
             raise GuardFailure("an ':authority' is not ASCII") from None
 

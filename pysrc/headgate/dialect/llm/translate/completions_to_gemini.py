@@ -143,8 +143,8 @@ class _Turns:
             ident = fields.needed_text(call, "id", here)
             name = fields.needed_text(function, "name", here)
             known, _, signature = ident.partition(THOUGHT)
-            arguments = content.arguments_object(fields.text(function, "arguments", here) or "")
-            made: Json = {"name": name, "args": {} if arguments is None else arguments}
+            arguments = content.arguments_or_text(fields.text(function, "arguments", here) or "")
+            made: Json = {"name": name, "args": arguments}
             if not self.vertex:
                 made["id"] = known
             part: Json = {"functionCall": made}

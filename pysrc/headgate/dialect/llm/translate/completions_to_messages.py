@@ -191,13 +191,11 @@ def _tool_use(call: Json, at: str) -> Json:
         custom = fields.obj(call, "custom", at) or {}
         name, given = fields.needed_text(custom, "name", at), {"input": fields.text(custom, "input", at) or ""}
         return {"type": "tool_use", "id": fields.needed_text(call, "id", at), "name": name, "input": given}
-    arguments = fields.text(function, "arguments", at) or ""
-    found = content.arguments_object(arguments)
     return {
         "type": "tool_use",
         "id": fields.needed_text(call, "id", at),
         "name": fields.needed_text(function, "name", at),
-        "input": arguments if found is None else found,
+        "input": content.arguments_or_text(fields.text(function, "arguments", at) or ""),
     }
 
 

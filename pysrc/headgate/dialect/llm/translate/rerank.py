@@ -36,9 +36,11 @@ def _top(body: Json, count: int) -> int:
 
 
 def _asked(body: Json, out: Json, model: str, more: frozenset[str]) -> TranslatedRequest:
-    kept = _documents(body) if fields.flag(body, "return_documents") else None
+    documents = _documents(body)
+    kept = documents if fields.flag(body, "return_documents") else None
     return TranslatedRequest(
-        body=out, stream=False, model=model, requested=str(body.get("model") or model), echo={"documents": kept},
+        body=out, stream=False, model=model, requested=str(body.get("model") or model),
+        echo={"documents": kept, "count": len(documents)},
         dropped=tuple(name for name in body if name not in CARRIED | more),
     )  # fmt: skip
 
@@ -83,13 +85,13 @@ def vertex_request(body: Json, options: Options) -> TranslatedRequest:
 
 
 def _results(scores: list[tuple[int, float]], asked: TranslatedRequest) -> Json:
-    documents = asked.echo.get("documents")
+    documents, count = asked.echo.get("documents"), asked.echo["count"]
     results = []
     for index, score in scores:
+        if not 0 <= index < count:
+            raise garbage("an index", "is not one of a document")
         result: Json = {"index": index, "relevance_score": score}
         if documents is not None:
-            if not 0 <= index < len(documents):
-                raise garbage("an index", "is not one of a document")
             result["document"] = {"text": documents[index]}
         results.append(result)
     return {"id": f"rerank-{asked.ident}", "model": asked.requested or asked.model, "results": results, "meta": {}}

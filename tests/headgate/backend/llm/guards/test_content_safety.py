@@ -8,7 +8,7 @@ import uvloop
 from tests.oracles.guard_rig import Rig, rig
 
 from headgate.backend.llm.guards.compile import CANNOT_TELL, settled
-from headgate.backend.llm.guards.content_safety import MAX_CHARS
+from headgate.backend.llm.guards.content_safety import MAX_CHARS, OVERLAP, pieces
 from headgate_engine.context.request import Reply, make_context
 
 KEY = "policies: {backendAuth: {key: azure-key}}"
@@ -76,9 +76,32 @@ def test_attacks_and_long_texts() -> None:
             found.service.calls.clear()
             found.service.says(rated(0))
             assert await judged(found, entry(), "x" * (MAX_CHARS + 5)) is True
-            assert [len(call.json["text"]) for call in found.service.calls] == [MAX_CHARS, 5]
+            assert [len(call.json["text"]) for call in found.service.calls] == [MAX_CHARS, OVERLAP + 5]
 
     uvloop.run(main())
+
+
+@pytest.mark.parametrize("at", [MAX_CHARS - 4, MAX_CHARS - OVERLAP, MAX_CHARS, 2 * MAX_CHARS - OVERLAP - 4, 3 * MAX_CHARS])
+def test_a_phrase_across_the_border_of_two_pieces_is_seen(at: int) -> None:
+    async def main() -> None:
+        async with rig() as found:
+            found.service.answer = lambda call: (
+                200, json.dumps(rated(6 if "bad phrase" in call.json["text"] else 0)).encode()
+            )
+            text = "x" * at + "bad phrase" + "y" * 50
+            assert isinstance(await judged(found, entry(ANALYZE), text), Reply)
+            assert await judged(found, entry(ANALYZE), text.replace("bad", "fine")) is True
+
+    uvloop.run(main())
+
+
+@pytest.mark.parametrize("length", [0, 1, MAX_CHARS, MAX_CHARS + 1, 3 * MAX_CHARS - 2 * OVERLAP, 54_321])
+def test_pieces_cover_a_text_and_overlap(length: int) -> None:
+    text = "".join(chr(at % 50_000 + 32) for at in range(length))
+    found = list(pieces(text))
+    assert "".join([*found[:1], *(piece[OVERLAP:] for piece in found[1:])]) == text
+    assert all(len(piece) <= MAX_CHARS for piece in found)
+    assert all(one[-OVERLAP:] == other[:OVERLAP] for one, other in zip(found, found[1:], strict=False))
 
 
 @pytest.mark.parametrize("answer", [{}, [], {"categoriesAnalysis": 3}, {"categoriesAnalysis": [{"severity": "4"}]}, {"categoriesAnalysis": [4]}])
