@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import re
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
 import httpx
 import pytest
-from tests.end_to_end.asking import indented
+from tests.end_to_end.asking import ask, indented
 from tests.end_to_end.fake_provider import SECRET, FakeProvider
 from tests.end_to_end.oidc_rig import (
     COOKIE_KEY,
@@ -433,3 +434,52 @@ def test_a_real_provider(gateway, echo) -> None:
     finally:
         peer.terminate()
         peer.wait()
+
+# -- cookies stay here -------------------------------------------------------------------------------------------------
+
+TWO_ROUTES = """
+frontendPolicies: {{accessLog: {{add: {{cookies: 'request.headers["cookie"]'}}}}}}
+gateways:
+  default: {{port: {{port}}}}
+routes:
+- name: plain
+  matches: [{{path: {{pathPrefix: /plain}}}}]
+  policies:
+    requestMirror: {{backend: {{host: "127.0.0.1:{mirror}"}}, percentage: 1.0}}
+  backends: [{{host: "127.0.0.1:{echo}"}}]
+- name: web
+  policies:
+{policy}
+  backends: [{{host: "127.0.0.1:{echo}"}}]
+"""
+
+
+def test_no_backend_gets_a_session(
+    gateway: Callable[..., Any], upstream: Callable[..., int], echo: int, provider: FakeProvider
+) -> None:
+    """Neither those of other routes, nor mirrors; nor does the log show it."""
+    copies: queue.Queue[list[bytes]] = queue.Queue()
+
+    def record(connection: Any) -> None:
+        stream = connection.makefile("rb")
+        while line := stream.readline():
+            cookies = []
+            while line.strip():
+                cookies += [line] if line.lower().startswith(b"cookie:") else []
+                line = stream.readline()
+            copies.put(cookies)
+            connection.sendall(b"HTTP/1.1 204 No\r\n\r\n")
+
+    text = TWO_ROUTES.format(policy=indented(OIDC % provider.issuer), echo=echo, mirror=upstream(record))
+    running = gateway(text, 1, ENVIRONMENT)
+    browser = Browser()
+    browser.log_in(running, provider, "/web")
+    name, value = browser.session()
+    cookies = f"theme=dark; {name}={value}; gw_oidc_t_other.1=x; gw_oidc_s_other=y"
+    for path in ("/plain", "/web"):
+        answer = ask(running, path=path, headers={"cookie": cookies})
+        assert (answer.status, answer.got("cookie")) == (200, ["theme=dark"]), path
+    assert ask(running, path="/plain", headers={"cookie": f"{name}={value}"}).got("cookie") == []
+    assert sorted(copies.get(timeout=60) for _ in range(2)) == [[], [b"cookie: theme=dark\r\n"]]
+    running.wait_log("http.path=/plain")
+    assert value not in running.log()

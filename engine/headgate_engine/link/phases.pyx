@@ -1,5 +1,6 @@
 """The phases of a request between its head and its backend; see phases.pxd."""
 
+from headgate_engine.context.cookies cimport drop_session_cookies
 from headgate_engine.context.headers cimport HEAD_SEVERAL_READINGS, MessageHead, drop_underscores
 from headgate_engine.context.paths cimport PathGuise, guise_of, other_readings, settle_path
 from headgate_engine.context.request cimport Reply, RequestContext
@@ -64,6 +65,7 @@ cdef int dispatch(RequestCore request) except -1:
     cdef Backend destination = request.destination
     if request.rerouted:
         return dispatched(request, destination.proceed(request))
+    drop_session_cookies(request.ctx.head)
     destination.prepare(request)
     if request.bind.forwarded:
         add_forwarded(request.ctx, request.bind)

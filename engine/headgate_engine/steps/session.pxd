@@ -5,10 +5,8 @@ from headgate_engine.context.request cimport RequestContext
 from headgate_engine.steps.identity cimport IdentityStep
 
 cdef class OidcStep(IdentityStep):
-    cdef bytes session_name          # of the session cookie
-    cdef bytes login_prefix          # prefix of the names of login cookies
+    cdef tuple own                   # what the policy's cookies begin with
     cdef bytes callback, logout      # paths that the policy answers itself
     cdef bint own_path(self, MessageHead head) except -1
-    cdef int strip(self, MessageHead head) except -1
 
 cdef bint is_preflight(MessageHead head) noexcept

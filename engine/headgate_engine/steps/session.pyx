@@ -1,7 +1,8 @@
 """Browser sessions. Verified session cookies are cached; all other requests go to the policy in Python."""
 
 from headgate_engine.clock cimport monotonic_ns
-from headgate_engine.context.headers cimport H_COOKIE, SPAN_SENSITIVE, MessageHead
+from headgate_engine.context.cookies cimport drop_cookies
+from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.plan.step cimport CONTINUE
 from headgate_engine.steps.identity cimport STRICT, IdentityStep, Remembered
@@ -24,8 +25,7 @@ cdef class OidcStep(IdentityStep):
         self.mode = STRICT
         self.function = verify
         self.remembered = {}
-        self.session_name = session.encode()
-        self.login_prefix = login_prefix.encode()
+        self.own = (session.encode() + b"=", login_prefix.encode())
         self.callback = callback.encode()
         self.logout = logout.encode()
 
@@ -54,30 +54,10 @@ cdef class OidcStep(IdentityStep):
 
     cdef int accept(self, RequestContext ctx, bytes credential, object value) except -1:
         ctx.jwt, ctx.jwt_token = <tuple>value
-        self.strip(ctx.head)
+        drop_cookies(ctx.head, self.own)
         subject = ctx.jwt.get("sub")
         if type(subject) is str:
             ctx.add_log_field("jwt.sub", subject)
-        return 0
-
-    cdef int strip(self, MessageHead head) except -1:
-        """Remove the policy's own cookies. All others stay unchanged."""
-        cdef int i = head.find_id(H_COOKIE, 0)
-        cdef bytes line
-        parts = []
-        while i >= 0:
-            line = head.data[head.spans[i].value_off:head.spans[i].value_off + head.spans[i].value_len]
-            for part in line.split(b";"):
-                part = part.strip(b" \t")
-                name = part.partition(b"=")[0]
-                if part and name != self.session_name and not name.startswith(self.login_prefix):
-                    parts.append(part)
-            i = head.find_id(H_COOKIE, i + 1)
-        head.drop_id(H_COOKIE)
-        if parts:
-            line = b"; ".join(parts)
-            head.add_field(b"cookie", 6, line, len(line))
-            head.spans[head.count - 1].flags |= SPAN_SENSITIVE
         return 0
 
 

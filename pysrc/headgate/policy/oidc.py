@@ -21,6 +21,7 @@ from headgate.crypto.sealed import Sealer
 from headgate.ir.policy.oidc import Oidc
 from headgate.policy.environment import Environment
 from headgate.policy.oidc_provider import Metadata, Provider, ProviderError
+from headgate_engine.context.cookies import SESSION_PREFIX
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.limit.bucket import TokenBucket
 from headgate_engine.steps.session import OidcStep
@@ -80,8 +81,8 @@ class OidcPolicy:
         self._logins = Sealer(key, f"oidc login {policy.key}")
         redirect = urlsplit(policy.redirect_uri)
         self._callback, self._logout = redirect.path, redirect.path + "/logout"
-        self._session_cookie = f"gw_oidc_s_{policy.key}"
-        self._login_prefix = f"gw_oidc_t_{policy.key}."
+        self._session_cookie = f"{SESSION_PREFIX}s_{policy.key}"
+        self._login_prefix = f"{SESSION_PREFIX}t_{policy.key}."
         self._attributes = "; Path=/; HttpOnly; SameSite=Lax" + ("; Secure" if redirect.scheme == "https" else "")
         self.step = OidcStep(
             self._session_cookie, self._login_prefix, self._callback, self._logout, self.judge
