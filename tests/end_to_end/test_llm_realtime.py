@@ -189,8 +189,6 @@ def test_what_a_user_says_is_judged_before_it_goes_on(rig: Rig, prefix: str) -> 
         # Other events, and other roles, are not looked at.
         call.send(json.dumps({"type": "session.update", "session": {"instructions": "forbidden bad"}}))
         assert hear(call) == {"type": "heard"}
-        call.send(b"\x00forbidden audio")
-        assert call.recv(timeout=60) == b"\x00forbidden audio"
         call.send(said("a@b.example"))
         assert hear(call) == {"type": "heard"}
     assert [one["type"] for one in rig.peer.seen] == [ITEM, "session.update", ITEM]
@@ -199,6 +197,16 @@ def test_what_a_user_says_is_judged_before_it_goes_on(rig: Rig, prefix: str) -> 
     assert rig.peer.extensions is None
     if prefix == "/asked":
         assert rig.judge.asked == [("/request", text) for text in ("all is well", "bad and  forbidden", "a@b.example")]
+
+
+def test_a_binary_message_cannot_be_judged_and_ends_the_conversation(rig: Rig) -> None:
+    with rig.call() as call:
+        call.send(said("all is well"))
+        assert hear(call) == {"type": "heard"}
+        call.send(json.dumps({"type": ITEM, "item": {"role": "user", "content": "forbidden"}}).encode())
+        with pytest.raises(ConnectionClosed):
+            call.recv(timeout=60)
+    assert [one["type"] for one in rig.peer.seen] == [ITEM]
 
 
 @pytest.mark.parametrize("prefix", ["/patterns", "/asked"])

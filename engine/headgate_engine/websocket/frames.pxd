@@ -8,5 +8,7 @@ cdef class FrameReader:
     cdef ByteBuffer kept                 # an incomplete frame
     cdef ByteBuffer raw                  # the frames of the current message, as received
     cdef ByteBuffer said                 # their payloads
+    cdef Py_ssize_t at                   # what feed() has read of `kept`
+    cdef readonly Py_ssize_t moved       # bytes that were moved to the front of `kept`, over all calls
     cdef int opcode                      # of the current message, 0: none
     cdef int _frame(self, list found) except -1

@@ -20,6 +20,9 @@ class FrameReader:
     def masked(self) -> bool: ...
     @property
     def limit(self) -> int: ...
+    @property
+    def moved(self) -> int:
+        """Bytes that were left over by feed() and moved, over all calls."""
     def feed(self, data: bytes) -> list[tuple[int, bytes, bytes]]:
         """Return (opcode, payload, original bytes) of every message and control frame that is now complete.
 

@@ -38,14 +38,20 @@ cdef class FrameReader:
         """
         cdef list found = []
         self.kept.append(data, len(data))
-        while self._frame(found):
-            pass
+        self.at = 0
+        try:
+            while self._frame(found):
+                pass
+        finally:
+            # Once for all frames: what is left would be moved for each of them.
+            self.moved += self.kept.length - self.at
+            self.kept.consume(self.at)
         return found
 
     cdef int _frame(self, list found) except -1:
         """Read one frame. Return 0 if it is not complete."""
-        cdef const uint8_t* p = <const uint8_t*>self.kept.data
-        cdef Py_ssize_t n = self.kept.length, at = 2, i
+        cdef const uint8_t* p = <const uint8_t*>self.kept.data + self.at
+        cdef Py_ssize_t n = self.kept.length - self.at, at = 2, i
         cdef uint64_t length
         cdef int opcode
         cdef bytes payload
@@ -55,6 +61,8 @@ cdef class FrameReader:
         if p[0] & 0x70:
             raise FrameError("a frame uses an extension")
         opcode = p[0] & 0x0F
+        if opcode > PONG or BINARY < opcode < CLOSE:
+            raise FrameError("a frame has a reserved opcode")
         if (p[1] & 0x80 != 0) != self.masked:
             raise FrameError("a frame's mask is not that of its side")
         length = p[1] & 0x7F
@@ -98,7 +106,7 @@ cdef class FrameReader:
             if p[0] & 0x80:
                 found.append((self.opcode, self.said.take(), self.raw.take()))
                 self.opcode = 0
-        self.kept.consume(at)
+        self.at += at
         return 1
 
 

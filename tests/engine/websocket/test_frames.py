@@ -83,3 +83,24 @@ def test_what_is_no_conversation_ends_it(data: bytes, why: str) -> None:
 def test_a_mask_has_four_bytes() -> None:
     with pytest.raises(ValueError, match="four"):
         frame(b"x", TEXT, b"abc")
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_tiny_frames_are_read_without_moving_what_is_behind_them(masked: bool) -> None:
+    """7.6 MB of such frames held a worker for 10 s: each one moved all that had come behind it."""
+    tiny = frame(b"", TEXT, MASK if masked else None)
+    reader = FrameReader(masked, 100)
+    stream = tiny * 20_000
+    found = 0
+    for at in range(0, len(stream), 65_535):
+        found += len(reader.feed(stream[at : at + 65_535]))
+    assert found == 20_000
+    # Of each read only the beginning of the next frame stays.
+    assert reader.moved < len(tiny) * (len(stream) // 65_535 + 1)
+
+
+@pytest.mark.parametrize("opcode", [3, 4, 5, 6, 7, 11, 12, 13, 14, 15])
+def test_reserved_opcodes_are_refused(opcode: int) -> None:
+    """RFC 6455 section 5.2."""
+    with pytest.raises(FrameError, match="reserved"):
+        FrameReader(True, 100).feed(frame(b"x", opcode, MASK))

@@ -7,6 +7,7 @@ forwarded at once.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections import deque
@@ -18,9 +19,11 @@ from headgate.backend.llm.guards.contract import GuardRefusal
 from headgate.dialect.llm.transcript.edit import Changes
 from headgate.dialect.llm.transcript.table import request_texts
 from headgate_engine.guard.stream import StreamGuard
-from headgate_engine.websocket.frames import CLOSE, TEXT, FrameError, FrameReader, frame
+from headgate_engine.websocket.frames import BINARY, CLOSE, TEXT, FrameError, FrameReader, frame
 
 LIMIT: Final = 2 * 1024 * 1024
+# Events of one side that are processed without a pause.
+TURN: Final = 128
 DELTAS: Final = ("response.output_text.delta", "response.text.delta")
 ENDS: Final = ("response.output_text.done", "response.text.done")
 # Events that repeat a refused text.
@@ -121,8 +124,17 @@ class GuardedTunnel:
 
     def _run(self, client: bool) -> None:
         queue = self._waiting[client]
+        left = TURN
         while queue:
+            if not left:
+                self._pause(client, asyncio.sleep(0))        # others have their turn
+                return
+            left -= 1
             opcode, said, raw = queue.popleft()
+            if opcode == BINARY and client and self._judges.said is not None:
+                # Realtime events are texts: what is said in another form would reach the provider unjudged.
+                self._tunnel.tunnel_end(f"{UNREADABLE}: a binary message")
+                return
             if opcode != TEXT:
                 if opcode == CLOSE and not client and self._masker is not None:
                     self._masker.end()
@@ -131,9 +143,13 @@ class GuardedTunnel:
                 continue
             found = self._event(client, said, raw)
             if found is not None:
-                self._tunnel.tunnel_hold(client, True)
-                self._tasks[client] = self._judges.spawn("realtime guard", self._wait(client, found))
+                self._pause(client, found)
                 return
+
+    def _pause(self, client: bool, found: Awaitable[None]) -> None:
+        """Go on with later events of a side when `found` is done."""
+        self._tunnel.tunnel_hold(client, True)
+        self._tasks[client] = self._judges.spawn("realtime guard", self._wait(client, found))
 
     async def _wait(self, client: bool, found: Awaitable[None]) -> None:
         try:
