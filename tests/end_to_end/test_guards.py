@@ -294,7 +294,7 @@ SPELLINGS: list[tuple[str, dict[str, Any], bool]] = [
     ("/chat//completions", CHAT, False),
     ("/v1/../chat/completions", CHAT, True),
     ("/Chat/Completions/", CHAT, False),
-    ("/chat/%63ompletions", CHAT, False),
+    ("/chat/%63ompletions", CHAT, True),
 ]
 UNKNOWN = ["/v1/completions", "/completions", "/v1/threads/runs", "/v1/audio/speech", "/openai/deployments/m/chat/complete"]
 NO_HERONS = "{request: [{regex: {action: Reject, matches: [{pattern: heron}]}, rejection: {status: 422, body: no herons}}]}"
@@ -315,6 +315,7 @@ def test_guards_run_whatever_the_path(serve: Callable[..., Any], text: str) -> N
     for path in UNKNOWN:
         answer = put(running, path, {"model": "sample", "prompt": "about a crane"})
         assert (answer.status_code, answer.json()["error"]["code"]) == (403, "unknown_path"), path
+    assert httpx.get(f"{running.url}/v1/models").json()["data"][0]["id"] == "sample"
 
 
 def test_a_configured_route_takes_paths_that_guards_cannot_read(serve: Callable[..., Any]) -> None:

@@ -141,7 +141,7 @@ cdef class ModelRouter:
             if call.format is None:
                 call.format = self.routes.rest
                 call.open_path = self.open_paths
-                call.unknown_path = not self.allows_unknown
+                call.unknown_path = not self.allows_unknown and not is_model_list(path)
             if call.format == "models":
                 choice.reply = self._models(ctx)
                 return choice

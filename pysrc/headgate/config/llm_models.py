@@ -27,6 +27,7 @@ from headgate.ir.policy.authorization import Authorization
 from headgate.ir.policy.backend_auth import BackendAuth
 from headgate.ir.policy.prompt_guard import PromptGuard, combined
 from headgate.ir.tls import BackendTls
+from headgate_engine.llm.pattern import ModelPattern
 
 ROUTER_NAME: Final = "llm:router"
 AZURE_KEYS: Final = ("azureResourceName", "azureResourceType", "azureApiVersion", "azureProjectName")
@@ -88,6 +89,7 @@ class Models:
             if model is not None:
                 (internal if record.get("visibility") == "internal" else public).append(model)
         public.sort(key=lambda model: (-specificity(model.pattern), model.index))
+        self._warn_of_ways_round(public)
         everyone = sorted((*public, *internal), key=lambda model: (-specificity(model.pattern), model.index))
         virtual = virtual_models.parse(self.context, self.section.records("virtualModels"), tuple(everyone))
         return LlmRouter(
@@ -99,6 +101,19 @@ class Models:
             max_body_bytes=max_body_bytes,
             routes=() if self.above is None else self.above.routes,
         )
+
+    def _warn_of_ways_round(self, public: list[LlmModel]) -> None:
+        """Warn of models whose authorization only sends a request on to a model without any."""
+        for number, model in enumerate(public):
+            if model.rules is None:
+                continue
+            sample = model.pattern.replace("*", "x")
+            for other in public[number + 1 :]:
+                if other.rules is None and ModelPattern(other.pattern).matches(sample):
+                    goes = f"a request that it denies goes to model {other.pattern!r} (llm.models[{other.index}])"
+                    why = "whose name fits as well and which has no authorization"
+                    self.context.warnings.append(f"llm.models[{model.index}].authorization: {goes}, {why}")
+                    break
 
     def _check_id(self, record: Record, ids: set[str]) -> None:
         handle = record.get("id")

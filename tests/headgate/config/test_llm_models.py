@@ -8,6 +8,7 @@ import pytest
 
 from headgate.config.llm_models import specificity
 from headgate.config.llm_providers import PROVIDERS
+from headgate.config.load import TextSource, load
 from headgate.config.shape.llm import PRESETS
 from headgate.ir.gateway import Gateway
 from headgate.ir.model import LlmModel, LlmRouter, PromptCaching
@@ -173,3 +174,23 @@ def test_models_that_cannot_work_are_refused(
     found = faults(f"llm: {{{section}}}")
     assert len(found) == 1
     assert fault in found[0]
+
+
+AUTHORIZED = """
+gateways: {default: {port: 3000}}
+llm:
+  models:
+  - {name: gpt-5-pro, provider: openai, params: {apiKey: k}, authorization: {rules: ['jwt.sub == "ada"']}}
+  - {name: %s, provider: openai, params: {apiKey: k}%s}
+"""
+OPEN, RULES = "", ", authorization: {rules: ['jwt.sub != null']}"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "more", "warned"),
+    [('"*"', OPEN, True), ("gpt-*", OPEN, True), ("claude-*", OPEN, False), ('"*"', RULES, False), ("gpt-5-pro", OPEN, True)],
+)
+def test_a_way_round_the_authorization_of_a_model(pattern: str, more: str, warned: bool) -> None:
+    found = [text for text in load(TextSource(AUTHORIZED % (pattern, more))).warnings if "authorization" in text]
+    assert len(found) == warned
+    assert all(text.startswith("llm.models[0].authorization: a request that it denies goes to model") for text in found)

@@ -34,6 +34,11 @@ def parse(context: Context, record: Record) -> Cors:
                     fields.header_name(name)
             except ValueError as error:
                 context.fault(Problem.VALUE, record, key, f"{name!r}: {error}")
+    if "*" in lists["origins"] and record.get("allowCredentials"):
+        context.warnings.append(
+            f"{record.path}: every web site may read responses with the credentials of its visitors: "
+            "'*' in allowOrigins and allowCredentials"
+        )
     age = record.get("maxAge")
     return Cors(
         **lists,
