@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from concurrent.futures import ThreadPoolExecutor
+
 from tests.end_to_end.asking import BASE, ask, indented
 
 # -- identity in expressions -------------------------------------------------------------------------------------------
@@ -22,6 +25,18 @@ authorization: {rules: ['basicAuth != null']}
 """)
     assert ask(running).status == 403
     assert ask(running, headers={"authorization": "Basic YWRhOnBhc3N3b3Jk"}).status == 200
+
+
+def test_wrong_passwords_do_not_pile_up(policies, tmp_path) -> None:
+    users = tmp_path / "users"
+    users.write_text("ada:$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy")
+    running = policies(f'basicAuth: {{htpasswd: {{file: "{users}"}}}}')
+    with ThreadPoolExecutor(120) as pool:
+        guesses = [{"authorization": "Basic " + b64encode(f"ada:{number}".encode()).decode()} for number in range(240)]
+        answers = list(pool.map(lambda headers: ask(running, headers=headers), guesses))
+    assert {answer.status for answer in answers} == {401, 429}
+    assert {answer.headers["retry-after"] for answer in answers if answer.status == 429} == {"1"}
+    assert ask(running, headers=guesses[0]).status == 401
 
 
 # -- cors and csrf -----------------------------------------------------------------------------------------------------

@@ -15,8 +15,6 @@ SCHEMES: Final = (
     "bcrypt", "apr_md5_crypt", "md5_crypt", "sha512_crypt", "sha256_crypt", "ldap_sha1", "des_crypt",
 )  # fmt: skip
 MAX_USERS: Final = 256
-# The password of an unknown user is checked against this hash, so that the check takes as long as for a known user.
-DUMMY: Final = "$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy"
 
 
 @cache
@@ -50,10 +48,17 @@ def parse_htpasswd(text: str) -> dict[str, str]:
 
 
 def check_password(users: dict[str, str], name: str, password: str) -> bool:
-    """Return whether the password is that of the user. The hash makes this slow on purpose."""
+    """Return whether the password is that of the user. The hash makes this slow on purpose.
+
+    The password of an unknown user is compared with the hash of another one, always the same, so that the time does not
+    tell which users there are, whatever the schemes and costs of the file.
+    """
     digest = users.get(name)
+    if digest is None:
+        others = list(users.values())
+        stand_in = others[hash(name) % len(others)]
     try:
-        fits: bool = _hashes().verify(password, digest if digest is not None else DUMMY)
+        fits: bool = _hashes().verify(password, stand_in if digest is None else digest)
     except (ValueError, TypeError):
         return False
     return fits and digest is not None

@@ -78,6 +78,7 @@ POLICY_ROWS: tuple[tuple[str, ReplyRow, str], ...] = (
     ),
     ("basicAuth", ReplyRow(401, identity.NO_BASIC, "BasicAuth"), "no credentials; 407 where they are for a proxy"),
     ("basicAuth", ReplyRow(401, identity.BAD_BASIC, "BasicAuth"), "credentials that do not count"),
+    ("basicAuth", ReplyRow(429, identity.TOO_MANY_LOGINS, "BasicAuth"), "too many passwords wait; with `retry-after`"),
 )
 CAUSES: dict[str, str] = {
     "invalid_request": "no host",

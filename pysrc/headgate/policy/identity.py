@@ -7,10 +7,12 @@ import base64
 import json
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from headgate.crypto.htpasswd import check_password, parse_htpasswd
 from headgate.crypto.jws import LEEWAY_SECONDS, Checks, TokenError, UnknownKey, check_claims, verify
+from headgate.crypto.password_pool import PASSWORDS, PoolFull
 from headgate.ir.policy.identity import ApiKeyAuth, BasicAuth, JwtAuth
 from headgate.policy.environment import Environment
 from headgate.policy.key_sets import KeyStore
@@ -27,6 +29,7 @@ NO_API_KEY = "api key authentication failure: no API Key found"
 BAD_API_KEY = "api key authentication failure: invalid credentials"
 NO_BASIC = "basic authentication failure: no basic authentication credentials found"
 BAD_BASIC = "basic authentication failure: invalid credentials"
+TOO_MANY_LOGINS = "basic authentication failure: too many logins under way"
 # A verified password is accepted for this long without another hash computation.
 REMEMBER_SECONDS = 60.0
 MAX_PASSWORD = 1024
@@ -135,6 +138,8 @@ def compile_basic(auth: BasicAuth, env: Environment) -> BasicStep:
         Reply(407 if proxy else 401, text.encode(), (TEXT, challenge), "BasicAuth") for text in (NO_BASIC, BAD_BASIC)
     )
 
+    busy = Reply(429, TOO_MANY_LOGINS.encode(), (TEXT, (b"retry-after", b"1")), "BasicAuth")
+
     def check(ctx: RequestContext, credential: bytes) -> Reply | Awaitable[Reply | None]:
         try:
             name, colon, password = base64.b64decode(credential, validate=True).decode().partition(":")
@@ -145,8 +150,11 @@ def compile_basic(auth: BasicAuth, env: Environment) -> BasicStep:
         return verified(ctx, credential, name, password)
 
     async def verified(ctx: RequestContext, credential: bytes, name: str, password: str) -> Reply | None:
-        if not await asyncio.to_thread(check_password, users, name, password):
-            return invalid
+        try:
+            if not await PASSWORDS.run(partial(check_password, users, name, password)):
+                return invalid
+        except PoolFull:
+            return busy
         step.admit(ctx, credential, name, REMEMBER_SECONDS)
         return None
 

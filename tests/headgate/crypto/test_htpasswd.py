@@ -62,3 +62,25 @@ def test_files_that_are_refused(text: str, fault: str) -> None:
 
 def test_further_fields_of_a_line_are_not_part_of_the_hash() -> None:
     assert check_password(parse_htpasswd(f"ada:{KINDS['sha1']}:Ada Lovelace"), "ada", "password")
+
+
+def test_unknown_users_cost_what_known_ones_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same hashes are computed, whatever the schemes and costs of the file."""
+    from headgate.crypto import htpasswd
+
+    users = parse_htpasswd("".join(f"{name.replace(' ', '')}:{digest}\n" for name, digest in made().items()))
+    compared: list[str] = []
+
+    class Hashes:
+        @staticmethod
+        def verify(password: str, digest: str) -> bool:
+            compared.append(digest)
+            return True
+
+    monkeypatch.setattr(htpasswd, "_hashes", Hashes)
+    strangers = [f"stranger{number}" for number in range(200)]
+    assert not any(check_password(users, name, "password") for name in strangers)
+    assert set(compared) == set(users.values()), "each kind stands in for some names"
+    first, compared[:] = list(compared), []
+    assert not any(check_password(users, name, "password") for name in strangers)
+    assert compared == first, "and for the same ones always"
