@@ -76,7 +76,7 @@ def test_what_does_not_load_changes_nothing(running: Gateway) -> None:
     assert post(running, "/api/config", [])[0] == 500
     assert post(running, "/api/config", {"a": "\ud800"})[0] == 500
     deep = b'{"a":' * 900 + b"1" + b"}" * 900
-    assert ask_admin(running, "POST", "/api/config", deep, JSON)[0] == 500
+    assert ask_admin(running, "POST", "/api/config", deep, JSON)[0] == 400
     text, _ = get(running, "/api/config/text")
     broken = {"text": text["text"].replace("status: 200", "status: none"), "revision": text["revision"]}
     line = 1 + broken["text"][: broken["text"].index("status: none")].count("\n")
@@ -147,3 +147,10 @@ def test_a_folder_that_cannot_be_written_is_told(running: Gateway) -> None:
     assert status == 500
     assert reason == f"cannot write {running.path}: Is a directory"
     assert "name: ok" in running.path.read_text()
+
+
+@pytest.mark.parametrize("path", ["/api/config", "/api/config/text", "/api/config/check"])
+def test_deep_json_is_the_clients_fault(running: Gateway, path: str) -> None:
+    deep = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
+    status, _, body = ask_admin(running, "POST", path, deep, JSON)
+    assert (status, "nested too deeply" in json.dumps(json.loads(body))) == (400, True)

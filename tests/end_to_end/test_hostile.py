@@ -6,6 +6,7 @@ import http.client
 import socket
 import threading
 import time
+from typing import Any
 
 import pytest
 from hostile_http1 import HOSTILE_REQUESTS, HOSTILE_RESPONSES
@@ -106,3 +107,30 @@ def test_a_body_that_turns_bad_ends_the_call_upstream(gateway, upstream, send_ra
     assert "http.status=400" in line
     assert 'error="invalid chunk size"' in line
     assert "reason=InvalidRequest" in line
+
+
+PLAIN = """
+gateways:
+  default: {port: {port}}
+routes:
+- backends: [{host: "127.0.0.1:%d"}]
+"""
+
+
+@pytest.mark.parametrize(("hints", "status"), [(100, 200), (101, 502), (100_000, 502)])
+def test_a_backend_that_only_sends_hints(gateway, upstream, hints: int, status: int) -> None:
+    """RFC 9110 section 15.2 sets no limit to informational responses; a backend must not send them for ever."""
+
+    def script(connection: Any) -> None:
+        stream = connection.makefile("rb")
+        while stream.readline().strip():
+            pass
+        connection.sendall(b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n" * hints)
+        connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+
+    running = gateway(PLAIN % upstream(script))
+    with socket.create_connection(("127.0.0.1", running.port), timeout=60) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n\r\n")
+        answer = client.makefile("rb").read()
+    assert answer.count(b"HTTP/1.1 103 ") == 100
+    assert f"HTTP/1.1 {status} ".encode() in answer

@@ -18,6 +18,7 @@ cdef class UpstreamConnection(ClientConnection):
     cdef Py_ssize_t tail_len
     cdef int64_t calls               # calls taken so far
     cdef bint response_seen          # a byte of the current response has come
+    cdef int hints                   # informational responses (1xx) to the current call
     cdef bint tunnel, lost
 
     cdef bint alive(self) noexcept

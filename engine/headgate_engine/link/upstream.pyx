@@ -21,6 +21,8 @@ logger = logging.getLogger("headgate.upstream")
 # Body pieces up to this size are copied behind the head; longer ones are written from where they lie.
 cdef enum:
     COPY_LIMIT = 2048
+    # Informational responses to one request. Servers send one or two; a client pays for each.
+    MAX_INFORMATIONAL = 100
 
 
 cdef class UpstreamConnection(ClientConnection):
@@ -120,6 +122,7 @@ cdef class UpstreamConnection(ClientConnection):
         self.active = 1
         self.calls += 1
         self.response_seen = False
+        self.hints = 0
         self.worker.timers.disarm(self.wire)
         return stream
 
@@ -162,6 +165,9 @@ cdef class UpstreamConnection(ClientConnection):
                         sink.on_response_end(<MessageHead>trailers)
                     return 0
                 elif event == EV_INFORMATIONAL:
+                    self.hints += 1
+                    if self.hints > MAX_INFORMATIONAL:
+                        return self._fail("protocol error: too many informational responses")
                     sink.on_informational(self.codec.take_head())
                 elif event == EV_UPGRADED:
                     return sink.on_upgraded()

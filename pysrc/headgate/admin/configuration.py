@@ -82,7 +82,7 @@ class _Writer:
             try:
                 text = await asyncio.to_thread(file.text_of, document)
             except RecursionError:
-                raise _ConfigurationRefused(500, "the document is nested too deeply") from None
+                raise _ConfigurationRefused(400, "the document is nested too deeply") from None
             # `*` matches any revision (RFC 9110 section 13.1.1), as does a missing field.
             wanted = request.headers.get("if-match", "*")
             return await self._change(file, text, None if wanted == "*" else wanted.strip('"'))
@@ -146,7 +146,9 @@ def _parsed(body: bytes) -> Any:
 def _document(body: bytes) -> dict[str, Any]:
     try:
         found = _parsed(body)
-    except (ValueError, RecursionError):
+    except RecursionError:
+        raise _ConfigurationRefused(400, "the body is nested too deeply") from None
+    except ValueError:
         raise _ConfigurationRefused(500, "the body is no JSON") from None
     if not isinstance(found, dict):
         raise _ConfigurationRefused(500, "the configuration must be an object")
@@ -157,7 +159,9 @@ def _order(body: bytes) -> tuple[str, str | None]:
     """Return the text, and the revision that it is based on."""
     try:
         found = _parsed(body)
-    except (ValueError, RecursionError):
+    except RecursionError:
+        raise _ConfigurationRefused(400, "the body is nested too deeply") from None
+    except ValueError:
         raise _ConfigurationRefused(400, "the body is no JSON") from None
     known = isinstance(found, dict) and found.keys() <= {"text", "revision"}
     if not known or not isinstance(found.get("text"), str) or not isinstance(found.get("revision", ""), str):
