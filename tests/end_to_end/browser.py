@@ -58,7 +58,8 @@ class Browser:
             [chromium(), *options, "about:blank"], stdout=self._log, stderr=self._log, start_new_session=True
         )
         port_file = folder / "DevToolsActivePort"
-        deadline = time.monotonic() + PATIENCE
+        # A first start reads hundreds of megabytes of the program.
+        deadline = time.monotonic() + 3 * PATIENCE
         while not port_file.exists() or len(port_file.read_text().split()) < 2:
             assert self._process.poll() is None, (folder.parent / "chromium.log").read_text()
             assert time.monotonic() < deadline, "Chromium does not start"

@@ -122,7 +122,7 @@ def test_requests_are_signed_with_keys_of_the_file(scene: Scene) -> None:
     headers = {"content-type": "text/x; a=b", "x-amz-meta-a": " two  words ", "authorization": "Bearer client",
                "x-amz-security-token": "client"}  # fmt: skip
     for path, data in (
-        ("/keys", None), ("/keys/a%20b/%2F/c", None), ("/keys/x?b=2&a=1&a=0&e=%2B", b"body"), ("/keys//x/./y/../z", b"{}"),
+        ("/keys", None), ("/keys/a%20b/%2F/c", None), ("/keys/x?b=2&a=1&a=0&e=%2B", b"body"), ("/keys//x/z", b"{}"),
     ):  # fmt: skip
         assert scene.ask(path, "GET" if data is None else "POST", data=data, headers=headers)[0] == 200
         asked = scene.backend.last

@@ -31,6 +31,9 @@ class Case(NamedTuple):
 
 
 CASES: dict[str, list[Case]] = {
+    "Paths": [Case(403, path) for path in ("/admin", "/x/../admin", "/%61dmin", "/x/%2e%2e/admin", "//admin", "/x%2f..%2fadmin")]
+    + [Case(200, "/x/../y%2Fz", seen_path="/y%2Fz"), Case(200, "/a//b", seen_path="/a//b")],
+    "Header names": [Case(200, headers={"x_user": "eve"}, seen={"x_user": ["eve"]})],
     "cors": [
         Case(200, method="OPTIONS", headers={"origin": "https://x.app.example", "access-control-request-method": "POST"},
              answer={"access-control-allow-origin": "https://x.app.example", "access-control-allow-credentials": "true",

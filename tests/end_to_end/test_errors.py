@@ -14,6 +14,7 @@ import trustme
 from tests.end_to_end.identity_rig import JWKS
 
 from headgate.pipeline.replies import POLICY_ROWS, REPLIES, ReplyRow
+from headgate.policy.identity import TOO_MANY_LOGINS
 
 GRPC = {400: 13, 401: 16, 403: 7, 404: 12, 407: 16, 429: 14, 502: 14, 503: 14, 504: 14}
 CONFIG = """
@@ -97,6 +98,7 @@ class Ask(NamedTuple):
 NAMED: dict[str, Ask] = {
     "invalid_request": Ask(raw="GET / HTTP/1.0\r\n\r\n"),
     "method_not_allowed": Ask(raw="CONNECT a.test:80 HTTP/1.1\r\nhost: a.test:80\r\n\r\n"),
+    "doubtful_path": Ask("/" + "%2f" * 3000),
     "misdirected": Ask(raw="GET / HTTP/1.1\r\nhost: two.test\r\n\r\n", door="tls"),
     "listener_not_found": Ask(door="plain"),
     "route_not_found": Ask("/nothing"),
@@ -114,6 +116,8 @@ NAMED: dict[str, Ask] = {
 }
 # A fault of ours: nothing that comes over the wire leads there (tests/engine/link/test_forward.py raises in a step).
 NOT_FROM_OUTSIDE = {"internal"}
+# Wants many requests at a time (test_policies_safety.py).
+NOT_FROM_ONE_REQUEST = {TOO_MANY_LOGINS}
 PROMPT = '{"messages":[{"role":"user","content":"a secret"}]}'
 POLICIES: dict[str, Ask] = {
     "authorization": Ask("/forbidden"),
@@ -147,7 +151,9 @@ def policy_row(name: str) -> ReplyRow:
 
 def test_every_row_is_provoked() -> None:
     assert set(NAMED) | NOT_FROM_OUTSIDE == set(REPLIES)
-    assert sorted(map(str, map(policy_row, POLICIES))) == sorted(str(row) for _, row, _ in POLICY_ROWS)
+    assert sorted(map(str, map(policy_row, POLICIES))) == sorted(
+        str(row) for _, row, _ in POLICY_ROWS if row.body not in NOT_FROM_ONE_REQUEST
+    )
 
 
 def answering(text: bytes) -> Callable[[socket.socket], None]:

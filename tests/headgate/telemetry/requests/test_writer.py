@@ -152,16 +152,17 @@ def test_it_holds_a_bounded_number_and_then_leaves_the_pipes_alone(
     gatherer, [pipe] = start()
     os.set_blocking(pipe, False)
     data, sent = record(7) * 100, 0
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     full = 0
-    while full < 20 and time.monotonic() < deadline:
+    # The pipe may also be full because its reader has had no turn yet.
+    while (full < 20 or len(gatherer._held) < MAX_HELD) and time.monotonic() < deadline:
         try:
             sent += os.write(pipe, data)
             full = 0
         except BlockingIOError:
             full += 1
             time.sleep(0.005)
-    assert full == 20, "it reads on and on"
+    assert full >= 20, "it reads on and on"
     assert MAX_HELD <= len(gatherer._held) < MAX_HELD + 300_000 // len(record(7))
     assert counts.dropped == 0
 
