@@ -19,7 +19,7 @@ RANK = (
     ("expr",),
     ("llm.attempt", "llm.estimate", "llm.log_payload", "llm.prices", "llm.content_capture"),
     ("plan",),
-    ("guard", "http1", "limit", "profile", "route"),
+    ("guard", "http1", "http2", "limit", "profile", "route"),
     ("context", "document", "peek", "shared", "sse", "websocket"),
     ("wire",),
     ("clock", "errors"),

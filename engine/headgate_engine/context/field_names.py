@@ -25,6 +25,16 @@ X_FORWARDED_FOR = X_FORWARDED + "for"
 X_FORWARDED_HOST = X_FORWARDED + "host"
 X_FORWARDED_PROTO = X_FORWARDED + "proto"
 
+# What a trailer must not say (RFC 9110 section 6.5.1): some receivers merge trailers into the head. Framing, routing,
+# credentials, modifiers of the request, controls of the response, the format of the content, who the client is.
+FORBIDDEN_TRAILERS = REQUEST_FRAMING | frozenset(
+    (PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, "authorization", "www-authenticate", "cookie", "set-cookie",
+     "content-encoding", "content-type", "content-range", "cache-control", "expect", "max-forwards", "pragma", "range",
+     "if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range",
+     "age", "date", "expires", "location", "retry-after", "vary", "warning",
+     FORWARDED, X_FORWARDED_FOR, X_FORWARDED_HOST, X_FORWARDED_PROTO, "x-real-ip")
+)  # fmt: skip
+
 
 def encoded(names: frozenset[str]) -> frozenset[bytes]:
     """Return the names as bytes, for the engine."""

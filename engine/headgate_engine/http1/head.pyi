@@ -1,2 +1,2 @@
 PROTECTED: tuple[bytes, ...]
-FORBIDDEN_TRAILERS: frozenset[bytes]
+FORBIDDEN: frozenset[bytes]

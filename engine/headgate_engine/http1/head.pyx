@@ -7,32 +7,26 @@ boundscheck is off: every index is derived from memchr() results within [p, p + 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memchr, memcmp, memcpy
 
+from headgate_engine.context.authority cimport has_port, is_authority
 from headgate_engine.context.headers cimport (
     H_CONNECTION, H_CONTENT_LENGTH, H_EXPECT, H_HOST, H_OTHER, H_PROXY_AUTHENTICATE,
     H_TE, H_TRANSFER_ENCODING, H_UPGRADE, HEAD_ABSOLUTE_FORM, HEAD_CHUNKED,
     HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_HAS_HOST, HEAD_IS_HEAD, HEAD_KEEP_ALIVE, HEAD_TE_TRAILERS,
     HEAD_UPGRADE, HeaderSpan, MessageHead, SPAN_DROPPED, header_id_of, sensitivity)
 from headgate_engine.wire.scan cimport (
-    HG_CLASS, IS_AUTHORITY, IS_HEX, IS_TARGET, IS_TOKEN, all_of, is_name, is_value, lower, same_lower)
+    IS_TARGET, IS_TOKEN, all_of, is_name, is_value, lower, same_lower)
 
-from headgate_engine.context.field_names import (
-    HOP_BY_HOP, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, REQUEST_FRAMING, encoded)
+from headgate_engine.context.field_names import FORBIDDEN_TRAILERS, HOP_BY_HOP, encoded
 from headgate_engine.errors import RemoteProtocolError
 
 # Fields that `connection` cannot make hop-by-hop: dropping them would change the message's meaning or recipient.
 PROTECTED = (
     b"host", b"content-length", b"authorization", b"cookie", b"set-cookie", b"content-type", b"content-encoding")
-# RFC 9110 section 6.5.1: framing, routing, modifiers, authentication and content fields are invalid in trailers.
-FORBIDDEN_TRAILERS = encoded(REQUEST_FRAMING | {PROXY_AUTHENTICATE, PROXY_AUTHORIZATION}) | {
-    b"authorization", b"www-authenticate", b"cookie", b"set-cookie", b"content-encoding", b"content-type",
-    b"content-range", b"cache-control", b"expect", b"max-forwards", b"pragma", b"range",
-}
+FORBIDDEN = encoded(FORBIDDEN_TRAILERS)
 cdef enum:
     MAX_LENGTH_DIGITS = 18
     # Each option is compared with all fields: without a bound, one head could cost milliseconds. Real heads have a few.
     MAX_CONNECTION_OPTIONS = 100
-    # Longest authority that is cached.
-    GOOD_ROOM = 128
 
 
 cdef int mark_ids(uint8_t* table, names) except -1:
@@ -76,7 +70,7 @@ cdef int parse_trailers(MessageHead head, const char* p, Py_ssize_t n, int max_h
     parse_fields(head, 0, n, max_headers)
     for i in range(head.count):
         span = &head.spans[i]
-        if head.data[span.name_off:span.name_off + span.name_len].lower() in FORBIDDEN_TRAILERS:
+        if head.data[span.name_off:span.name_off + span.name_len].lower() in FORBIDDEN:
             span.flags |= SPAN_DROPPED
     return 0
 
@@ -126,6 +120,10 @@ cdef int parse_version(MessageHead head, const char* p, Py_ssize_t n) except -1:
     refuse("malformed HTTP version")
 
 
+cdef int want_authority(const char* p, Py_ssize_t n) except -1:
+    return 0 if is_authority(p, n) else refuse("invalid host")
+
+
 cdef int parse_target(MessageHead head) except -1:
     """Parse the target: origin, absolute, authority (CONNECT) or asterisk (OPTIONS) form, RFC 9112 section 3.2."""
     cdef const char* target = head.data + head.target_off
@@ -134,7 +132,7 @@ cdef int parse_target(MessageHead head) except -1:
     cdef const char* query
     if head.method_len == 7 and memcmp(head.data, b"CONNECT", 7) == 0:
         head.flags |= HEAD_CONNECT
-        check_authority(target, n)
+        want_authority(target, n)
         if not has_port(target, n):
             refuse("CONNECT needs a port")
         head.authority_off = head.target_off
@@ -165,7 +163,7 @@ cdef int split_absolute(MessageHead head, uint32_t skip) except -1:
     cdef uint32_t at = start
     while at < stop and head.data[at] != b"/" and head.data[at] != b"?":
         at += 1
-    check_authority(head.data + start, at - start)
+    want_authority(head.data + start, at - start)
     head.flags |= HEAD_ABSOLUTE_FORM
     head.authority_off = start
     head.authority_len = at - start
@@ -183,72 +181,6 @@ cdef int split_absolute(MessageHead head, uint32_t skip) except -1:
         head.target_off = at
         head.target_len = stop - at
     return 0
-
-
-# The last valid authority: most requests have the same host as the request before.
-cdef char[GOOD_ROOM] _good
-cdef Py_ssize_t _good_size = 0
-
-
-cdef int check_authority(const char* p, Py_ssize_t n) except -1:
-    """Check host[:port] without user information; RFC 9110 section 4.2."""
-    global _good_size
-    if n == 0 or n != _good_size or memcmp(p, _good, n) != 0:
-        _check_authority(p, n)
-        if n <= GOOD_ROOM:
-            memcpy(_good, p, n)
-            _good_size = n
-    return 0
-
-
-cdef int _check_authority(const char* p, Py_ssize_t n) except -1:
-    cdef Py_ssize_t at = 0
-    cdef int port = 0
-    cdef const char* close
-    if n == 0 or not all_of(p, n, IS_AUTHORITY):
-        refuse("invalid host")
-    if p[0] == b"[":
-        close = <const char*>memchr(p, 93, n)
-        if close == NULL or memchr(p, 58, close - p) == NULL:
-            refuse("invalid host")
-        at = 1
-        while p + at < close and p[at] != b"%":
-            if not (p[at] == b":" or p[at] == b"." or HG_CLASS[<uint8_t>p[at]] & IS_HEX):
-                refuse("invalid host")
-            at += 1
-        # A zone identifier (RFC 6874) is a name.
-        while p + at < close:
-            if not (p[at] == b"%" or HG_CLASS[<uint8_t>p[at]] & IS_TOKEN):
-                refuse("invalid host")
-            at += 1
-        at += 1
-    else:
-        while at < n and p[at] != b":":
-            if p[at] == b"[" or p[at] == b"]":
-                refuse("invalid host")
-            at += 1
-        if at == 0:
-            refuse("invalid host")
-    if at == n:
-        return 0
-    if p[at] != b":" or n - at > 6:
-        refuse("invalid host")
-    for i in range(at + 1, n):
-        if not 48 <= p[i] <= 57:
-            refuse("invalid host")
-        port = port * 10 + (p[i] - 48)
-    if port > 65535:
-        refuse("invalid host")
-    return 0
-
-
-cdef bint has_port(const char* p, Py_ssize_t n) noexcept nogil:
-    """Return whether a checked authority ends with a port that is not 0."""
-    cdef bint nonzero = False
-    while n > 0 and 48 <= p[n - 1] <= 57:
-        nonzero = nonzero or p[n - 1] != 48
-        n -= 1
-    return nonzero and n > 0 and p[n - 1] == 58
 
 
 cdef int parse_status_line(MessageHead head, Py_ssize_t n) except -1:
@@ -333,7 +265,7 @@ cdef int finish_request(MessageHead head) except -1:
             hosts += 1
             if hosts > 1:
                 refuse("more than one host field")
-            check_authority(head.data + span.value_off, span.value_len)
+            want_authority(head.data + span.value_off, span.value_len)
             head.flags |= HEAD_HAS_HOST
             span.flags |= SPAN_DROPPED
             # The authority of an absolute target or of CONNECT overrides the field (RFC 9112 section 3.2.2).

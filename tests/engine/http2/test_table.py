@@ -1,0 +1,101 @@
+"""The tables of HPACK against a plain list, and their memory."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hpack.table import HeaderTable
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headgate_engine.http2.table import STATIC, DynamicTable, find_static
+
+
+def test_the_static_table_is_that_of_the_standard() -> None:
+    assert tuple(STATIC) == tuple(HeaderTable.STATIC_TABLE)
+
+
+@pytest.mark.parametrize("index", range(1, 62))
+def test_static_fields_are_found(index: int) -> None:
+    name, value = STATIC[index - 1]
+    assert find_static(name, value) == (index, True)
+    first = 1 + [known for known, _ in STATIC].index(name)
+    assert find_static(name, b"no such value") == (first, False)
+
+
+@pytest.mark.parametrize("name", [b"", b"x", b":metho", b"x-unknown", b"content-typf", b"a" * 1000])
+def test_unknown_names_are_not_found(name: bytes) -> None:
+    assert find_static(name, b"") == (0, False)
+
+
+class Naive:
+    """The table as the standard tells it."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.fields: list[tuple[bytes, bytes]] = []
+
+    def size(self) -> int:
+        return sum(len(name) + len(value) + 32 for name, value in self.fields)
+
+    def resize(self, limit: int) -> None:
+        self.limit = limit
+        while self.size() > limit:
+            self.fields.pop()
+
+    def add(self, name: bytes, value: bytes) -> None:
+        self.fields.insert(0, (name, value))
+        while self.fields and self.size() > self.limit:
+            self.fields.pop()
+
+
+NAMES = st.sampled_from([b"a", b"bb", b"cookie", b"x-some-name", b"x-some-mame", b"long" * 30])
+STEPS = st.one_of(
+    st.tuples(st.just("add"), NAMES, st.binary(max_size=150)),
+    st.tuples(st.just("resize"), st.integers(0, 900), st.just(b"")),
+)
+
+
+@given(st.lists(STEPS, max_size=60))
+def test_it_is_the_list_of_the_standard(steps: list[tuple[str, bytes, bytes]]) -> None:
+    table, naive = DynamicTable(600, searched=True), Naive(600)
+    for kind, one, other in steps:
+        if kind == "add":
+            table.add(one, other)
+            naive.add(one, other)
+        else:
+            table.resize(one)  # type: ignore[arg-type]
+            naive.resize(one)  # type: ignore[arg-type]
+        assert table.entries() == naive.fields
+        assert (len(table), table.size) == (len(naive.fields), naive.size())
+        names = [name for name, _ in naive.fields]
+        for name, value in naive.fields:
+            assert table.find(name, value) == (62 + naive.fields.index((name, value)), True)
+            assert table.find(name, b"no such value") == (62 + names.index(name), False)
+        assert table.find(b"a", b"another") == ((62 + names.index(b"a"), False) if b"a" in names else (0, False))
+
+
+def test_memory_is_bounded_however_much_passes() -> None:
+    table, source = DynamicTable(4096, searched=True), random.Random(7)
+    assert table.memory == 0
+    most = 0
+    for number in range(20000):
+        table.add(b"n%d" % number, b"v" * source.choice((0, 3, 40, 400, 3000)))
+        assert table.size <= 4096
+        most = max(most, table.memory)
+    assert most <= 12288
+    for _ in range(20000):
+        table.add(b"", b"")
+    assert len(table) == 128
+    assert table.memory <= 12288
+
+
+def test_a_table_that_nobody_searches_has_no_index() -> None:
+    table = DynamicTable(4096)
+    table.add(b"a", b"b")
+    assert table.find(b"a", b"b") == (0, False)
+    assert table.memory < 1024
+    table.resize(0)
+    assert table.memory == 0
+    assert len(table) == 0
