@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test node-peers conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak debug-test schema tables clean help
+.PHONY: run test test-cost node-peers conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -29,8 +29,11 @@ $(VENV)/.test-deps: $(STAMP)
 run: $(STAMP)    ## build and run the quickstart: a gateway on port 3000 with an MCP server, an LLM and an HTTP service
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m headgate.cli.quickstart
 
-test: $(VENV)/.test-deps  ## all tests but the slow ones (soak, mcp-soak)
-	$(BIN)/python -m pytest -m "not slow" -n $(JOBS) --dist loadfile
+test: $(VENV)/.test-deps  ## all tests but the slow ones (soak, mcp-soak, attack)
+	$(BIN)/python -m pytest -m "not slow" -n $(JOBS) --dist loadfile --no-loadscope-reorder
+
+test-cost: $(VENV)/.test-deps ## the same, and writes the processor time of each test file to tests/costs.txt
+	$(BIN)/python -m pytest -m "not slow" -n $(JOBS) --dist loadfile --no-loadscope-reorder --costs tests/costs.txt
 
 node-peers:      ## MCP programs from npm for tests (needs Node.js)
 	@command -v npm >/dev/null || { echo 'npm is not installed (package npm)' >&2; exit 1; }
@@ -76,10 +79,13 @@ sanitize: $(VENV)/.test-deps ## engine tests and ten minutes of each fuzz target
 	PYTHON=$(BIN)/python ci/sanitize.sh 600
 
 soak: $(VENV)/.test-deps  ## the slow end-to-end runs
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow --ignore tests/attack
 
 mcp-soak: $(VENV)/.test-deps  ## a thousand MCP sessions at once
 	$(BIN)/python -m pytest -m slow tests/end_to_end/test_mcp_many.py
+
+attack: $(VENV)/.test-deps ## the attacks in full, with nginx and HAProxy where they are installed; writes ci/attack-figures.md
+	HEADGATE_ATTACK=long $(BIN)/python -m pytest -p no:xdist --timeout 1800 tests/attack
 
 debug-test: $(VENV)/.test-deps ## engine tests against a build with assertions and line trace
 	PYTHON=$(BIN)/python ci/debug_test.sh

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import certifi
+import pytest
 from hypothesis import settings
+from tests import costs
 
 sys.path.insert(0, str(Path(__file__).parent / "oracles"))
 
@@ -22,6 +24,19 @@ settings.load_profile("untimed")
 settings.register_profile("ci", deadline=None, derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--costs", metavar="FILE", help="write the processor time of each test file")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--costs"):
+        config.pluginmanager.register(costs.Costs(), "costs")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    costs.dearest_first(items, costs.read())
 
 
 def read_public_authorities_once() -> None:
