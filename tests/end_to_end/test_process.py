@@ -13,6 +13,7 @@ import threading
 import time
 
 import pytest
+from tests.end_to_end.processes import kill
 
 DIRECT = """
 gateways:
@@ -237,7 +238,7 @@ def test_requests_in_flight_finish_in_a_drain(gateway, upstream) -> None:
 def test_a_worker_that_dies_is_replaced_and_the_other_goes_on(gateway) -> None:
     running = gateway(DIRECT.replace("BODY", "hello"), workers=2)
     victim = running.worker_pids()[0]
-    os.kill(victim, signal.SIGKILL)
+    kill(victim)
     running.wait_log("worker restarted")
     assert "worker died worker=0 status=-9" in running.log()
     assert victim not in running.worker_pids()
@@ -250,11 +251,11 @@ def test_a_worker_that_dies_is_replaced_and_the_other_goes_on(gateway) -> None:
 def test_a_template_that_dies_is_replaced_and_its_workers_live_on(gateway) -> None:
     running = gateway(DIRECT.replace("BODY", "hello"), workers=2)
     workers = running.worker_pids()
-    os.kill(running.template_pid(), signal.SIGKILL)
+    kill(running.template_pid())
     running.wait_log("template died status=-9")
     assert running.worker_pids() == workers
     assert running.fetch(running.url) == (200, "hello")
-    os.kill(workers[0], signal.SIGKILL)
+    kill(workers[0])
     running.wait_log("worker restarted")
     assert len(running.worker_pids()) == 2
     assert workers[1] in running.worker_pids()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.end_to_end.processes import kill
 from tests.end_to_end.running import PATIENCE, Gateway
 from tests.end_to_end.tls_rig import (
     authority,  # noqa: F401
@@ -135,7 +136,7 @@ def test_the_successor_of_a_worker_begins_at_nothing(crowd: Gateway, clients: Cl
     clients.open(CONNECTIONS)
     victim = max(owners(crowd).items(), key=lambda item: item[1])[0]
     others = set(crowd.worker_pids()) - {victim}
-    os.kill(victim, signal.SIGKILL)
+    kill(victim)
     crowd.wait_log("worker restarted")
     [successor] = set(crowd.worker_pids()) - others
 

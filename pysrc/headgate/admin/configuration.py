@@ -89,7 +89,7 @@ class _Writer:
         except _ConfigurationRefused as refused:
             return refused.answer
         except ConfigErrors as error:
-            return as_json(500, told(error))
+            return as_json(500, error_lines(error))
 
     async def text(self, request: AdminRequest) -> AdminResponse:
         """Write a YAML text unchanged."""
@@ -171,7 +171,7 @@ def _order(body: bytes) -> tuple[str, str | None]:
     return found["text"], found.get("revision")
 
 
-def told(errors: ConfigErrors) -> str:
+def error_lines(errors: ConfigErrors) -> str:
     """Return the errors of a document, one per line. A document has no line numbers."""
     return "\n".join(f"{one.path}: {one.message}" if one.path else one.message for one in errors.errors)
 

@@ -116,7 +116,7 @@ class RunningConfiguration:
         self._mcp: McpHandlers | None = None
         self.environment: Environment | None = None
         self.channels: Channels = Channels(worker, gateway, None if previous is None else previous.channels)
-        self.keys: KeyStores = KeyStores(worker, self.pools.get, None if previous is None else previous.keys)
+        self.keys: KeyStores = KeyStores(worker, self.pools, None if previous is None else previous.keys)
         earlier = None if previous is None else previous.credentials
         self.credentials: CredentialStore = CredentialStore(worker.spawn, earlier)
         self.endpoints: Endpoints = Endpoints(worker, None if previous is None else previous.endpoints)
@@ -135,7 +135,7 @@ class RunningConfiguration:
             from headgate.pipeline.mcp import McpHandlers
 
             earlier = None if self._previous is None else self._previous._mcp
-            self._mcp = McpHandlers(self.worker, self.gateway, self.pools.get, self._relay, earlier)
+            self._mcp = McpHandlers(self.worker, self.gateway, self._relay, earlier)
             self._mcp.channels = self.channels
             if self.environment is not None:
                 self._mcp.environment = self.environment

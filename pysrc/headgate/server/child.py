@@ -37,10 +37,15 @@ class ChildProcess:
             time.sleep(POLL_SECONDS)
         return self.returncode
 
-    def kill(self) -> None:
-        """End the process at once, and reap it."""
+    def send_kill(self) -> None:
+        """Have the kernel end the process. One that waits for a disk or the like ends later."""
         if self.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
+
+    def kill(self) -> None:
+        """End the process at once, and reap it."""
+        if self.poll() is None:
+            self.send_kill()
             with contextlib.suppress(ChildProcessError):
                 self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import os
 import secrets
@@ -24,12 +23,14 @@ from headgate.net.tasks import spawn
 from headgate.pipeline.modules import needed_modules
 from headgate.server import heap, reports
 from headgate.server.control import Drain
+from headgate.server.ready_descriptor import tell_ready
 from headgate.server.request_log import RequestLog
 from headgate.server.template_handle import TemplateHandle
 from headgate.server.traces import TraceHub, TraceWatch
 from headgate.server.transfer import store, store_none
 from headgate.server.watch import Fingerprint, changes, fingerprint
-from headgate.server.worker_pool import WorkerHandle
+from headgate.server.watchdog import Watchdog
+from headgate.server.worker_pool import PREPARE_SECONDS, WorkerHandle
 from headgate.telemetry.levels import Directives
 from headgate.telemetry.metrics import series_key
 from headgate.telemetry.series import series_limit
@@ -98,7 +99,9 @@ class Supervisor:
         self._profiler: CpuProfiler | None = None
         self._records = RequestLog(segment)
         self._heap_rate = heap.rate_of(os.environ.get(heap.VARIABLE))
-        self._admin = AdminServers(RunningGateway(self), folder)
+        running = RunningGateway(self)
+        self._admin = AdminServers(running, folder)
+        self._watchdog = Watchdog(segment, self._workers, lambda: self.gateway, self._catch_up, running.pending)
 
     # -- life ----------------------------------------------------------------------------------------------------------
     async def run(self) -> int:
@@ -125,9 +128,10 @@ class Supervisor:
             extra={"generation": self.generation, "workers": len(self._workers), "ports": self._port_list()},
         )
         tell_ready()
-        watcher = spawn("watch", self._watch(before))
+        tasks = [spawn("watch", self._watch(before)), spawn("watchdog", self._watchdog.run())]
         await self._stopped.wait()
-        watcher.cancel()
+        for task in tasks:
+            task.cancel()
         await self._admin.stop()
         return 0
 
@@ -163,7 +167,7 @@ class Supervisor:
         failure = ReloadFailed
         config_fd = -1
         try:
-            workers = [worker for worker in self._workers if worker.alive()]
+            workers = self._watchdog.answering([worker for worker in self._workers if worker.alive()])
             if not workers:
                 raise ConnectionError("no worker is running")
             for worker in workers:
@@ -192,6 +196,8 @@ class Supervisor:
                 # Another worker takes its place, with this configuration.
                 logger.error("worker did not swap", extra={"worker": worker.index, "error": str(result)})
                 worker.kill()
+        for worker in self._workers:
+            worker.stale = worker not in workers
         self.segment.sweep()
         self._generation_gauge.set(generation)
         self._synchronized.set(1)
@@ -311,29 +317,44 @@ class Supervisor:
             if self._stopping:
                 return
             worker.kill()
-            config_fd = -1
             try:
                 await worker.start(self.gateway.process.log_format, str(self.levels))
                 await worker.wait_ready()
-                config_fd = await self._stored(self.gateway, [worker])
                 if self._heap_rate:
                     await worker.sample_heap(self._heap_rate)
-                await self._records.prepare(self.gateway, [worker])
-                errors = await worker.prepare(self.generation, config_fd, self._session_key, self._template.modules)
-                if errors:
-                    raise ConnectionError("; ".join(errors))
-                await worker.commit(self.generation)
+                await self._give_configuration(worker)
             except OSError as error:  # ConnectionError and TimeoutError among them
                 logger.error("worker cannot be restarted", extra={"worker": worker.index, "error": str(error)})
                 worker.kill()
                 if not worker.linked:
                     spawn(f"restart worker {worker.index}", self._restart(worker))
                 return
-            finally:
-                if config_fd >= 0:
-                    os.close(config_fd)
             await self._traces.readmit(worker)
             logger.info("worker restarted", extra={"worker": worker.index, "generation": self.generation})
+
+    async def _give_configuration(self, worker: WorkerHandle) -> None:
+        """Have one worker run what the others do. Raises OSError."""
+        config_fd = await self._stored(self.gateway, [worker])
+        try:
+            await self._records.prepare(self.gateway, [worker])
+            errors = await worker.prepare(self.generation, config_fd, self._session_key, self._template.modules)
+        finally:
+            os.close(config_fd)
+        if errors:
+            raise ConnectionError("; ".join(errors))
+        await worker.commit(self.generation)
+
+    async def _catch_up(self, worker: WorkerHandle) -> None:
+        async with self._reload_lock:
+            try:
+                # What it was asked while it stood still is answered before this.
+                await worker.ask("numbers", PREPARE_SECONDS)
+                await self._give_configuration(worker)
+            except OSError as error:
+                logger.error("worker cannot catch up", extra={"worker": worker.index, "error": str(error)})
+                worker.send_kill()
+            else:
+                logger.info("worker has caught up", extra={"worker": worker.index, "generation": self.generation})
 
     def _living(self) -> list[WorkerHandle]:
         return [worker for worker in self._workers if worker.ready]
@@ -381,7 +402,7 @@ class Supervisor:
     async def tasks(self) -> dict[str, list[str]]:
         """Return the live tasks of the supervisor (`admin`) and of all workers (`workload`), a text for each tree."""
         own = reports.tasks()
-        answers = await asyncio.gather(*(worker_tasks(worker) for worker in self._workers))
+        answers = await asyncio.gather(*(worker.tasks(TASKS_SECONDS) for worker in self._workers))
         return {"admin": own, "workload": [text for answer in answers for text in answer]}
 
     async def cpu_profile(self, seconds: int, frequency: int) -> bytes:
@@ -457,27 +478,6 @@ class Supervisor:
         await self._records.stop()
         logger.info("stopped")
         self._stopped.set()
-
-
-async def worker_tasks(worker: WorkerHandle) -> list[str]:
-    """Return the live tasks of a worker. If the worker does not answer, the list has one entry that says so."""
-    try:
-        found: list[str] = json.loads(await worker.ask_long("tasks", TASKS_SECONDS))
-    except (ConnectionError, TimeoutError):
-        return ["failed to dump workload tasks"]
-    return found
-
-
-def tell_ready() -> None:
-    """Write a line to the descriptor named by the environment variable READY_FD, and close it."""
-    text = os.environ.pop("READY_FD", "")
-    if not text:
-        return
-    try:
-        with open(int(text), "wb", buffering=0) as file:
-            file.write(b"ready\n")
-    except (OSError, ValueError) as error:
-        logger.warning("READY_FD cannot be written to", extra={"value": text, "error": str(error)})
 
 
 def start_levels(gateway: Gateway) -> str:

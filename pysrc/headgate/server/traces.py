@@ -100,7 +100,7 @@ class TraceHub:
         found = TraceWatch(self, WatchCommand(self._number, expression, body_limit))
         self._watches[self._number] = found
         try:
-            answers = await asyncio.gather(*(self._tell(worker, found) for worker in self._workers()))
+            answers = await asyncio.gather(*(self._offer(worker, found) for worker in self._workers()))
             errors = [error for answer in answers for error in answer]
             if errors:
                 raise BadExpression(errors[0])
@@ -109,7 +109,7 @@ class TraceHub:
             raise
         return found
 
-    async def _tell(self, worker: WorkerHandle, watch: TraceWatch) -> tuple[str, ...]:
+    async def _offer(self, worker: WorkerHandle, watch: TraceWatch) -> tuple[str, ...]:
         try:
             return await worker.watch(watch.message, watch.writer)
         except (ConnectionError, TimeoutError):
@@ -121,7 +121,7 @@ class TraceHub:
         for number in sorted(self._watches):
             watch = self._watches.get(number)
             if watch is not None and watch.writer >= 0 and self._claims.offered(number):
-                await self._tell(worker, watch)
+                await self._offer(worker, watch)
 
     def release(self, watch: TraceWatch) -> None:
         """Have the other workers close the pipe when one traces a request: the pipe then ends with that trace."""

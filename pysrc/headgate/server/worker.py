@@ -43,6 +43,7 @@ from headgate.server.control import (
     WatchCommand,
 )
 from headgate.server.drain import drain
+from headgate.server.heartbeat import Heartbeat
 from headgate.server.listen import Acceptor, Factory, SharedAcceptor
 from headgate.server.reports import long_report, memory
 from headgate.server.template import WorkerStart, import_all
@@ -104,6 +105,8 @@ class WorkerProcess:
             loads = WorkerLoads(self._segment, len(self._wake_fds))
             self._shared_accept = SharedAccept(self._worker, loads, self._wake_fds)
         self._watching = Watching(self._worker, self._segment)
+        heartbeat = Heartbeat(self._segment, self._index, loop)
+        heartbeat.beat()
         loop.add_reader(self._channel.fileno(), self._on_packet)
         spawn("control", self._control_loop())
         self._say(Hello(os.getpid(), "" if self._inherited is None else self._inherited.digest))
@@ -111,6 +114,7 @@ class WorkerProcess:
         # Small steps: a collection of 50,000 objects is a pause of 20 ms.
         gc.set_threshold(5_000, 20, 50)
         await self._finished
+        heartbeat.stop()
         if self._worker_relay is not None:
             self._worker_relay.close()
         if self._running is not None:
@@ -160,7 +164,7 @@ class WorkerProcess:
                 case Unwatch():
                     self._watching.drop(message.number)
                 case Query():
-                    self._say(QueryResult(message.number, self._tell(message.what, descriptors)))
+                    self._say(QueryResult(message.number, self._answer_query(message.what, descriptors)))
                 case Permit():
                     from headgate.server.profiling import permit
 
@@ -308,7 +312,7 @@ class WorkerProcess:
         if before is not None:
             await before.aclose()
 
-    def _tell(self, what: str, descriptors: list[int]) -> dict[str, object]:
+    def _answer_query(self, what: str, descriptors: list[int]) -> dict[str, object]:
         if what == "numbers":
             return self._numbers()
         if what == "memory":

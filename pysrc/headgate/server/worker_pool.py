@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import socket
@@ -59,6 +60,8 @@ class WorkerHandle:
         self.given: set[str] = set()
         self.process: ChildProcess | None = None
         self.ready = False
+        # It has not got the configuration that the others run.
+        self.stale = False
         self.inherited = ""
         self.started = 0.0
         self.delay = FIRST_DELAY
@@ -80,7 +83,7 @@ class WorkerHandle:
             theirs.close()
         self._channel = ours
         self.given = set()
-        self.ready = False
+        self.ready = self.stale = False
         self.started = time.monotonic()
         asyncio.get_running_loop().add_reader(ours.fileno(), self._on_packet)
 
@@ -257,6 +260,19 @@ class WorkerHandle:
     def linked(self) -> bool:
         """Tell whether the channel to the process is open."""
         return self._channel is not None
+
+    async def tasks(self, seconds: float) -> list[str]:
+        """Return the live tasks of the worker; one entry that says so if it does not answer."""
+        try:
+            found: list[str] = json.loads(await self.ask_long("tasks", seconds))
+        except (ConnectionError, TimeoutError):
+            return ["failed to dump workload tasks"]
+        return found
+
+    def send_kill(self) -> None:
+        """Have the kernel end the process, and wait for nothing."""
+        if self.process is not None:
+            self.process.send_kill()
 
     def kill(self) -> None:
         """End the process at once."""
