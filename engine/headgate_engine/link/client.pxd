@@ -4,12 +4,14 @@
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.link.contract cimport ClientStream, ResponseSink
 from headgate_engine.link.pool cimport Pool
+from headgate_engine.shared.histogram cimport Histogram
 
 from libc.stdint cimport int64_t
 
 cdef class HttpClient:
     cdef readonly Pool pool
     cdef bytes authority
+    cdef Histogram calls                  # how long calls take until their heads; None: nobody wants to know
 
 cdef class ClientCall(ResponseSink):
     cdef Pool pool
@@ -24,7 +26,11 @@ cdef class ClientCall(ResponseSink):
     cdef int attempts                     # times it was begun
     cdef bint ended, paused, idempotent
     cdef object failure
+    cdef Histogram calls                  # where its time is counted; None: nowhere, or it is counted already
+    cdef int64_t began_ns
 
+    # Its head has come, or it has failed.
+    cdef int measure(self) noexcept
     cdef int start(self, bint fresh) except -1
     cdef int _fail(self, error) except -1
     cdef int _wake(self) except -1

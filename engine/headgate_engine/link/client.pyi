@@ -4,6 +4,7 @@ from contextvars import ContextVar
 
 from headgate_engine.link.contract import ResponseSink
 from headgate_engine.link.pool import Pool
+from headgate_engine.shared.histogram import Histogram
 
 CALLER: ContextVar[object | None]
 IDEMPOTENT: frozenset[str]
@@ -15,9 +16,12 @@ class CallError(OSError):
     def __init__(self, detail: str, timed_out: bool = False) -> None: ...
 
 class HttpClient:
-    """Calls to one destination through a pool. authority: value of the host field."""
+    """Calls to one destination through a pool. authority: value of the host field.
 
-    def __init__(self, pool: Pool, authority: str) -> None: ...
+    calls: counts the seconds until the head of a response, or until the failure.
+    """
+
+    def __init__(self, pool: Pool, authority: str, calls: Histogram | None = None) -> None: ...
     @property
     def pool(self) -> Pool: ...
     async def request(

@@ -5,9 +5,11 @@ import contextvars
 
 from libc.stdint cimport int64_t
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport MessageHead, new_head
 from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, ClientStream, ResponseSink
 from headgate_engine.link.pool cimport Pool
+from headgate_engine.shared.histogram cimport Histogram
 
 cdef enum:
     # A reader that falls behind by this much stops the connection from being read.
@@ -33,9 +35,13 @@ class CallError(OSError):
 
 
 cdef class HttpClient:
-    """Calls to one destination. authority: value of the host field; prefix is not added to targets."""
+    """Calls to one destination. authority: value of the host field; prefix is not added to targets.
 
-    def __init__(self, Pool pool, str authority):
+    calls: counts the seconds until the head of a response, or until the failure.
+    """
+
+    def __init__(self, Pool pool, str authority, Histogram calls=None):
+        self.calls = calls
         self.pool = pool
         self.authority = authority.encode("ascii")
 
@@ -65,6 +71,7 @@ cdef class HttpClient:
 
     async def _request(self, str method, str target, headers, bytes body, str authority):
         cdef ClientCall call = ClientCall(self.pool, self._head(method, target, headers, authority), body)
+        call.calls = self.calls
         call.start(False)
         try:
             await call.head_ready
@@ -91,8 +98,16 @@ cdef class ClientCall(ResponseSink):
         self.head_ready = self.pool.worker.loop.create_future()
 
     cdef int start(self, bint fresh) except -1:
+        if self.attempts == 0:
+            self.began_ns = monotonic_ns()
         self.attempts += 1
         self.pool.acquire(self, fresh, True)
+        return 0
+
+    cdef int measure(self) noexcept:
+        if self.calls is not None:
+            self.calls.observe_scaled(monotonic_ns() - self.began_ns)
+            self.calls = None
         return 0
 
     cdef int on_connected(self, ClientStream stream) except -1:
@@ -115,6 +130,7 @@ cdef class ClientCall(ResponseSink):
 
     cdef int on_response_head(self, MessageHead head) except -1:
         self.response = head
+        self.measure()
         if self.head_ready is not None and not self.head_ready.done():
             self.head_ready.set_result(None)
         return 0
@@ -155,6 +171,7 @@ cdef class ClientCall(ResponseSink):
     cdef int _fail(self, error) except -1:
         self.failure = error
         self.ended = True
+        self.measure()
         if self.head_ready is not None and not self.head_ready.done():
             self.head_ready.set_exception(error)
         return self._wake()
@@ -172,6 +189,7 @@ cdef class ClientCall(ResponseSink):
         elif not self.ended:
             self.pool.withdraw(self)
         self.ended = True
+        self.measure()
         return 0
 
     async def next_chunk(self):

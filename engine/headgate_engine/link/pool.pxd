@@ -7,6 +7,15 @@ from headgate_engine.shared.counters cimport Counter
 
 from libc.stdint cimport int64_t
 
+cdef class Opening:
+    # A connection that is being opened: makes it, as the factory that a connector gets.
+    cdef Pool pool
+    cdef ClientConnection connection         # the last one made; a connector may try several addresses
+    cdef object task
+    cdef bint begun                          # the task runs
+    cdef bint opened                         # it has become a connection of the pool
+    cdef bint given_up                       # nobody waits for it any more
+
 cdef class Pool(ConnectionOwner):
     cdef readonly str key                    # identity across reloads
     cdef readonly bytes endpoint             # host:port for logs
@@ -14,6 +23,8 @@ cdef class Pool(ConnectionOwner):
     cdef UpstreamProtocol protocol
     cdef object connector                    # async connector(factory) -> None; raises OSError or TimeoutError
     cdef ClientConnection newest             # list of the connections that can take a call
+    cdef object openings                     # collections.OrderedDict: Opening -> None, that some call may wait for
+    cdef dict arriving                       # ClientConnection -> its Opening
     cdef object waiting                      # collections.OrderedDict: ResponseSink -> None, in the order of their calls
     cdef public int64_t idle_timeout_ns
     cdef public int64_t max_idle             # idle connections kept; below 0: all
@@ -29,7 +40,7 @@ cdef class Pool(ConnectionOwner):
     # The call gets on_connected() now (True) or later (False), or on_connect_failed() now or later, or on_refused() now (False).
     # `fresh`: a kept connection is not good enough; `probe`: look whether the peer closed it in the meantime.
     cdef bint acquire(self, ResponseSink sink, bint fresh, bint probe) except -1
-    # The call does not wait any more.
+    # The call does not wait any more. A connect that no other call waits for ends.
     cdef int withdraw(self, ResponseSink sink) except -1
     cdef ClientConnection _find(self, bint probe)
     cdef int _begin(self, ClientConnection connection, ResponseSink sink) except -1
@@ -37,4 +48,10 @@ cdef class Pool(ConnectionOwner):
     cdef int _offer(self, ClientConnection connection) except -1
     cdef int _list(self, ClientConnection connection) except -1
     cdef int _unlist(self, ClientConnection connection) except -1
-    cdef int _refill(self) except -1
+    # False: a connection is needed, and no descriptor is left for it.
+    cdef bint _refill(self) except -1
+    # The same when nobody hears of it: without a connection to come, the calls that wait are refused.
+    cdef int _go_on(self) except -1
+    cdef int _refuse(self, ResponseSink sink, str detail) except -1
+    cdef bint _settle(self, Opening opening) except -1
+    cdef int _give_up(self) except -1

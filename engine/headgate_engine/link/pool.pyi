@@ -6,6 +6,12 @@ from headgate_engine.link.worker import Worker
 from headgate_engine.shared.counters import Counter
 
 MAX_WAITING: int
+OUT_OF_DESCRIPTORS: frozenset[int]
+
+class Opening:
+    """A connection that is being opened: what a connector gets as its factory."""
+
+    def __call__(self, *args: object, **kwargs: object) -> asyncio.BaseProtocol: ...
 
 class Pool(ConnectionOwner):
     """Connections of one worker to one destination.
@@ -52,9 +58,11 @@ class Pool(ConnectionOwner):
     def idle_count(self) -> int: ...
     @property
     def refused(self) -> int:
-        """Calls that were refused because too many waited."""
+        """Calls that were refused because too many waited, or for want of a descriptor."""
     @property
     def waiting_count(self) -> int: ...
+    def shed_idle(self, most: int) -> int:
+        """Close idle connections, those used least recently first; return how many."""
     def close(self) -> None:
         """Close what is idle; connections in a call close when it ends."""
 

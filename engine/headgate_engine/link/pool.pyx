@@ -4,11 +4,24 @@ from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.link.contract cimport ClientConnection, ClientStream, ConnectionOwner, ResponseSink, UpstreamProtocol
 from headgate_engine.link.worker cimport Worker
 
+import asyncio
 import collections
+import errno
 
 # Calls that wait for a connection of one pool. Each holds its request's head and at most one read of its body: some 30 KB.
 # Envoy's default for the same bound (max_pending_requests) is 1024; a burst of clients at the start is longer than that.
 MAX_WAITING = 16384
+# The process, or the whole machine, has no descriptor left.
+OUT_OF_DESCRIPTORS = frozenset((errno.EMFILE, errno.ENFILE))
+
+
+cdef class Opening:
+    def __call__(self):
+        cdef Pool pool = self.pool
+        pool.arriving.pop(self.connection, None)
+        self.connection = pool.protocol.new_connection(pool)
+        pool.arriving[self.connection] = self
+        return self.connection
 
 
 cdef class Pool(ConnectionOwner):
@@ -26,11 +39,14 @@ cdef class Pool(ConnectionOwner):
         self.endpoint = endpoint
         self.connector = connector
         self.protocol = protocol
+        self.openings = collections.OrderedDict()
+        self.arriving = {}
         self.waiting = collections.OrderedDict()
         self.idle_timeout_ns = <int64_t>(idle_timeout * 1e9)
         self.max_idle = max_idle
         self.max_connections = max_connections
         self.max_waiting = max_waiting
+        worker.budget.join(self)
 
     @property
     def waiting_count(self):
@@ -45,18 +61,27 @@ cdef class Pool(ConnectionOwner):
                 self._begin(connection, sink)
                 return True
         if len(self.waiting) >= self.max_waiting:
-            self.refused += 1
-            if self.refusals is not None:
-                self.refusals.bump(1)
-            sink.on_refused("too many calls wait for a connection")
+            self._refuse(sink, "too many calls wait for a connection")
             return False
         self.waiting[sink] = None
-        self._refill()
+        if not self._refill() and sink in self.waiting:
+            del self.waiting[sink]
+            self._refuse(sink, "no descriptor is left for a connection")
         return False
 
     cdef int withdraw(self, ResponseSink sink) except -1:
-        self.waiting.pop(sink, None)
+        if sink not in self.waiting:
+            return 0
+        del self.waiting[sink]
+        if self.openings and (self.connecting - 1) * self.protocol.streams >= len(self.waiting):
+            self._give_up()
         return 0
+
+    cdef int _refuse(self, ResponseSink sink, str detail) except -1:
+        self.refused += 1
+        if self.refusals is not None:
+            self.refusals.bump(1)
+        return sink.on_refused(detail)
 
     cdef ClientConnection _find(self, bint probe):
         """The connection most recently used that can take a call; None without one."""
@@ -132,47 +157,107 @@ cdef class Pool(ConnectionOwner):
         return 0
 
     # -- opening -----------------------------------------------------------------------------------------------------
-    cdef int _refill(self) except -1:
+    cdef bint _refill(self) except -1:
         """Opens a connection if more calls wait than those being opened are expected to carry, and there is room."""
-        if self.waiting and self.connecting * self.protocol.streams < len(self.waiting) and (
-                self.max_connections == 0 or self.open + self.connecting < self.max_connections):
-            self.connecting += 1
-            self.worker.spawn(f"connect {self.key}", self._connect())
+        cdef Opening opening
+        if not self.waiting or self.connecting * self.protocol.streams >= len(self.waiting) or (
+                0 < self.max_connections <= self.open + self.connecting):
+            return True
+        if not self.worker.budget.take(self.worker.clients()):
+            return False
+        opening = Opening.__new__(Opening)
+        opening.pool = self
+        self.connecting += 1
+        self.openings[opening] = None
+        opening.task = self.worker.spawn(f"connect {self.key}", self._connect(opening))
+        return True
+
+    cdef int _go_on(self) except -1:
+        if not self._refill():
+            while self.waiting and self.connecting == 0 and self.open == 0:
+                self._refuse(self._next_waiting(), "no descriptor is left for a connection")
         return 0
 
-    def _new_connection(self):
-        return self.protocol.new_connection(self)
+    cdef bint _settle(self, Opening opening) except -1:
+        """The connection is open, or will not come; False if that was known."""
+        if opening.opened or opening.given_up:
+            return False
+        self.connecting -= 1
+        self.openings.pop(opening, None)
+        return True
 
-    async def _connect(self):
+    cdef int _give_up(self) except -1:
+        """Ends the connect that has come least far."""
+        cdef Opening opening = <Opening>self.openings.popitem()[0]
+        self.connecting -= 1
+        opening.given_up = True
+        if not opening.begun:
+            self.worker.budget.give_back()      # its task ends before it has begun
+        opening.task.cancel()
+        opening.task = None
+        return 0
+
+    async def _connect(self, Opening opening):
         cdef int64_t started = monotonic_ns()
+        opening.begun = True
         try:
-            await self.connector(self._new_connection)
+            await self._open(opening)
         except TimeoutError:
-            self.connecting -= 1
-            self._connect_failed(True, "connect timeout")
+            self._connect_failed(opening, True, "connect timeout", False)
         except OSError as error:
-            self.connecting -= 1
-            self._connect_failed(False, describe(error))
+            self._connect_failed(opening, False, describe(error), error.errno in OUT_OF_DESCRIPTORS)
         except BaseException as error:  # also a cancelled task: the call that waits must hear of it
-            self.connecting -= 1
-            self._connect_failed(False, type(error).__name__)
+            self._connect_failed(opening, False, type(error).__name__, False)
             raise
         else:
-            self.connecting -= 1
-            self._refill()
+            if not opening.opened:
+                self.worker.budget.give_back()
+            self._settle(opening)
+            self._go_on()
             if self.connect_meter is not None:
                 self.connect_meter(monotonic_ns() - started)
+        finally:
+            self.arriving.pop(opening.connection, None)
+            opening.connection = opening.task = None
 
-    def _connect_failed(self, bint timed_out, str detail):
+    async def _open(self, Opening opening):
+        try:
+            await self.connector(opening)
+        except OSError as error:
+            if error.errno not in OUT_OF_DESCRIPTORS or opening.opened or not self.worker.budget.ran_out(error.strerror):
+                raise
+            await asyncio.sleep(0)      # until what made room for it is closed
+            await self.connector(opening)
+
+    def _connect_failed(self, Opening opening, bint timed_out, str detail, bint ours):
         cdef ResponseSink sink
+        if not opening.opened:
+            self.worker.budget.give_back()
+        if not self._settle(opening):
+            return
         self.failed += 1
         if self.waiting:
             sink = self._next_waiting()
-            sink.on_connect_failed(timed_out, detail)
-        self._refill()
+            if ours:
+                self._refuse(sink, detail)
+            else:
+                sink.on_connect_failed(timed_out, detail)
+        self._go_on()
 
     # -- ConnectionOwner ---------------------------------------------------------------------------------------------
     cdef int connection_opened(self, ClientConnection connection) except -1:
+        cdef object found = self.arriving.pop(connection, None)
+        cdef Opening opening
+        if found is not None:
+            opening = <Opening>found
+            if opening.given_up:
+                # It came in the moment in which its connect was ended, which ends it too, and tells nobody.
+                return connection.close()
+            self._settle(opening)
+            opening.opened = True
+        else:
+            self.worker.budget.count()
+        connection.counted = True
         self.opened += 1
         self.open += 1
         return self._offer(connection)
@@ -187,14 +272,37 @@ cdef class Pool(ConnectionOwner):
         return len(self.waiting) > 0
 
     cdef int connection_closed(self, ClientConnection connection) except -1:
+        if not connection.counted:
+            return 0
+        connection.counted = False
         self.open -= 1
+        self.worker.budget.give_back()
         self._unlist(connection)
-        return self._refill()
+        return self._go_on()
+
+    def shed_idle(self, int64_t most):
+        """Closes idle connections, those used least recently first; returns how many."""
+        cdef ClientConnection connection = self.newest
+        cdef ClientConnection newer
+        cdef int64_t found = 0
+        if self.idle_count == 0 or connection is None:
+            return 0
+        while connection.older is not None:
+            connection = connection.older
+        while connection is not None and found < most:
+            newer = connection.newer
+            if connection.active == 0:
+                self._unlist(connection)
+                connection.close()
+                found += 1
+            connection = newer
+        return found
 
     def close(self):
         """Closes what is idle; connections in a call close when it ends."""
         cdef ClientConnection connection
         self.closed = True
+        self.worker.budget.leave(self)
         while self.newest is not None:
             connection = self.newest
             self._unlist(connection)

@@ -1,6 +1,7 @@
 # What all connections of one worker process share: scratch memory, timers, clock, plans, replies, log.
 
 from headgate_engine.context.request cimport Reply
+from headgate_engine.link.budget cimport DescriptorBudget
 from headgate_engine.link.reads cimport ReadSet
 from headgate_engine.link.timers cimport TimerQueue
 from headgate_engine.log.meter cimport RequestMeters
@@ -29,6 +30,7 @@ cdef class Worker:
     cdef WorkerLoads loads          # connections of all workers; None for a worker that is alone
     cdef readonly bint draining
     cdef public int64_t max_connections
+    cdef public DescriptorBudget budget
     cdef list replies               # ReplyId -> Reply
     cdef int log_fd
     cdef public bint access_log_on   # the log level lets request lines through
@@ -49,3 +51,5 @@ cdef class Worker:
     # Also of one that is accepted and never made, since its handshake failed.
     cdef int connection_lost(self, connection) except -1
     cdef int count_connections(self) except -1
+    # Client connections, with those that are accepted and not made yet.
+    cdef int64_t clients(self) noexcept

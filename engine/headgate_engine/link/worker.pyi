@@ -3,6 +3,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, type_check_only
 
 from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.link.budget import DescriptorBudget
 from headgate_engine.log.records import RecordSink
 from headgate_engine.plan.plans import BindPlan, BindSlot
 from headgate_engine.shared.loads import WorkerLoads
@@ -26,6 +27,7 @@ class Worker:
     """
 
     max_connections: int
+    budget: DescriptorBudget
     access_log_on: bool
     records: RecordSink | None
     accepted: int

@@ -7,6 +7,7 @@ from libc.stdlib cimport free, malloc
 
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.request cimport Reply
+from headgate_engine.link.budget cimport DescriptorBudget
 from headgate_engine.link.reasons cimport REPLY_COUNT
 from headgate_engine.link.reads cimport ReadSet
 from headgate_engine.link.timers cimport TimerQueue
@@ -33,8 +34,6 @@ cdef enum:
     LOG_CHUNK = 4096
     # Log lines wait at most this many bytes in memory.
     LOG_LIMIT = 4194304
-    # Open in a worker that serves nobody: its channel, log, shared memory, loop and listening sockets.
-    OWN_DESCRIPTORS = 24
 
 # Names of RFC 9110 section 5.6.7, whatever the locale.
 cdef tuple DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -78,9 +77,8 @@ cdef class Worker:
         self.connections = set()
         self.arriving = set()
         self.replies = [Reply(500, b"internal error")] * REPLY_COUNT
-        # A fifth of the descriptors is kept for upstream connections, which are shared, and some for files and pipes.
-        self.max_connections = max(
-            16, (resource.getrlimit(resource.RLIMIT_NOFILE)[0] - OWN_DESCRIPTORS) // 5 * 4)
+        self.budget = DescriptorBudget(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        self.max_connections = self.budget.client_share()
         self.meters = RequestMeters(segment)
         self._tick_date()
 
@@ -120,8 +118,11 @@ cdef class Worker:
 
     cdef int count_connections(self) except -1:
         if self.loads is not None:
-            self.loads.put(self.index, len(self.connections) + len(self.arriving))
+            self.loads.put(self.index, self.clients())
         return 0
+
+    cdef int64_t clients(self) noexcept:
+        return len(self.connections) + len(self.arriving)
 
     cdef int connection_accepted(self, connection) except -1:
         self.arriving.add(connection)
@@ -129,7 +130,7 @@ cdef class Worker:
 
     cdef int connection_made(self, connection) except -1:
         self.arriving.discard(connection)
-        if len(self.connections) >= self.max_connections:
+        if len(self.connections) >= self.max_connections or not self.budget.admits(self.clients()):
             self.refused += 1
             if self.refused & (self.refused - 1) == 0:      # 1, 2, 4, ...: a flood of clients is no flood of lines
                 logger.warning("client connections refused: too many are open", extra={

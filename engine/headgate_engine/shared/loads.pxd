@@ -24,4 +24,4 @@ cdef class WorkerLoads:
     # Calls `worker` to accept from the ports of these bits. The caller must wake it up afterwards.
     cdef void call(self, int worker, uint64_t ports, int64_t now_ns) noexcept nogil
     # Returns the ports from which `worker` is called to accept, and clears its calls.
-    cdef uint64_t hear(self, int worker) noexcept nogil
+    cdef uint64_t clear_call(self, int worker) noexcept nogil

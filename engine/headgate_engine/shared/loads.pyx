@@ -62,7 +62,7 @@ cdef class WorkerLoads:
         self._check(worker)
         HG_LOAD_PUT(&self.cells[worker].accepting, 0)
         HG_LOAD_PUT(&self.cells[worker].connections, 0)
-        self.hear(worker)
+        self.clear_call(worker)
 
     def accept(self, int worker, bint accepting):
         """Set whether a worker accepts connections, so that others may leave some to it."""
@@ -107,6 +107,6 @@ cdef class WorkerLoads:
         HG_LOAD_MARK(&self.cells[worker].ports, ports)
         HG_LOAD_CALL(&self.cells[worker].called_ns, now_ns)
 
-    cdef uint64_t hear(self, int worker) noexcept nogil:
+    cdef uint64_t clear_call(self, int worker) noexcept nogil:
         HG_LOAD_PUT(&self.cells[worker].called_ns, 0)
         return HG_LOAD_TAKE(&self.cells[worker].ports)

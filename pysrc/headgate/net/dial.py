@@ -78,9 +78,9 @@ class Dialer:
 
     async def connect(self, factory: ProtocolFactory) -> None:
         """Open a transport for `factory()`. Raises OSError, or TimeoutError after the connect time-out."""
-        async with asyncio.timeout(self._timeout):
+        async with asyncio.timeout(self._timeout) as limit:
             if self._selector is not None and self._endpoint.tunnel is not None:
-                await self._connect_through(factory, self._selector, self._endpoint.tunnel)
+                await self._connect_through(factory, self._selector, self._endpoint.tunnel, limit)
                 return
             if self._endpoint.unix_path is not None:
                 await self._connect_unix(factory, self._endpoint.unix_path)
@@ -106,7 +106,9 @@ class Dialer:
         if sock is not None and self._keepalives.enabled:
             _set_keepalives(sock, self._keepalives)
 
-    async def _connect_through(self, factory: ProtocolFactory, selector: ProxySelector, tunnel: ProxyTunnel) -> None:
+    async def _connect_through(
+        self, factory: ProtocolFactory, selector: ProxySelector, tunnel: ProxyTunnel, limit: asyncio.Timeout
+    ) -> None:
         """Connect through an endpoint of the proxy.
 
         If one cannot be reached, the next one is tried: nothing has been sent to the backend yet.
@@ -128,8 +130,9 @@ class Dialer:
                 if last:
                     raise
             except asyncio.CancelledError:
-                # In most cases this is the connect time-out, which covers all attempts.
-                selector.note(proxy, -1.0)
+                # The connect time-out covers all attempts. If the caller has left, the proxy is not to blame.
+                if limit.expired():
+                    selector.note(proxy, -1.0)
                 raise
             else:
                 selector.note(proxy, time.monotonic() - started)

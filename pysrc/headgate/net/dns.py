@@ -8,11 +8,15 @@ import socket
 import time
 from collections.abc import Callable
 
+from headgate.net.tasks import spawn
+
 # getaddrinfo() does not return a TTL, so names are looked up again after this time.
 TTL_SECONDS = 5.0
 # A failed look-up is not repeated within this time, so that a burst of requests costs one look-up.
 FAILURE_TTL_SECONDS = 1.0
 MAX_NAMES = 4096
+# Look-ups that run at a time: they go on without who asked, since others may ask for the same name.
+MAX_LOOKUPS = 1024
 
 
 class Resolver:
@@ -49,19 +53,22 @@ class Resolver:
     async def _ask_once(self, host: str) -> list[str]:
         running = self._running.get(host)
         if running is None:
-            running = asyncio.get_running_loop().create_future()
-            self._running[host] = running
-            try:
-                running.set_result(await self._ask(host))
-            except OSError as error:
-                running.set_exception(error)
-                running.exception()  # marks the exception as retrieved: there may be no other waiter
-                raise
-            finally:
-                del self._running[host]
-                if not running.done():
-                    running.cancel()
+            if len(self._running) >= MAX_LOOKUPS:
+                raise OSError("too many names are being looked up")
+            running = self._running[host] = asyncio.get_running_loop().create_future()
+            spawn(f"look up {host}", self._answer(host, running))
         return await asyncio.shield(running)
+
+    async def _answer(self, host: str, running: asyncio.Future[list[str]]) -> None:
+        try:
+            running.set_result(await self._ask(host))
+        except OSError as error:
+            running.set_exception(error)
+            running.exception()  # marks the exception as retrieved: who waited for it may have left
+        finally:
+            del self._running[host]
+            if not running.done():
+                running.cancel()
 
     async def _ask(self, host: str) -> list[str]:
         loop = asyncio.get_running_loop()

@@ -20,6 +20,7 @@ from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.histogram import Histogram
 
 CONNECT: Final = "gw_upstream_connect_duration_seconds"
+CALLS: Final = "gw_upstream_call_duration_seconds"
 REFUSED: Final = "gw_upstream_refused_total"
 NS_PER_S: Final = 1_000_000_000
 
@@ -33,6 +34,15 @@ class Pools:
         self._resolver = Resolver(ipv6=gateway.process.ipv6)
         self._previous = {} if previous is None else previous.by_key
         self.by_key: dict[str, Pool] = {}
+        self._calls: dict[tuple[str, str], Histogram] = {}
+
+    def calls(self, kind: str, subtype: str) -> Histogram:
+        """Return where the time of calls is counted. kind: Primary, Policy or Mirror. subtype: what they are for."""
+        found = self._calls.get((kind, subtype))
+        if found is None:
+            key = series_key(CALLS, {"kind": kind, "subtype": subtype})
+            found = self._calls[kind, subtype] = Histogram(self._worker.segment, key, BUCKETS[BY_NAME[CALLS].buckets])
+        return found
 
     def get(self, endpoint: Endpoint) -> Pool:
         """Return the pool of an endpoint; the running one if there is one."""

@@ -28,7 +28,7 @@ NOT_COPIED: Final = REQUEST_FRAMING | {"expect", "content-encoding"}
 def compile_mirror(mirror: Mirror, env: Environment) -> PythonStep:
     """Return the step that sends copies without delaying the request."""
     goal = mirror.target
-    clients = [env.client(place) for place, _ in goal.places]
+    clients = [env.client(place, "Mirror") for place, _ in goal.places]
     weights = [float(share) for _, share in goal.places]
     if not any(weights):
         weights = [1.0] * len(weights)

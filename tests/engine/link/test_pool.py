@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import pytest
 from rig import GET, Rig, Truncated, Upstream, on_rig
@@ -198,3 +199,78 @@ async def test_a_call_that_leaves_makes_room_in_the_queue(rig: Rig) -> None:
     gate.set()
     assert {answer.status for answer in await asyncio.gather(staying, third)} == {200}
     assert pool.refused == 0
+
+
+class Gate:
+    """A connector that waits for leave, and counts those that wait."""
+
+    def __init__(self, rig: Rig) -> None:
+        self.rig, self.open, self.waiting, self.ended = rig, asyncio.Event(), 0, 0
+
+    async def __call__(self, factory: Callable[[], asyncio.BaseProtocol]) -> None:
+        self.waiting += 1
+        try:
+            await self.open.wait()
+        except asyncio.CancelledError:
+            self.ended += 1
+            raise
+        finally:
+            self.waiting -= 1
+        await self.rig.connect_upstream(factory)
+
+
+@on_rig()
+async def test_a_client_that_leaves_ends_its_connect(rig: Rig) -> None:
+    gate = Gate(rig)
+    pool = rig.pool = rig.backend.pool = Pool(rig.worker, "c", b"backend:80", gate, Http1Upstream(rig.worker))
+    for round_ in range(3):
+        leaving = await rig.client()
+        await leaving.send(GET)
+        await rig.wait(lambda: gate.waiting == 1, "it connects")
+        assert rig.worker.budget.upstream == 1
+        leaving.reset()
+        await rig.wait(lambda: gate.waiting == 0, "the connect has ended")
+        assert (gate.ended, pool.connecting, pool.failed, rig.worker.budget.upstream) == (round_ + 1, 0, 0, 0)
+
+
+@on_rig()
+async def test_a_connect_goes_on_while_a_call_can_use_it(rig: Rig) -> None:
+    gate = Gate(rig)
+    pool = rig.pool = rig.backend.pool = Pool(
+        rig.worker, "c", b"backend:80", gate, Http1Upstream(rig.worker), max_connections=1)
+    leaving = await rig.client()
+    await leaving.send(GET)
+    await rig.wait(lambda: gate.waiting == 1, "it connects")
+    staying = rig.loop.create_task(rig.ask(GET))
+    await rig.wait(lambda: pool.waiting_count == 2, "another one waits")
+    leaving.reset()
+    await rig.wait(lambda: pool.waiting_count == 1, "one has left")
+    assert (gate.waiting, gate.ended, pool.connecting) == (1, 0, 1)
+    gate.open.set()
+    assert (await staying).status == 200
+    assert pool.opened == 1
+
+
+@on_rig()
+async def test_a_connect_that_has_not_begun_ends_too(rig: Rig) -> None:
+    tasks: list[asyncio.Task[None]] = []
+
+    def spawn(name: str, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        tasks.append(rig.spawn(name, held(coroutine)))
+        return tasks[-1]
+
+    async def held(coroutine: Coroutine[Any, Any, None]) -> None:
+        coroutine.close()
+        await asyncio.Event().wait()
+
+    pool = rig.pool = rig.backend.pool = Pool(
+        rig.worker, "c", b"backend:80", rig.connect_upstream, Http1Upstream(rig.worker))
+    rig.worker.spawn = spawn
+    leaving = await rig.client()
+    await leaving.send(GET)
+    await rig.wait(lambda: tasks, "its connect was asked for")
+    leaving.reset()
+    await rig.wait(lambda: tasks[0].done(), "ended")
+    assert (pool.connecting, rig.worker.budget.upstream) == (0, 0)
+    rig.worker.spawn = rig.spawn
+    assert (await rig.ask(GET)).status == 200

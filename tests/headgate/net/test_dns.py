@@ -88,3 +88,31 @@ def test_a_failure_is_remembered_for_a_moment_only(asked) -> None:
         assert len(asked) == 2
 
     asyncio.run(run())
+
+
+def test_a_look_up_goes_on_without_who_asked_first(asked) -> None:
+    async def run() -> None:
+        resolver = Resolver()
+        first = asyncio.get_running_loop().create_task(resolver.lookup("two.test"))
+        second = asyncio.get_running_loop().create_task(resolver.lookup("two.test"))
+        await asyncio.sleep(0)
+        first.cancel()
+        assert sorted(await second) == ["10.0.0.1", "10.0.0.2"]
+        assert (first.cancelled(), asked) == (True, ["two.test"])
+
+    asyncio.run(run())
+
+
+def test_look_ups_that_run_have_a_bound(asked, monkeypatch) -> None:
+    monkeypatch.setattr("headgate.net.dns.MAX_LOOKUPS", 1)
+
+    async def run() -> None:
+        resolver = Resolver()
+        first = asyncio.get_running_loop().create_task(resolver.lookup("two.test"))
+        await asyncio.sleep(0)
+        with pytest.raises(OSError, match="too many names"):
+            await resolver.lookup("both.test")
+        await first
+        assert await resolver.lookup("both.test") == ["10.0.0.3"]
+
+    asyncio.run(run())

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from headgate.ir.endpoint import Endpoint, Proxy, ProxyTunnel
-from headgate.net.dial import SoleProxy
+from headgate.ir.process import UpstreamSettings
+from headgate.net.dial import Dialer, SoleProxy
+from headgate.net.dns import Resolver
+from headgate.net.tasks import spawn
 from headgate.pipeline.proxies import ServiceProxySelector, proxy_selector
 from headgate_engine.shared.segment import Segment
 
@@ -49,3 +56,32 @@ def test_a_host_has_one_place() -> None:
     assert isinstance(only, SoleProxy)
     assert only.next(None) == only.next(tunnel(1).proxies[0]) == tunnel(1).proxies[0]
     assert isinstance(proxy_selector(worker(), tunnel(1)), ServiceProxySelector)
+
+
+def test_a_caller_that_leaves_is_no_failure_of_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    noted: list[float] = []
+
+    class Selector(SoleProxy):
+        def note(self, proxy: Proxy, seconds: float) -> None:
+            noted.append(seconds)
+
+    async def never(_self: Dialer, _factory: object) -> None:
+        await asyncio.Event().wait()
+
+    async def run() -> None:
+        place = replace(tunnel(1).proxies[0].endpoint, tunnel=tunnel(1))
+        for timeout_ms in (600_000, 1):
+            dialer = Dialer(place, UpstreamSettings(connect_timeout_ms=timeout_ms), Resolver(), Selector)
+            with monkeypatch.context() as patched:
+                task = spawn("connect", dialer.connect(asyncio.Protocol))
+                patched.setattr(Dialer, "connect", never)
+                await asyncio.sleep(0)
+                if timeout_ms > 1:
+                    task.cancel()
+                await asyncio.wait([task])
+            assert task.cancelled() == (timeout_ms > 1)
+            if not task.cancelled():
+                assert isinstance(task.exception(), TimeoutError)
+
+    asyncio.run(run())
+    assert noted == [-1.0], "only the time-out counts"
