@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
-import signal
 import socket
 import subprocess
 import sys
@@ -18,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.end_to_end.federation_rig import ACCEPT, INITIALIZE, SAMPLE, Raw, asking, children, client, config, messages
-from tests.end_to_end.processes import children_of, command_line
+from tests.end_to_end.processes import children_of, command_line, kill
 from tests.end_to_end.tracing import wait_for
 
 pytestmark = pytest.mark.warm
@@ -261,7 +259,7 @@ def test_a_worker_that_dies_ends_its_sessions_only(pair: Any) -> None:
         assert len(raws) < 60
         raws.append(Raw(pair))
     victim = pair.worker_pids()[0]
-    os.kill(victim, signal.SIGKILL)
+    kill(victim)
     pair.wait_log("worker restarted")
     answers = [raw.post({"id": 1, "method": "ping"}).status_code for raw in raws]
     assert set(answers) <= {200, 404}
@@ -281,7 +279,7 @@ def test_sessions_of_remote_targets_outlive_workers_and_restarts(gateway: Callab
                     "params": {"name": f"{'ab'[number % 2]}_echo", "arguments": {"message": "m"}}}  # fmt: skip
             assert messages(other.post("/mcp", json=body))[-1]["result"]["content"][0]["text"] == "Echo: m"
     for pid in running.worker_pids():
-        os.kill(pid, signal.SIGKILL)
+        kill(pid)
     running.wait_log("worker restarted")
     deadline = time.monotonic() + 40
     while True:

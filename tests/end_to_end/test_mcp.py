@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import sys
 import time
 
@@ -13,7 +12,7 @@ import httpx
 import pytest
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
-from tests.end_to_end.processes import children_of
+from tests.end_to_end.processes import children_of, kill
 
 pytestmark = pytest.mark.warm
 
@@ -158,7 +157,7 @@ def test_a_server_that_is_killed_fails_its_call_and_its_session(gateway) -> None
     with httpx.stream("POST", f"{running.url}/mcp", json=call, headers={**ACCEPT, **session}, timeout=60) as answer:
         lines = answer.iter_lines()
         next(line for line in lines if "notifications/progress" in line)
-        os.kill(servers(running)[0], signal.SIGKILL)
+        kill(servers(running)[0])
         assert answer.status_code == 200
         assert any("ended before it answered" in line for line in lines)
     assert post(running, {"jsonrpc": "2.0", "id": 6, "method": "ping"}, **session)[0] == 404
@@ -178,7 +177,7 @@ def test_no_server_outlives_a_killed_worker(gateway) -> None:
     running = gateway(STDIO)
     post(running, INITIALIZE)
     pids = servers(running)
-    os.kill(running.worker_pids()[0], signal.SIGKILL)
+    kill(running.worker_pids()[0])
     wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids))
     running.wait_log("worker restarted")
 

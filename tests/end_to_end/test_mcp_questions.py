@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import json
-import os
-import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +15,7 @@ from mcp.client import Client
 from tests.end_to_end.federation_rig import Raw, children
 from tests.end_to_end.mcp_sessions_rig import KEYS, parent, wait_for
 from tests.end_to_end.modern_rig import META, NEW, SPACE, Modern, Started, config, messages, process, remote, server
+from tests.end_to_end.processes import kill
 from tests.end_to_end.sse_targets_rig import peer, sse
 
 pytestmark = pytest.mark.warm
@@ -234,7 +233,7 @@ def test_a_worker_killed_while_a_call_waits(kind: str, gateway: Callable[..., An
     first = [begun(Modern(running)) for _ in range(20)]  # at both workers
     pids = running.worker_pids()
     killed = parent(children(running, "tests.peers.conformant")[0]) if kind == "process" else pids[0]
-    os.kill(killed, signal.SIGKILL)
+    kill(killed)
     running.wait_log("worker restarted")
     ends: list[str] = []
     for one_first in first:

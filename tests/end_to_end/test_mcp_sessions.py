@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import json
-import os
-import signal
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +12,7 @@ import httpx
 import pytest
 from tests.end_to_end.federation_rig import ACCEPT, INITIALIZE, SAMPLE, Raw, children, config, messages
 from tests.end_to_end.mcp_sessions_rig import KEYS, PING, begun, parent, wait_for
+from tests.end_to_end.processes import kill
 
 pytestmark = pytest.mark.warm
 
@@ -84,10 +83,49 @@ def test_there_is_a_cap_for_all_workers(kind: str, gateway: Callable[..., Any], 
     begun(running)
     # A worker that dies takes its sessions with it, and their number.
     for pid in running.worker_pids():
-        os.kill(pid, signal.SIGKILL)
+        kill(pid)
     wait_for(lambda: running.log().count("worker restarted") == 2)
     running.wait_metric("gw_mcp_sessions{", 0)
     begun(running)
+
+
+@pytest.mark.parametrize("kind", ["stdio", "mixed"])
+def test_processes_have_a_cap_and_so_have_those_that_begin(
+    kind: str, gateway: Callable[..., Any], sample: Any
+) -> None:
+    running = gateway(config(targets(kind, sample)), 2, settings="mcp: {maxProcesses: 3, maxUninitialized: 2}")
+    body = {"jsonrpc": "2.0", "id": 5, "method": "initialize", "params": INITIALIZE}
+
+    def refused(reason: str) -> None:
+        for _ in range(4):
+            answer = httpx.post(f"{running.url}/mcp", json=body, headers=ACCEPT, timeout=60)
+            assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
+            error = {"code": -32603, "message": reason}
+            assert answer.json() == {"jsonrpc": "2.0", "id": 5, "error": error}
+        assert len(children(running, "mcp_server")) == len(clients)
+
+    clients = [begun(running) for _ in range(2)]
+    refused("too many sessions begin: 2 are not initialized")
+    assert clients[0].post("/mcp", json=PING).status_code == 200
+    clients.append(begun(running))
+    note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    assert [client.post("/mcp", json=note).status_code for client in clients] == [202] * 3
+    refused("too many processes: 3 sessions have one")
+    assert clients[1].delete("/mcp").status_code == 200
+    begun(running)
+    assert clients[2].post("/mcp", json=PING).status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["stdio", "mixed"])
+def test_who_does_not_come_back_after_initialize_keeps_no_process(
+    kind: str, gateway: Callable[..., Any], sample: Any
+) -> None:
+    running = gateway(config(targets(kind, sample)), 2, settings="mcp: {initializeTimeout: 1s}")
+    clients = [begun(running) for _ in range(3)]
+    wait_for(lambda: not children(running, "mcp_server"))
+    running.wait_log("session ended: not initialized")
+    assert [client.post("/mcp", json=PING).status_code for client in clients] == [404] * 3
+    wait_for(lambda: running.metric("gw_mcp_sessions{") == 0)
 
 
 def test_a_full_table_of_remote_sessions_forgets_nobody(gateway: Callable[..., Any], sample: Any) -> None:
@@ -187,7 +225,7 @@ def test_a_worker_killed_in_a_call(kind: str, gateway: Callable[..., Any], sampl
         for _ in calls:
             assert begun_calls.acquire(timeout=60)
         owner = parent(children(running, "mcp_server")[0]) if local else running.worker_pids()[0]
-        os.kill(owner, signal.SIGKILL)
+        kill(owner)
         answers = [one.result() for one in calls]
     ends = {number: json.loads(one.strip().rsplit("data: ", 1)[1]) for number, one in enumerate(answers) if one != "broken"}
     assert ends, "all connections at one of two workers"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +24,7 @@ from tests.end_to_end.modern_rig import (
     remote,
     server,
 )
+from tests.end_to_end.processes import kill
 
 pytestmark = pytest.mark.warm
 
@@ -214,7 +213,7 @@ def test_a_killed_worker_takes_the_tasks_of_its_process_with_it(gateway: Callabl
     running = gateway(config(a=process("--only", "new")), 2)
     client = Tasks(running)
     tasks = [client.begin("slow_compute", seconds=60) for _ in range(8)]  # in the processes of both workers
-    os.kill(parent(children(running, "tests.peers.conformant")[0]), signal.SIGKILL)
+    kill(parent(children(running, "tests.peers.conformant")[0]))
     running.wait_log("worker restarted")
     answers = [client.post("tasks/get", taskId=task) for task in tasks]
     gone = [messages(one)[-1]["error"]["message"] for one in answers if "error" in messages(one)[-1]]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.end_to_end.federation_rig import ACCEPT, INITIALIZE, SAMPLE, Raw, children, config, messages
 from tests.end_to_end.mcp_sessions_rig import wait_for
 from tests.end_to_end.mcp_stand_in import NEW, Fault, StandIn, tool
+from tests.end_to_end.processes import kill
 from tests.end_to_end.recorder import Recorder
 from tests.end_to_end.sse_targets_rig import peer
 
@@ -236,7 +235,7 @@ def test_a_process_that_ends_ends_what_waits_for_it(gateway: Callable[..., Any],
     assert begun.wait(40)
     wait_for(lambda: len(children(running, "mcp_server")) == (2 if kind == "several" else 1))
     for pid in children(running, "mcp_server"):
-        os.kill(pid, signal.SIGKILL)
+        kill(pid)
     calling.join(60)
     assert (found[-1]["id"], found[-1]["error"]["code"]) == (5, -32603)
     assert ended.wait(40), "the event stream ends with what it was of"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +12,7 @@ from tests.end_to_end.federation_rig import ACCEPT, INITIALIZE, children, messag
 from tests.end_to_end.mcp_sessions_rig import KEYS, PING, begun, parent, wait_for
 from tests.end_to_end.mcp_telemetry_rig import lines
 from tests.end_to_end.modern_rig import SAMPLE, Modern, Started, config, process, remote, server
+from tests.end_to_end.processes import kill
 
 pytestmark = pytest.mark.warm
 
@@ -111,7 +110,7 @@ def test_bridged_sessions_are_kept_and_have_a_cap(kind: str, gateway: Callable[.
     begun(running)
     # A worker that dies takes its sessions with it, and their number.
     for pid in running.worker_pids():
-        os.kill(pid, signal.SIGKILL)
+        kill(pid)
     wait_for(lambda: running.log().count("worker restarted") == 2)
     for _ in range(3):
         begun(running)
@@ -137,7 +136,7 @@ def test_a_bridged_session_after_its_worker_was_killed(kind: str, gateway: Calla
         clients.append(begun(running, "ada"))
     assert len({pid for pid in running.worker_pids()}) == 2
     killed = running.worker_pids()[0] if kind != "process" else parent(children(running, "tests.peers.conformant")[0])
-    os.kill(killed, signal.SIGKILL)
+    kill(killed)
     statuses = []
     for client in clients:
         # At once: the other worker waits for the successor.

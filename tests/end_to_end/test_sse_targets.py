@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
 import socket
 import time
 from collections.abc import Callable
@@ -15,6 +13,7 @@ import httpx
 import pytest
 from mcp.types import CreateMessageResult, TextContent
 from tests.end_to_end.federation_rig import SAMPLE, Raw, client, config, messages
+from tests.end_to_end.processes import kill
 from tests.end_to_end.running import free_port
 from tests.end_to_end.sse_targets_rig import (
     peer,  # noqa: F401
@@ -107,7 +106,7 @@ def test_a_session_outlasts_its_worker_and_the_gateway(
     for raw in raws:
         assert raw.text("old_echo", text="a") == "old: a"
     if end == "worker":
-        os.kill(running.worker_pids()[0], signal.SIGKILL)
+        kill(running.worker_pids()[0])
     else:
         running.stop()
         running = gateway(text, 2, environment)

@@ -64,7 +64,7 @@ cdef DirectCall new_call(
     call.message = message
     call.session = session
     call.target = target
-    call.pool = target.client.pool
+    call.pool, call.calls = target.client.pool, target.client.calls
     call.chunks = collections.deque()
     return call
 
@@ -130,9 +130,7 @@ cdef class DirectCall(ClientCall):
         return True
 
     cdef int _arm(self) except -1:
-        """The timer fires at the deadline of the target, or when the client needs a keep-alive comment, which Python
-        sends (headgate.backend.mcp.federation.answering).
-        """
+        """The timer fires at the deadline, or when the client needs a keep-alive comment (federation.answering)."""
         cdef int64_t when = self.deadline
         cdef int64_t patience = self.settings.patience_ns
         if patience and (when == 0 or when > self.started + patience):
@@ -153,6 +151,7 @@ cdef class DirectCall(ClientCall):
         if self.phase != PHASE_WAITING:
             return ClientCall.on_response_head(self, head)
         self.response = head
+        self.measure()
         self.phase = self._classify()
         if self.phase == PHASE_STREAM:
             self._disarm()

@@ -339,6 +339,7 @@ def _process(process: ProcessSettings, runtime: Runtime, digest: str) -> Json:
         "terminationMaxDeadline": duration(process.max_termination_ms),
         "terminationMinDeadline": duration(process.min_termination_ms),
         "numWorkerThreads": runtime.workers,
+        "workerHeartbeatTimeout": duration(process.worker_heartbeat_timeout_ms),
         "adminAddr": _address(process.admin),
         "statsAddr": _address(process.stats),
         "readinessAddr": _address(process.readiness),
@@ -346,7 +347,13 @@ def _process(process: ProcessSettings, runtime: Runtime, digest: str) -> Json:
         "metrics": {"remove": list(process.metrics_remove)},
         "logging": {"level": process.log_level, "format": process.log_format},
         "backend": backend,
-        "mcp": {"sessionTtl": duration(process.mcp_session_ttl_ms), "maxSessions": process.mcp_max_sessions},
+        "mcp": {
+            "sessionTtl": duration(process.mcp_session_ttl_ms),
+            "maxSessions": process.mcp_max_sessions,
+            "maxProcesses": process.mcp_max_processes,
+            "maxUninitialized": process.mcp_max_uninitialized,
+            "initializeTimeout": duration(process.mcp_initialize_timeout_ms),
+        },
         "forwardingHeaders": {
             "xForwarded": process.forwarding.x_forwarded,
             "forwarded": process.forwarding.forwarded,

@@ -32,7 +32,15 @@ DEFAULT_ADMIN: Final = "127.0.0.1:15000"
 DEFAULT_STATS: Final = "[::]:15020"
 DEFAULT_READINESS: Final = "[::]:15021"
 MAX_WORKERS: Final = 1024
-MAX_SESSIONS: Final = 10_000
+HEARTBEAT_TIMEOUT_MS: Final = 30_000
+LEAST_HEARTBEAT_TIMEOUT_MS: Final = 2_000
+MCP_FIELDS: Final = {
+    "sessionTtl": "mcp_session_ttl_ms",
+    "maxSessions": "mcp_max_sessions",
+    "maxProcesses": "mcp_max_processes",
+    "maxUninitialized": "mcp_max_uninitialized",
+    "initializeTimeout": "mcp_initialize_timeout_ms",
+}
 LEVELS: Final = ("off", "error", "warn", "info", "debug", "trace")
 
 _LEVEL = "|".join(LEVELS)
@@ -211,6 +219,25 @@ def _metric_labels(context: Context, metrics: Record | None) -> tuple[tuple[str,
     return labels
 
 
+def _heartbeat_timeout_ms(context: Context, record: Record) -> int:
+    found = record.get("workerHeartbeatTimeout")
+    if found is None:
+        return HEARTBEAT_TIMEOUT_MS
+    if 0 < found < LEAST_HEARTBEAT_TIMEOUT_MS:
+        context.fault(Problem.VALUE, record, "workerHeartbeatTimeout", "0s (never) or at least 2s")
+    return int(found)
+
+
+def _mcp(context: Context, record: Record | None) -> dict[str, int]:
+    """Return the settings of MCP sessions that the file has."""
+    if record is None:
+        return {}
+    found = {field: record.get(name) for name, field in MCP_FIELDS.items()}
+    if found["mcp_initialize_timeout_ms"] == 0:
+        context.fault(Problem.VALUE, record, "initializeTimeout", "no client could come back in time")
+    return {field: value for field, value in found.items() if value is not None}
+
+
 def process_settings(context: Context, record: Record) -> ProcessSettings:
     """Return the settings of `config` (an empty record when the file has none)."""
     reader = _SettingReader(context, record)
@@ -231,7 +258,6 @@ def process_settings(context: Context, record: Record) -> ProcessSettings:
     shortest = reader.variable("CONNECTION_MIN_TERMINATION_DEADLINE", fields.duration_ms)
     logging = record.get("logging")
     metrics = record.get("metrics")
-    mcp = record.get("mcp")
     by_default = record.get("connectionTerminationDeadline", 5_000) if grace is None else grace
     log = logging if logging is not None else Record(record.node, "config.logging", {})
     log_reader = _SettingReader(context, log)
@@ -244,6 +270,7 @@ def process_settings(context: Context, record: Record) -> ProcessSettings:
         readiness=reader.setting("READINESS_ADDR", "readinessAddr", address, DEFAULT_READINESS),
         ipv6=ipv6,
         workers=workers,
+        worker_heartbeat_timeout_ms=_heartbeat_timeout_ms(context, record),
         max_termination_ms=longest if longest is not None else by_default,
         min_termination_ms=(
             shortest if shortest is not None else record.get("connectionMinTerminationDeadline", 0)
@@ -251,8 +278,7 @@ def process_settings(context: Context, record: Record) -> ProcessSettings:
         log_level=log_reader.setting("RUST_LOG", "level", _level, "info"),
         log_format=log_reader.setting("LOG_FORMAT", "format", _format, "text"),
         upstream=_upstream(record.get("backend")),
-        mcp_session_ttl_ms=mcp.get("sessionTtl", 1_800_000) if mcp is not None else 1_800_000,
-        mcp_max_sessions=(mcp.get("maxSessions") if mcp is not None else None) or MAX_SESSIONS,
+        **_mcp(context, record.get("mcp")),
         session_key=_session_key(reader, record),
         forwarding=_forwarding(record.get("forwardingHeaders")),
         metrics_remove=tuple(

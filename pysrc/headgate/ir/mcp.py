@@ -113,6 +113,11 @@ class McpBackend:
         return any(isinstance(target, StdioTarget | SseTarget) for target in self.targets)
 
     @property
+    def owns_processes(self) -> bool:
+        """True if each session has a process."""
+        return any(isinstance(target, StdioTarget) for target in self.targets)
+
+    @property
     def prefixed(self) -> bool:
         """True if names of tools and prompts are prefixed with the name of their target."""
         return self.prefix_mode == "always" or (len(self.targets) > 1 and self.prefix_mode == "conditional")

@@ -87,6 +87,9 @@ class ProcessSettings:
     of the functions that expressions may call. `sensitive_headers` names headers whose values are credentials.
     `metric_labels` are (label, expression) pairs. `metrics_remove` are names of metric families without the prefix
     `gw_` and the suffix `_total`. `storage_mode` tells whether the admin server may write the configuration file.
+    A worker whose event loop stands still for `worker_heartbeat_timeout_ms` is replaced (0: never).
+    MCP sessions with a process: at most `mcp_max_processes`, and `mcp_max_uninitialized` whose client has not come back
+    since `initialize`, which ends them after `mcp_initialize_timeout_ms`.
     `request_log` is the absolute path of the request log's database, None if there is no request log.
     """
 
@@ -95,6 +98,7 @@ class ProcessSettings:
     readiness: ListenAddress
     ipv6: bool = True
     workers: WorkerCount = WorkerCount()
+    worker_heartbeat_timeout_ms: int = 30_000
     max_termination_ms: int = 5_000
     min_termination_ms: int = 0
     log_level: str = "info"
@@ -102,6 +106,9 @@ class ProcessSettings:
     upstream: UpstreamSettings = UpstreamSettings()
     mcp_session_ttl_ms: int = 1_800_000
     mcp_max_sessions: int = 10_000
+    mcp_max_processes: int = 256
+    mcp_max_uninitialized: int = 32
+    mcp_initialize_timeout_ms: int = 60_000
     session_key: SecretRef | None = None
     forwarding: ForwardingHeaders = ForwardingHeaders()
     metrics_remove: tuple[str, ...] = ()

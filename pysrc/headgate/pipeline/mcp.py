@@ -31,7 +31,6 @@ from headgate.backend.mcp.targets.stdio import StdioServer
 from headgate.backend.mcp.well_known import WellKnown
 from headgate.dialect.mcp.naming import task_id_prefix
 from headgate.ir.digest import digest
-from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
 from headgate.ir.mcp import (
     McpBackend,
@@ -57,7 +56,6 @@ from headgate.policy.environment import Environment
 from headgate_engine.context.request import RequestContext
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.handler import HandlerBackend
-from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
 from headgate_engine.mcp.direct import DirectBackend, FederatedBackend
 from headgate_engine.mcp.settings import DirectTarget
@@ -80,14 +78,12 @@ class McpHandlers:
         self,
         worker: Worker,
         gateway: Gateway,
-        pool_of: Callable[[Endpoint], Pool],
         relay: Relay,
         previous: McpHandlers | None,
     ) -> None:
         self._worker = worker
         before = None if previous is None else previous.tables
         self.tables: SessionTables = SessionTables(worker, gateway, relay.ids, before)
-        self._pool_of = pool_of
         self._relay = relay
         self.ids: SessionIds = relay.ids
         self._several = gateway.process.workers.resolve(len(os.sched_getaffinity(0))) > 1
@@ -179,7 +175,7 @@ class McpHandlers:
         if found is None and self._previous is not None:
             found = self._previous.legacy.get(backend.key)
         if found is None or found.federation is not federation:
-            sessions = self.tables.new(backend.name, resumable=False)
+            sessions = self.tables.new(backend.name, resumable=False, processes=backend.owns_processes)
             found = LegacySse(federation, sessions, self._relay, McpRequests(self._worker.segment))
         self.tables.apply_limits(found.sessions)
         self.legacy[backend.key] = found
@@ -209,7 +205,7 @@ class McpHandlers:
         """Return the client of a target, with its policies."""
         assert self.environment is not None
         authority = own_authority(target.endpoint)
-        client = HttpClient(self._pool_of(target.endpoint), authority)
+        client = self.environment.client(target.endpoint, "Primary", "Mcp")
         policies = at_host(target.policies, target.endpoint.host)
         steps = (
             *request_steps("backend", policies, self.environment),
@@ -229,7 +225,7 @@ class McpHandlers:
         # Not by the target: another backend with the same command has sessions of its own.
         service = None if self._previous is None else self._previous.services.get(backend.key)
         if not isinstance(service, StdioService):
-            sessions = self.tables.new(backend.name, resumable=False)
+            sessions = self.tables.new(backend.name, resumable=False, processes=backend.owns_processes)
             service = StdioService(target, sessions, self._relay, backend.key)
         self.tables.apply_limits(service.sessions)
         self.services[backend.key] = service
@@ -314,7 +310,7 @@ class McpHandlers:
         if not isinstance(found, FederationService):
             # Sessions that the gateway bridges live in their worker, as those with a process do.
             here = backend.plain or backend.local
-            sessions = self.tables.new(backend.name, resumable=not here)
+            sessions = self.tables.new(backend.name, resumable=not here, processes=backend.owns_processes)
             if backend.plain:
                 sessions.id_prefix = BRIDGED
             found = FederationService(

@@ -78,7 +78,9 @@ def test_defaults(loaded: Callable[..., Gateway]) -> None:
     assert (found.max_termination_ms, found.min_termination_ms) == (5_000, 0)
     assert found.workers.resolve(6) == 6
     assert found.upstream.keepalives.retries == 9
-    assert found.mcp_session_ttl_ms == 1_800_000
+    assert (found.mcp_session_ttl_ms, found.mcp_max_sessions) == (1_800_000, 10_000)
+    assert (found.mcp_max_processes, found.mcp_max_uninitialized, found.mcp_initialize_timeout_ms) == (256, 32, 60_000)
+    assert found.worker_heartbeat_timeout_ms == 30_000
     assert found.session_key is None
     assert not found.forwarding.x_forwarded
 
@@ -133,7 +135,22 @@ def test_bad_environment_variables_are_faults_that_do_not_show_their_value(
         ("workerThreads: 0", "config.workerThreads: not a number"),
         ("logging: {level: loud}", "config.logging.level: not a list"),
         ("session: {key: abc}", "config.session.key: a session key has 64 hexadecimal digits"),
+        ("workerHeartbeatTimeout: 1s", "config.workerHeartbeatTimeout: 0s (never) or at least 2s"),
+        ("mcp: {initializeTimeout: 0s}", "config.mcp.initializeTimeout: no client could come back in time"),
     ],
 )
 def test_bad_settings_point_to_their_place(text: str, fault: str, faults: Callable[..., list[str]]) -> None:
     assert faults(f"config: {{{text}}}")[0].startswith(fault)
+
+
+def test_settings_of_mcp_sessions(loaded: Callable[..., Gateway]) -> None:
+    text = "mcp: {sessionTtl: 1m, maxSessions: 5, maxProcesses: 4, maxUninitialized: 3, initializeTimeout: 2s}"
+    found = settings(loaded, text)
+    assert (found.mcp_session_ttl_ms, found.mcp_max_sessions, found.mcp_max_processes) == (60_000, 5, 4)
+    assert (found.mcp_max_uninitialized, found.mcp_initialize_timeout_ms) == (3, 2_000)
+    assert settings(loaded, "mcp: {maxSessions: null}").mcp_max_sessions == 10_000
+
+
+@pytest.mark.parametrize(("text", "milliseconds"), [("0s", 0), ("2s", 2_000), ("1m", 60_000)])
+def test_how_long_a_worker_may_stand_still(text: str, milliseconds: int, loaded: Callable[..., Gateway]) -> None:
+    assert settings(loaded, f"workerHeartbeatTimeout: {text}").worker_heartbeat_timeout_ms == milliseconds

@@ -39,8 +39,11 @@ def test_each_worker_counts_its_own_and_sees_all() -> None:
     assert (again.total, second.total) == (2, 2), "the process before it is gone with its sessions"
     second.add_living(2)
     assert (first.living, second.living) == (2, 2)
+    second.add_processes(3)
+    second.add_unfinished(1)
+    assert [(one.processes, one.unfinished) for one in (first, second)] == [(3, 1)] * 2
     WorkersTally(Worker(segment, 1), 2, "b")  # type: ignore[arg-type]
-    assert (first.total, first.living) == (0, 0)
+    assert (first.total, first.living, first.processes, first.unfinished) == (0, 0, 0, 0)
     assert WorkersTally(Worker(segment, 0), 2, "other").total == 0  # type: ignore[arg-type]
 
 

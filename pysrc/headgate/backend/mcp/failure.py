@@ -13,6 +13,8 @@ Headers = list[tuple[str, str]]
 DIRECT_REQUEST: Final = (
     "the server sent a request of its own; in this revision it returns a result of type input_required"
 )
+# When a client that is told of too many processes may ask again.
+BUSY_SECONDS: Final = 10
 # Header fields of a target's refusal that the client gets.
 REFUSAL_FIELDS: Final = ("content-type", "retry-after", "www-authenticate")
 
@@ -20,8 +22,11 @@ REFUSAL_FIELDS: Final = ("content-type", "retry-after", "www-authenticate")
 class McpFailure(Exception):
     """A request fails. With `code` the response is a JSON-RPC error, without it plain text."""
 
-    def __init__(self, status: int, message: str, code: int | None = None, data: object = None) -> None:
+    def __init__(
+        self, status: int, message: str, code: int | None = None, data: object = None, retry_after_s: int | None = None
+    ) -> None:
         super().__init__(message)
+        self.retry_after_s = retry_after_s
         self.status = status
         self.message = message
         self.code = code
@@ -35,10 +40,11 @@ class McpFailure(Exception):
 
     def answer(self, raw_id: bytes | None) -> tuple[int, Headers, bytes]:
         """Return status, headers and body of the response."""
+        later = [] if self.retry_after_s is None else [("retry-after", str(self.retry_after_s))]
         if self.code is None:
-            return self.status, [("content-type", "text/plain")], f"mcp: {self.message}".encode()
+            return self.status, [("content-type", "text/plain"), *later], f"mcp: {self.message}".encode()
         body = error_message(raw_id, self.code, self.message, self.data)
-        return self.status, [("content-type", "application/json")], body
+        return self.status, [("content-type", "application/json"), *later], body
 
     def in_stream(self, raw_id: bytes | None) -> bytes:
         """Return the error message for a response that has already started."""
@@ -97,6 +103,11 @@ def error_of(target: str, error: Mapping[str, Any]) -> McpFailure:
     code = code if isinstance(code, int) and not isinstance(code, bool) else INTERNAL_ERROR
     said = said if isinstance(said, str) and said else "the target gave an error without a message"
     return McpFailure(200, f"{target}: {said}", code, error.get("data"))
+
+
+def busy(message: str) -> McpFailure:
+    """Return the 503 of a gateway that cannot start another process now."""
+    return McpFailure(503, message, INTERNAL_ERROR, retry_after_s=BUSY_SECONDS)
 
 
 def session_not_found() -> McpFailure:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from headgate.backend.contract import Identity
-from headgate.backend.mcp.failure import McpFailure
+from headgate.backend.mcp.failure import McpFailure, busy
 from headgate.backend.mcp.replay import Replay
 from headgate.backend.mcp.resuming import KeptAnswers
 from headgate.crypto.sealed import Sealer
@@ -43,19 +43,32 @@ class Resumable(SessionResource, Protocol):
 
 
 class SessionLimits(NamedTuple):
-    """`ttl_s`: idle time after which a session is ended; `cap`: how many sessions there may be."""
+    """`ttl_s`: idle time after which a session is ended; `cap`: how many sessions there may be. Of those that own a
+    process there may be `processes`, of which `unfinished` ones have not heard of their client again since their
+    `initialize`; they end `initialize_s` after its answer.
+    """
 
     ttl_s: float
     cap: int
+    processes: int = 256
+    unfinished: int = 32
+    initialize_s: float = 60.0
 
 
 class Tally(Protocol):
     """How many sessions a backend has: `add(n)` for those of this worker, `total` over all workers, which a worker
     that dies leaves with its own. `add_living`, `living`: those of them that end with their worker, or are started.
+    The others: those that own a process, and those of them whose client has not come back.
     """
 
     def add(self, n: int) -> None: ...
     def add_living(self, n: int) -> None: ...
+    def add_processes(self, n: int) -> None: ...
+    def add_unfinished(self, n: int) -> None: ...
+    @property
+    def processes(self) -> int: ...
+    @property
+    def unfinished(self) -> int: ...
     @property
     def total(self) -> int: ...
     @property
@@ -66,7 +79,7 @@ class OwnTally:
     """The tally of one worker alone."""
 
     def __init__(self) -> None:
-        self.total = self.living = 0
+        self.total = self.living = self.processes = self.unfinished = 0
 
     def add(self, n: int) -> None:
         """Count sessions that have begun, or (below 0) ended."""
@@ -76,12 +89,21 @@ class OwnTally:
         """Count those that live in this worker."""
         self.living += n
 
+    def add_processes(self, n: int) -> None:
+        """Count those with a process."""
+        self.processes += n
+
+    def add_unfinished(self, n: int) -> None:
+        """Count those whose client has not come back since `initialize`."""
+        self.unfinished += n
+
 
 class McpSession(SessionEntry):
     """One client's session. `server`: what it holds; `owner`: who it is for (`owner_of`), "" for nobody known.
     `resumable`: its id can bring it back, at any worker; `lasting`: at the successor of its own. `replay`: what its
     event stream brought; `listener`: who writes to that stream now. `answers`: what clients may come back for, who is
-    `worker`'s.
+    `worker`'s. `unfinished`: it owns a process, and its client has not come back since `initialize`; `deadline`: until
+    when.
     """
 
     def __init__(self, session_id: str, server: Any, now: float, owner: str, worker: int = 0) -> None:
@@ -90,6 +112,8 @@ class McpSession(SessionEntry):
         self.replay = Replay()
         self.answers = KeptAnswers(worker)
         self.listener: asyncio.Task[None] | None = None
+        self.unfinished = False
+        self.deadline: asyncio.TimerHandle | None = None
 
     def close_stream(self) -> None:
         """End the event stream: what would come there is of a session that is none any more."""
@@ -158,6 +182,7 @@ class Sessions(SessionTable[McpSession]):
     `resumable`: the ids of most say all there is to know of them (`adopt`). Then the table is a memory of this worker
     alone: what is idle, or the longest unused one of a full table, is let go of and nobody is told; its id brings it
     back. Those that live in this worker (`add`) end when they are idle, and there are `cap` of them in all workers.
+    `owns_processes`: each has a process, which there are fewer of.
     """
 
     def __init__(
@@ -174,7 +199,8 @@ class Sessions(SessionTable[McpSession]):
         self.id_prefix = ""
         self._worker = worker
         self.ids = ids
-        self._ttl_s, self._cap = limits
+        self.limit(limits)
+        self.owns_processes = False
         self._clock = time.monotonic if clock is None else clock
         self._tally = OwnTally() if tally is None else tally
         self._resumable = resumable
@@ -183,7 +209,8 @@ class Sessions(SessionTable[McpSession]):
 
     def limit(self, limits: SessionLimits) -> None:
         """Go on with other limits."""
-        self._ttl_s, self._cap = limits
+        self._ttl_s, self._cap = limits.ttl_s, limits.cap
+        self._limits = limits
 
     @contextlib.contextmanager
     def room(self) -> Iterator[None]:
@@ -194,10 +221,28 @@ class Sessions(SessionTable[McpSession]):
                 self._make_room()
                 yield
             else:
-                with self._place():
+                with self._place(), self._process_place(1):
                     yield
         finally:
             self._tally.add(-1)
+
+    @contextlib.contextmanager
+    def _process_place(self, unfinished: int) -> Iterator[None]:
+        """Keep a place of a session with a process, also one (1) of those that begin; raises a 503."""
+        if not self.owns_processes:
+            yield
+            return
+        self._tally.add_processes(1)
+        self._tally.add_unfinished(unfinished)
+        try:
+            if self._tally.processes > self._limits.processes:
+                raise busy(f"too many processes: {self._limits.processes} sessions have one")
+            if self._tally.unfinished > self._limits.unfinished:
+                raise busy(f"too many sessions begin: {self._limits.unfinished} are not initialized")
+            yield
+        finally:
+            self._tally.add_processes(-1)
+            self._tally.add_unfinished(-unfinished)
 
     @contextlib.contextmanager
     def _place(self) -> Iterator[None]:
@@ -236,11 +281,37 @@ class Sessions(SessionTable[McpSession]):
         register = self._settled if self._resumable else self._add
         session = register(session_id, server, owner)
         session.lasting = bool(resume_token)
+        if self.owns_processes:
+            session.unfinished = True
+            self._tally.add_unfinished(1)
         return session
+
+    def await_client(self, session: McpSession) -> None:
+        """End the session unless its client comes back in time: `initialize` was answered."""
+        if session.unfinished and session.deadline is None and session.id in self:
+            loop = asyncio.get_running_loop()
+            session.deadline = loop.call_later(self._limits.initialize_s, self._expire, session)
+
+    def confirm(self, session: McpSession) -> None:
+        """Note that the client has come back."""
+        if session.unfinished:
+            session.unfinished = False
+            self._tally.add_unfinished(-1)
+        if session.deadline is not None:
+            session.deadline.cancel()
+            session.deadline = None
+
+    def _expire(self, session: McpSession) -> None:
+        session.deadline = None
+        if session.unfinished and session.id in self:
+            logger.info("session ended: not initialized", extra={"mcp.session.id": session.id[:8]})
+            self.tombstone(session.id)
+            spawn("mcp unfinished", self.remove(session.id))
 
     def restore(self, session_id: str, server: SessionResource, owner: str = "") -> McpSession:
         """Register a session that this worker's predecessor had; raises the 503 of a full table."""
-        session = self._settled(session_id, server, owner)
+        with self._process_place(0):
+            session = self._settled(session_id, server, owner)
         session.lasting = True
         return session
 
@@ -275,6 +346,8 @@ class Sessions(SessionTable[McpSession]):
             self._tally.add(1)
             if not resumable:
                 self._tally.add_living(1)
+            if self.owns_processes:
+                self._tally.add_processes(1)
         if self._reaper is None:
             self._reaper = spawn("mcp reaper", self._reap())
         return session
@@ -285,6 +358,9 @@ class Sessions(SessionTable[McpSession]):
             self._tally.add(-1)
             if not session.resumable:
                 self._tally.add_living(-1)
+            if self.owns_processes:
+                self._tally.add_processes(-1)
+            self.confirm(session)
         return session
 
     async def remove(self, session_id: str) -> bool:

@@ -58,6 +58,7 @@ class StdioService:
         session = self.sessions.find(session_id, owner_of(call.context))
         if session is None:
             raise session_not_found()
+        self.sessions.confirm(session)
         return session
 
     async def open(self, call: BackendCall, message: RpcMessage, refused: Callable[[int, bytes], bool] | None) -> bool:
@@ -89,6 +90,8 @@ class StdioService:
             # The session remains if the client has disconnected: a client with a response may return.
             if exchange is None or not exchange.answered or exchange.failed:
                 await self.sessions.remove(session.id)
+            else:
+                self.sessions.await_client(session)
 
     async def get(self, call: BackendCall, session_id: str | None) -> None:
         """Stream the server's unsolicited messages; a later GET takes over from an earlier one."""

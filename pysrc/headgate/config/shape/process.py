@@ -105,6 +105,16 @@ BACKEND_DEFAULTS: Final = Object(
         "poolMaxWaiting": maybe(POSITIVE32),
     },
 )
+MCP: Final = Object(
+    "McpSettings",
+    {
+        "sessionTtl": maybe(DURATION),
+        "maxSessions": maybe(POSITIVE32),
+        "maxProcesses": maybe(POSITIVE32),
+        "maxUninitialized": maybe(POSITIVE32),
+        "initializeTimeout": maybe(DURATION),
+    },
+)
 LOG_FIELDS: Final = Object(
     "LogFields", {"remove": optional(ListOf(STRING, most=32)), "add": optional(STRING_MAP)}
 )
@@ -214,12 +224,13 @@ PROCESS: Final = Object(
         ),
         "histograms": optional(WordChoice("Histograms", ("classic", "native", "both"), ("native", "both"))),
         "session": maybe(Object("Session", {"key": required(SESSION_KEY)})),
-        "mcp": maybe(Object("McpSettings", {"sessionTtl": maybe(DURATION), "maxSessions": maybe(POSITIVE32)})),
+        "mcp": maybe(MCP),
         "sensitiveHeaders": optional(ListOf(HEADER_NAME, most=64)),
         "customFunctions": optional(STRING),
         "connectionTerminationDeadline": maybe(DURATION),
         "connectionMinTerminationDeadline": maybe(DURATION),
         "workerThreads": maybe(WORD_OR_INT),
+        "workerHeartbeatTimeout": maybe(DURATION),
         "tracing": deprecated(later(maybe(TRACING))),
         "logging": maybe(LOGGING),
         "metrics": maybe(METRICS),

@@ -360,3 +360,78 @@ def test_an_idle_session_is_not_brought_back() -> None:
         await sessions.aclose()
 
     asyncio.run(run())
+
+
+def with_processes(tally: OwnTally, worker: int = 0, initialize_s: float = 60.0) -> Sessions:
+    limits = SessionLimits(60, 100, processes=3, unfinished=2, initialize_s=initialize_s)
+    found = Sessions(worker, IDS, limits, tally=tally)
+    found.owns_processes = True
+    return found
+
+
+def test_sessions_that_begin_have_a_bound_of_their_own_in_all_workers() -> None:
+    async def run() -> None:
+        tally = OwnTally()
+        here, there = (with_processes(tally, worker) for worker in (0, 1))
+        with here.room():
+            first = here.add(Server())
+        with there.room(), pytest.raises(McpFailure, match="2 are not initialized") as refused, here.room():
+            pass
+        status, headers, body = refused.value.answer(b"7")
+        assert (status, dict(headers)["retry-after"], dict(headers)["content-type"]) == (503, "10", "application/json")
+        assert b'"id":7' in body.replace(b" ", b"")
+        here.confirm(first)
+        here.confirm(first)
+        with here.room():
+            second = there.add(Server())
+        assert (tally.processes, tally.unfinished) == (2, 1)
+        assert await there.remove(second.id)
+        assert (tally.processes, tally.unfinished, tally.living, tally.total) == (1, 0, 1, 1)
+        await asyncio.gather(here.aclose(), there.aclose())
+        assert (tally.processes, tally.unfinished) == (0, 0)
+
+    asyncio.run(run())
+
+
+def test_processes_have_a_bound() -> None:
+    async def run() -> None:
+        tally = OwnTally()
+        found = with_processes(tally)
+        for _ in range(3):
+            with found.room():
+                found.confirm(found.add(Server()))
+        with pytest.raises(McpFailure, match="too many processes: 3 sessions have one"), found.room():
+            pass
+        lasting = found.add(Server(), resume_token=b"x")
+        await found.remove(lasting.id)
+        with pytest.raises(McpFailure, match="too many processes"):
+            found.restore(lasting.id, Server())
+        found.forget(found.entries()[0].server)
+        assert not found.restore(lasting.id, Server()).unfinished
+        # Those without a process are counted by nobody.
+        for _ in range(5):
+            Sessions(0, IDS, SessionLimits(60, 100, 1, 1), tally=tally).add(Server())
+        assert (tally.processes, tally.unfinished) == (3, 0)
+        await found.aclose()
+
+    asyncio.run(run())
+
+
+def test_a_session_whose_client_does_not_come_back_ends() -> None:
+    async def run() -> None:
+        tally = OwnTally()
+        found = with_processes(tally, initialize_s=0.01)
+        left, kept, waiting = (found.add(Server()) for _ in range(3))
+        for one in (left, kept):
+            found.await_client(one)
+            found.await_client(one)
+        found.confirm(kept)
+        await until(lambda: left.server.stopped)
+        assert [one.id for one in found.entries()] == [kept.id, waiting.id], "nobody has answered that one"
+        assert found.has_tombstone(left.id)
+        assert (tally.processes, tally.unfinished) == (2, 1)
+        await found.aclose()
+        found.await_client(kept)
+        assert kept.deadline is None
+
+    asyncio.run(run())

@@ -176,6 +176,7 @@ class FederationService:
         owner = owner_of(call.context)
         session = self.sessions.find(session_id, owner)
         if session is not None:
+            self.sessions.confirm(session)
             return session
         worker = self.sessions.owner(session_id)
         if worker is not None and worker != self._relay.index:
@@ -233,6 +234,7 @@ class FederationService:
                 if check is not None:
                     text = await check.response(list(group.links), text)
                 session = self._begun(group, owner_of(call.context))
+                self.sessions.await_client(session)
                 call.add_log_field("mcp.session.id", logged_session_id(session.id))
                 kept = True
             finally:

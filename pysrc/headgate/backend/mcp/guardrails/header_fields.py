@@ -38,7 +38,7 @@ class FieldFilter:
             return False
         return not self._allowed or name in self._allowed
 
-    def told(self, call: BackendCall) -> list[tuple[str, bytes]]:
+    def fields_to_send(self, call: BackendCall) -> list[tuple[str, bytes]]:
         """Return the selected fields: names in lower case with unchanged values, one entry per field line."""
         asked = call.context or call  # for a relayed request, only the context has the client's values
         pseudo = (

@@ -101,7 +101,7 @@ class Processor:
         question = McpRequest(service_names=asked.targets, method=asked.method)
         if asked.body is not None:
             question.mcp_request = asked.body
-        for name, value in self._filter.told(asked.call):
+        for name, value in self._filter.fields_to_send(asked.call):
             question.headers.add(key=name, value=value)
         self._add_context(question, asked.call)
         found = await self._ask(self._spec.check_request, question, McpRequestResult)
