@@ -249,6 +249,9 @@ def test_the_table_holds(send: Any) -> None:
         seen = [line.split("reason=")[1].split()[0] for line in log]
         time.sleep(0.02)
     assert seen == [row.reason for _, row, _ in rows]
+    for line, (name, _, _) in zip(log, rows, strict=True):
+        assert " error=" in line, (name, line)
+        assert " protocol=" in line, (name, line)
     assert "Traceback" not in send.running.log()
 
 

@@ -36,6 +36,9 @@ def test_a_failed_attempt_is_repeated_with_its_body(gateway, upstream, send_raw)
     assert [request.endswith(b"\r\n\r\nhello") for request in script.seen] == [True] * 3
     assert b"x-retry-attempt: 2" in script.seen[2]
     running.wait_metric("gw_retries_total", 2)
+    assert running.metric('gw_upstream_call_duration_seconds_count{kind="Primary",subtype="Http"}') == 3
+    assert running.metric("gw_request_processing_seconds_count") == 1
+    assert running.metric("gw_response_processing_seconds_count") == 1
     running.wait_log("retry.attempt=2")
 
 

@@ -79,6 +79,11 @@ def test_the_listener_is_chosen_by_sni_and_renewed_files_are_taken_up(gateway, a
     assert https(running, tmp_path, "x.b.test") == "b"
     running.wait_log("asked=x.b.test scheme=https")
     assert https(running, tmp_path, "c.test").startswith("curl")
+    for name in ("a", "b"):
+        labels = f'{{bind="bind/{running.port}",gateway="default/default",listener="{name}",protocol="https"}}'
+        assert running.metric(f"gw_downstream_connections_total{labels}") == 1
+        assert running.metric(f"gw_tls_handshake_duration_seconds_count{labels}") == 1
+        assert running.metric(f"gw_downstream_sent_bytes_total{labels}") == 1
     before = serial(running, "a.test")
     issue(authority, tmp_path, "a", "a.test")
     running.wait_log("generation=2")

@@ -99,7 +99,7 @@ def _cost(RequestContext ctx):
 
 def _rates(RequestContext ctx):
     cdef Cost cost = cost_until_now(ctx)
-    return ABSENT if cost is None else cost.rates.told()
+    return ABSENT if cost is None else cost.rates.per_million()
 
 
 def _prompt(RequestContext ctx):

@@ -72,7 +72,9 @@ cdef class Program:
         try:
             return self.root.eval(frame)
         except EvaluationError as error:
-            self.failed()
+            # A field that is absent is no failure where a value is made: there is nothing to say.
+            if not isinstance(error, NoSuchKey):
+                self.failed()
             tell(self, ctx, error)
             raise
         except RecursionError:
@@ -117,7 +119,9 @@ cdef class Program:
     cdef int watched_test(self, RequestContext ctx) except -2:
         try:
             value = self.evaluate(ctx)
-        except EvaluationError:
+        except EvaluationError as error:
+            if isinstance(error, NoSuchKey):
+                self.failed()
             return -1
         if type(value) is bool:
             return 1 if value else 0

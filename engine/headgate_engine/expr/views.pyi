@@ -71,5 +71,5 @@ class ClaimsVariable(ExpressionNode):
 def dynamic(name: str) -> Callable[[RequestContext], Any]:
     """Return a reader of the attributes that an external service has returned."""
 
-def told(variable: str, field: str) -> Callable[[RequestContext], Any]:
+def field_of_variable(variable: str, field: str) -> Callable[[RequestContext], Any]:
     """Return a reader of one field of a variable that a policy or backend sets as a whole (`ctx.dynamic[variable]`)."""

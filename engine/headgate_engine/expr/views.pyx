@@ -505,7 +505,7 @@ def dynamic(name):
     return read
 
 
-def told(variable, field):
+def field_of_variable(variable, field):
     """Return a reader of one field of a variable that a policy or backend sets as a whole (`ctx.dynamic[variable]`)."""
     def read(RequestContext ctx):
         whole = None if ctx.dynamic is None else ctx.dynamic.get(variable)
@@ -567,6 +567,6 @@ READERS = {
     "mcpGuardrails": dynamic("mcpGuardrails"),
     "llmRequest": dynamic("llmRequest"),
     **LLM_READERS,
-    **{f"mcp.{field}": told("mcp", field) for field in (
+    **{f"mcp.{field}": field_of_variable("mcp", field) for field in (
         "methodName", "sessionId", "tool", "prompt", "resource", "task")},
 }

@@ -132,7 +132,7 @@ cdef class SharedAccept:
             os.eventfd_read(self.wake_fds[self.worker.index])
         except BlockingIOError:
             pass
-        called = self.loads.hear(self.worker.index)
+        called = self.loads.clear_call(self.worker.index)
         for port in list(self.ports.values()):
             if port.bit & called:
                 port.accept_waiting(True)

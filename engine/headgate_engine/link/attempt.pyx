@@ -4,6 +4,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcmp
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_UPGRADE, MessageHead, new_head
 from headgate_engine.context.request cimport BODY_WHOLE, RequestContext
 from headgate_engine.link.collector cimport BodyCollector
@@ -168,7 +169,11 @@ cdef class UpstreamAttempt(ResponseSink):
 
     cdef int on_response_flush(self) except -1:
         cdef RequestCore request = self.request
-        if request is not None and request.client.flush() != WRITE_FAILED and (
+        if request is None:
+            return 0
+        if request.sent_ns == 0 and request.ctx.status:
+            request.sent_ns = monotonic_ns()
+        if request.client.flush() != WRITE_FAILED and (
                 self.stream is not None and request.client.congested()):
             self.stream.pause_response()
         return 0

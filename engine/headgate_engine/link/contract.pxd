@@ -112,6 +112,7 @@ cdef class ClientConnection:
     # -- for the owner's list of connections that can take a call ----------------------------------------------------
     cdef ClientConnection newer, older
     cdef bint listed, counted_idle
+    cdef bint counted                # its owner counts it as open
     # Calls that it can take now beside those in progress; 0 also when it is closing.
     cdef int capacity(self) noexcept
     # Begins a call; only with capacity. The owner hands the stream to the sink.

@@ -53,6 +53,7 @@ cdef class RequestCore(RoutedRequest):
     cdef bint rerouted                   # the backend put another plan in the place of the route's (RUN_STEPS)
     cdef int phase                       # Phase
     cdef int state                       # link.states.RequestState
+    cdef int64_t sent_ns                 # when the first part of a response that goes on was on its way; 0: not yet
     cdef bint broken                     # a response step raised: none runs any more
     cdef bint request_done               # the whole request has come from the client
     cdef BodyCollector collector         # None: no part of the body waits

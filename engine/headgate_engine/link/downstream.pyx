@@ -33,7 +33,7 @@ cdef class DownstreamConnection(ServerStream):
         self.worker = worker
         self.slot = slot
         self.requests_of = requests
-        self.plan = slot.plan
+        self.plan, self.accepted_ns = slot.plan, monotonic_ns()       # a TLS handshake begins
         self.codec = Http1Codec(ROLE_SERVER, slot.plan.limits)
         self.wire = wired(DownstreamWire.__new__(DownstreamWire), worker, self)
 
@@ -69,11 +69,12 @@ cdef class DownstreamConnection(ServerStream):
         self.wire.attach(transport)
         self.peer_host, self.peer_port = address_of(transport, "peername")
         self.transport = transport
-        self.accepted_ns = self.last_read_ns = monotonic_ns()
+        made_ns, self.accepted_ns = self.accepted_ns, monotonic_ns()
+        self.last_read_ns = self.accepted_ns
         if not self.worker.connection_made(self):
             self.wire.abort_wire()
             return
-        record_connection(self.worker, self.plan)
+        record_connection(self.worker, self.plan, self, self.accepted_ns - made_ns)
         self.worker.timers.arm(self.wire, self.accepted_ns + self.plan.idle_timeout_ns)
 
     def get_buffer(self, sizehint):
@@ -292,7 +293,7 @@ cdef class DownstreamConnection(ServerStream):
         if started or self.lost:
             return self.abort()
         write_refusal(self.worker.to_client, status, detail.encode("utf-8", "replace"))
-        record_refusal(self.worker, self.plan, self.peer, status, detail)
+        record_refusal(self.worker, self.plan, self.named, self.peer, status, detail)
         if self.wire.write_out(self.worker.to_client, NULL, 0) == WRITE_FAILED:
             return self.abort()
         return self._linger()

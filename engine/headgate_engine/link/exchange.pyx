@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from headgate_engine.clock cimport monotonic_ns
-from headgate_engine.context.headers cimport HEAD_CONNECT, HEAD_IS_HEAD, MessageHead
+from headgate_engine.context.headers cimport HEAD_CONNECT, HEAD_IS_HEAD, MessageHead, drop_underscores
 from headgate_engine.context.request cimport BODY_WHOLE, release_context, Reply, RequestContext
 from headgate_engine.link.attempt cimport new_attempt, UpstreamAttempt
 from headgate_engine.link.contract cimport ClientStream, ServerStream
@@ -21,8 +21,8 @@ from headgate_engine.link.record cimport record_request
 from headgate_engine.link.response cimport head_of, run_response_steps, send_reply, send_whole, start_response, with_detail
 from headgate_engine.link.retries cimport new_retries, Retries
 from headgate_engine.link.states cimport (
-    E_BACK_OFF, E_BEGIN, E_BODY_CAME, E_DUE, E_FINISH, E_RESPOND, E_RESUME, E_RETRY, E_TAKE, E_TOLD, E_UPGRADE, next_state,
-    REFUSED, S_DONE, S_RESPONDING, S_TAKEN)
+    E_BACK_OFF, E_BEGIN, E_BODY_CAME, E_DUE, E_FINISH, E_GUARDS_ANSWERED, E_RESPOND, E_RESUME, E_RETRY, E_TAKE, E_UPGRADE,
+    next_state, REFUSED, S_DONE, S_RESPONDING, S_TAKEN)
 from headgate_engine.link.tapped cimport tapped_pipe
 from headgate_engine.link.tunnel cimport new_tunnel, same_upgrade, StreamTunnel
 from headgate_engine.plan.retry cimport RetryPlan
@@ -41,6 +41,8 @@ cdef class Exchange(RequestCore):
         if head.authority_len == 0:
             return self.respond(self.worker.reply(REPLY_INVALID_REQUEST))
         if head.flags & HEAD_CONNECT:
+            # A client that believes in its tunnel sends somebody else's bytes next, which are no requests (RFC 9110 section 9.3.6).
+            self.client.close_after()
             return self.respond(self.worker.reply(REPLY_METHOD_NOT_ALLOWED))
         return advance(self)
 
@@ -124,6 +126,8 @@ cdef class Exchange(RequestCore):
         cdef UpstreamAttempt attempt = self.attempt
         self.request_done = True
         if trailers is not None:
+            if not self.bind.keeps_underscores:
+                drop_underscores(trailers)
             collector_of(self).trailers = trailers       # another attempt needs them, too
         if attempt is not None and attempt.stream is not None and self.ctx.body_state != BODY_WHOLE:
             return attempt.send_end(trailers)
@@ -191,7 +195,10 @@ cdef class Exchange(RequestCore):
         self.attempt = None
         if self.observer is not None:
             self.observer.attempt_ended(0, self.ctx.error)
-        return 0 if attempt is None else attempt.end()
+        if attempt is None:
+            return 0
+        self.worker.meters.count_call(self.ctx, attempt.started_ns, monotonic_ns())
+        return attempt.end()
 
     cdef int pause_upstream(self) except -1:
         return 0 if self.attempt is None or self.attempt.stream is None else self.attempt.stream.pause_response()
@@ -304,7 +311,7 @@ cdef class Exchange(RequestCore):
     def guards_answered(self, found):
         """Continues with the verdict of the guards of a response."""
         cdef UpstreamAttempt attempt = self.attempt
-        if not self.move(E_TOLD):
+        if not self.move(E_GUARDS_ANSWERED):
             return
         attempt.pipe.settled(self, found)
         if self.client is None:
@@ -447,12 +454,14 @@ cdef class Exchange(RequestCore):
         cdef ServerStream client = self.client
         cdef RequestContext ctx = self.ctx
         cdef StreamTunnel tunnel = self.tunnel
+        cdef int64_t called_ns = 0
         ctx.finished_ns = monotonic_ns()
         if self.deadlines is not None:
             self.worker.timers.remove(self.deadlines)
             self.deadlines.request = None
             self.deadlines = None
         if self.attempt is not None:
+            called_ns = (<UpstreamAttempt>self.attempt).started_ns
             self.attempt.end()
             self.attempt = None
         if self.destination is not None:
@@ -461,7 +470,7 @@ cdef class Exchange(RequestCore):
             ctx.waiting.cancel()
         ctx.exchange = None          # nothing that ends from here on can reach this request
         # Before the last byte leaves: who has the whole answer finds it in the metrics.
-        self.worker.meters.count(ctx, self.bind)
+        self.worker.meters.count(ctx, self.bind, called_ns, self.sent_ns)
         if tunnel is not None:
             client.close_after()
         if ending == END_CLEAN:

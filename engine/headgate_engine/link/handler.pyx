@@ -125,7 +125,7 @@ cdef class HandlerCall:
         """Answers with a whole body. `headers`: pairs of str. Does nothing if the client has gone."""
         self.answered = True
         if not self.gone:
-            self.tell(status, body)
+            self.report(status, body)
             self.note_head()
             self.exchange.answer_whole(status, encode_headers(headers), body, reason)
 
@@ -146,11 +146,11 @@ cdef class HandlerCall:
 
     cdef int fail(self, str detail) except -1:
         self.answered = True
-        self.tell(500, self.last)
+        self.report(500, self.last)
         self.exchange.answer_failed(detail)
         return 0
 
-    cdef int tell(self, int status, bytes last) except -1:
+    cdef int report(self, int status, bytes last) except -1:
         telemetry = self.telemetry
         if telemetry is not None and self.exchange.ctx is not None:
             self.telemetry = None         # it knows this call: no ring that only the garbage collector finds
@@ -164,7 +164,7 @@ cdef class HandlerCall:
 
     def client_gone(self):
         self.gone = True
-        self.tell(0, self.last)
+        self.report(0, self.last)
         if self.writable is not None and not self.writable.done():
             self.writable.set_exception(ConnectionResetError("client closed the connection"))
         if self.task is not None:
@@ -200,7 +200,7 @@ cdef class HandlerStream:
     async def end(self):
         if not self.ended and not self.call.gone:
             self.ended = True
-            self.call.tell(self.call.status, self.call.last)
+            self.call.report(self.call.status, self.call.last)
             self.call.exchange.answer_end()
 
 

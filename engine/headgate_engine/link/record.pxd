@@ -2,9 +2,12 @@
 
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.worker cimport Worker
-from headgate_engine.plan.plans cimport BindPlan
+from headgate_engine.plan.plans cimport BindPlan, ListenerPlan
+
+from libc.stdint cimport int64_t
 
 cdef int record_request(Worker worker, RequestContext ctx, BindPlan bind) except -1
 # A request refused before it had a context: malformed, or overdue.
-cdef int record_refusal(Worker worker, BindPlan bind, str peer, int status, str detail) except -1
-cdef int record_connection(Worker worker, BindPlan bind) except -1
+cdef int record_refusal(Worker worker, BindPlan bind, ListenerPlan named, str peer, int status, str detail) except -1
+# handshake_ns: how long the TLS handshake took.
+cdef int record_connection(Worker worker, BindPlan bind, connection, int64_t handshake_ns) except -1

@@ -4,8 +4,11 @@ from headgate_engine.clock cimport wall_ns
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.log.access cimport AccessLogFormat
+from headgate_engine.log.meter cimport BindMeter
 from headgate_engine.log.records cimport RecordFormat, RecordSink
-from headgate_engine.plan.plans cimport BindPlan
+from headgate_engine.plan.plans cimport BindPlan, ListenerPlan
+
+from libc.stdint cimport int64_t
 
 import logging
 
@@ -21,14 +24,18 @@ cdef int record_request(Worker worker, RequestContext ctx, BindPlan bind) except
     return 0
 
 
-cdef int record_refusal(Worker worker, BindPlan bind, str peer, int status, str detail) except -1:
+cdef int record_refusal(Worker worker, BindPlan bind, ListenerPlan named, str peer, int status, str detail) except -1:
     if worker.segment is not None:
-        worker.meters.bind_meter(bind).refused.bump(1)
+        worker.meters.bind_meter(bind, named).refused.bump(1)
     logger.debug("request refused", extra={"src.addr": peer, "http.status": status, "error": detail})
     return 0
 
 
-cdef int record_connection(Worker worker, BindPlan bind) except -1:
+cdef int record_connection(Worker worker, BindPlan bind, connection, int64_t handshake_ns) except -1:
+    cdef BindMeter meter
     if worker.segment is not None:
-        worker.meters.bind_meter(bind).connections.bump(1)
+        meter = worker.meters.bind_meter(bind, connection.named_listener(bind) if bind.secure else None)
+        meter.connections.bump(1)
+        if bind.secure:
+            meter.handshakes_of().observe_scaled(handshake_ns)
     return 0

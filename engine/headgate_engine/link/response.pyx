@@ -11,9 +11,20 @@ from headgate_engine.link.reasons cimport REPLY_INTERNAL
 from headgate_engine.plan.plans cimport BackendPlan, ListenerPlan, RoutePlan
 from headgate_engine.plan.step cimport Step
 
+import json
 import logging
 
 logger = logging.getLogger("headgate.forward")
+
+# What the log says of refusals whose text is not the gateway's own, or that have none.
+cdef dict OWN_TEXTS = {"Guardrail": "refused by a guardrail"}
+cdef dict EMPTY_TEXTS = {
+    ("Authorization", 403): "authorization failed",
+    ("InvalidRequest", 405): "method not allowed",
+    ("InvalidRequest", 413): "request body too large",
+    ("UpstreamFailure", 502): "response body too large",
+}
+cdef int MAX_TEXT = 512
 
 
 cdef bint run_response_steps(RequestCore request) except -1:
@@ -124,7 +135,26 @@ cdef int send_whole(RequestCore request, MessageHead head, bytes body) except -1
     return request.finish(END_CLEAN)
 
 
+cdef str refusal_text(Reply reply):
+    """What the log says of an answer of the gateway's own: its text, where that is the gateway's."""
+    cdef str text = OWN_TEXTS.get(reply.reason)
+    if text is not None:
+        return text
+    if reply.body.startswith(b"{"):
+        try:
+            told = json.loads(reply.body)
+            told = told.get("error", told)
+            text = told if type(told) is str else str(told.get("message") or "")
+        except (AttributeError, ValueError):
+            text = ""
+    else:
+        text = reply.body.decode("utf-8", "replace")
+    return text[:MAX_TEXT] or EMPTY_TEXTS.get((reply.reason, reply.status)) or f"status {reply.status}"
+
+
 cdef int send_reply(RequestCore request, Reply reply) except -1:
+    if request.ctx.error is None and reply.status >= 400 and reply.reason != "DirectResponse":
+        request.ctx.error = refusal_text(reply)
     if is_grpc(request.ctx.head):
         reply = grpc_reply(reply)
     request.ctx.reason = reply.reason

@@ -30,8 +30,8 @@ cdef enum RequestEvent:
     E_KEEP_HEAD = 8          # the response waits for its first event
     E_BEGIN = 9              # the backend's response goes to the client
     E_RESPOND = 10           # an answer of the gateway, or a whole one, takes its place
-    E_ASK = 11               # guards are asked about the response
-    E_TOLD = 12              # and have answered
+    E_CALL_GUARDS = 11               # guards are asked about the response
+    E_GUARDS_ANSWERED = 12              # and have answered
     E_RETRY = 13
     E_BACK_OFF = 14
     E_DUE = 15               # the pause between two attempts is over

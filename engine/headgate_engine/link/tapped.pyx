@@ -7,7 +7,7 @@ from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.link.core cimport Deadlines, END_BROKEN, RequestCore
 from headgate_engine.link.pipe cimport PASSING, ResponsePipe
 from headgate_engine.link.response cimport send_whole
-from headgate_engine.link.states cimport E_ASK, E_KEEP_HEAD, E_RESPOND
+from headgate_engine.link.states cimport E_CALL_GUARDS, E_KEEP_HEAD, E_RESPOND
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
 
@@ -167,7 +167,7 @@ cdef class TappedPipe(ResponsePipe):
     # -- guards --------------------------------------------------------------------------------------------------------
     cdef int _ask(self, RequestCore request) except -1:
         """Pauses the response until the guards have answered."""
-        if not request.move(E_ASK):
+        if not request.move(E_CALL_GUARDS):
             return 0            # they are being asked already
         request.pause_upstream()
         request.ctx.waiting = request.worker.spawn(

@@ -15,7 +15,8 @@ cdef struct Key:
 cdef class AccessLogFormat:
     cdef readonly bint as_json
     cdef readonly tuple remove
-    cdef uint64_t kept           # bit per entry of FIELDS
+    cdef uint64_t kept           # bit per entry of FIELDS; of the line that is being written
+    cdef uint64_t usual          # of lines without fields named by flatten()
     cdef const Key* keys         # of FIELDS, in this format
     cdef LogFields fields        # None: no expressions
     cdef set removed             # removed keys that are not in FIELDS
@@ -23,8 +24,10 @@ cdef class AccessLogFormat:
     cdef bytes stamp
     # Appends the line of one finished request. wall_ns: CLOCK_REALTIME. After an exception nothing is appended.
     cdef int write_line(self, ByteBuffer out, RequestContext ctx, int64_t wall_ns) except -1
-    cdef list _placed(self, list fields)
-    cdef int _write(self, ByteBuffer out, RequestContext ctx, int64_t wall_ns, list extras) except -1
+    cdef list _placed(self, list fields, dict named)
+    cdef dict _named(self, RequestContext ctx)
+    cdef int _open_json(self, ByteBuffer out, int64_t wall_ns, dict named) except -1
+    cdef int _write(self, ByteBuffer out, RequestContext ctx, int64_t wall_ns, list extras, dict named) except -1
     cdef int _place(self, ByteBuffer out, ListenerPlan listener, RoutePlan route) except -1
     cdef int _target(self, ByteBuffer out, RequestContext ctx) except -1
     cdef int _request(self, ByteBuffer out, RequestContext ctx) except -1

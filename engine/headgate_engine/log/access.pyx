@@ -22,6 +22,7 @@ from headgate_engine.plan.plans cimport ListenerPlan, RoutePlan
 from headgate_engine.wire.buffer cimport ByteBuffer, put
 
 from headgate_engine.log.fields import JsonText
+from headgate_engine.log.keys import FIELDS, ORDER
 from headgate_engine.log.text import json_value
 from headgate_engine.route.table import RouteTable
 
@@ -30,32 +31,6 @@ import time
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
-
-# Keys that the engine itself writes, in this order.
-FIELDS = (
-    "gateway", "listener", "route_rule", "route", "endpoint", "src.addr", "http.method", "http.host", "http.path",
-    "http.version", "http.status", "protocol", "gen_ai.operation.name", "gen_ai.provider.name",
-    "gen_ai.request.model", "gen_ai.usage.input_tokens", "gen_ai.usage.cache_read.input_tokens",
-    "gen_ai.usage.output_tokens", "gen_ai.usage.reasoning_tokens", "retry.attempt", "error", "reason", "duration",
-)
-
-# All known keys in the order of a line, for fields that steps and handlers add. Other keys come last.
-ORDER = (
-    "connection.id", "request.id", "gateway", "listener", "route_rule", "route", "endpoint", "src.addr",
-    "src.identity", "http.method", "http.host", "http.path", "http.version", "http.status", "grpc.status", "tls.sni",
-    "trace.id", "span.id", "jwt.sub", "protocol", "a2a.method", "a2a.response.outcome", "a2a.response.error_code",
-    "a2a.result.kind", "a2a.task.state", "a2a.context.id", "mcp.method.name", "mcp.target", "mcp.resource.type",
-    "mcp.resource.uri", "gen_ai.tool.name", "gen_ai.prompt.name", "mcp.session.id", "mcp.error.code",
-    "mcp.error.message", "inferencepool.selected_endpoint", "gen_ai.operation.name", "gen_ai.provider.name",
-    "gen_ai.request.model", "gen_ai.response.model", "gen_ai.usage.input_tokens",
-    "gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.output_tokens",
-    "gen_ai.usage.reasoning_tokens", "gw.ai.time_to_first_token", "gw.ai.time_per_output_token",
-    "gw.ai.usage.cost.total", "gen_ai.usage.output_image_tokens", "gen_ai.usage.input_audio_tokens",
-    "gen_ai.usage.output_audio_tokens", "gen_ai.request.temperature", "gen_ai.embeddings.dimension.count",
-    "gen_ai.request.encoding_formats", "gen_ai.request.top_p", "gen_ai.request.max_tokens",
-    "gen_ai.request.frequency_penalty", "gen_ai.request.presence_penalty", "gen_ai.request.seed", "retry.attempt",
-    "error", "reason", "duration",
-)
 
 # Positions in FIELDS.
 cdef enum:
@@ -89,6 +64,8 @@ cdef enum:
     PAIR_SIZE = 256
 
 MAX_REMOVED = 32
+# What a JSON line begins with.
+cdef object HEAD_OF_LINE = {"level": 0, "time": 1, "scope": 2}.keys()
 
 
 def _text_prefix(key):
@@ -150,34 +127,71 @@ cdef class AccessLogFormat:
         for i in range(len(FIELDS)):
             if FIELDS[i] not in self.removed:
                 self.kept |= <uint64_t>1 << i
+        self.usual = self.kept
         self.second = -1
 
     cdef int write_line(self, ByteBuffer out, RequestContext ctx, int64_t wall_ns) except -1:
         cdef Py_ssize_t start = out.length
         cdef list extras = None
-        if self.fields is not None and not self.fields.wanted(ctx):
-            return 0
+        cdef dict named = None
+        if self.fields is not None:
+            if not self.fields.wanted(ctx):
+                return 0
+            named = self._named(ctx)
         if ctx.log_fields is not None:
-            extras = self._placed(ctx.log_fields)
+            extras = self._placed(ctx.log_fields, named)
         try:
-            return self._write(out, ctx, wall_ns, extras)
+            return self._write(out, ctx, wall_ns, extras, named)
         except BaseException:
             # The next line must not continue an incomplete one.
             out.length = start
             raise
+        finally:
+            self.kept = self.usual
 
-    cdef list _placed(self, list fields):
-        """Return (place, number, key, value) of the added fields, the last one first."""
-        cdef list found = []
-        for key, value in fields:
-            if value is not None and key not in self.removed:
-                found.append((PLACES.get(key, END_OF_LINE), len(found), key, value))
-        if len(found) > 1:
-            found.sort(reverse=True)
+    cdef dict _named(self, RequestContext ctx):
+        """Return the configured fields of a request. Those that flatten() has named replace the engine's as well."""
+        cdef dict found = dict(self.fields.values(ctx))
+        cdef int i
+        for i in range(len(FIELDS)):
+            if FIELDS[i] in found:
+                self.kept &= ~(<uint64_t>1 << i)
         return found
 
-    cdef int _write(self, ByteBuffer out, RequestContext ctx, int64_t wall_ns, list extras) except -1:
-        if self.as_json:
+    cdef list _placed(self, list fields, dict named):
+        """Return (place, number, key, value) of the added fields, the last one first. A key is there once."""
+        cdef dict found = {}
+        for key, value in fields:
+            if value is None or key in self.removed or named is not None and key in named:
+                continue
+            if key in found and type(value) is str and type(found[key]) is str:
+                value = f"{found[key]}, {value}"
+            found[key] = value
+        placed = [(PLACES.get(key, END_OF_LINE), i, key, value) for i, (key, value) in enumerate(found.items())]
+        placed.sort(reverse=True)
+        return placed
+
+    cdef int _open_json(self, ByteBuffer out, int64_t wall_ns, dict named) except -1:
+        """Write the members that every line begins with; configured fields with their names replace them."""
+        cdef bytes own
+        for name in HEAD_OF_LINE:
+            if name in named:
+                self._extra(out, name, named.pop(name))
+            elif name == "time":
+                out.append(b',"time":"', 9)
+                self._time(out, wall_ns)
+                out.append_byte(34)
+            else:
+                own = b',"level":"info"' if name == "level" else b',"scope":"request"'
+                out.append(own, len(own))
+        return 0
+
+    cdef int _write(self, ByteBuffer out, RequestContext ctx, int64_t wall_ns, list extras, dict named) except -1:
+        cdef Py_ssize_t start = out.length
+        if self.as_json and named is not None and not HEAD_OF_LINE.isdisjoint(named):
+            self._open_json(out, wall_ns, named)
+            out.data[start] = 123                    # for the comma
+        elif self.as_json:
             out.append(b'{"level":"info","time":"', 24)
             self._time(out, wall_ns)
             out.append(b'","scope":"request"', 19)
@@ -194,6 +208,8 @@ cdef class AccessLogFormat:
             self._extras(out, extras, PLACE[F_PROTOCOL])
         if ctx.protocol is not None:
             self._str(out, F_PROTOCOL, ctx.protocol)
+        else:
+            self._plain(out, F_PROTOCOL, b"http", 4)
         if extras:
             self._extras(out, extras, PLACE[F_OPERATION])
         if ctx.provider is not None:
@@ -203,8 +219,8 @@ cdef class AccessLogFormat:
         self._outcome(out, ctx)
         if extras:
             self._extras(out, extras, END_OF_LINE + 1)
-        if self.fields is not None:
-            for key, value in self.fields.values(ctx):
+        if named is not None:
+            for key, value in named.items():
                 self._extra(out, key, value)
         return out.append(b"}\n", 2) if self.as_json else out.append_byte(10)
 

@@ -2,7 +2,7 @@
 # without making a Python object. They are freed with the plan.
 
 from headgate_engine.context.request cimport RequestContext, TokenUsage
-from headgate_engine.plan.plans cimport BindPlan, MeteredPlan
+from headgate_engine.plan.plans cimport BindPlan, ListenerPlan, MeteredPlan
 from headgate_engine.shared.counters cimport Counter
 from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall
 from headgate_engine.shared.histogram cimport Histogram, RequestSeries
@@ -19,11 +19,22 @@ cdef class PlanMeter:
     cdef str labels              # None unless they are needed again
     cdef RequestSeries series    # None: there are configured labels, whose values depend on the request
     cdef Counter retries
+    cdef BindMeter port
+    cdef ProcessingMeter processing    # None: nothing counted yet, or there are configured labels
+    cdef Histogram calls
     cdef uint32_t uses           # requests since it was made, for a series without room
     cdef PlanMeter next
 
 cdef class BindMeter:
     cdef Counter connections, refused, received, sent
+    cdef Segment segment
+    cdef bytes labels
+    cdef Histogram handshakes      # None: no TLS handshake yet
+    cdef Histogram handshakes_of(self)
+
+cdef class ProcessingMeter:
+    cdef Histogram request, response
+    cdef bint lost(self)         # there was no room: counted with others
 
 cdef class ModelMeter:
     # Metrics of attempts by provider, model and route. Series are made at their first value.
@@ -39,18 +50,28 @@ cdef class ModelMeter:
 cdef class RequestMeters:
     cdef Segment segment
     cdef dict labelled         # label text -> RequestSeries, for configured labels
+    cdef dict processing       # label text -> ProcessingMeter, for configured labels
+    cdef dict calls            # subtype -> Histogram of calls to backends
     cdef dict models           # label values of an attempt -> ModelMeter
     cdef int64_t generation    # of the configuration that `models` belongs to
     # The last ModelMeter and its key: most requests have the same one as the request before.
     cdef ModelMeter last
     cdef str last_place, last_provider, last_model, last_answered, last_format
-    cdef int count(self, RequestContext ctx, BindPlan bind) except -1
+    # called_ns: when its last call to a backend began, 0 if that is counted already. sent_ns: when the first part of its
+    # response was on its way, 0 if that was at its end.
+    cdef int count(self, RequestContext ctx, BindPlan bind, int64_t called_ns, int64_t sent_ns) except -1
+    # Counts a call to a backend that ends now, or ended with the head of its response.
+    cdef int count_call(self, RequestContext ctx, int64_t called_ns, int64_t now_ns) except -1
+    cdef Histogram calls_of(self, str protocol)
+    cdef int _count_processing(
+        self, PlanMeter meter, RequestContext ctx, BindPlan bind, int64_t called_ns, int64_t sent_ns) except -1
+    cdef ProcessingMeter _processing_meter(self, PlanMeter meter, RequestContext ctx, BindPlan bind)
     cdef int _count_attempts(self, RequestContext ctx, BindPlan bind) except -1
     cdef ModelMeter _model_meter(self, RequestContext ctx, BindPlan bind, LlmCall call, LlmAttempt attempt)
     cdef PlanMeter _find(self, RequestContext ctx, BindPlan bind)
     cdef PlanMeter _make(self, MeteredPlan plan, RequestContext ctx, BindPlan bind, int method)
     cdef RequestSeries _labelled(self, PlanMeter meter, RequestContext ctx, BindPlan bind)
-    cdef BindMeter bind_meter(self, BindPlan bind)
+    cdef BindMeter bind_meter(self, BindPlan bind, ListenerPlan listener)
 
 # Returns the labels of port, gateway, listener and route. Equal labels are mostly the same object.
 cdef str place_labels(RequestContext ctx, BindPlan bind)

@@ -4,7 +4,11 @@ from headgate_engine.plan.plans import BindPlan
 from headgate_engine.shared.segment import Segment
 
 METHODS: tuple[str, ...]
+HANDSHAKE_SECONDS: tuple[float, ...]
+PROCESSING_SECONDS: tuple[float, ...]
 REQUEST_SECONDS: tuple[float, ...]
+CALL_SECONDS: tuple[float, ...]
+SUBTYPES: dict[str, str]
 TOKENS: tuple[int, ...]
 MODEL_SECONDS: tuple[float, ...]
 PER_TOKEN_SECONDS: tuple[float, ...]
@@ -17,6 +21,11 @@ class PlanMeter:
 
 class BindMeter:
     """The series of one port."""
+
+    def __init__(self, segment: Segment, labels: str) -> None: ...
+
+class ProcessingMeter:
+    """What the gateway itself takes for requests to one backend of one route. labels: those of the series."""
 
     def __init__(self, segment: Segment, labels: str) -> None: ...
 

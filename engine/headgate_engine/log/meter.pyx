@@ -21,11 +21,15 @@ from headgate_engine.log.fields import shown
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "other")
 cdef list METHOD_BYTES = [name.encode() for name in METHODS]
 
-REQUEST_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80)
+HANDSHAKE_SECONDS = (0.0005, 0.0015, 0.0043, 0.0126, 0.0368, 0.108, 0.316, 0.924, 2.71, 8)
+PROCESSING_SECONDS = (0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25)
+REQUEST_SECONDS = CALL_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80)
 TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
 MODEL_SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 PER_TOKEN_SECONDS = (0.001, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5)
 FIRST_TOKEN_SECONDS = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
+# What a call to a backend is for, by the protocol of the backend. Others are `Http`.
+SUBTYPES = {"llm": "Llm", "mcp": "Mcp"}
 TOKEN_TYPES = ("input", "output", "input_cache_read", "input_cache_write")
 # Longest value of a label, in characters.
 MAX_LABEL = 256
@@ -53,6 +57,26 @@ cdef class BindMeter:
         self.refused = Counter(segment, b"gw_downstream_refused_total\0" + text)
         self.received = Counter(segment, b"gw_downstream_received_bytes_total\0" + text)
         self.sent = Counter(segment, b"gw_downstream_sent_bytes_total\0" + text)
+        self.segment = segment
+        self.labels = text
+
+    cdef Histogram handshakes_of(self):
+        if self.handshakes is None:
+            self.handshakes = Histogram(
+                self.segment, b"gw_tls_handshake_duration_seconds\0" + self.labels, HANDSHAKE_SECONDS)
+        return self.handshakes
+
+
+cdef class ProcessingMeter:
+    """What the gateway itself takes for requests to one backend of one route. labels: those of the series."""
+
+    def __init__(self, Segment segment not None, str labels not None):
+        raw = labels.encode("utf-8", "replace")
+        self.request = Histogram(segment, b"gw_request_processing_seconds\0" + raw, PROCESSING_SECONDS)
+        self.response = Histogram(segment, b"gw_response_processing_seconds\0" + raw, PROCESSING_SECONDS)
+
+    cdef bint lost(self):
+        return self.request.held.other or self.response.held.other
 
 
 cdef class ModelMeter:
@@ -170,10 +194,12 @@ cdef class RequestMeters:
     def __init__(self, Segment segment):
         self.segment = segment
         self.labelled = {}
+        self.processing = {}
         self.models = {}
+        self.calls = {}
         self.generation = -1
 
-    cdef int count(self, RequestContext ctx, BindPlan bind) except -1:
+    cdef int count(self, RequestContext ctx, BindPlan bind, int64_t called_ns, int64_t sent_ns) except -1:
         cdef PlanMeter meter
         cdef RequestSeries series
         cdef BindMeter port
@@ -182,7 +208,9 @@ cdef class RequestMeters:
         meter = self._find(ctx, bind)
         series = meter.series if bind.metric_labels is None else self._labelled(meter, ctx, bind)
         series.count(ctx.finished_ns - ctx.started_ns, <int64_t>ctx.response_bytes)
-        port = self.bind_meter(bind)
+        if ctx.upstream_started_ns:
+            self._count_processing(meter, ctx, bind, called_ns, sent_ns)
+        port = meter.port
         if ctx.request_bytes:
             port.received.bump(<int64_t>ctx.request_bytes)
         if ctx.response_bytes:
@@ -191,6 +219,55 @@ cdef class RequestMeters:
             self._retries(meter, ctx, bind)
         if ctx.llm is not None:
             self._count_attempts(ctx, bind)
+        return 0
+
+    cdef int _count_processing(
+            self, PlanMeter meter, RequestContext ctx, BindPlan bind, int64_t called_ns, int64_t sent_ns) except -1:
+        cdef ProcessingMeter processing = meter.processing
+        if processing is None:
+            processing = self._processing_meter(meter, ctx, bind)
+        processing.request.observe_scaled(ctx.upstream_started_ns - ctx.started_ns)
+        if called_ns:
+            meter.calls.observe_scaled((ctx.head_received_ns or ctx.finished_ns) - called_ns)
+        if ctx.head_received_ns and ctx.status:
+            processing.response.observe_scaled((sent_ns or ctx.finished_ns) - ctx.head_received_ns)
+        return 0
+
+    cdef ProcessingMeter _processing_meter(self, PlanMeter meter, RequestContext ctx, BindPlan bind):
+        """Return the series of a request's backend and route. Those that depend on the request are cached by labels."""
+        cdef BackendPlan backend = <BackendPlan>ctx.backend
+        cdef ProcessingMeter found
+        cdef str text = label("backend", "unknown" if backend is None else backend.name) + "," + place_labels(ctx, bind)
+        if bind.metric_labels is not None:
+            text += _added(ctx, bind)
+            found = <ProcessingMeter>self.processing.get(text)
+            if found is not None:
+                return found
+        found = ProcessingMeter(self.segment, text)
+        if bind.metric_labels is None:
+            # One without room looks again when the next combination of labels is made.
+            meter.processing = found
+        elif not found.lost():
+            while len(self.processing) >= MAX_LABELLED:
+                del self.processing[next(iter(self.processing))]
+            self.processing[text] = found
+        return found
+
+    cdef Histogram calls_of(self, str protocol):
+        cdef str subtype = SUBTYPES.get(protocol, "Http")
+        cdef Histogram found = <Histogram>self.calls.get(subtype)
+        if found is None:
+            labels = label("kind", "Primary") + "," + label("subtype", subtype)
+            found = self.calls[subtype] = Histogram(
+                self.segment, b"gw_upstream_call_duration_seconds\0" + labels.encode(), CALL_SECONDS)
+        return found
+
+    cdef int count_call(self, RequestContext ctx, int64_t called_ns, int64_t now_ns) except -1:
+        if self.segment is None:
+            return 0
+        if ctx.head_received_ns >= called_ns:
+            now_ns = ctx.head_received_ns
+        self.calls_of(ctx.protocol).observe_scaled(now_ns - called_ns)
         return 0
 
     cdef PlanMeter _find(self, RequestContext ctx, BindPlan bind):
@@ -228,6 +305,8 @@ cdef class RequestMeters:
             meter.series = RequestSeries(self.segment, self._labels(ctx, bind, method), REQUEST_SECONDS)
         else:
             meter.labels = self._labels(ctx, bind, method)
+        meter.port = self.bind_meter(bind, <ListenerPlan>ctx.listener)
+        meter.calls = self.calls_of(ctx.protocol)
         meter.next = <PlanMeter>plan.meters
         plan.meters = meter
         while one.next is not None:
@@ -282,6 +361,7 @@ cdef class RequestMeters:
             # Names of earlier configurations must not accumulate.
             self.models = {}
             self.labelled = {}
+            self.processing = {}
             self.last = None
             self.generation = bind.generation
         for attempt in call.attempts:
@@ -327,9 +407,27 @@ cdef class RequestMeters:
         self.last_answered, self.last_format = attempt.response_model, call.format
         return meter
 
-    cdef BindMeter bind_meter(self, BindPlan bind):
-        cdef BindMeter meter = <BindMeter>bind.port_meter
+    cdef BindMeter bind_meter(self, BindPlan bind, ListenerPlan listener):
+        """Return the series of a port's connections. listener: the one that they belong to, None: not known."""
+        cdef BindMeter meter
+        if listener is None:
+            listener = bind.sole_listener
+        if bind.port_meter is None:
+            bind.port_meter = {}
+        token = None if listener is None else listener.token
+        meter = <BindMeter>(<dict>bind.port_meter).get(token)
         if meter is None:
-            labels = ",".join((label("bind", bind.key), label("protocol", "https" if bind.secure else "http")))
-            meter = bind.port_meter = BindMeter(self.segment, labels)
+            labels = ",".join((
+                label("bind", bind.key),
+                label("gateway", _gateway_of(bind) if listener is None else f"{listener.gateway_namespace}/{listener.gateway}"),
+                label("listener", "unknown" if listener is None else listener.name),
+                label("protocol", "https" if bind.secure else "http"),
+            ))
+            meter = (<dict>bind.port_meter)[token] = BindMeter(self.segment, labels)
         return meter
+
+
+cdef str _gateway_of(BindPlan bind):
+    """Return the gateway of a port whose listeners all have the same one."""
+    found = {f"{one.gateway_namespace}/{one.gateway}" for one in bind.listeners.listed()}
+    return found.pop() if len(found) == 1 else "unknown"

@@ -361,15 +361,15 @@ def samples():
     try:
         for i in range(<uint32_t>STACK_CELLS):
             if stacks[i] != NULL:
-                found.append(told(stacks[i]))
+                found.append(sample_of(stacks[i]))
         if overflow.alloc_objects:
-            found.append(told(overflow))
+            found.append(sample_of(overflow))
     finally:
         busy = False
     return found
 
 
-cdef object told(Stack* stack):
+cdef object sample_of(Stack* stack):
     cdef uint32_t i
     found = HeapSample()
     found.native = tuple([<uintptr_t>stack.native[i] for i in range(stack.natives)])

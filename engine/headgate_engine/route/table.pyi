@@ -98,5 +98,7 @@ class HostTable:
     """
 
     def __init__(self, entries: Iterable[tuple[str, object]]) -> None: ...
+    def listed(self) -> tuple[Any, ...]:
+        """Return all targets."""
     def get(self, host: str) -> Any:
         """Return the target for a host, which may have a port. None if no entry covers it."""

@@ -561,6 +561,10 @@ cdef class HostTable:
                 return self.targets[found]
         return self.any_host
 
+    def listed(self):
+        """Return all targets."""
+        return self.targets if self.any_host is None else (*self.targets, self.any_host)
+
     def get(self, str host):
         """Return the target for a host, which may have a port. None if no entry covers it."""
         raw = host.encode()

@@ -10,9 +10,9 @@ cdef class LocalRateLimitStep(Step):
     cdef tuple buckets
     cdef Reply refusal
     # The last limit in a response, and its text: it seldom changes.
-    cdef int64_t told
-    cdef bytes told_text
-    cdef int tell(self, RequestContext ctx, TakeResult* result) except -1
+    cdef int64_t sent_limit
+    cdef bytes sent_text
+    cdef int set_headers(self, RequestContext ctx, TakeResult* result) except -1
 
 cdef class TokenLimitStep(LocalRateLimitStep):
     pass

@@ -52,16 +52,16 @@ cdef class LocalRateLimitStep(Step):
                 # Entries that were passed keep their token: a limit counts the requests that it lets pass.
                 refused = True
                 break
-        self.tell(ctx, &tightest)
+        self.set_headers(ctx, &tightest)
         if refused:
             ctx.reply = self.refusal
             return RESPOND
         return CONTINUE
 
-    cdef int tell(self, RequestContext ctx, TakeResult* result) except -1:
-        if self.told_text is None or self.told != result.limit:
-            self.told, self.told_text = result.limit, digits(result.limit)
-        ctx.set_response_header(b"x-ratelimit-limit", self.told_text)
+    cdef int set_headers(self, RequestContext ctx, TakeResult* result) except -1:
+        if self.sent_text is None or self.sent_limit != result.limit:
+            self.sent_limit, self.sent_text = result.limit, digits(result.limit)
+        ctx.set_response_header(b"x-ratelimit-limit", self.sent_text)
         ctx.set_response_header(b"x-ratelimit-remaining", digits(result.remaining))
         ctx.set_response_header(b"x-ratelimit-reset", digits(result.reset_s))
         return 0
@@ -86,17 +86,17 @@ cdef class TokenLimitStep(LocalRateLimitStep):
                 first = False
             # Requests that count a prompt's tokens are free.
             if not result.allowed and not counts_tokens(ctx.head):
-                self.tell(ctx, &result)
+                self.set_headers(ctx, &result)
                 ctx.reply = self.refusal
                 return RESPOND
         # A limit on requests that has been told already stands.
-        if not first and not told_already(ctx):
-            self.tell(ctx, &tightest)
+        if not first and not limit_sent_already(ctx):
+            self.set_headers(ctx, &tightest)
         ctx.token_buckets = self.buckets if ctx.token_buckets is None else ctx.token_buckets + self.buckets
         return CONTINUE
 
 
-cdef bint told_already(RequestContext ctx) except -1:
+cdef bint limit_sent_already(RequestContext ctx) except -1:
     """Return whether the response will have rate-limit headers."""
     cdef bytes name
     if ctx.response_headers is not None:
@@ -155,7 +155,7 @@ cdef class PromptTokenStep(LocalRateLimitStep):
         """Update the response fields to the remaining tokens after the estimate."""
         if ctx.response_headers is not None:
             ctx.response_headers = [pair for pair in ctx.response_headers if not pair[0].startswith(b"x-ratelimit-")]
-        return self.tell(ctx, result)
+        return self.set_headers(ctx, result)
 
 
 cdef int settle_tokens(RequestContext ctx) except -1:

@@ -9,7 +9,6 @@ shape is discarded, and its expressions are compiled one by one.
 
 from __future__ import annotations
 
-import pickle
 import re
 from collections.abc import Callable
 from typing import Any, Final
@@ -81,6 +80,20 @@ def _fill_text(text: str) -> Fill | None:
         raise _Shapeless
     number = int(mark[1])
     return lambda texts: texts[number]
+
+
+def equal_trees(one: Any, other: Any) -> bool:
+    """Return whether two trees are equal. Pickles are no measure: equal sets may have different orders in them."""
+    kind = type(one)
+    if kind is not type(other):
+        return False
+    if kind in (tuple, list):
+        return len(one) == len(other) and all(map(equal_trees, one, other))
+    if kind is dict:
+        return equal_trees(list(one.items()), list(other.items()))
+    if isinstance(one, ExpressionNode):
+        return equal_trees(one.__reduce__(), other.__reduce__())
+    return repr(one) == repr(other) if kind is float else bool(one == other)  # nan, and 0.0 beside -0.0
 
 
 class Shape:
@@ -163,8 +176,7 @@ def _proven(marked: str, phase: str, text: str, texts: list[str]) -> Shape | Non
     except (_Shapeless, ValueError):
         return None
     copy = shape.program_of(text, texts)
-    same = pickle.dumps(copy.root_node) == pickle.dumps(alone.root_node) and copy.variables == alone.variables
-    return shape if same else None
+    return shape if equal_trees(copy.root_node, alone.root_node) and copy.variables == alone.variables else None
 
 
 # One instance per process, so that a reload reuses the shapes of the previous load.

@@ -105,9 +105,9 @@ def _functions(text: str) -> CustomFunctions:
     return parsed_functions(text)
 
 
-def client_of(pools: Pools, endpoint: Endpoint) -> HttpClient:
-    """Return a client that calls an endpoint through its pool."""
-    return HttpClient(pools.get(endpoint), own_authority(endpoint))
+def client_of(pools: Pools, endpoint: Endpoint, kind: str = "Policy", subtype: str = "Http") -> HttpClient:
+    """Return a client that calls an endpoint through its pool. kind, subtype: labels of its calls in metrics."""
+    return HttpClient(pools.get(endpoint), own_authority(endpoint), pools.calls(kind, subtype))
 
 
 class PlanCompiler:

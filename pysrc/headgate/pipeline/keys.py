@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from headgate.ir.endpoint import Endpoint
 from headgate.ir.policy.document_source import DocumentSource
+from headgate.pipeline.pools import Pools
 from headgate.policy.key_sets import KeyStore
 from headgate_engine.link.client import HttpClient
-from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
 
 
 class KeyStores:
     """The stores of one configuration."""
 
-    def __init__(
-        self, worker: Worker, pool: Callable[[Endpoint], Pool], previous: KeyStores | None
-    ) -> None:
+    def __init__(self, worker: Worker, pools: Pools, previous: KeyStores | None) -> None:
         self._worker = worker
-        self._pool = pool
+        self._pools = pools
         self._previous = {} if previous is None else previous.by_source
         self.by_source: dict[DocumentSource, KeyStore] = {}
 
@@ -31,12 +26,13 @@ class KeyStores:
             if found is None:
                 client = None
                 if source.endpoint is not None:
-                    client = HttpClient(self._pool(source.endpoint), source.endpoint.authority or "")
+                    pool, calls = self._pools.get(source.endpoint), self._pools.calls("Policy", "Http")
+                    client = HttpClient(pool, source.endpoint.authority or "", calls)
                 found = KeyStore(source, client, self._worker.spawn)
                 found.start()
             self.by_source[source] = found
         elif source.endpoint is not None:
-            self._pool(source.endpoint)
+            self._pools.get(source.endpoint)
         return found
 
     def close_unused(self, current: KeyStores) -> None:

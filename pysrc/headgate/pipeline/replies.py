@@ -42,7 +42,7 @@ REPLIES: dict[str, ReplyRow] = {
 
 # What policies answer, by the same form. Those with fields of their own are made in headgate.policy.
 FORBIDDEN = ReplyRow(403, "", "Authorization")
-CSRF_FAILED = ReplyRow(403, "CSRF validation failed", "CsrfValidationFailed")
+CSRF_FAILED = ReplyRow(403, "CSRF validation failed", "Internal")
 NO_PREFIX = ReplyRow(500, "failed to apply filters: the route matched no path prefix", "Internal")
 NO_BODY = ReplyRow(500, "failed to apply filters: the body expression failed", "Internal")
 RATE_LIMITED = ReplyRow(429, "rate limit exceeded", "RateLimit")
@@ -57,9 +57,9 @@ POLICY_ROWS: tuple[tuple[str, ReplyRow, str], ...] = (
     ("urlRewrite, requestRedirect", NO_PREFIX, "a prefix is to be replaced and the route matched none"),
     ("directResponse", NO_BODY, "`bodyExpression` has no value"),
     ("jwtAuth", ReplyRow(401, identity.UNAUTHORIZED.decode(), identity.REASON), "no token, or one that does not count"),
-    ("apiKey", ReplyRow(401, identity.NO_API_KEY, "ApiKeyAuth"), "no key"),
-    ("apiKey", ReplyRow(401, identity.BAD_API_KEY, "ApiKeyAuth"), "an unknown key, or several"),
-    ("backendAuth", ReplyRow(500, "backend authentication failed", "BackendAuth"), "a credential cannot be had"),
+    ("apiKey", ReplyRow(401, identity.NO_API_KEY, "APIKeyAuth"), "no key"),
+    ("apiKey", ReplyRow(401, identity.BAD_API_KEY, "APIKeyAuth"), "an unknown key, or several"),
+    ("backendAuth", ReplyRow(500, "backend authentication failed", "Internal"), "a credential cannot be had"),
     (
         "backendAuth",
         ReplyRow(400, "invalid request", "InvalidRequest"),
@@ -94,7 +94,7 @@ CAUSES: dict[str, str] = {
     "upstream_protocol": "the backend's answer is no HTTP, or breaks off while it is held back",
     "response_too_large": "`buffer.response`",
     "upgrade_refused": "the backend switched to another protocol than the one asked for",
-    "upstream_failed": "connect refused, reset, TLS failure, name not found",
+    "upstream_failed": "connect refused, reset, TLS failure, name not found; no descriptor or place in the queue left",
     "no_healthy_backends": "a service without endpoints",
     "request_timeout": "`timeout.requestTimeout`",
     "upstream_timeout": "`timeout.backendRequestTimeout`, or a connect time-out",
@@ -109,6 +109,25 @@ REFUSALS: tuple[tuple[int, str], ...] = (
     (501, "a transfer coding beside `chunked`"),
     (505, "another version than HTTP/1.0 or HTTP/1.1"),
 )
+# Every value of the label `reason` of requests, and when a request has it. All answers of the gateway have one.
+REASONS: dict[str, str] = {
+    "Upstream": "the answer is the backend's (in the access log: no `reason`)",
+    "DirectResponse": "`directResponse`, a redirect, a CORS preflight, a list of models",
+    "NotFound": "no listener or no route",
+    "NoHealthyBackend": "no endpoint that can be used",
+    "InvalidRequest": "a request that cannot be served as it is: 400, 405, 413, 421",
+    "JwtAuth": "refused by `jwtAuth` or `mcpAuthentication`",
+    "Oidc": "answered by `oidc`",
+    "BasicAuth": "refused by `basicAuth`",
+    "APIKeyAuth": "refused by `apiKey`",
+    "Authorization": "refused by `authorization`",
+    "RateLimit": "refused by a limit",
+    "Guardrail": "refused by a guardrail, or it cannot tell",
+    "Timeout": "a time-out on the way to the backend's answer",
+    "UpstreamFailure": "no answer of the backend, or none that can be used",
+    "MCP": "answered by the MCP side of the gateway",
+    "Internal": "every other answer of the gateway's own, `csrf` and `backendAuth` among them",
+}
 TEXT_PLAIN = (b"content-type", b"text/plain")
 
 
@@ -140,6 +159,17 @@ def page() -> str:
     for row, cause in sorted(rows, key=lambda item: (item[0].status, item[0].body)):
         body = f"`{row.body}`" if row.body else "empty"
         lines.append(f"| {row.status} | {body} | {row.reason} | {cause} |")
+    lines += [
+        "",
+        "## Reasons",
+        "",
+        "Every value of the label `reason` in metrics, and of the field `reason` in the access log. The field `error`",
+        "beside it has the text of an answer that the gateway gives by itself with a status of 400 and above.",
+        "",
+        "| `reason` | when |",
+        "|---|---|",
+    ]
+    lines += [f"| {name} | {when} |" for name, when in REASONS.items()]
     lines += [
         "",
         "## Before there is a request",

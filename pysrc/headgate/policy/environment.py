@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from headgate.crypto.sealed import Sealer
 from headgate.document.lazy_dataclass import dataclass
-from headgate.ir.endpoint import Endpoint
 from headgate.ir.policy.document_source import DocumentSource
 from headgate.policy.claims import RouteClaims
 from headgate.policy.key_sets import KeyStore
@@ -34,7 +33,8 @@ class Environment:
     """Resources for the compilation of policies.
 
     `segment`: memory that all workers share. `max_body`: maximum bytes of a body that steps may buffer. `keys`: returns
-    the keys of a source, which survive reloads. `client`: returns the HTTP client for an endpoint. `spawn(name,
+    the keys of a source, which survive reloads. `client(endpoint, kind="Policy", subtype="Http")`: returns the HTTP
+    client for an endpoint, whose calls are counted under these labels. `spawn(name,
     coroutine)`: starts a task of the worker. `sealer(purpose)`: returns a sealer whose key all workers and replicas
     share. `credentials`: the cloud credentials. `wanted`: the parts of LLM requests and responses that expressions
     compiled so far read. `claims`: the resources of the plan that is being compiled. `programs`: precompiled
@@ -44,7 +44,7 @@ class Environment:
     segment: Segment
     max_body: int
     keys: Callable[[DocumentSource], KeyStore]
-    client: Callable[[Endpoint], HttpClient]
+    client: Callable[..., HttpClient]
     spawn: Callable[..., asyncio.Task[None]]
     functions: Callable[[], CustomFunctions] = dict
     sealer: Callable[[str], Sealer] | None = None

@@ -123,7 +123,7 @@ def compile_api_key(auth: ApiKeyAuth, env: Environment) -> ApiKeyStep:
         for one in auth.keys
     }
     missing, invalid = (
-        Reply(401, text.encode(), (TEXT,), "ApiKeyAuth") for text in (NO_API_KEY, BAD_API_KEY)
+        Reply(401, text.encode(), (TEXT,), "APIKeyAuth") for text in (NO_API_KEY, BAD_API_KEY)
     )
     return ApiKeyStep("apiKey", compile_location(auth.location, env), auth.mode, keys, missing, invalid)
 

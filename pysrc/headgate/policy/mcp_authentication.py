@@ -113,9 +113,9 @@ class McpAuthenticationPolicy:
         if self._policy.kind is not None:
             for suffix, handle in ((oauth.AUTHORIZE, self._authorize), (oauth.TOKEN, self._token)):
                 if path.endswith(suffix):
-                    return handle(asked(ctx, external(ctx) + path.removesuffix(suffix)))
+                    return handle(metadata_request(ctx, external(ctx) + path.removesuffix(suffix)))
             if found := CALLBACK_PATH.search(path):
-                return self._returned(asked(ctx, external(ctx) + path[: found.start()]), found[1] or "")
+                return self._returned(metadata_request(ctx, external(ctx) + path[: found.start()]), found[1] or "")
         return self._server(external(ctx) + path)
 
     def want_registration(self, ctx: RequestContext) -> int | None:
@@ -343,7 +343,7 @@ def wanted(ctx: RequestContext) -> int | None:
     return WAIT_BODY_VERDICT
 
 
-def asked(ctx: RequestContext, url: str) -> MetadataRequest:
+def metadata_request(ctx: RequestContext, url: str) -> MetadataRequest:
     """Return the parts of the request; `body` is None if it is not complete."""
     body = (ctx.request_body or b"") if ctx.body_state == BODY_WHOLE else None
     query = ctx.target.partition("?")[2]

@@ -144,7 +144,8 @@ class Provider:
     ) -> tuple[int, bytes]:
         assert source.endpoint is not None
         async with asyncio.timeout(CALL_SECONDS):
-            response = await self._env.client(source.endpoint).request(method, source.path, headers, body)
+            client = self._env.client(source.endpoint, subtype="Oidc")
+            response = await client.request(method, source.path, headers, body)
             try:
                 return response.status, await response.read(MAX_ANSWER)
             finally:

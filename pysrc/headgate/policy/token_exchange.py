@@ -275,7 +275,7 @@ def compile_exchange(policy: TokenExchange, env: Environment) -> AsyncStep:
             if actor is None:
                 return INVALID
         try:
-            params = [(name, _told(program.evaluate(ctx))) for name, program in programs]
+            params = [(name, _as_text(program.evaluate(ctx))) for name, program in programs]
         except (EvaluationError, ValueError):
             return INVALID
         subject = _taken(source, ctx)
@@ -294,7 +294,7 @@ def compile_exchange(policy: TokenExchange, env: Environment) -> AsyncStep:
     return AsyncStep("backendAuth", obtain)
 
 
-def _told(value: object) -> str:
+def _as_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, str | int | float):

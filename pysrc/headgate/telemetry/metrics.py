@@ -6,6 +6,7 @@ Source: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 
 from headgate.telemetry.families import FAMILIES, Family
 from headgate_engine.shared.histogram import HistogramValue, Sample
@@ -66,6 +67,12 @@ def _number(value: object) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def _digits(value: object) -> str:
+    """Return a number with all its digits and without an exponent."""
+    text = f"{Decimal(repr(value)):f}"
+    return text.removesuffix(".0")
+
+
 def _braces(labels: str) -> str:
     return f"{{{labels}}}" if labels else ""
 
@@ -76,8 +83,8 @@ def _histogram_lines(name: str, labels: str, value: HistogramValue) -> list[str]
     total = 0
     for bound, count in zip((*value.bounds, "+Inf"), value.counts, strict=True):
         total += count
-        text = bound if isinstance(bound, str) else f"{bound:g}"
+        text = bound if isinstance(bound, str) else _digits(bound)
         lines.append(f'{name}_bucket{{{labels}{separator}le="{text}"}} {total}')
-    lines.append(f"{name}_sum{_braces(labels)} {value.sum:.9g}")
+    lines.append(f"{name}_sum{_braces(labels)} {_digits(value.sum)}")
     lines.append(f"{name}_count{_braces(labels)} {total}")
     return lines

@@ -7,8 +7,8 @@ from typing import Final
 from headgate.ir.gateway import Gateway
 from headgate_engine.shared.segment import SERIES_LIMIT
 
-# Combinations of status, method and backend that a route typically has.
-SERIES_PER_ROUTE: Final = 12
+# Combinations of status, method and backend that a route typically has, and two series for the time of processing.
+SERIES_PER_ROUTE: Final = 14
 
 
 def series_limit(gateway: Gateway) -> int:

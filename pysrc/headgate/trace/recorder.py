@@ -312,7 +312,9 @@ class Recorder:
         message: Json = {"type": "requestFinished", "status": status or None, "error": shown}
         if reason is not None:
             message["reason"] = reason
-        self._emit(message, events.severity_of_status(status or None, shown))
+        # The error of a refusal says why; that the client was told so is no failure of the gateway.
+        failed = shown if reason in (None, "Timeout", "UpstreamFailure") or status >= 500 else None
+        self._emit(message, events.severity_of_status(status or None, failed))
 
     @safe
     def over(self) -> None:

@@ -40,7 +40,7 @@ def with_model(rig: Rig, stall_ns: int = 0) -> None:
     plan = BackendPlan("provider", "llm", HOST)
     plan.pool = rig.pool
     plan.stall_ns = stall_ns
-    routes = {"completions": native("completions", ProviderPath(head="/v1/chat/completions"))}
+    routes = {"completions": native("completions", ProviderPath(head="/v1/chat/completions"), "openAI")}
     router = ModelRouter(sole_entry=ModelEntry("m", [LlmGroup([LlmTarget(plan, "p", {"": routes})])]))
     rig.backend = BackendPlan("llm", "llm", LlmBackend(router))
     rig.backend.max_body = 1 << 20

@@ -11,7 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_engine.log.access import FIELDS, MAX_REMOVED, ORDER, AccessLogFormat
+from headgate.expr.compile import compile_expression
+from headgate_engine.log.access import MAX_REMOVED, AccessLogFormat
+from headgate_engine.log.fields import LogFields
+from headgate_engine.log.keys import FIELDS, ORDER
 from headgate_engine.log.redact import CREDENTIALS
 from headgate_engine.plan.plans import ListenerPlan, RoutePlan
 from headgate_engine.route.table import RouteTable
@@ -87,7 +90,7 @@ def test_the_fields_are_known_in_their_order() -> None:
 def test_absent_values_are_left_out() -> None:
     assert text({}) == (
         "2026-01-01T00:00:00.123456Z\tinfo\trequest src.addr=unix http.method=GET http.path=/ http.version=HTTP/1.1 "
-        "duration=0ms\n"
+        "protocol=http duration=0ms\n"
     )
     assert "gen_ai.usage" not in text({"gen_ai.provider.name": b"openai"})
 
@@ -135,6 +138,33 @@ def test_added_fields_stand_where_the_order_has_them_and_unknown_ones_at_the_end
     assert found == [*known, "zone", "area"]
     keys = re.findall(r" ([a-z0-9_.]+)=", text({**FULL, "fields": fields}))
     assert keys == found
+
+
+def named(**texts: str) -> LogFields:
+    return LogFields(None, [(key, compile_expression(text, "log")) for key, text in texts.items()])
+
+
+def test_configured_fields_replace_those_of_the_engine_and_a_key_is_there_once() -> None:
+    fields = named(time="'noon'", scope="'mine'", http="flatten({'path': '/x', 'host': 'b'})", route="flatten({'a': 1})")
+    steps = [("transformation.failed", "x-a"), ("transformation.failed", "x-b"), ("route.a", 2), ("tls.sni", "a.test")]
+    found = pairs({**FULL, "fields": steps}, fields=fields)
+    assert list(found)[:3] == ["level", "time", "scope"]
+    assert (found["level"], found["time"], found["scope"]) == ("info", "noon", "mine")
+    assert (found["http.path"], found["http.host"], found["route.a"]) == ("/x", "b", 1)
+    assert found["transformation.failed"] == "x-a, x-b"
+    assert found["gateway"] == "default/gw"
+    assert "route" not in found
+    line = AccessLogFormat("json", fields=named(level="1", time="2", scope="3")).line(NOON, {})
+    assert line.startswith(b'{"level":1,"time":2,"scope":3,"src.addr":')
+
+
+def test_a_name_made_by_flatten_counts_for_its_line_only() -> None:
+    form = AccessLogFormat("json", fields=named(http="flatten(request.method == 'PUT' ? {'host': 'x'} : {'a': 1})"))
+    for method, wanted in ((b"PUT", "x"), (b"GET", "a.test"), (b"PUT", "x"), (b"GET", "a.test")):
+        line = form.line(NOON, {**FULL, "http.method": method})
+        found = json.loads(line, object_pairs_hook=list)
+        assert len(dict(found)) == len(found)
+        assert dict(found)["http.host"] == wanted
 
 
 def test_added_fields_stay_in_order_without_llm_fields() -> None:

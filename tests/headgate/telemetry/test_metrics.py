@@ -40,3 +40,10 @@ def test_a_family_is_removed_by_any_of_its_names(name: str) -> None:
 
 def test_label_values_are_escaped() -> None:
     assert label_text({"a": 'x"y\\z\n'}) == r'a="x\"y\\z\n"'
+
+
+def test_bounds_and_sums_have_all_their_digits() -> None:
+    value = HistogramValue((0.00005, 1.0, 67108864.0), (1, 0, 0, 0), 123456789.125)
+    page = render([Sample("gw_request_processing_seconds", "", "histogram", value)])
+    assert [line.split('"')[1] for line in page.splitlines() if "_bucket" in line] == ["0.00005", "1", "67108864", "+Inf"]
+    assert "gw_request_processing_seconds_sum 123456789.125\n" in page

@@ -119,9 +119,9 @@ class Entra:
 
     async def _developer(self) -> Fetched:
         for command, name, until in TOOLS:
-            told = await _asked(*command, self._scope)
+            told = await _tool_output(*command, self._scope)
             if told is not None:
-                return _told_by_tool(told, name, until)
+                return _token_of_tool(told, name, until)
         raise CredentialError("neither az nor azd is installed and logged in")
 
 
@@ -137,7 +137,7 @@ def _token(answer: dict[str, Any]) -> Fetched:
     return Fetched(token.encode(), lives)
 
 
-async def _asked(*command: str) -> Any:
+async def _tool_output(*command: str) -> Any:
     """Return the JSON output of a tool, None if the tool is not installed or fails."""
     try:
         process = await asyncio.create_subprocess_exec(
@@ -158,7 +158,7 @@ async def _asked(*command: str) -> Any:
             await process.wait()
 
 
-def _told_by_tool(told: Any, name: str, until: str) -> Fetched:
+def _token_of_tool(told: Any, name: str, until: str) -> Fetched:
     from datetime import datetime
 
     try:

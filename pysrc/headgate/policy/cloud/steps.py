@@ -22,7 +22,7 @@ from headgate_engine.steps.held import HeldStep
 from headgate_engine.steps.location import CredentialLocation
 
 FAILED: Final = "backend authentication failed: "
-REASON: Final = "BackendAuth"
+REASON: Final = "Internal"
 TEXT: Final = ((b"content-type", b"text/plain"),)
 # AWS STS limits for a session name and for the value of a tag
 # (https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html).

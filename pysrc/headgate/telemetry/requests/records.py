@@ -36,12 +36,12 @@ def row(line: bytes) -> Row | None:
     # `traceparent` must be in lower case (https://www.w3.org/TR/trace-context/), but capitals are accepted.
     trace = _PARENT.fullmatch(parent.lower()) if parent else None
     return (
-        completed, completed - took, status, provider, asked, answered, _told(sent), _told(got), _told(cost), error,
+        completed, completed - took, status, provider, asked, answered, _known(sent), _known(got), _known(cost), error,
         attributes.get("trace.id") or (trace[1] if trace else None),
         attributes.get("span.id") or (trace[2] if trace else None), orjson.dumps(attributes).decode(),
         prompt, answer,
     )  # fmt: skip
 
 
-def _told(number: int) -> int | None:
+def _known(number: int) -> int | None:
     return number if number >= 0 else None
