@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -14,6 +14,7 @@ from tests.end_to_end.llm_rig import served
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 from websockets.sync.server import ServerConnection, serve
+from websockets.typing import Subprotocol
 
 CONFIG = """
 gateways:
@@ -64,6 +65,13 @@ routes:
           - regex: {action: mask, rules: [{pattern: "secret [a-z]+"}]}
           - regex: {action: reject, rules: [{pattern: bomb}]}
           streaming: {mode: Enabled, masks: Apply, windowBytes: 20, overlapBytes: 16}
+- name: keyed
+  gateways: [default]
+  matches: [{path: {pathPrefix: /keyed}}]
+  policies: {urlRewrite: {path: {prefix: /}}}
+  backends:
+  - ai: {name: keyed, provider: {openAI: {}}, hostOverride: "127.0.0.1:BACKEND"}
+    policies: {backendAuth: {key: sk-own}, ai: {routes: {/v1/realtime: realtime}}}
 - name: off
   gateways: [default]
   backends:
@@ -71,24 +79,33 @@ routes:
     policies: {ai: {promptGuard: {request: [{regex: {action: reject, rules: [{pattern: forbidden}]}}]}}}
 """
 ITEM = "conversation.item.create"
+# A client's event that says nothing.
+SILENT = {"type": "conversation.item.retrieve"}
 
 
 class Peer:
-    """A realtime server that does what it is told: `{"say": [events]}` is answered with these, anything else with `heard`.
+    """A realtime server that does what it is told: an event with `"say": [events]` is answered with these, anything else with `heard`.
 
-    `seen`: what came. `extensions`: what the last handshake offered.
+    `seen`: what came. `extensions`, `protocols`, `key`: what the last handshake offered.
     """
 
     def __init__(self) -> None:
         self.seen: list[dict[str, Any]] = []
         self.extensions: str | None = None
-        self.server = serve(self._talk, "127.0.0.1", 0, compression="deflate")
+        self.protocols: list[str] = []
+        self.key: str | None = None
+        self.server = serve(self._talk, "127.0.0.1", 0, compression="deflate", select_subprotocol=self._choose)
         self.port = self.server.socket.getsockname()[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def _choose(self, connection: ServerConnection, offered: Sequence[Subprotocol]) -> Subprotocol | None:
+        return next((one for one in offered if one == "realtime"), None)
 
     def _talk(self, connection: ServerConnection) -> None:
         assert connection.request is not None
         self.extensions = connection.request.headers.get("sec-websocket-extensions")
+        self.protocols = connection.request.headers.get_all("sec-websocket-protocol")
+        self.key = connection.request.headers.get("authorization")
         for raw in connection:
             if isinstance(raw, bytes):
                 connection.send(raw)
@@ -134,10 +151,11 @@ class Rig:
     def __init__(self, running: Gateway, peer: Peer, judge: Judge) -> None:
         self.running, self.peer, self.judge = running, peer, judge
 
-    def call(self, prefix: str = "/patterns") -> ClientConnection:
+    def call(self, prefix: str = "/patterns", protocols: tuple[str, ...] = ()) -> ClientConnection:
         self.peer.seen.clear()
         self.judge.asked.clear()
-        return connect(f"ws://127.0.0.1:{self.running.port}{prefix}/v1/realtime?model=m", open_timeout=60)
+        return connect(f"ws://127.0.0.1:{self.running.port}{prefix}/v1/realtime?model=m", open_timeout=60,
+                       subprotocols=[Subprotocol(one) for one in protocols] or None)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +168,39 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     finally:
         peer.server.shutdown()
         judge.server.shutdown()
+
+
+def test_the_key_of_a_browser_goes_no_further_than_the_gateway(rig: Rig) -> None:
+    offered = ("realtime", "openai-insecure-api-key.sk-client", "openai-beta.realtime-v1")
+    with rig.call("/keyed", offered) as call:
+        call.send("{}")
+        assert hear(call) == {"type": "heard"}
+        assert call.subprotocol == "realtime"
+    assert rig.peer.protocols == ["realtime, openai-beta.realtime-v1"]
+    assert rig.peer.key == "Bearer sk-own"
+    # Without a key of the gateway it is the client's key that the provider is to see.
+    with rig.call("/patterns", offered) as call:
+        call.send(json.dumps(SILENT))
+        assert hear(call) == {"type": "heard"}
+        assert call.subprotocol == "realtime"
+    assert rig.peer.protocols == [", ".join(offered)]
+    assert "sk-client" not in rig.running.log()
+
+
+def way(**item: Any) -> dict[str, Any]:
+    return {"type": ITEM, "item": item}
+
+
+BAD = "forbidden bad"
+WAYS = [
+    {"type": "session.update", "session": {"instructions": BAD}},
+    {"type": "response.create", "response": {"instructions": BAD}},
+    {"type": "response.create", "response": {"input": [{"role": "user", "content": [{"type": "input_text", "text": BAD}]}]}},
+    way(role="user", content=BAD),
+    way(role="system", content=[{"type": "input_text", "text": BAD}]),
+    way(role="assistant", content=[{"type": "output_text", "text": BAD}]),
+    {"type": "conversation.item.replace", "item": {"role": "user", "content": BAD}},
+]
 
 
 def said(*texts: str) -> str:
@@ -186,8 +237,12 @@ def test_what_a_user_says_is_judged_before_it_goes_on(rig: Rig, prefix: str) -> 
         call.send(said("bad and ", "forbidden"))
         refused = hear(call)
         assert (refused["type"], refused["error"]["code"]) == ("error", "guardrail_intervention")
-        # Other events, and other roles, are not looked at.
-        call.send(json.dumps({"type": "session.update", "session": {"instructions": "forbidden bad"}}))
+        # So is all that a client may say to a model by other ways.
+        for event in WAYS:
+            call.send(json.dumps(event))
+            refused = hear(call)
+            assert refused["error"]["code"] == "guardrail_intervention", event
+        call.send(json.dumps({"type": "session.update", "session": {"voice": "v"}}))
         assert hear(call) == {"type": "heard"}
         call.send(said("a@b.example"))
         assert hear(call) == {"type": "heard"}
@@ -196,7 +251,8 @@ def test_what_a_user_says_is_judged_before_it_goes_on(rig: Rig, prefix: str) -> 
     assert rig.peer.seen[-1]["item"]["content"][0]["text"] == "a@b.example"
     assert rig.peer.extensions is None
     if prefix == "/asked":
-        assert rig.judge.asked == [("/request", text) for text in ("all is well", "bad and  forbidden", "a@b.example")]
+        asked = [text for _, text in rig.judge.asked]
+        assert asked == ["all is well", "bad and  forbidden", *["forbidden bad"] * (len(WAYS) - 1), "a@b.example"]
 
 
 def test_a_binary_message_cannot_be_judged_and_ends_the_conversation(rig: Rig) -> None:
@@ -213,7 +269,7 @@ def test_a_binary_message_cannot_be_judged_and_ends_the_conversation(rig: Rig) -
 def test_what_a_model_says_waits_until_it_is_judged(rig: Rig, prefix: str) -> None:
     with rig.call(prefix) as call:
         events = deltas("It is ", "a fine day for ", "everybody who is \u2013 ", "here.")
-        call.send(json.dumps({"say": events}))
+        call.send(json.dumps({**SILENT, "say": events}))
         assert [hear(call) for _ in events] == events
     if prefix == "/asked":
         texts = [text for path, text in rig.judge.asked if path == "/response"]
@@ -226,7 +282,7 @@ def test_what_a_model_says_waits_until_it_is_judged(rig: Rig, prefix: str) -> No
 def test_a_refused_answer_is_cancelled_and_the_next_one_passes(rig: Rig, prefix: str, pieces: tuple[str, ...]) -> None:
     with rig.call(prefix) as call:
         audio = {"type": "response.output_audio.delta", "delta": "AAAA"}
-        call.send(json.dumps({"say": [audio, *deltas(*pieces)]}))
+        call.send(json.dumps({**SILENT, "say": [audio, *deltas(*pieces)]}))
         assert hear(call) == audio
         refused = hear(call)
         assert (refused["type"], refused["error"]["type"]) == ("error", "guardrail_blocked")
@@ -240,7 +296,7 @@ def test_a_refused_answer_is_cancelled_and_the_next_one_passes(rig: Rig, prefix:
             pass
         assert rig.peer.seen[-1] == {"type": "response.cancel"}
         good = deltas("all is well")
-        call.send(json.dumps({"say": good}))
+        call.send(json.dumps({**SILENT, "say": good}))
         assert [hear(call) for _ in good] == good
 
 
@@ -275,7 +331,7 @@ def test_masks_that_apply_find_what_a_model_says_however_it_is_cut(rig: Rig, siz
     whole = "The secret plan is \u2013 to say no secret word to anybody."
     events = deltas(*(whole[at : at + size] for at in range(0, len(whole), size)))
     with rig.call("/masked") as call:
-        call.send(json.dumps({"say": [*events, *deltas("all is well")]}))
+        call.send(json.dumps({**SILENT, "say": [*events, *deltas("all is well")]}))
         heard = [hear(call) for _ in range(len(events) + len(deltas("x")))]
     told = [event for event in heard if event["type"] == "response.output_text.delta"]
     masked = "The <masked> is \u2013 to say no <masked> to anybody."
@@ -293,22 +349,22 @@ def test_audio_waits_for_no_mask_and_a_refusal_drops_what_does(rig: Rig) -> None
     before = rig.running.metric(masks)
     audio = {"type": "response.output_audio.delta", "delta": "AAAA"}
     with rig.call("/masked") as call:
-        call.send(json.dumps({"say": [*deltas("one secret plan, and a long story; then a se", last=False), audio]}))
+        call.send(json.dumps({**SILENT, "say": [*deltas("one secret plan, and a long story; then a se", last=False), audio]}))
         assert hear(call) == audio
-        call.send(json.dumps({"say": deltas("cret bomb that goes off", last=True)}))
+        call.send(json.dumps({**SILENT, "say": deltas("cret bomb that goes off", last=True)}))
         assert hear(call)["error"]["code"] == "guardrail_intervention"
         assert hear(call)["response"]["output"] == []
         while hear(call) != {"type": "heard"}:      # the server's answer to response.cancel
             pass
         good = deltas("no secret plan")
-        call.send(json.dumps({"say": good}))
+        call.send(json.dumps({**SILENT, "say": good}))
         assert hear(call)["delta"] == "no <masked>"
     rig.running.wait_metric(masks, before + 1)
 
 
 def test_what_waits_for_a_mask_goes_out_in_front_of_the_end(rig: Rig) -> None:
     with rig.call("/masked") as call:
-        call.send(json.dumps({"say": deltas("a text that is long enough to be judged", last=False), "then": "close"}))
+        call.send(json.dumps({**SILENT, "say": deltas("a text that is long enough to be judged", last=False), "then": "close"}))
         assert hear(call)["delta"] == "a text that is long enough to be judged"
 
 
@@ -323,7 +379,7 @@ def test_json_that_only_some_can_read_is_not_said(rig: Rig) -> None:
 def test_a_text_without_its_end_is_judged_with_the_response(rig: Rig) -> None:
     with rig.call() as call:
         events = [*deltas("a secret plan", last=False), {"type": "response.done", "response": {"output": []}}]
-        call.send(json.dumps({"say": events}))
+        call.send(json.dumps({**SILENT, "say": events}))
         assert hear(call)["type"] == "error"
 
 

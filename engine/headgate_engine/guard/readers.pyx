@@ -5,15 +5,17 @@ embeddings, realtime), Anthropic (https://docs.anthropic.com/en/api/messages), G
 (https://ai.google.dev/api/generate-content) and Cohere (https://docs.cohere.com/reference/rerank).
 """
 
-from headgate_engine.guard.items cimport gemini_reply, gemini_request, responses_reply, responses_request
+from headgate_engine.guard.items cimport gemini_reply, gemini_request, responses_reply, responses_request, variables
 from headgate_engine.guard.reading cimport (
-    Clears, Kinds, add_texts, count_words, inner_values, is_base64, is_call, is_input_text, is_item_create, is_message,
-    is_only_system, is_result, is_system, is_text_type, is_tool, is_unseen, is_user, no_clears, parts, turn_of, words)
+    Clears, Kinds, add_texts, count_words, inner_values, is_base64, is_call, is_only_system, is_result,
+    is_system, is_text_type, is_tool, is_unseen, no_clears, parts, turn_of, words)
+from headgate_engine.guard.spans import string_value
 from headgate_engine.guard.transcript cimport (
-    Fields, LINE, NO_TURN, N_ANNOTATIONS, N_ARGUMENTS, N_CHOICES, N_CONTENT, N_CONTEXT, N_CUSTOM, N_DATA, N_DOCUMENTS,
-    N_FUNCTION, N_FUNCTION_CALL_SNAKE, N_INPUT, N_ITEM, N_LOGPROBS, N_MESSAGE, N_MESSAGES, N_NONE, N_QUERY, N_REFUSAL,
-    N_ROLE, N_SOURCE, N_SYSTEM, N_TEXT, N_TITLE, N_TOOL_CALLS, N_TYPE, ROLE_ASSISTANT, ROLE_NONE, ROLE_SYSTEM,
-    ROLE_USER, SPACE, S_INPUT, S_MESSAGES, S_OUTPUT, S_SYSTEM, Span, BodyTexts, word_is)
+    Fields, LINE, NO_TURN, N_ANNOTATIONS, N_ARGUMENTS, N_AUDIO, N_CHOICES, N_CONTENT, N_CONTEXT, N_CUSTOM, N_DATA,
+    N_DOCUMENTS, N_FUNCTION, N_FUNCTION_CALL_SNAKE, N_INPUT, N_INPUT_AUDIO_TRANSCRIPTION, N_INSTRUCTIONS, N_ITEM,
+    N_LOGPROBS, N_MESSAGE, N_MESSAGES, N_NONE, N_OUTPUT, N_PROMPT, N_QUERY, N_REFUSAL, N_RESPONSE, N_ROLE, N_SESSION,
+    N_SOURCE, N_SYSTEM, N_TEXT, N_TITLE, N_TOOL_CALLS, N_TRANSCRIPT, N_TRANSCRIPTION, N_TYPE, ROLE_ASSISTANT, ROLE_NONE,
+    ROLE_SYSTEM, ROLE_USER, S_INPUT, S_MESSAGES, S_OUTPUT, S_SYSTEM, SPACE, Span, BodyTexts, word_is)
 
 FORMATS = frozenset(("completions", "messages", "responses", "gemini", "count_tokens", "gemini_count_tokens", "embeddings",
                      "rerank", "realtime"))
@@ -253,32 +255,126 @@ cdef int each_text(BodyTexts t, int first, int second) except -1 nogil:
 
 
 cdef int realtime_request(BodyTexts t) except -1 nogil:
-    """Add the user's text in an event, its parts as one text. All other events have none."""
-    cdef Fields top, item, part
-    cdef Kinds kinds
-    cdef Span one, array, row, element
-    cdef Span whole
-    cdef int place, within, turn
-    cdef int messages = 0
+    """Add the texts of a client's event: items, the instructions and the input of a response, the settings of a session."""
+    cdef Fields top
+    cdef Span one
     cdef int at = 0
-    whole.start = whole.stop = 0
     t.fields(0, &top)
-    if not count_words(t, &top, N_TYPE, is_item_create):
-        return 0
     while t.each(&top, N_ITEM, &at, &one):
-        t.fields(one.start, &item)
-        words(t, &item, N_TYPE, is_message, &messages, &kinds)
-        if count_words(t, &item, N_ROLE, is_user) and kinds.count <= 1 and messages == kinds.count:
-            turn = t.turn(ROLE_USER, SPACE)
-            within = 0
-            while t.each(&item, N_CONTENT, &within, &array):
-                place = 0
-                while t.item(array.start, &place, &row, &element):
-                    t.fields(row.start, &part)
-                    if count_words(t, &part, N_TYPE, is_input_text):
-                        add_texts(t, &part, N_TEXT, S_MESSAGES, &whole, turn, SPACE, no_clears())
-                    t.drop(&part)
-        t.drop(&item)
+        realtime_item(t, one)
+    at = 0
+    while t.each(&top, N_RESPONSE, &at, &one):
+        realtime_settings(t, one.start)
+    at = 0
+    while t.each(&top, N_SESSION, &at, &one):
+        realtime_settings(t, one.start)
+    return 0
+
+
+cdef int realtime_item(BodyTexts t, Span one) except -1 nogil:
+    """Add the texts of an item, its content as one text. What its type says does not count: others may read it otherwise."""
+    cdef Fields item
+    cdef Kinds roles
+    cdef Span span
+    cdef int scope, turn
+    cdef int system = 0
+    cdef int at = 0
+    if t.is_text(one.start):
+        return t.alone(S_MESSAGES, one.start, one.stop)
+    t.fields(one.start, &item)
+    words(t, &item, N_ROLE, is_system, &system, &roles)
+    scope = S_SYSTEM if roles.count and system == roles.count else S_MESSAGES
+    turn = turn_of(t, &roles, ROLE_USER, SPACE)
+    while t.each(&item, N_CONTENT, &at, &span):
+        realtime_content(t, span, scope, turn)
+    t.cut()
+    t.values(S_INPUT, &item, N_ARGUMENTS)
+    at = 0
+    while t.each(&item, N_OUTPUT, &at, &span):
+        if t.p[span.start] == c"[":
+            realtime_content(t, span, S_OUTPUT, NO_TURN)
+            t.cut()
+        elif not t.is_value(span.start, span.stop, b"null"):
+            t.alone(S_OUTPUT, span.start, span.stop)
+    t.drop(&item)
+    return 0
+
+
+cdef int realtime_content(BodyTexts t, Span span, int scope, int turn) except -1 nogil:
+    """Add a content: a string, a part, or several of them."""
+    cdef Span row, element, whole
+    cdef int place = 0
+    whole.start = whole.stop = 0
+    if t.p[span.start] != c"[":
+        return realtime_part(t, span, &whole, scope, turn)
+    while t.item(span.start, &place, &row, &element):
+        realtime_part(t, row, &whole, scope, turn)
+    return 0
+
+
+cdef int realtime_part(BodyTexts t, Span row, const Span* whole, int scope, int turn) except -1 nogil:
+    cdef Fields part
+    if t.is_text(row.start):
+        t.add(scope, row.start, row.stop, turn, SPACE)
+        return 0
+    t.fields(row.start, &part)
+    add_texts(t, &part, N_TEXT, scope, whole, turn, SPACE, no_clears())
+    # A client may say what an audio is to mean.
+    add_texts(t, &part, N_TRANSCRIPT, scope, whole, turn, SPACE, no_clears())
+    t.drop(&part)
+    return 0
+
+
+cdef int realtime_settings(BodyTexts t, int start) except -1 nogil:
+    """Add the texts of `response` or `session`."""
+    cdef Fields fields
+    cdef Span span, row, element
+    cdef int place
+    cdef int at = 0
+    t.fields(start, &fields)
+    while t.each(&fields, N_INSTRUCTIONS, &at, &span):
+        realtime_content(t, span, S_SYSTEM, t.turn(ROLE_SYSTEM, SPACE))
+        t.cut()
+    at = 0
+    while t.each(&fields, N_INPUT, &at, &span):
+        if t.p[span.start] != c"[":
+            realtime_item(t, span)
+        place = 0
+        while t.item(span.start, &place, &row, &element):
+            realtime_item(t, row)
+    at = 0
+    while t.each(&fields, N_PROMPT, &at, &span):
+        variables(t, span.start)
+    transcription(t, &fields, N_INPUT_AUDIO_TRANSCRIPTION)
+    at = 0
+    while t.each(&fields, N_AUDIO, &at, &span):
+        audio_settings(t, span.start)
+    t.drop(&fields)
+    return 0
+
+
+cdef int audio_settings(BodyTexts t, int start) except -1 nogil:
+    cdef Fields audio, given
+    cdef Span span
+    cdef int at = 0
+    t.fields(start, &audio)
+    while t.each(&audio, N_INPUT, &at, &span):
+        t.fields(span.start, &given)
+        transcription(t, &given, N_TRANSCRIPTION)
+        t.drop(&given)
+    t.drop(&audio)
+    return 0
+
+
+cdef int transcription(BodyTexts t, const Fields* fields, int name) except -1 nogil:
+    """Add what the model that writes down a user's speech is told."""
+    cdef Fields found
+    cdef Span span
+    cdef int at = 0
+    while t.each(fields, name, &at, &span):
+        t.fields(span.start, &found)
+        t.strings(S_SYSTEM, &found, N_PROMPT)
+        t.drop(&found)
     return 0
 
 
@@ -326,6 +422,21 @@ cdef BodyTexts texts_of(bytes body, str format, bint reply):
     with nogil:
         read(t)
     return t
+
+
+def event_types(bytes body not None):
+    """The values of `type` of an object, each time it stands there: a str, or None for what is no string."""
+    cdef BodyTexts t = BodyTexts.__new__(BodyTexts)
+    cdef Fields top
+    cdef Span one
+    cdef int at = 0
+    found = []
+    t.begin(body)
+    t.fields(0, &top)
+    while t.each(&top, N_TYPE, &at, &one):
+        found.append(
+            string_value(body, one.start, one.stop).decode("utf-8", "replace") if t.is_text(one.start) else None)
+    return found
 
 
 def read_texts(bytes body not None, str format not None, *, bint reply=False):

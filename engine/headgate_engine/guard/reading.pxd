@@ -24,9 +24,6 @@ cdef bint is_call(const Word* word) noexcept nogil
 cdef bint is_result(const Word* word) noexcept nogil
 cdef bint is_unseen(const Word* word) noexcept nogil
 cdef bint is_base64(const Word* word) noexcept nogil
-cdef bint is_item_create(const Word* word) noexcept nogil
-cdef bint is_user(const Word* word) noexcept nogil
-cdef bint is_input_text(const Word* word) noexcept nogil
 cdef int count_words(BodyTexts t, const Fields* fields, int name, Test test) except -1 nogil
 cdef int turn_of(BodyTexts t, const Kinds* roles, int otherwise, int joiner) except -1 nogil
 cdef Clears no_clears() noexcept nogil

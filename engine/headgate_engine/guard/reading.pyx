@@ -58,18 +58,6 @@ cdef bint is_base64(const Word* word) noexcept nogil:
     return word_is(word, b"base64")
 
 
-cdef bint is_item_create(const Word* word) noexcept nogil:
-    return word_is(word, b"conversation.item.create")
-
-
-cdef bint is_user(const Word* word) noexcept nogil:
-    return word_is(word, b"user")
-
-
-cdef bint is_input_text(const Word* word) noexcept nogil:
-    return word_is(word, b"input_text")
-
-
 cdef int count_words(BodyTexts t, const Fields* fields, int name, Test test) except -1 nogil:
     cdef Kinds kinds
     cdef int passed = 0

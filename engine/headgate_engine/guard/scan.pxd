@@ -50,7 +50,7 @@ cdef class Scanner:
     # Finds the built-ins in a text. Where two overlap, the one of the first rule in the list wins.
     cdef int search(self, const uint8_t* p, Py_ssize_t n, const Order* order, Workspace work) except -1 nogil
     # Returns the hits as edits: (start, stop, replacement, rule).
-    cdef list told(self, Workspace work)
+    cdef list builtin_edits_of(self, Workspace work)
     cdef Order _order(self, Py_ssize_t first, Py_ssize_t last)
     cdef list _builtin_edits(self, bytes text, Order order)
     cdef int _pass(self, const uint8_t* p, Py_ssize_t n, Hits* out, int wanted) except -1 nogil

@@ -292,9 +292,9 @@ cdef class Scanner:
         work = Workspace.__new__(Workspace)
         with nogil:
             self.search(p, n, &order, work)
-        return self.told(work)
+        return self.builtin_edits_of(work)
 
-    cdef list told(self, Workspace work):
+    cdef list builtin_edits_of(self, Workspace work):
         cdef Py_ssize_t i
         cdef Hit* hit
         cdef list found = []

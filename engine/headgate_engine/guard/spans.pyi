@@ -13,14 +13,14 @@ def members(text: bytes, at: int) -> list[tuple[str, int, int]]:
 def items(text: bytes, at: int) -> list[tuple[int, int]]:
     """Return (start, stop) of each item of the array at `at`; [] for other types."""
 
-def said(text: bytes, start: int, stop: int) -> bytes:
+def string_value(text: bytes, start: int, stop: int) -> bytes:
     """Return the decoded string at start..stop (quotes included) as UTF-8. Half a surrogate pair becomes U+FFFD."""
 
-def quote(said: bytes) -> bytes:
+def quote(string_value: bytes) -> bytes:
     """Return UTF-8 text as a JSON string."""
 
 def splice(text: bytes, start: int, stop: int, edits: Sequence[tuple[int, int, bytes]]) -> bytes:
     """Return the string at start..stop with parts of its text replaced. The rest keeps its bytes and escapes.
 
-    edits: (from, to, replacement), ascending, without overlaps; offsets in the result of said().
+    edits: (from, to, replacement), ascending, without overlaps; offsets in the result of string_value().
     """

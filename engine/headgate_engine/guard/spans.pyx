@@ -184,9 +184,9 @@ cdef bytes unquoted(bytes text, Py_ssize_t start, Py_ssize_t stop):
     return PyBytes_FromStringAndSize(<const char*>out, used)
 
 
-cdef int append_quoted(ByteBuffer out, bytes said) except -1:
-    cdef const uint8_t* p = <const uint8_t*>PyBytes_AS_STRING(said)
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(said)
+cdef int append_quoted(ByteBuffer out, bytes string_value) except -1:
+    cdef const uint8_t* p = <const uint8_t*>PyBytes_AS_STRING(string_value)
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(string_value)
     cdef Py_ssize_t i
     for i in range(n):
         if p[i] == 34 or p[i] == 92:
@@ -205,10 +205,10 @@ cdef int append_quoted(ByteBuffer out, bytes said) except -1:
     return 0
 
 
-cdef bytes quoted(bytes said):
+cdef bytes quoted(bytes string_value):
     cdef ByteBuffer out = ByteBuffer()
     out.append_byte(34)
-    append_quoted(out, said)
+    append_quoted(out, string_value)
     out.append_byte(34)
     return out.take()
 
@@ -216,7 +216,7 @@ cdef bytes quoted(bytes said):
 def splice(bytes text not None, Py_ssize_t start, Py_ssize_t stop, edits):
     """Return the string at start..stop with parts of its text replaced. The rest keeps its bytes and escapes.
 
-    edits: (from, to, replacement), ascending, without overlaps; offsets in the result of said().
+    edits: (from, to, replacement), ascending, without overlaps; offsets in the result of string_value().
     """
     cdef const uint8_t* p = <const uint8_t*>PyBytes_AS_STRING(text)
     cdef uint8_t scratch[4]
@@ -272,11 +272,11 @@ def items(bytes text not None, Py_ssize_t at):
     return items_at(text, at)
 
 
-def said(bytes text not None, Py_ssize_t start, Py_ssize_t stop):
+def string_value(bytes text not None, Py_ssize_t start, Py_ssize_t stop):
     if start < 0 or stop > PyBytes_GET_SIZE(text) or stop - start < 2:
         raise ValueError("not the span of a string")
     return unquoted(text, start, stop)
 
 
-def quote(bytes said not None):
-    return quoted(said)
+def quote(bytes string_value not None):
+    return quoted(string_value)

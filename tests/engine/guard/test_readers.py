@@ -20,7 +20,8 @@ NAMES = [
     "parts", "thought", "functionCall", "args", "executableCode", "executable_code", "code", "functionResponse",
     "function_response", "response", "codeExecutionResult", "code_execution_result", "output", "candidates", "system",
     "title", "context", "source", "data", "instructions", "prompt", "variables", "action", "actions", "operation",
-    "queries", "tools", "outputs", "results", "item", "query", "documents", "other", "", "te\u0078t\n",
+    "queries", "tools", "outputs", "results", "item", "query", "documents", "session",
+    "transcript", "audio", "transcription", "input_audio_transcription", "other", "", "te\u0078t\n",
 ]  # fmt: skip
 WORDS = [
     "system", "developer", "user", "assistant", "tool", "function", "text", "message", "thinking", "redacted_thinking",
@@ -42,7 +43,8 @@ SHAPES: dict[str, tuple[str, ...]] = {
     "function_call": ("arguments", "args"),
     "system": ("type", "text"),
     "source": ("type", "data", "content"),
-    "input": ("type", "role", "content", "arguments", "input", "action", "actions", "output", "text", "code", "queries"),
+    "input": ("type", "role", "content", "arguments", "input", "action", "actions", "output", "text", "code", "queries",
+              "transcription"),
     "instructions": ("type", "role", "content"),
     "output": ("type", "content", "text", "annotations"),
     "prompt": ("variables",),
@@ -56,7 +58,12 @@ SHAPES: dict[str, tuple[str, ...]] = {
     "functionResponse": ("response",),
     "executableCode": ("code",),
     "codeExecutionResult": ("output",),
-    "item": ("type", "role", "content"),
+    "item": ("type", "role", "content", "arguments", "output"),
+    "response": ("instructions", "input", "prompt"),
+    "session": ("instructions", "prompt", "audio", "input_audio_transcription"),
+    "audio": ("input",),
+    "input_audio_transcription": ("prompt",),
+    "transcription": ("prompt",),
     "documents": ("text",),
     "query": ("text",),
 }
@@ -92,7 +99,8 @@ def objects(draw: st.DrawFn, name: str, depth: int) -> Members:
 
 
 TOPS = ["messages", "choices", "system", "content", "input", "instructions", "prompt", "contents", "candidates",
-        "systemInstruction", "system_instruction", "output", "item", "type", "query", "documents"]  # fmt: skip
+        "systemInstruction", "system_instruction", "output", "item", "type", "query", "documents",
+        "response", "session"]  # fmt: skip
 
 
 @st.composite

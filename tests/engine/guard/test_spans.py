@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate_engine.guard.spans import check, items, members, quote, said, splice
+from headgate_engine.guard.spans import check, items, members, quote, splice, string_value
 from headgate_engine.peek.json import PeekError
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -21,7 +21,7 @@ def rebuilt(text: bytes, start: int, stop: int) -> object:
     if text[start] == ord("["):
         return [rebuilt(text, low, high) for low, high in items(text, start)]
     if text[start] == ord('"'):
-        return said(text, start, stop).decode()
+        return string_value(text, start, stop).decode()
     return json.loads(text[start:stop])
 
 
@@ -42,7 +42,7 @@ def test_a_splice_changes_what_is_meant_and_nothing_else(
     text: str, new: str, ascii_only: bool, data: st.DataObject
 ) -> None:
     raw = json.dumps(text, ensure_ascii=ascii_only).encode()
-    assert said(raw, 0, len(raw)).decode() == text
+    assert string_value(raw, 0, len(raw)).decode() == text
     first = data.draw(st.integers(0, len(text)))
     last = data.draw(st.integers(first, len(text)))
     start, stop = len(text[:first].encode()), len(text[:last].encode())
@@ -71,7 +71,7 @@ def test_a_quoted_text_says_itself(text: str) -> None:
     ],
 )
 def test_escapes(raw: bytes, told: str) -> None:
-    assert said(raw, 0, len(raw)).decode() == told
+    assert string_value(raw, 0, len(raw)).decode() == told
 
 
 def test_doubles_are_all_there() -> None:

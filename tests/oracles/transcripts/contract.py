@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from headgate.dialect.llm.transcript.contract import Piece, Run, Span, TextScope, Turn
-from headgate_engine.guard.spans import items, members, said
+from headgate_engine.guard.spans import items, members, string_value
 
 __all__ = ["Builder", "Piece", "Run", "Span", "TextScope", "Transcript", "Turn", "elements"]
 QUOTE: Final = 34
@@ -55,7 +55,7 @@ class Builder:
     def words(self, fields: dict[str, list[Span]], name: str) -> list[str]:
         """Return what the strings of that name say."""
         spans = [span for span in fields.get(name, ()) if self.is_text(span)]
-        return [said(self.body, *span).decode("utf-8", "replace") for span in spans]
+        return [string_value(self.body, *span).decode("utf-8", "replace") for span in spans]
 
     # -- noting ------------------------------------------------------------------------------------------------------
     def turn(self, role: str, joiner: bytes) -> Turn:

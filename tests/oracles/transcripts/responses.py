@@ -47,10 +47,10 @@ def request(builder: Builder) -> None:
             _item(builder, row)
     builder.cut()
     for start, _ in top.get("prompt", ()):
-        _variables(builder, start)
+        variables(builder, start)
 
 
-def _variables(builder: Builder, start: int) -> None:
+def variables(builder: Builder, start: int) -> None:
     """Note what is put into a prompt that the provider keeps."""
     for inner, _ in builder.fields(start).get("variables", ()):
         for spans in builder.fields(inner).values():

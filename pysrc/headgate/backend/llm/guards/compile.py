@@ -158,16 +158,16 @@ class GuardCall:
             return body
         long = self.guards.is_long("request", body)
         if self.guards.reads_request and (long or len(body) > LONG_BYTES):
-            return self._told(body, form)
+            return self._check_long_request(body, form)
         if self.guards.reads_request:
-            self._tell(decoded(body))
+            self._publish(decoded(body))
         self._evaluate()
         work = self._run("request", body, form, self.known.forwarded, long)
         return work if long or self.guards.asks["request"] else finished(work)
 
-    async def _told(self, body: bytes, form: str) -> Outcome:
+    async def _check_long_request(self, body: bytes, form: str) -> Outcome:
         """Inspect a long body, which expressions read as well."""
-        self._tell(await off_loop(decoded, body))
+        self._publish(await off_loop(decoded, body))
         self._evaluate()
         return await self._run("request", body, form, self.known.forwarded, True)
 
@@ -220,8 +220,8 @@ class GuardCall:
         if not guards.source.streaming or not (guards.entries["request"] or guards.stream_judges or masks):
             return None
 
-        def said(event: bytes) -> GuardRefusal | bytes | Awaitable[GuardRefusal | bytes | None] | None:
-            work = self._said(event)
+        def check_event(event: bytes) -> GuardRefusal | bytes | Awaitable[GuardRefusal | bytes | None] | None:
+            work = self._check_event(event)
             return work if guards.asks["request"] or guards.is_long("request", event) else finished(work)
 
         sizes = (guards.source.window, guards.source.overlap)
@@ -233,7 +233,7 @@ class GuardCall:
         return GuardedTunnel(
             tunnel,
             Judges(
-                said=said if guards.entries["request"] else None,
+                check_event=check_event if guards.entries["request"] else None,
                 window=window if guards.stream_judges else None,
                 message=_message,
                 spawn=guards.spawn,
@@ -244,7 +244,7 @@ class GuardCall:
             ),
         )
 
-    async def _said(self, event: bytes) -> GuardRefusal | bytes | None:
+    async def _check_event(self, event: bytes) -> GuardRefusal | bytes | None:
         """Check a user's event in a conversation; return the masked event if masks apply, None if it is unchanged."""
         self.verdicts = Verdicts()  # verdicts apply to one event only
         found = await self._run("request", event, REALTIME, [], self.guards.is_long("request", event))
@@ -272,7 +272,7 @@ class GuardCall:
             try:
                 if transcript is None:
                     transcript = await off_loop(read, body, form) if long else read(body, form)
-                asked = self._asked(entry, index, phase, transcript, forwarded)
+                asked = self._guard_check(entry, index, phase, transcript, forwarded)
                 if long and not entry.guard.asks:
                     answer = await settled(await off_loop(entry.guard.judge, asked))
                 else:
@@ -297,7 +297,7 @@ class GuardCall:
             if entry not in self.guards.stream_judges:
                 continue
             try:
-                asked = self._asked(entry, index, "response", transcript, forwarded)
+                asked = self._guard_check(entry, index, "response", transcript, forwarded)
                 answer = await settled(entry.guard.judge(asked))
             except (GuardFailure, ValueError) as error:
                 if self._failed(entry, error):
@@ -309,7 +309,9 @@ class GuardCall:
             entry.count("Allow")
         return None
 
-    def _asked(self, entry: _Entry, index: int, phase: Phase, transcript: Transcript, forwarded: Pairs) -> GuardCheck:
+    def _guard_check(
+        self, entry: _Entry, index: int, phase: Phase, transcript: Transcript, forwarded: Pairs
+    ) -> GuardCheck:
         headers = self.known.headers.get((index, phase), [])
         if entry.forwarded:
             own = {name for name, _ in headers}
@@ -317,7 +319,7 @@ class GuardCall:
         return GuardCheck(phase, transcript, entry.scopes, headers, self.known.budget)
 
     # -- data of the request -------------------------------------------------------------------------------------------
-    def _tell(self, document: object) -> None:
+    def _publish(self, document: object) -> None:
         if document is not None:
             self.ctx.dynamic = (self.ctx.dynamic or {}) | {"llmRequest": document}
 

@@ -1,8 +1,8 @@
 """Guards for realtime conversations (WebSocket).
 
-A user's text is checked before it is forwarded; a model's text is held back in windows, as in streams. Texts that only
-masks match are forwarded unchanged or, with `masks: Apply`, masked. Audio, transcripts and all other events are
-forwarded at once.
+What a client says, a user's text or other instructions, is checked before it is forwarded; a model's text is held back
+in windows, as in streams. Texts that only masks match are forwarded unchanged or, with `masks: Apply`, masked. Audio, a
+model's transcripts and events without text are forwarded at once; a client's events of unknown types are refused.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, Final, Protocol
 from headgate.backend.llm.guards.contract import GuardRefusal
 from headgate.dialect.llm.transcript.edit import Changes
 from headgate.dialect.llm.transcript.table import request_texts
+from headgate_engine.guard.readers import event_types
 from headgate_engine.guard.stream import StreamGuard
 from headgate_engine.websocket.frames import BINARY, CLOSE, TEXT, FrameError, FrameReader, frame
 
@@ -31,7 +32,15 @@ REPEATS: Final = (
     *DELTAS, *ENDS, "response.content_part.done", "response.output_item.done", "conversation.item.done",
     "conversation.item.created", "conversation.item.added",
 )  # fmt: skip
-ITEM: Final = "conversation.item.create"
+# A client's events with texts (headgate_engine.guard.readers), and those without.
+SAYING: Final = frozenset((
+    "conversation.item.create", "response.create", "session.update", "transcription_session.update",
+))  # fmt: skip
+SILENT: Final = frozenset((
+    "conversation.item.delete", "conversation.item.retrieve", "conversation.item.truncate", "input_audio_buffer.append",
+    "input_audio_buffer.clear", "input_audio_buffer.commit", "output_audio_buffer.clear", "response.cancel",
+))  # fmt: skip
+UNKNOWN: Final = "events of this type cannot be checked"
 OVER: Final = "response.done"
 CANCEL: Final = b'{"type":"response.cancel"}'
 UNREADABLE: Final = "the frames of a guarded conversation cannot be read"
@@ -56,7 +65,7 @@ class RealtimeTunnel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Judges:
-    """The checks of a conversation. `said(event)` checks a user's event, None without request guards; `window(texts)`
+    """The checks of a conversation. `check_event` checks a user event, None without request guards; `window(texts)`
     checks a window of the model's text, None without response guards.
 
     `message` returns the client's message for a refusal; `spawn(name, coroutine)` starts a task. `size` and `overlap`
@@ -64,7 +73,7 @@ class Judges:
     masks; `masked()` is called at the first mask.
     """
 
-    said: Callable[[bytes], Said | Awaitable[Said]] | None
+    check_event: Callable[[bytes], Said | Awaitable[Said]] | None
     window: Callable[[list[bytes]], Verdict | Awaitable[Verdict]] | None
     message: Callable[[GuardRefusal], str]
     spawn: Callable[[str, Coroutine[Any, Any, None]], Any]
@@ -96,7 +105,7 @@ class GuardedTunnel:
         self._tasks: dict[bool, Any] = {}
         self._texts: dict[tuple[str, int], _Text] = {}
         self._blocked = False
-        self._told = False        # True once a mask was reported
+        self._event_frame = False        # True once a mask was reported
         self._masker = judges.masker and judges.masker()
 
     def from_client(self, data: bytes) -> None:
@@ -131,7 +140,7 @@ class GuardedTunnel:
                 return
             left -= 1
             opcode, said, raw = queue.popleft()
-            if opcode == BINARY and client and self._judges.said is not None:
+            if opcode == BINARY and client and self._judges.check_event is not None:
                 # Realtime events are texts: what is said in another form would reach the provider unjudged.
                 self._tunnel.tunnel_end(f"{UNREADABLE}: a binary message")
                 return
@@ -171,32 +180,40 @@ class GuardedTunnel:
 
     def _event(self, client: bool, said: bytes, raw: bytes) -> Awaitable[None] | None:
         """Process one event; return an awaitable if a guard must wait for a service."""
+        if client:
+            try:
+                return self._from_user(said, raw)
+            except ValueError as error:
+                # What is no event, what other parsers reject, or what is nested too deeply.
+                self._tunnel.tunnel_end(f"{UNREADABLE}: {error}")
+                return None
         try:
             told = json.loads(said)
         except (ValueError, RecursionError):
             told = None
-        if not isinstance(told, dict):
-            self._send(client, raw)
-            return None
-        if not client:
+        if isinstance(told, dict):
             return self._from_model(told, said, raw)
-        if self._judges.said is None or told.get("type") != ITEM:
-            self._send(True, raw)
-            return None
-        try:
-            return self._from_user(said, raw)
-        except ValueError as error:
-            # JSON that other parsers reject, or that is nested too deeply.
-            self._tunnel.tunnel_end(f"{UNREADABLE}: {error}")
-            return None
+        self._send(False, raw)
+        return None
 
     # -- user ----------------------------------------------------------------------------------------------------------
     def _from_user(self, said: bytes, raw: bytes) -> Awaitable[None] | None:
-        event = user_event(said)
-        if event is None or self._judges.said is None:
+        if self._judges.check_event is None:
             self._send(True, raw)
             return None
-        found = self._judges.said(event)
+        # Of several types, the provider may read any.
+        types = event_types(said)
+        if len(types) == 1 and types[0] in SILENT:
+            self._send(True, raw)
+            return None
+        if len(types) != 1 or types[0] not in SAYING:
+            self._tunnel.tunnel_send(b"", _error_frame(UNKNOWN))
+            return None
+        event = user_event(said)
+        if event is None:
+            self._send(True, raw)
+            return None
+        found = self._judges.check_event(event)
         if isinstance(found, Awaitable):
             return self._user_later(found, raw)
         self._user_judged(found, raw)
@@ -212,9 +229,7 @@ class GuardedTunnel:
             self._send(True, raw if found is None else frame(found, mask=os.urandom(4)))
 
     def _error(self, refused: GuardRefusal) -> bytes:
-        message = self._judges.message(refused)
-        error = {"type": "guardrail_blocked", "code": "guardrail_intervention", "message": message}
-        return _told({"type": "error", "error": error})
+        return _error_frame(self._judges.message(refused))
 
     # -- model ---------------------------------------------------------------------------------------------------------
     def _from_model(self, told: Json, said: bytes, raw: bytes) -> Awaitable[None] | None:
@@ -286,8 +301,8 @@ class GuardedTunnel:
         self._take_masked(self._masker)
 
     def _take_masked(self, masker: StreamGuard) -> None:
-        if masker.masks and not self._told:
-            self._told = True
+        if masker.masks and not self._event_frame:
+            self._event_frame = True
             self._judges.masked()
         found = masker.take()
         if found:
@@ -302,11 +317,16 @@ class GuardedTunnel:
             response = told.get("response")
             if isinstance(response, dict):
                 response["output"] = []
-                raw = _told(told)
+                raw = _event_frame(told)
         self._send(False, raw)
 
 
-def _told(event: Json) -> bytes:
+def _error_frame(message: str) -> bytes:
+    error = {"type": "guardrail_blocked", "code": "guardrail_intervention", "message": message}
+    return _event_frame({"type": "error", "error": error})
+
+
+def _event_frame(event: Json) -> bytes:
     return frame(json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode())
 
 

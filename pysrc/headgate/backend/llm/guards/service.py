@@ -29,7 +29,7 @@ class GuardServiceClient:
 
     def __init__(self, service: GuardService, env: Environment) -> None:
         self.service = service
-        self.clients = [(env.client(place), own_authority(place)) for place, _ in service.places]
+        self.clients = [(env.client(place, subtype="Guardrail"), own_authority(place)) for place, _ in service.places]
         self.weights = [float(share) for _, share in service.places]
         if not any(self.weights):
             self.weights = [1.0] * len(self.weights)

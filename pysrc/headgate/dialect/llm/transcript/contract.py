@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from headgate_engine.guard import transcript
-from headgate_engine.guard.spans import said
+from headgate_engine.guard.spans import string_value
 
 Span = tuple[int, int]
 NOWHERE: Final[Span] = (0, 0)
@@ -112,7 +112,7 @@ class Transcript:
 
 def piece_text(body: bytes, piece: Piece) -> bytes:
     """Return the text of a piece as UTF-8."""
-    return body[piece.start : piece.stop] if piece.raw else said(body, piece.start, piece.stop)
+    return body[piece.start : piece.stop] if piece.raw else string_value(body, piece.start, piece.stop)
 
 
 def text_of(body: bytes, pieces: list[Piece], joiner: bytes) -> bytes:

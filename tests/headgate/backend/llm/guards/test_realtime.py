@@ -7,6 +7,8 @@ import json
 from collections.abc import Coroutine
 from typing import Any
 
+import pytest
+
 from headgate.backend.llm.guards.realtime import TURN, GuardedTunnel, Judges
 from headgate_engine.websocket.frames import BINARY, PING, TEXT, FrameReader, frame
 
@@ -25,7 +27,7 @@ class Tunnel:
         self.guarded = GuardedTunnel(
             self,
             Judges(
-                said=(lambda event: None) if judged else None, window=None, message=str, size=20, overlap=16,
+                check_event=(lambda event: None) if judged else None, window=None, message=str, size=20, overlap=16,
                 spawn=lambda name, work: self.tasks.append(work),
             ),
         )  # fmt: skip
@@ -47,7 +49,7 @@ class Tunnel:
 
 def test_many_tiny_events_leave_others_their_turn() -> None:
     tunnel = Tunnel()
-    events = [frame(json.dumps({"n": at}).encode(), TEXT, MASK) for at in range(5 * TURN + 7)]
+    events = [frame(json.dumps({"type": "response.cancel", "n": at}).encode(), TEXT, MASK) for at in range(5 * TURN + 7)]
     tunnel.guarded.from_client(b"".join(events))
     turns = 0
     while tunnel.tasks:
@@ -80,3 +82,43 @@ def test_reserved_frames_end_a_conversation_on_either_side() -> None:
     other = Tunnel()
     other.guarded.from_upstream(frame(b"x", 3))
     assert "reserved" in (other.ended or "")
+
+
+def client_event(text: str, *, judged: bool = True) -> Tunnel:
+    tunnel = Tunnel(judged=judged)
+    tunnel.guarded.from_client(frame(text.encode(), TEXT, MASK))
+    return tunnel
+
+
+REFUSED = [
+    "{}",
+    '{"type":"conversation.item.created"}',
+    '{"type":"odd","item":{"content":"x"}}',
+    '{"type":5}',
+    '{"type":"response.cancel","type":"conversation.item.create"}',
+    '{"type":"response.cancel","t\\u0079pe":"response.cancel"}',
+]
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_an_event_of_a_client_that_cannot_be_judged_is_refused(text: str) -> None:
+    tunnel = client_event(text)
+    assert (tunnel.upstream, tunnel.ended) == (b"", None)
+    [(_, said, _)] = FrameReader(False, 1 << 20).feed(tunnel.client)
+    error = json.loads(said)["error"]
+    assert (error["type"], error["message"]) == ("guardrail_blocked", "events of this type cannot be checked")
+    assert client_event(text, judged=False).passed == 1
+
+
+@pytest.mark.parametrize("text", ["", "[]", "hello", '"x"', '{"type":"response.cancel"'])
+def test_what_is_no_event_of_a_client_ends_the_conversation(text: str) -> None:
+    tunnel = client_event(text)
+    assert (tunnel.upstream, tunnel.client) == (b"", b"")
+    assert "cannot be read" in (tunnel.ended or "")
+    assert client_event(text, judged=False).passed == 1
+
+
+@pytest.mark.parametrize("kind", ["input_audio_buffer.append", "response.cancel", "conversation.item.delete"])
+def test_events_without_text_pass(kind: str) -> None:
+    tunnel = client_event(json.dumps({"type": kind}))
+    assert (tunnel.passed, tunnel.client, tunnel.ended) == (1, b"", None)
