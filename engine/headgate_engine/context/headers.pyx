@@ -403,6 +403,9 @@ cdef unsigned char sensitivity(int header_id, const char* name, Py_ssize_t n) no
         return SPAN_SENSITIVE
     if n == 12 and same_lower(name, b"x-auth-token", 12) or n == 20 and same_lower(name, b"x-amz-security-token", 20):
         return SPAN_SENSITIVE
+    # Browsers send API keys of realtime conversations as a subprotocol.
+    if n == 22 and same_lower(name, b"sec-websocket-protocol", 22):
+        return SPAN_SENSITIVE
     for i in range(sensitive_count):
         if n == sensitive_lengths[i] and same_lower(name, sensitive_names[i], n):
             return SPAN_SENSITIVE

@@ -1,6 +1,7 @@
 from typing import Any
 
 from headgate_engine.context.request import TokenUsage
+from headgate_engine.llm.foreign import ForeignHistory
 from headgate_engine.llm.prices import Cost
 
 OUTCOMES: tuple[str, ...]
@@ -58,6 +59,9 @@ class LlmCall:
     @property
     def translation(self) -> Any | None:
         """What translates between the client's format and the provider's; None where they are the same."""
+    @property
+    def history(self) -> ForeignHistory | None:
+        """What makes turns of other vendors fit for a provider that speaks the client's format; None: nothing does."""
 
     streaming: bool
     model: str

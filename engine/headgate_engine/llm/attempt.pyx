@@ -42,6 +42,11 @@ cdef class LlmCall:
         """What translates between the client's format and the provider's; None where they are the same."""
         return None if self.format_route is None else self.format_route.translation
 
+    @property
+    def history(self):
+        """What makes turns of other vendors fit for a provider that speaks the client's format; None: nothing does."""
+        return None if self.format_route is None else self.format_route.history
+
     cdef int begin(self, RequestContext ctx) except -1:
         """An attempt starts; target, format_route and model are set."""
         cdef LlmAttempt attempt = LlmAttempt.__new__(LlmAttempt)

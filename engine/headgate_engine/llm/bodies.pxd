@@ -2,6 +2,7 @@
 
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.llm.foreign cimport ForeignHistory
 from headgate_engine.llm.target cimport LlmEdits
 
 # Sets `llmRequest`, for expressions: the body as it is now, with the model wherever it was named.
@@ -10,6 +11,8 @@ cdef dict tell_request(RequestContext ctx, LlmCall call)
 cdef tuple edited(RequestContext ctx, LlmCall call, LlmEdits edits, model)
 # The body after the last transformations, which see the provider's format.
 cdef bytes finally_edited(RequestContext ctx, LlmEdits edits)
+# Makes turns of other vendors in the body fit for the provider.
+cdef int make_fit(RequestContext ctx, LlmCall call, ForeignHistory history) except -1
 # (sets, removes) that give `max_tokens`, as the edits leave it, the name that these models know.
 cdef tuple short_limits(LlmCall call, sets, removes, dict defaults)
 # Sets `stream_options` that ask for the usage of a stream, unless they say themselves what is wanted; returns removes.

@@ -6,6 +6,7 @@ from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.program cimport Program
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.edit cimport edit_object
+from headgate_engine.llm.foreign cimport ForeignHistory
 from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.llm.target cimport LlmEdits
 from headgate_engine.llm.translate.readers cimport loads
@@ -77,6 +78,19 @@ cdef bytes finally_edited(RequestContext ctx, LlmEdits edits):
         else:
             sets[name] = value
     return edit_object(ctx.body, sets, {}, removes)
+
+
+cdef int make_fit(RequestContext ctx, LlmCall call, ForeignHistory history) except -1:
+    if not history.seen(ctx.body):
+        return 0
+    if call.translated is not None and call.translated[0] is ctx.body:
+        made = call.translated[1]
+        call.translated = None
+    else:
+        made = history.clean(ctx.body)
+    if made is not ctx.body:
+        ctx.replace_body(made)
+    return 0
 
 
 cdef tuple short_limits(LlmCall call, sets, removes, dict defaults):

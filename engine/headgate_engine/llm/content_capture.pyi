@@ -25,7 +25,7 @@ class CaptureOptions:
 class CapturedAnswer:
     """What one answer says, as it comes. limit: characters of its texts that are kept.
 
-    format: the client's; for others the members of what comes tell what it is.
+    format: the client's; for others the members of what comes add_body what it is.
     """
 
     def __init__(self, format: str, limit: int = ...) -> None: ...
@@ -33,7 +33,7 @@ class CapturedAnswer:
     def format(self) -> str: ...
     @property
     def ended(self) -> bool: ...
-    def tell(self, body: bytes) -> None:
+    def add_body(self, body: bytes) -> None:
         """Take a whole answer."""
     def add_event(self, name: str, data: bytes) -> None:
         """Take one event of a stream; name: as the framing tells it, "" when it does not."""

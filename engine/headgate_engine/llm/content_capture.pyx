@@ -217,7 +217,7 @@ cdef class CapturedAnswer:
                 for ident, name, given in self.calls.values()]
 
     # -- Python face ---------------------------------------------------------------------------------------------------
-    def tell(self, bytes body not None):
+    def add_body(self, bytes body not None):
         """All of a whole answer."""
         self.whole(body)
 

@@ -15,8 +15,8 @@ class Rates:
     """
 
     def __init__(self, rates: Mapping[str, int], under: Rates | None = None) -> None: ...
-    def told(self) -> dict[str, float | None]:
-        """Return dollars per million tokens, None where nothing is told."""
+    def per_million(self) -> dict[str, float | None]:
+        """Return dollars per million tokens, None where nothing is per_million."""
 
 class PricedModel:
     """`tiers`: (context tokens above which it counts, Rates), rising; a tier prices the whole request."""

@@ -53,7 +53,7 @@ cdef class Rates:
             return -1
         return self.rate[P_INPUT]
 
-    def told(self):
+    def per_million(self):
         """The rates that are known, in dollars per million tokens."""
         cdef int i
         found = {}

@@ -10,7 +10,8 @@ from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport (
     MODEL_IN_BODY, MODEL_IN_FORM, MODEL_IN_PATH, MODEL_IN_QUERY, MODEL_NOWHERE, LlmCall)
-from headgate_engine.llm.bodies cimport edited, finally_edited, short_limits, tell_request, usage_wanted
+from headgate_engine.llm.bodies cimport (
+    edited, finally_edited, make_fit, short_limits, tell_request, usage_wanted)
 from headgate_engine.llm.edit cimport edit_object
 from headgate_engine.llm.estimate cimport estimate_of
 from headgate_engine.llm.formats cimport RouteMap, model_span, wants_events, without
@@ -469,6 +470,8 @@ cdef Reply render(RequestContext ctx):
         if suffix:
             new = format_route.path_for(call, b"", b"", suffix)
             ctx.head.set_target(new, len(new))
+    elif format_route.history is not None and call.object_end >= 0 and not call.opaque:
+        make_fit(ctx, call, format_route.history)
     if format_route.adapt is not None and (format_route.translation is not None or call.object_end >= 0):
         ctx.replace_body(format_route.adapt(ctx.body, call.streaming))
     if edits is not None and edits.final and call.object_end >= 0 and not call.opaque:

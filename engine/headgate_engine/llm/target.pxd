@@ -4,6 +4,7 @@ from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.program cimport Program
 from headgate_engine.link.endpoints cimport EndpointState
 from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.llm.foreign cimport ForeignHistory
 from headgate_engine.plan.plans cimport BackendPlan
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.steps.authorization cimport AuthorizationStep
@@ -15,6 +16,7 @@ cdef class FormatRoute:
     cdef readonly str client, upstream
     cdef readonly object translation     # None: the provider speaks the client's format
     cdef readonly object adapt           # adapt(body, streaming) -> body: a provider's dialect of a format
+    cdef readonly ForeignHistory history      # of a provider that speaks the client's format; None: bodies go as they are
     cdef readonly object spell           # spell(model) -> model as the provider's paths have it; None: as it is
     cdef readonly object stream_error    # stream_error(message) -> bytes, in the client's format
     cdef public bint exclusive           # its input counts no cache, whatever the format does elsewhere

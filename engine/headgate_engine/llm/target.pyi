@@ -4,6 +4,7 @@ from typing import Any, Protocol
 from headgate_engine.context.request import RequestContext
 from headgate_engine.expr.program import Program
 from headgate_engine.link.endpoints import EndpointState
+from headgate_engine.llm.foreign import ForeignHistory
 from headgate_engine.llm.public import HeaderMatches, PublicModel
 from headgate_engine.plan.plans import BackendPlan
 from headgate_engine.steps.authorization import AuthorizationStep
@@ -52,6 +53,7 @@ class FormatRoute:
         adapt: Callable[[bytes, bool], bytes] | None = ...,
         stream_error: Callable[[str], bytes] | None = ...,
         spell: Callable[[str], str] | None = ...,
+        history: ForeignHistory | None = ...,
     ) -> None: ...
     pool: object | None
     authority: bytes | None
@@ -64,6 +66,9 @@ class FormatRoute:
     def translation(self) -> Any: ...
     @property
     def adapt(self) -> Any: ...
+    @property
+    def history(self) -> ForeignHistory | None:
+        """What makes turns of other vendors fit for a provider that speaks the client's format."""
     @property
     def stream_error(self) -> Any: ...
     @property

@@ -9,6 +9,7 @@ from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.program cimport Program
 from headgate_engine.link.endpoints cimport EndpointState, EndpointSet, affinity_of, hash_of, weight_for
 from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.llm.foreign cimport ForeignHistory
 from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.plan.plans cimport BackendPlan
 
@@ -20,11 +21,12 @@ SAFE = "@"
 
 cdef class FormatRoute:
     def __init__(self, str client, str upstream, *, path, translation=None, adapt=None, stream_error=None,
-                 spell=None):
+                 spell=None, ForeignHistory history=None):
         self.client = client
         self.upstream = upstream
         self.translation = translation
         self.adapt = adapt
+        self.history = history
         self.spell = spell
         self.stream_error = stream_error
         self.head = None if path.head is None else path.head.encode()

@@ -8,3 +8,6 @@ cdef class ProviderStep(Step):
     cdef object formats                  # frozenset of formats to the provider; None: all
     cdef tuple missing                   # (name, value), added if the request does not have the field
     cdef tuple pictured                  # the same, for requests with pictures
+
+cdef class SubprotocolKeyStep(Step):
+    pass

@@ -26,3 +26,6 @@ class ProviderStep(Step):
         missing: Iterable[tuple[str, str]] = (),
         pictured: Iterable[tuple[str, str]] = (),
     ) -> None: ...
+
+class SubprotocolKeyStep(Step):
+    """Removes keys that clients of realtime conversations send as one of their subprotocols, as browsers must."""

@@ -80,3 +80,30 @@ cdef class ProviderStep(Step):
         head.drop_field(self.header, len(self.header))
         head.add_field(self.header, len(self.header), told, len(told))
         head.spans[head.count - 1].flags |= SPAN_SENSITIVE
+
+
+cdef class SubprotocolKeyStep(Step):
+    """The prefix is that of OpenAI's own clients (https://platform.openai.com/docs/guides/realtime-websocket)."""
+
+    def __cinit__(self):
+        self.name = "clientKey"
+
+    cdef int run(self, RequestContext ctx) except -1:
+        cdef MessageHead head = ctx.head
+        cdef bytes name = b"sec-websocket-protocol"
+        cdef int at
+        at = head.find(name, len(name), 0)
+        if at < 0:
+            return CONTINUE
+        offered = []
+        while at >= 0:
+            told = head.data[head.spans[at].value_off:head.spans[at].value_off + head.spans[at].value_len]
+            offered += [word.strip() for word in told.split(b",")]
+            at = head.find(name, len(name), at + 1)
+        kept = [word for word in offered if not word.lower().startswith(b"openai-insecure-api-key.")]
+        if len(kept) < len(offered):
+            head.drop_field(name, len(name))
+            value = b", ".join(word for word in kept if word)
+            if value:
+                head.add_field(name, len(name), value, len(value))
+        return CONTINUE

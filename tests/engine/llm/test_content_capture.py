@@ -54,7 +54,7 @@ def test_prompts(form: str, body: Any, expected: list[dict[str, str]]) -> None:
 def test_what_is_no_object_says_nothing(body: bytes) -> None:
     assert prompts("completions", body) is None
     answer = CapturedAnswer("completions")
-    answer.tell(body)
+    answer.add_body(body)
     assert (answer.completion(), answer.tool_calls()) == ([], [])
 
 
@@ -82,7 +82,7 @@ def test_nothing_that_a_provider_says_raises(body: Any, form: str, name: str) ->
     counted(raw)
     answer = CapturedAnswer(form)
     answer.add_event(name, raw)
-    answer.tell(raw)
+    answer.add_body(raw)
     assert all(isinstance(text, str) for text in answer.completion())
     assert all(set(call) == {"id", "name", "arguments"} for call in answer.tool_calls())
 
@@ -90,7 +90,7 @@ def test_nothing_that_a_provider_says_raises(body: Any, form: str, name: str) ->
 def test_arguments_that_are_no_json_stay_the_text_they_are() -> None:
     answer = CapturedAnswer("completions")
     calls = [{"id": str(at), "function": {"name": "f", "arguments": text}} for at, text in enumerate(['{"a":1}', "{oops", " "])]
-    answer.tell(json.dumps({"choices": [{"message": {"content": None, "tool_calls": calls}}]}).encode())
+    answer.add_body(json.dumps({"choices": [{"message": {"content": None, "tool_calls": calls}}]}).encode())
     assert [call["arguments"] for call in answer.tool_calls()] == [{"a": 1}, "{oops", {}]
     assert answer.completion() == [""]
 

@@ -32,7 +32,7 @@ async def test_a_lane_may_lead_to_another_host(rig: Rig, path: bytes, host: str)
     plan = BackendPlan("provider", "llm", HOST)
     plan.pool = rig.pool if host == "own.test" else wrong
     plan.authority = b"own.test"
-    routes = {name: native(name, ProviderPath(head=f"/{name}")) for name in ("rerank", "embeddings")}
+    routes = {name: native(name, ProviderPath(head=f"/{name}"), "cohere") for name in ("rerank", "embeddings")}
     routes["rerank"].pool = rig.pool if host == "other.test" else wrong
     routes["rerank"].authority = b"other.test"
     router = ModelRouter(sole_entry=ModelEntry("m", [LlmGroup([LlmTarget(plan, "p", {"": routes})])]))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from headgate_engine.context.request import make_context
-from headgate_engine.plan.step import run_step
-from headgate_engine.steps.provider import ProviderStep
+from headgate_engine.plan.step import Step, run_step
+from headgate_engine.steps.provider import ProviderStep, SubprotocolKeyStep
 
 ANTHROPIC = ProviderStep("x-api-key", sparing="sk-ant-oat", missing=[("anthropic-version", "1")])
 
 
-def after(step: ProviderStep, *headers: tuple[str, str]) -> list[tuple[str, str]]:
+def after(step: Step, *headers: tuple[str, str]) -> list[tuple[str, str]]:
     ctx = make_context(headers=headers)
     run_step(step, ctx)
     return ctx.request.items()
@@ -43,3 +43,23 @@ def test_only_values_that_begin_so_move() -> None:
     step = ProviderStep("x-goog-api-key", starting="AIza")
     assert after(step, ("authorization", "Bearer AIza1")) == [("x-goog-api-key", "AIza1")]
     assert after(step, ("authorization", "Bearer ya29")) == [("authorization", "Bearer ya29")]
+
+
+KEY = "openai-insecure-api-key.sk-1"
+
+
+@pytest.mark.parametrize(
+    ("offered", "kept"),
+    [
+        (["realtime"], ["realtime"]),
+        ([f"realtime,{KEY}"], ["realtime"]),
+        ([f"realtime, {KEY.upper()} , openai-beta.realtime-v1"], ["realtime, openai-beta.realtime-v1"]),
+        (["realtime", KEY, "b, c"], ["realtime, b, c"]),
+        ([KEY, KEY], []),
+        (["", f",{KEY},"], []),
+        (["my-openai-insecure-api-key.x"], ["my-openai-insecure-api-key.x"]),
+    ],
+)
+def test_keys_among_subprotocols_go(offered: list[str], kept: list[str]) -> None:
+    found = after(SubprotocolKeyStep(), ("a", "b"), *(("Sec-WebSocket-Protocol", one) for one in offered))
+    assert [value for name, value in found if name.lower() == "sec-websocket-protocol"] == kept

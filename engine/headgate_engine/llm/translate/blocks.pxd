@@ -32,6 +32,8 @@ cdef class ResponsesWriter(BlockWriter):
     cdef dict items                      # finished output items by their index
     cdef list parts                      # deltas of the block being written
     cdef str item
+    cdef list annotations                # of the text being written
+    cdef Py_ssize_t base                 # where it begins, in characters of the whole reply's text
     cdef dict _part(self, str text)
     cdef int _item_done(self, Py_ssize_t index, dict item) except -1
     cdef dict _response(self, str status)

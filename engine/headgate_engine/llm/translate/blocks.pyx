@@ -3,11 +3,14 @@
 import orjson
 
 from headgate_engine.llm.translate.counts cimport UsageCounts
+from headgate_engine.llm.translate.evidence cimport Citation, RanTool
 from headgate_engine.llm.translate.stops cimport write_stop
 from headgate_engine.llm.translate.writers cimport (
     BLOCK_REFUSAL, BLOCK_SIGNATURE, BLOCK_TEXT, BLOCK_THINKING, BlockKind, OpenTool, Writer, dumps)
 from headgate_engine.wire.buffer cimport ByteBuffer
 
+from headgate_engine.llm.translate.evidence import (
+    messages_blocks, messages_citation_of, responses_annotation, responses_item)
 from headgate_engine.llm.translate.writers import messages_usage_of, responses_usage_of
 
 cdef object fast_loads = orjson.loads
@@ -177,6 +180,28 @@ cdef class MessagesWriter(BlockWriter):
             "type": "redacted_thinking", "data": data}})
         return self._stop_block(index)
 
+    cdef int _cite(self, Citation citation) except -1:
+        # A citation stands for the text of its block.
+        if not self.writing or self.kind != BLOCK_TEXT:
+            return 0
+        return self._event("content_block_delta", {"index": self.index, "delta": {
+            "type": "citations_delta", "citation": messages_citation_of(citation)}})
+
+    cdef int _ran(self, RanTool tool) except -1:
+        cdef bytes told
+        self._close_all()
+        for block in messages_blocks(tool, f"{self.ident}_{self.count}"):
+            index = self._next()
+            given = block.get("input")
+            if given is not None:
+                block = {**block, "input": {}}
+            self._event("content_block_start", {"index": index, "content_block": block})
+            if given:
+                told = dumps(dumps(given).decode())
+                self._block_delta(index, b'input_json_delta","partial_json":', told, len(told))
+            self._stop_block(index)
+        return 0
+
     cdef int _tool_opened(self, OpenTool tool) except -1:
         return self._event("content_block_start", {"index": tool.index, "content_block": {
             "type": "tool_use", "id": tool.id, "name": tool.name, "input": {}}})
@@ -215,6 +240,7 @@ cdef class ResponsesWriter(BlockWriter):
     def __cinit__(self):
         self.items = {}
         self.parts = []
+        self.annotations = []
 
     cdef int configure(self, dict extra) except -1:
         self.echo = extra
@@ -243,7 +269,7 @@ cdef class ResponsesWriter(BlockWriter):
             return {"type": "summary_text", "text": text}
         if self.kind == BLOCK_REFUSAL:
             return {"type": "refusal", "refusal": text}
-        return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+        return {"type": "output_text", "text": text, "annotations": list(self.annotations), "logprobs": []}
 
     cdef int _block_opened(self) except -1:
         place = {"output_index": self.index}
@@ -253,6 +279,8 @@ cdef class ResponsesWriter(BlockWriter):
             self._event("response.output_item.added", {**place, "item": item})
             return self._event("response.reasoning_summary_part.added", {
                 "item_id": self.item, **place, "summary_index": 0, "part": self._part("")})
+        self.annotations.clear()
+        self.base = self.said
         self.item = f"msg_{self.ident}_{self.index}"
         item = {"id": self.item, "type": "message", "status": "in_progress", "role": "assistant", "content": []}
         self._event("response.output_item.added", {**place, "item": item})
@@ -305,6 +333,31 @@ cdef class ResponsesWriter(BlockWriter):
     cdef int _item_done(self, Py_ssize_t index, dict item) except -1:
         self.items[index] = item
         return self._event("response.output_item.done", {"output_index": index, "item": item})
+
+    cdef int _cite(self, Citation citation) except -1:
+        if not self.writing or self.kind != BLOCK_TEXT:
+            return 0
+        annotation = responses_annotation(citation, self.base)
+        if annotation is None:
+            return 0
+        self.annotations.append(annotation)
+        return self._event("response.output_text.annotation.added", {
+            "item_id": self.item, "output_index": self.index, "content_index": 0,
+            "annotation_index": len(self.annotations) - 1, "annotation": annotation})
+
+    cdef int _ran(self, RanTool tool) except -1:
+        item = responses_item(tool, f"{self.ident}_{self.count}")
+        if item is None:
+            return 0
+        self._close_all()
+        item["id"] = f"{item['id'].partition('_')[0]}_{self.ident}_{self.count}"
+        index = self._next()
+        place = {"item_id": item["id"], "output_index": index}
+        self._event("response.output_item.added", {"output_index": index, "item": {**item, "status": "in_progress"}})
+        self._event(f"response.{item['type']}.in_progress", place)
+        if item["status"] == "completed":
+            self._event(f"response.{item['type']}.completed", place)
+        return self._item_done(index, item)
 
     cdef int _tool_opened(self, OpenTool tool) except -1:
         tool.item = f"fc_{self.ident}_{tool.index}"

@@ -8,7 +8,9 @@ from headgate_engine.llm.translate.readers cimport (
 from headgate_engine.llm.translate.stops cimport read_stop
 from headgate_engine.llm.translate.writers cimport Writer, dumps
 from headgate_engine.peek.delta cimport delta_peek
+from headgate_engine.wire.buffer cimport ByteBuffer
 
+from headgate_engine.llm.translate.evidence import code_ran, converse_citation, grounding_of
 from headgate_engine.llm.translate.readers import Garbage
 
 
@@ -17,6 +19,7 @@ cdef class GeminiReader(EventReader):
 
     def __cinit__(self):
         self.peek = delta_peek("gemini")
+        self.spoken = ByteBuffer()
 
     cdef bint _first(self, const char* data) noexcept:
         return first_number(data, self.peek)
@@ -24,6 +27,7 @@ cdef class GeminiReader(EventReader):
     cdef bint _plain(self, const char* name, Py_ssize_t name_len, const char* data, Py_ssize_t n) except -1:
         if not EventReader._plain(self, name, name_len, data, n):
             return False
+        self.spoken.append(data + self.peek.start + 1, self.peek.stop - self.peek.start - 2)
         if self.peek.usage_stop:
             self._count(loads(data[self.peek.usage_start:self.peek.usage_stop]))
         return True
@@ -69,10 +73,33 @@ cdef class GeminiReader(EventReader):
                 if not isinstance(part, dict):
                     raise Garbage("a part is not an object")
                 self._part(part)
+        if "groundingMetadata" in candidate or "citationMetadata" in candidate:
+            self._ground(candidate)
         reason = candidate.get("finishReason")
         if isinstance(reason, str) and reason:
             self.stopped = True
+            self._tell_code(None)
             out.stop(read_stop("gemini", reason), None)
+        return 0
+
+    cdef int _tell_code(self, dict result) except -1:
+        """Tell of code that has run."""
+        if self.code is not None:
+            self.writer.ran(code_ran("", text_or_none(self.code, "language"), text_or_none(self.code, "code"), result))
+            self.code = None
+        return 0
+
+    cdef int _ground(self, dict candidate) except -1:
+        """Tell what the text rests on, once: some chunks repeat it."""
+        cdef Writer out = self.writer
+        if self.grounded:
+            return 0
+        citations, search = grounding_of(candidate, self.spoken.data[:self.spoken.length], "")
+        self.grounded = bool(citations)
+        for citation in citations:
+            out.cite(citation)
+        if self.grounded:
+            out.ran(search)
         return 0
 
     cdef int _part(self, dict part) except -1:
@@ -82,7 +109,14 @@ cdef class GeminiReader(EventReader):
             if part.get("thought") is True:
                 out.thinking(text)
             else:
+                spoken = text.encode("utf-8", "replace")
+                self.spoken.append(spoken, len(spoken))
                 out.text(text)
+        if "executableCode" in part:
+            self._tell_code(None)
+            self.code = an_object(part, "executableCode")
+        if "codeExecutionResult" in part:
+            self._tell_code(an_object(part, "codeExecutionResult"))
         call = an_object(part, "functionCall")
         if call is not None:
             id = text_or_none(call, "id") or f"call_{self.response_id or out.ident}_{self.calls}"
@@ -102,6 +136,7 @@ cdef class ConverseReader(EventReader):
 
     def __cinit__(self):
         self.peek = delta_peek("converse")
+        self.cited = []
 
     cdef bint _plain(self, const char* name, Py_ssize_t name_len, const char* data, Py_ssize_t n) except -1:
         if name_len != 17 or memcmp(name, b"contentBlockDelta", 17) != 0:
@@ -117,10 +152,15 @@ cdef class ConverseReader(EventReader):
         if name == "contentBlockStart":
             start = an_object(event, "start") or {}
             tool = an_object(start, "toolUse")
-            if tool is not None:
+            # Tools of another type are the vendor's own, which it runs itself.
+            if tool is not None and tool.get("type") is None:
                 out.tool(a_key(event, "contentBlockIndex"), a_text(tool, "toolUseId"), a_text(tool, "name") or "")
             return 0
         if name == "contentBlockStop":
+            for citation in self.cited:
+                out.cite(converse_citation(citation, self.block_from, out.said))
+            self.cited.clear()
+            self.block_from = out.said
             return out.close(a_key(event, "contentBlockIndex"))
         if name == "messageStart":
             return out.start("", "")
@@ -145,6 +185,9 @@ cdef class ConverseReader(EventReader):
             return out.text(a_text(delta, "text"))
         if "toolUse" in delta:
             return out.arguments(a_key(event, "contentBlockIndex"), a_text(an_object(delta, "toolUse") or {}, "input"))
+        if "citation" in delta:
+            self.cited.append(delta["citation"])
+            return 0
         reasoning = an_object(delta, "reasoningContent")
         if reasoning is not None:
             out.thinking(a_text(reasoning, "text"))

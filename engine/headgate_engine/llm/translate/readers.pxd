@@ -33,15 +33,21 @@ cdef class CompletionsReader(EventReader):
     cdef dict keys                       # index -> (id, key) of the tool call that writes there now
     cdef dict unnamed                    # index -> [id, arguments...] of calls whose name has not come
     cdef int _tool_call(self, dict call, Py_ssize_t position) except -1
+    cdef int _thought(self, dict delta) except -1
     cdef int _content(self, object content) except -1
 
 cdef class MessagesReader(EventReader):
     cdef dict usage
+    cdef dict uses                       # index -> [block, pieces of its input] of a tool that the vendor runs
+    cdef list cited                      # citations of the block being read
+    cdef Py_ssize_t block_from           # where its text begins
+    cdef int _tell_uses(self, str id, dict result) except -1
     cdef int _block_start(self, dict event) except -1
     cdef int _block_delta(self, dict event) except -1
     cdef int _count(self, object usage) except -1
 
 cdef class ResponsesReader(EventReader):
     cdef set with_arguments
+    cdef Py_ssize_t base                 # where the text of the message being read begins
     cdef int _item(self, dict event, bint done) except -1
     cdef int _end(self, str kind, dict event) except -1

@@ -15,6 +15,9 @@ from headgate_engine.llm.translate.stops cimport read_stop
 from headgate_engine.llm.translate.writers cimport Writer, dumps
 from headgate_engine.peek.delta cimport DeltaPeek, delta_peek
 
+from headgate_engine.llm.translate.evidence import (
+    is_ran, is_result, messages_citation, messages_ran, responses_ran, url_annotation)
+
 cdef object fast_loads = orjson.loads
 cdef object slow_loads = json.loads
 
@@ -91,6 +94,12 @@ cdef bint is_first(dict choice) except -1:
 cdef bint first_number(const char* data, DeltaPeek peek) noexcept:
     """Return whether a plain delta has the index 0, or none."""
     return peek.index_stop == 0 or peek.index_stop - peek.index_start == 1 and data[peek.index_start] == 48
+
+
+cdef str signed_id(dict call, str id):
+    """The id of a tool call, with the signature that Gemini's endpoint for chat completions gives it."""
+    cdef str signature = text_or_none(an_object(an_object(call, "extra_content") or {}, "google"), "thought_signature")
+    return f"{id}__thought__{signature}" if signature else id
 
 
 cdef class EventReader:
@@ -199,11 +208,7 @@ cdef class CompletionsReader(EventReader):
             return 0
         delta = an_object(choice, "delta")
         if delta is not None:
-            thinking = delta.get("reasoning_content") or delta.get("reasoning")
-            if isinstance(thinking, str):
-                out.thinking(thinking)
-            if "reasoning_signature" in delta:
-                out.signature(a_text(delta, "reasoning_signature"))
+            self._thought(delta)
             content = delta.get("content")
             if isinstance(content, str):
                 out.text(content)
@@ -211,6 +216,9 @@ cdef class CompletionsReader(EventReader):
                 self._content(content)
             if "refusal" in delta:
                 out.refusal(a_text(delta, "refusal"))
+            if "annotations" in delta:
+                for annotation in a_list(delta, "annotations") or ():
+                    out.cite(url_annotation(annotation, 0))
             calls = a_list(delta, "tool_calls")
             if calls:
                 for position, call in enumerate(calls):
@@ -223,6 +231,21 @@ cdef class CompletionsReader(EventReader):
                 raise Garbage("a tool call has no name")
             self.stopped = True
             out.stop(read_stop("completions", reason), None)
+        return 0
+
+    cdef int _thought(self, dict delta) except -1:
+        """Reasoning, by the names of the vendors; signatures by our own or by LiteLLM's."""
+        cdef Writer out = self.writer
+        thinking = delta.get("reasoning_content") or delta.get("reasoning")
+        if isinstance(thinking, str):
+            out.thinking(thinking)
+        if "reasoning_signature" in delta:
+            out.signature(a_text(delta, "reasoning_signature"))
+        elif "thinking_blocks" in delta:
+            for block in a_list(delta, "thinking_blocks") or ():
+                out.signature(text_or_none(block, "signature"))
+                if text_or_none(block, "type") == "redacted_thinking":
+                    out.redacted(text_or_none(block, "data"))
         return 0
 
     cdef int _content(self, object content) except -1:
@@ -247,6 +270,8 @@ cdef class CompletionsReader(EventReader):
             arguments = dumps(given).decode() if isinstance(given, dict) else a_text(function, "arguments")
         if type(index) is not int:
             index = position
+        if "extra_content" in call:
+            id = signed_id(call, id or f"call_{self.writer.ident}_{index}")
         known = self.keys.get(index)
         if known is not None and name and id and known[0] != id:
             # Vendors that give every call the index 0 tell them apart by id.
@@ -275,6 +300,8 @@ cdef class MessagesReader(EventReader):
 
     def __cinit__(self):
         self.usage = {}
+        self.uses = {}
+        self.cited = []
         self.peek = delta_peek("messages")
 
     cdef int _count(self, object usage) except -1:
@@ -296,6 +323,10 @@ cdef class MessagesReader(EventReader):
         if kind == "content_block_start":
             return self._block_start(event)
         if kind == "content_block_stop":
+            if self.cited:
+                for citation in self.cited:
+                    out.cite(messages_citation(citation, self.block_from, out.said))
+                self.cited.clear()
             return out.close(a_key(event, "index"))
         if kind == "message_start":
             message = an_object(event, "message") or {}
@@ -306,6 +337,7 @@ cdef class MessagesReader(EventReader):
             delta = an_object(event, "delta") or {}
             if delta.get("stop_reason") is not None:
                 self.stopped = True
+                self._tell_uses(None, None)
                 out.stop(read_stop("messages", delta["stop_reason"]), text_or_none(delta, "stop_sequence") or None)
             return 0
         if kind == "message_stop":
@@ -321,16 +353,34 @@ cdef class MessagesReader(EventReader):
         cdef dict block = an_object(event, "content_block") or {}
         kind = block.get("type")
         if kind == "text":
+            self.block_from = out.said
             out.text(a_text(block, "text"))
+            self.cited += a_list(block, "citations") or ()
         elif kind == "thinking":
             out.thinking(a_text(block, "thinking"))
         elif kind == "redacted_thinking":
             out.redacted(a_text(block, "data"))
-        elif kind == "tool_use" or kind == "server_tool_use":
+        elif is_ran(kind):
+            self.uses[a_key(event, "index")] = [block]
+        elif is_result(kind):
+            self._tell_uses(text_or_none(block, "tool_use_id"), block)
+        elif kind == "tool_use":
             key = a_key(event, "index")
             out.tool(key, a_text(block, "id"), a_text(block, "name") or "")
             if block.get("input"):
                 out.arguments(key, dumps(block["input"]).decode())
+        return 0
+
+    cdef int _tell_uses(self, str id, dict result) except -1:
+        """Tell of the tool with this id that it has run, or of all that have no result yet."""
+        for key, (block, *pieces) in list(self.uses.items()):
+            if id is None or block.get("id") == id:
+                del self.uses[key]
+                try:
+                    given = loads("".join(pieces)) if pieces else block.get("input")
+                except ValueError:
+                    given = None
+                self.writer.ran(messages_ran({**block, "input": given}, result))
         return 0
 
     cdef int _block_delta(self, dict event) except -1:
@@ -342,11 +392,17 @@ cdef class MessagesReader(EventReader):
         if kind == "text_delta":
             out.text(a_text(delta, "text"))
         elif kind == "input_json_delta":
-            out.arguments(a_key(event, "index"), a_text(delta, "partial_json"))
+            key = a_key(event, "index")
+            if key in self.uses:
+                self.uses[key].append(a_text(delta, "partial_json") or "")
+            else:
+                out.arguments(key, a_text(delta, "partial_json"))
         elif kind == "thinking_delta":
             out.thinking(a_text(delta, "thinking"))
         elif kind == "signature_delta":
             out.signature(a_text(delta, "signature"))
+        elif kind == "citations_delta":
+            self.cited.append(delta.get("citation"))
         return 0
 
 
@@ -381,6 +437,8 @@ cdef class ResponsesReader(EventReader):
             return out.refusal(a_text(event, "delta"))
         if kind == "response.reasoning_summary_text.delta" or kind == "response.reasoning_text.delta":
             return out.thinking(a_text(event, "delta"))
+        if kind == "response.output_text.annotation.added":
+            return out.cite(url_annotation(event.get("annotation"), self.base))
         if kind == "response.created":
             response = an_object(event, "response") or {}
             return out.start(text_or_none(response, "id"), text_or_none(response, "model"))
@@ -407,8 +465,12 @@ cdef class ResponsesReader(EventReader):
                 if key not in self.with_arguments:
                     out.arguments(key, a_text(item, "arguments"))
                 out.close(key)
-        elif done and kind == "message":
-            out.close(None)
+        elif kind == "message":
+            self.base = out.said
+            if done:
+                out.close(None)
+        elif done:
+            out.ran(responses_ran(item))
         return 0
 
     cdef int _end(self, str kind, dict event) except -1:

@@ -4,6 +4,7 @@
 # finish() and fault() ends the stream; nothing is written after that.
 
 from headgate_engine.llm.translate.counts cimport UsageCounts
+from headgate_engine.llm.translate.evidence cimport Citation, RanTool
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 cdef bytes dumps(object value)
@@ -34,6 +35,7 @@ cdef class Writer:
     cdef dict names, tools
     cdef str stopped, sequence           # the stop; None until the provider gave one
     cdef bint refused                    # a refusal was written
+    cdef Py_ssize_t said                 # characters of text that were written, for the places of citations
 
     # What readers call.
     cdef int start(self, str id, str model) except -1
@@ -44,6 +46,8 @@ cdef class Writer:
     cdef int thinking(self, str delta) except -1
     cdef int signature(self, str delta) except -1
     cdef int redacted(self, str data) except -1
+    cdef int cite(self, Citation citation) except -1    # of text that was written; None: nothing
+    cdef int ran(self, RanTool tool) except -1         # the vendor has run it; None: nothing
     # key: whatever the provider tells its tool calls apart by. False: that key is open already.
     cdef bint tool(self, object key, str id, str name) except -1
     cdef int arguments(self, object key, str delta) except -1
@@ -58,6 +62,8 @@ cdef class Writer:
     # p: a delta that is not empty, as a JSON string. delta: the same decoded, or None if p has no escapes.
     cdef int _say(self, BlockKind kind, const char* p, Py_ssize_t n, str delta) except -1
     cdef int _redact(self, str data) except -1
+    cdef int _cite(self, Citation citation) except -1
+    cdef int _ran(self, RanTool tool) except -1
     cdef int _close_block(self) except -1                          # the one being written, if any
     cdef int _open_tool(self, OpenTool tool) except -1
     cdef int _add_arguments(self, OpenTool tool, str delta) except -1  # delta: not empty
@@ -74,6 +80,7 @@ cdef class Writer:
 
 cdef class CompletionsWriter(Writer):
     cdef bint include_usage, first
+    cdef list thoughts                   # pieces of the thought being told, for its block when the signature comes
     cdef bytes head
     cdef int _delta(self, bytes member, const char* p, Py_ssize_t n) except -1
     cdef int _calls(self, bytes calls) except -1

@@ -1,14 +1,19 @@
 """The clients' halves of stream translation. A delta is one formatted line around one encoded string."""
 
+from libc.stdint cimport uint64_t
+from libc.string cimport memcpy
+
 import json
 
 import orjson
 
 from headgate_engine.llm.translate.counts cimport UsageCounts
+from headgate_engine.llm.translate.evidence cimport Citation, RanTool
 from headgate_engine.llm.translate.stops cimport write_stop
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 from headgate_engine.llm.translate.counts import PARTS
+from headgate_engine.llm.translate.evidence import chat_annotation
 
 cdef object fast_dumps = orjson.dumps
 cdef object slow_dumps = json.dumps
@@ -69,6 +74,29 @@ def responses_usage_of(UsageCounts usage not None):
     }
 
 
+cdef Py_ssize_t characters(const char* p, Py_ssize_t n) noexcept nogil:
+    """How many characters a text in UTF-8 has."""
+    cdef Py_ssize_t at = 0
+    cdef Py_ssize_t found = n
+    cdef uint64_t word
+    while n - at >= 8:
+        memcpy(&word, p + at, 8)
+        # Of eight bytes most are ASCII: none has its high bit.
+        if word & <uint64_t>0x8080808080808080:
+            found -= continued(p + at, 8)
+        at += 8
+    return found - continued(p + at, n - at)
+
+
+cdef Py_ssize_t continued(const char* p, Py_ssize_t n) noexcept nogil:
+    """How many bytes go on with a character."""
+    cdef Py_ssize_t at
+    cdef Py_ssize_t found = 0
+    for at in range(n):
+        found += p[at] & 0xC0 == 0x80
+    return found
+
+
 cdef class OpenTool:
     pass
 
@@ -117,10 +145,18 @@ cdef class Writer:
         return 0 if self.started else self.start("", "")
 
     cdef int text(self, str delta) except -1:
-        return self._encode(BLOCK_TEXT, delta) if delta else 0
+        if not delta:
+            return 0
+        self._encode(BLOCK_TEXT, delta)
+        self.said = self.said + len(delta)
+        return 0
 
     cdef int quoted_text(self, const char* p, Py_ssize_t n) except -1:
-        return self._say(BLOCK_TEXT, p, n, None) if n > 2 else 0
+        if n <= 2:
+            return 0
+        self._say(BLOCK_TEXT, p, n, None)
+        self.said = self.said + characters(p + 1, n - 2)
+        return 0
 
     cdef int refusal(self, str delta) except -1:
         if not delta:
@@ -137,6 +173,18 @@ cdef class Writer:
     cdef int redacted(self, str data) except -1:
         self._ensure_started()
         return self._redact(data)
+
+    cdef int cite(self, Citation citation) except -1:
+        if citation is None:
+            return 0
+        self._ensure_started()
+        return self._cite(citation)
+
+    cdef int ran(self, RanTool tool) except -1:
+        if tool is None:
+            return 0
+        self._ensure_started()
+        return self._ran(tool)
 
     cdef bint tool(self, object key, str id, str name) except -1:
         cdef OpenTool tool
@@ -219,6 +267,12 @@ cdef class Writer:
     cdef int _redact(self, str data) except -1:
         return 0
 
+    cdef int _cite(self, Citation citation) except -1:
+        return 0
+
+    cdef int _ran(self, RanTool tool) except -1:
+        return 0
+
     cdef int _close_block(self) except -1:
         return 0
 
@@ -247,6 +301,7 @@ cdef class CompletionsWriter(Writer):
 
     cdef int configure(self, dict extra) except -1:
         self.include_usage = bool(extra.get("include_usage"))
+        self.thoughts = []
         return 0
 
     cdef int _begin(self, str id, str model) except -1:
@@ -270,11 +325,29 @@ cdef class CompletionsWriter(Writer):
         return out.append(b'},"finish_reason":null}]}\n\n', 27)
 
     cdef int _say(self, BlockKind kind, const char* p, Py_ssize_t n, str delta) except -1:
+        cdef bytes told
         self._ensure_started()
+        if kind == BLOCK_THINKING:
+            self.thoughts.append(delta)
+        elif kind == BLOCK_SIGNATURE:
+            # As LiteLLM tells it, too: its clients put a reply's blocks together, and send them back.
+            block = {"type": "thinking", "thinking": "".join(self.thoughts), "signature": delta}
+            self.thoughts.clear()
+            told = p[:n] + b',"thinking_blocks":' + dumps([block])
+            return self._delta(<bytes>members[<int>BLOCK_SIGNATURE], told, len(told))
         return self._delta(<bytes>members[<int>kind], p, n)
 
     cdef int _redact(self, str data) except -1:
-        return self._delta(<bytes>members[<int>BLOCK_THINKING], b'"[REDACTED]"', 12)
+        cdef bytes told = dumps([{"type": "redacted_thinking", "data": data}])
+        return self._delta(b'"thinking_blocks":', told, len(told))
+
+    cdef int _cite(self, Citation citation) except -1:
+        cdef bytes told
+        annotation = chat_annotation(citation)
+        if annotation is None:
+            return 0
+        told = dumps([annotation])
+        return self._delta(b'"annotations":', told, len(told))
 
     cdef int _calls(self, bytes calls) except -1:
         return self._delta(b'"tool_calls":', calls, len(calls))

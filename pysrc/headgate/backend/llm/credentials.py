@@ -10,7 +10,7 @@ from headgate.ir.policy.backend_auth import BackendAuth, Passthrough
 from headgate.ir.policy.token_exchange import CrossAppAccess, TokenExchange
 from headgate_engine.plan.step import Step
 from headgate_engine.steps.headers import RequestHeaderStep
-from headgate_engine.steps.provider import ProviderStep
+from headgate_engine.steps.provider import ProviderStep, SubprotocolKeyStep
 
 # The fields in which clients send API keys. They are removed if the gateway uses a key of its own.
 CLIENT_KEYS: Final = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
@@ -41,7 +41,7 @@ def before_auth(auth: BackendAuth | None) -> list[Step]:
     # The token exchange itself takes the client's token from its field.
     source = auth.main.subject if isinstance(auth.main, TokenExchange | CrossAppAccess) else None
     gone = tuple(name for name in CLIENT_KEYS if source is None or source.kind != "header" or name != source.name)
-    return [RequestHeaderStep((), (), gone)]
+    return [RequestHeaderStep((), (), gone), SubprotocolKeyStep()]
 
 
 def after_auth(provider: LlmProvider) -> list[Step]:

@@ -14,6 +14,7 @@ from typing import Final
 
 from headgate.backend.llm import copilot, vertex
 from headgate.backend.llm.caching import CLIENTS as CACHING_CLIENTS
+from headgate.backend.llm.foreign_turns import foreign_history
 from headgate.backend.llm.translation import Translation
 from headgate.dialect.llm import pairs
 from headgate.ir.model import AzureResource, LlmProvider, PromptCaching, VertexPlace
@@ -87,10 +88,12 @@ class Dialect:
 PLAIN: Final = Dialect()
 
 
-def native(client: str, path: ProviderPath, dialect: Dialect = PLAIN) -> FormatRoute:
-    """Return the format route of a provider that accepts the client's format."""
-    error = _stream_error(client)
-    return FormatRoute(client, client, path=path, stream_error=error, spell=dialect.spell, adapt=dialect.adapt)
+def native(client: str, path: ProviderPath, vendor: str, dialect: Dialect = PLAIN) -> FormatRoute:
+    """Return the format route of a provider that accepts the client's format. `vendor`: its name in telemetry."""
+    error, history = _stream_error(client), foreign_history(client, vendor)
+    return FormatRoute(
+        client, client, path=path, stream_error=error, spell=dialect.spell, adapt=dialect.adapt, history=history
+    )
 
 
 def _stream_error(client: str) -> Callable[[str], bytes] | None:
@@ -158,11 +161,13 @@ def format_routes_of(
     routes = {}
     for one in provider.formats:
         client, suffix = FORMATS[one.type]
-        routes[client] = native(client, _path(provider, client, suffix, one.path), _moderated(provider, client))
+        routes[client] = native(
+            client, _path(provider, client, suffix, one.path), provider.kind, _moderated(provider, client)
+        )
     own = {FORMATS[one.type][0]: one.path for one in provider.formats}
     opaque = _below_prefix(provider) if provider.path_override is None else _fixed(provider.path_override)
     for client in OPAQUE:
-        routes[client] = native(client, opaque)
+        routes[client] = native(client, opaque, provider.kind)
 
     def path_of(upstream: str) -> ProviderPath:
         return _translated_path(provider, upstream, own[upstream])
@@ -183,7 +188,8 @@ def _copilot(
         formats, claude = one
         routes = {client: route for client, route in spoken.items() if client not in CANDIDATES or client in formats}
         if claude and "completions" in routes:
-            routes["completions"] = native("completions", _path(provider, "completions", SUFFIXES["completions"], None))
+            path = _path(provider, "completions", SUFFIXES["completions"], None)
+            routes["completions"] = native("completions", path, provider.kind)
             routes["completions"].exclusive = True
         # Copilot's responses lack fields that clients of the format need.
         embeddings = _path(provider, "embeddings", SUFFIXES["embeddings"], None)
@@ -242,7 +248,7 @@ def _bedrock(provider: LlmProvider, caching: PromptCaching | None) -> FormatRout
     Source: https://docs.aws.amazon.com/bedrock/latest/userguide/inference-api.html
     """
     opaque = ProviderPath(prefix=provider.path_prefix)
-    routes = {client: native(client, opaque) for client in OPAQUE}
+    routes = {client: native(client, opaque, provider.kind) for client in OPAQUE}
     for client, upstream in BEDROCK:
         path = opaque if provider.path_override is None else _fixed(provider.path_override)
         found = translated(provider, client, upstream, path, Dialect(caching=caching))
@@ -279,7 +285,7 @@ def _azure(
             path = ProviderPath(
                 head=f"{prefix}/openai/deployments/", tail=suffix, query=f"api-version={version}", keep_query=False
             )
-        routes[client] = native(client, path)
+        routes[client] = native(client, path, provider.kind)
         paths[client] = path
 
     def path_of(upstream: str) -> ProviderPath:
@@ -289,14 +295,14 @@ def _azure(
     _add_translated(provider, routes, path_of)
     opaque = ProviderPath(prefix=prefix) if provider.path_override is None else _fixed(provider.path_override)
     for client in OPAQUE:
-        routes[client] = native(client, opaque)
+        routes[client] = native(client, opaque, provider.kind)
     if resource.kind != "foundry":
         return {"": routes}, None
     claude: FormatRoutes = {client: routes[client] for client in OPAQUE}
     for client, tail in (("messages", "/messages"), ("count_tokens", "/messages/count_tokens")):
         path = ProviderPath(head=f"{prefix}/anthropic/v1{tail}")
         paths[client] = path if provider.path_override is None else _fixed(provider.path_override)
-        claude[client] = native(client, paths[client])
+        claude[client] = native(client, paths[client], provider.kind)
     _add_translated(provider, claude, path_of)
     return {CLAUDE: claude, OTHERS: routes}, _foundry_family
 
@@ -323,7 +329,8 @@ def _vertex(provider: LlmProvider, place: VertexPlace) -> dict[str, FormatRoutes
         return ProviderPath(head=head, tail=tail, stream_tail=stream_tail, keep_query=keep_query)
 
     opaque = ProviderPath(prefix=provider.path_prefix) if provider.path_override is None else at("")
-    always: FormatRoutes = {client: native(client, opaque) for client in OPAQUE}
+    kind = provider.kind
+    always: FormatRoutes = {client: native(client, opaque, kind) for client in OPAQUE}
     by_google = Dialect(spell=vertex.google_name)
     embeddings = translated(provider, "embeddings", "vertex_embeddings", at(google), by_google)
     ranking = at(f"{location}/rankingConfigs/default_ranking_config:rank")
@@ -333,9 +340,9 @@ def _vertex(provider: LlmProvider, place: VertexPlace) -> dict[str, FormatRoutes
     by_claude = Dialect(vertex.claude_name, vertex.claude_body)
     messages = at(anthropic, ":rawPredict", ":streamRawPredict")
     claude = always | {
-        "messages": native("messages", messages, by_claude),
+        "messages": native("messages", messages, kind, by_claude),
         "count_tokens": native(
-            "count_tokens", at(f"{anthropic}count-tokens:rawPredict"), Dialect(adapt=vertex.count_body)
+            "count_tokens", at(f"{anthropic}count-tokens:rawPredict"), kind, Dialect(adapt=vertex.count_body)
         ),
     }
     _add_translated(provider, claude, lambda _: messages, by_claude)
@@ -343,13 +350,13 @@ def _vertex(provider: LlmProvider, place: VertexPlace) -> dict[str, FormatRoutes
     gemini = always | {
         # Clients of this format request events with `alt=sse` in the query.
         "gemini": native(
-            "gemini", at(google, ":generateContent", ":streamGenerateContent", keep_query=True), by_google
+            "gemini", at(google, ":generateContent", ":streamGenerateContent", keep_query=True), kind, by_google
         ),
-        "gemini_count_tokens": native("gemini_count_tokens", at(google, ":countTokens"), by_google),
+        "gemini_count_tokens": native("gemini_count_tokens", at(google, ":countTokens"), kind, by_google),
     }
     _add_translated(provider, gemini, lambda _: at(google, ""), by_google)
 
     compatible = at(f"{location}/endpoints/openapi/chat/completions")
-    others = always | {"completions": native("completions", compatible)}
+    others = always | {"completions": native("completions", compatible, kind)}
     _add_translated(provider, others, lambda _: compatible)
     return {vertex.CLAUDE: claude, vertex.GEMINI: gemini, vertex.OTHERS: others}

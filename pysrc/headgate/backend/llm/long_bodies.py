@@ -6,7 +6,7 @@ body that it was made of, and does the work itself otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from headgate.backend.llm.off_loop import LONG_BYTES, off_loop
@@ -24,7 +24,7 @@ def counting_step() -> LongBodyStep:
 
 
 def translation_step() -> LongBodyStep:
-    """Return the step that translates a long request for a provider of another format."""
+    """Return the step that makes a long request fit for its provider: translated, or without turns of other vendors."""
     return LongBodyStep("translation", _translate, LONG_BYTES)
 
 
@@ -51,11 +51,18 @@ def estimate(form: str, body: bytes) -> int:
 def _translate(ctx: RequestContext) -> Awaitable[None] | None:
     call: LlmCall | None = ctx.llm
     body = ctx.request_body
-    translation = None if call is None else call.translation
-    if call is None or body is None or translation is None:
+    if call is None or body is None:
         return None
-    return _translated(ctx, call, body, translation)
+    if call.translation is not None:
+        return _translated(ctx, call, body, call.translation)
+    if call.history is not None and call.history.is_in(body):
+        return _cleaned(call, body, call.history.clean)
+    return None
 
 
 async def _translated(ctx: RequestContext, call: LlmCall, body: bytes, translation: Any) -> None:
     call.translated = (body, await off_loop(translation.request, body, call, ctx.request))
+
+
+async def _cleaned(call: LlmCall, body: bytes, clean: Callable[[bytes], bytes]) -> None:
+    call.translated = (body, await off_loop(clean, body))

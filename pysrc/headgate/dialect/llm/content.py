@@ -1,4 +1,4 @@
-"""Parts that several formats have in common: data URLs, arguments of tool calls, reasoning effort."""
+"""Parts that several formats have in common: data URLs, arguments of tool calls, turns, names of models."""
 
 from __future__ import annotations
 
@@ -13,11 +13,6 @@ from headgate_engine.llm.translate.readers import Garbage, load_json
 from headgate_engine.llm.translate.writers import dump_json
 
 DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,", re.IGNORECASE)
-
-# Budgets in tokens for levels of reasoning effort. The vendors do not publish numbers.
-BUDGETS = {"minimal": 1024, "low": 1024, "medium": 2048, "high": 4096, "xhigh": 8192, "max": 16384}
-# Anthropic's minimum budget (https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking).
-LEAST_BUDGET = 1024
 
 
 class DataUrl(NamedTuple):
@@ -44,6 +39,14 @@ def decoded_text(data: str, at: str) -> str:
         raise Untranslatable(at, "is not base64 of UTF-8 text") from None
 
 
+def is_base64(data: str) -> bool:
+    """Return whether the text is Base64 of anything."""
+    try:
+        return bool(base64.b64decode(data, validate=True))
+    except ValueError:
+        return False
+
+
 def dump_text(value: object) -> str:
     """Return compact JSON text."""
     return dump_json(value).decode()
@@ -58,18 +61,6 @@ def arguments_or_text(arguments: str) -> Json:
     except Garbage:
         return {"input": arguments}
     return found if isinstance(found, dict) else {"input": arguments}
-
-
-def thinking_budget(effort: object, max_tokens: int) -> int | None:
-    """Return the token budget for a level of effort, below the limit of output tokens.
-
-    None means that thinking stays off. Raises Untranslatable for an unknown level.
-    """
-    if effort is None or effort == "none":
-        return None
-    if not isinstance(effort, str) or effort not in BUDGETS:
-        raise Untranslatable("reasoning_effort", "must be one of none, " + ", ".join(BUDGETS))
-    return None if max_tokens <= LEAST_BUDGET else min(BUDGETS[effort], max_tokens - 1)
 
 
 def merge_turn(messages: list[Json], role: str, blocks: list[Any]) -> None:

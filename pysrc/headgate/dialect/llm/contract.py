@@ -77,7 +77,8 @@ class Options:
     telemetry (`aws.bedrock`, `gcp.vertex_ai`, ...). `betas` are the values of `anthropic-beta` request headers, and
     `allowed_betas` those that may be sent to Bedrock (None: ALLOWED_BETAS of messages_to_converse). `metadata` is the
     request header `x-bedrock-metadata`. `guardrail` is an (identifier, version) pair. `region` is used for the ARN of a
-    rerank model. `anthropic_version` is the request header of this name.
+    rerank model. `anthropic_version` is the request header of this name. `whole_ids` leaves ids of tool calls as they
+    are, for a step on the way to another format.
     """
 
     model: str | None = None
@@ -89,6 +90,7 @@ class Options:
     guardrail: tuple[str, str] | None = None
     region: str = "us-east-1"
     anthropic_version: str | None = None
+    whole_ids: bool = False
 
 
 class Headers(Protocol):

@@ -43,8 +43,19 @@ What holds for all pairs:
 - Arguments of tool calls go through as text. Where the client's format wants an object and the model wrote none, the
   text is the object's member `input`.
 - Reasoning is told where both formats have a place for it. Chat completions have `reasoning_content` and
-  `reasoning_signature` for it; a client that sends both back keeps Claude's chain of thought valid.
-- The signature of a Gemini thought travels behind `__thought__` in the id of the tool call that it led to.
+  `reasoning_signature` for it, and `thinking_blocks` as LiteLLM's clients use them; a client that sends them back keeps
+  Claude's chain of thought valid. `thinking` with a budget is taken beside `reasoning_effort`. Marks of `cache_control`
+  in messages, parts and tools of chat completions reach Messages and Converse.
+- The signature of a Gemini thought travels behind `__thought__` in the id of the tool call that it led to. Only Gemini
+  gets it back.
+- Tools that the vendor ran itself (web search, code execution) are not calls for the client to make. What they did and
+  found is told where the client's format has a place for it: `server_tool_use` and its result in Messages,
+  `web_search_call`, `code_interpreter_call` and `mcp_call` in Responses. Citations of URLs become `url_citation`
+  annotations and citations of text blocks; places in documents stay among Messages and Converse.
+- A conversation may change vendors at every turn. Ids of tool calls are made fit for each vendor, calls and results
+  alike; thoughts go back to the vendor that signed them and are left out elsewhere. This holds for providers that speak
+  the client's format too: their requests are changed only where they have turns of other vendors. A thinking budget is
+  left out where the vendor wants to see a thought that another one has not had.
 - Names of tools that Bedrock does not take are replaced, and put back in replies.
 """
 

@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 
 from headgate.dialect.llm.contract import Json, UpstreamGarbage
 from headgate_engine.llm.translate.counts import UsageCounts
+from headgate_engine.llm.translate.evidence import Citation, RanTool
 from headgate_engine.llm.translate.readers import Garbage, load_json
 
 
 class Text(NamedTuple):
-    """Text of the reply."""
+    """Text of the reply, with citations by the places of their characters in all of its texts."""
 
     text: str
+    citations: tuple[Citation, ...] = ()
 
 
 class Refusal(NamedTuple):
@@ -43,7 +45,7 @@ class ToolCall(NamedTuple):
     arguments: str
 
 
-Part = Text | Refusal | Thinking | RedactedThinking | ToolCall
+Part = Text | Refusal | Thinking | RedactedThinking | ToolCall | RanTool
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,6 +65,26 @@ class Said:
     created: int | None = None
     service_tier: str | None = None
     others: list[Said] = field(default_factory=list)
+
+    def length(self) -> int:
+        """Return the number of characters of the texts."""
+        return sum(len(part.text) for part in self.parts if isinstance(part, Text))
+
+    def citations(self) -> list[Citation]:
+        """Return the citations of all texts."""
+        return [one for part in self.parts if isinstance(part, Text) for one in part.citations]
+
+    def cite(self, citations: list[Citation]) -> None:
+        """Add each citation to the text in which it begins, or to the last one."""
+        at = 0
+        for index, part in enumerate(self.parts):
+            if isinstance(part, Text):
+                end = at + len(part.text)
+                last = end == self.length()
+                own = tuple(one for one in citations if at <= one.start and (one.start < end or last))
+                if own:
+                    self.parts[index] = Text(part.text, (*part.citations, *own))
+                at = end
 
     def calls(self) -> list[ToolCall]:
         """Return the tool calls."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from llm_streams import joined, run
 
+from headgate.dialect.llm import pairs
 from headgate_engine.llm.translate.counts import UsageCounts
 from headgate_engine.llm.translate.readers import MessagesReader
 from headgate_engine.llm.translate.writers import (
@@ -72,3 +74,25 @@ def test_json_that_the_fast_encoder_refuses_is_encoded_all_the_same() -> None:
     assert dump_json("☃") == '"☃"'.encode()
     with pytest.raises((TypeError, ValueError)):
         dump_json(object())
+
+
+@pytest.mark.parametrize("text", ["", "a" * 9, "☃", "☃" * 9, "abcdefg☃", "abcdef☃☃xyz", "é" * 17 + "a", "😀abc" * 5])
+def test_citations_are_placed_by_characters(text: str) -> None:
+    pair = pairs.PAIRS["completions", "messages"]
+    stream = pair.stream(pair.request({"model": "m", "messages": [{"role": "user", "content": "x"}]}, pairs.Options()))
+    cited = {"type": "web_search_result_location", "url": "https://a.example", "title": "", "cited_text": ""}
+    start = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": {}}]
+    for place in (0, 1):
+        events += [start | {"index": place}]
+        for piece in (text, "z"):
+            delta = {"type": "text_delta", "text": piece}
+            events.append({"type": "content_block_delta", "index": place, "delta": delta})
+        delta = {"type": "citations_delta", "citation": cited}
+        events += [{"type": "content_block_delta", "index": place, "delta": delta}]
+        events += [{"type": "content_block_stop", "index": place}]
+    out = b"".join(stream.event(one["type"], json.dumps(one, ensure_ascii=False).encode()) for one in events)
+    told = [json.loads(line[6:])["choices"][0]["delta"] for line in out.decode().splitlines() if "url_citation" in line]
+    places = [one["annotations"][0]["url_citation"] for one in told]
+    n = len(text) + 1
+    assert [(one["start_index"], one["end_index"]) for one in places] == [(0, n), (n, 2 * n)]

@@ -29,6 +29,7 @@ class CallOf:
     """What a step sees of a request, and the thread in which its translation runs."""
 
     format = "messages"
+    history = None
     requested = None
     model = "m"
 

@@ -19,6 +19,7 @@ from botocore.loaders import Loader
 from botocore.model import ServiceModel
 from botocore.validate import ParamValidator
 from llm_cases import IDS, PAIRS, asked_of, cases, framed, plain
+from llm_sdk_shapes import shape_faults
 from openai.types.chat import ChatCompletion
 from openai.types.responses import Response
 
@@ -251,3 +252,19 @@ def test_broken_replies_are_told_as_such(pair: pairs.Converter) -> None:
         if case.startswith("broken"):
             with pytest.raises(UpstreamGarbage):
                 pair.reply(body, plain(pair, False))
+
+
+@pytest.mark.parametrize("pair", [pair for pair in PAIRS if pair.client in READ],
+                         ids=[name for name, pair in zip(IDS, PAIRS, strict=True) if pair.client in READ])  # fmt: skip
+def test_requests_fit_the_schema_that_the_vendor_publishes(pair: pairs.Converter) -> None:
+    checked = 0
+    for case, body in cases("requests", pair.client).items():
+        try:
+            made = asked_of(pair, body).body
+        except Untranslatable:
+            continue
+        # The provider of the cases is Gemini, whose endpoint for chat completions adds signatures of calls.
+        form = "compatible" if pair.upstream == "completions" else pair.upstream
+        assert shape_faults(form, made) == [], case
+        checked += 1
+    assert checked

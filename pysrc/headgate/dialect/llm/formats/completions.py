@@ -6,8 +6,23 @@ from typing import Any
 
 from headgate.dialect.llm.content import dump_text
 from headgate.dialect.llm.contract import Json, TranslatedRequest
-from headgate.dialect.llm.said import Refusal, Said, Text, Thinking, ToolCall, a_dict, a_list, a_text, garbage, told
+from headgate.dialect.llm.idents import THOUGHT, signature_in
+from headgate.dialect.llm.said import (
+    Part,
+    RedactedThinking,
+    Refusal,
+    Said,
+    Text,
+    Thinking,
+    ToolCall,
+    a_dict,
+    a_list,
+    a_text,
+    garbage,
+    told,
+)
 from headgate_engine.llm.translate.counts import completions_usage
+from headgate_engine.llm.translate.evidence import chat_annotation, url_annotation
 from headgate_engine.llm.translate.stops import read_stop, write_stop
 from headgate_engine.llm.translate.writers import completions_usage_of
 
@@ -27,15 +42,27 @@ def read(body: Json, asked: TranslatedRequest) -> Said:
         service_tier=told(body.get("service_tier")) or None,
     )
     thinking = message.get("reasoning_content") or message.get("reasoning")
-    if isinstance(thinking, str) and thinking:
+    if blocks := a_list(message.get("thinking_blocks"), "message.thinking_blocks"):
+        said.parts += [part for block in blocks if (part := _thought(a_dict(block, "a thinking block"))) is not None]
+    elif isinstance(thinking, str) and thinking:
         said.parts.append(Thinking(thinking, told(message.get("reasoning_signature"))))
     if text := _text(message.get("content")):
-        said.parts.append(Text(text))
+        noted = a_list(message.get("annotations"), "message.annotations")
+        found = [one for one in (url_annotation(note, 0) for note in noted) if one is not None]
+        said.parts.append(Text(text, tuple(found)))
     if refusal := a_text(message.get("refusal"), "message.refusal"):
         said.parts.append(Refusal(refusal))
     for position, call in enumerate(a_list(message.get("tool_calls"), "message.tool_calls")):
         said.parts.append(_call(a_dict(call, f"tool_calls[{position}]"), position, asked))
     return said
+
+
+def _thought(block: Json) -> Thinking | RedactedThinking | None:
+    """Return an entry of `thinking_blocks`, in which LiteLLM tells thoughts; None for an empty one."""
+    if block.get("type") == "redacted_thinking":
+        return RedactedThinking(a_text(block.get("data"), "redacted_thinking"))
+    thinking, signature = a_text(block.get("thinking"), "thinking"), told(block.get("signature"))
+    return Thinking(thinking, signature) if thinking or signature else None
 
 
 def _text(content: object) -> str:
@@ -47,6 +74,8 @@ def _text(content: object) -> str:
 
 def _call(call: Json, position: int, asked: TranslatedRequest) -> ToolCall:
     ident = a_text(call.get("id"), "tool call id") or f"call_{asked.ident}_{position}"
+    if signature := signature_in(call):
+        ident = f"{ident}{THOUGHT}{signature}"
     if isinstance(call.get("custom"), dict):
         custom: Json = call["custom"]
         return ToolCall(ident, a_text(custom.get("name"), "tool name"), dump_text({"input": custom.get("input")}))
@@ -87,11 +116,24 @@ def _choice(said: Said, index: int) -> Json:
         # `reasoning_content` has one signature, which must cover all of it.
         if len(signatures) == 1 and sum(isinstance(part, Thinking) for part in said.parts) == 1:
             message["reasoning_signature"] = signatures[0]
+    if blocks := [block for part in said.parts for block in _thinking_block(part)]:
+        message["thinking_blocks"] = blocks
+    if annotations := [made for made in map(chat_annotation, said.citations()) if made is not None]:
+        message["annotations"] = annotations
     if calls:
         message["tool_calls"] = [tool_call(call) for call in calls]
     choice: dict[str, Any] = {"index": index, "message": message, "logprobs": None}
     choice["finish_reason"] = write_stop("completions", said.ended())
     return choice
+
+
+def _thinking_block(part: Part) -> list[Json]:
+    """Return a part as an entry of `thinking_blocks`, [] for anything but a thought that can go back to its vendor."""
+    if isinstance(part, RedactedThinking):
+        return [{"type": "redacted_thinking", "data": part.data}]
+    if isinstance(part, Thinking) and part.signature:
+        return [{"type": "thinking", "thinking": part.text, "signature": part.signature}]
+    return []
 
 
 def tool_call(call: ToolCall) -> Json:

@@ -21,6 +21,7 @@ from headgate.dialect.llm.said import (
     told,
 )
 from headgate_engine.llm.translate.counts import converse_usage
+from headgate_engine.llm.translate.evidence import converse_citation
 from headgate_engine.llm.translate.stops import read_stop
 
 
@@ -31,20 +32,28 @@ def read(body: Json, asked: TranslatedRequest) -> Said:
         raise garbage("output.message.content", "is missing")
     said = Said(stop=read_stop("converse", body.get("stopReason")), usage=converse_usage(body.get("usage")))
     for block in a_list(message["content"], "content"):
-        part = _part(a_dict(block, "a content block"), asked)
+        part = _part(a_dict(block, "a content block"), said.length(), asked)
         if part is not None:
             said.parts.append(part)
     return said
 
 
-def _part(block: Json, asked: TranslatedRequest) -> Part | None:
+def _part(block: Json, at: int, asked: TranslatedRequest) -> Part | None:
+    """Return the part of a block. `at`: where its text begins."""
     if "text" in block:
         return Text(a_text(block["text"], "text"))
     if "citationsContent" in block:
-        cited = a_list(a_dict(block["citationsContent"], "citationsContent").get("content"), "citationsContent.content")
-        return Text("".join(told(one.get("text")) for one in cited if isinstance(one, dict)))
+        holder = a_dict(block["citationsContent"], "citationsContent")
+        cited = a_list(holder.get("content"), "citationsContent.content")
+        said = "".join(told(one.get("text")) for one in cited if isinstance(one, dict))
+        sources = a_list(holder.get("citations"), "citationsContent.citations")
+        found = (converse_citation(one, at, at + len(said)) for one in sources)
+        return Text(said, tuple(one for one in found if one is not None))
     if "toolUse" in block:
         use = a_dict(block["toolUse"], "toolUse")
+        if use.get("type") is not None:
+            # The provider runs tools of its own.
+            return None
         name = a_text(use.get("name"), "tool name")
         given = use.get("input")
         ident = a_text(use.get("toolUseId"), "toolUseId")

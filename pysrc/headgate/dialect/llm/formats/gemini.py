@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from headgate.dialect.llm.content import dump_text
 from headgate.dialect.llm.contract import Json, TranslatedRequest
+from headgate.dialect.llm.idents import THOUGHT
 from headgate.dialect.llm.said import Said, Text, Thinking, ToolCall, a_dict, a_list, a_text, garbage, told
 from headgate_engine.llm.translate.counts import gemini_usage
+from headgate_engine.llm.translate.evidence import code_ran, grounding_of
 from headgate_engine.llm.translate.stops import read_stop
-
-# Separates the id of a tool call from the signature of the thought that led to it. The client returns both as the id.
-THOUGHT = "__thought__"
 
 
 def read(body: Json, asked: TranslatedRequest) -> Said:
@@ -56,10 +55,20 @@ class _Names:
 def _candidate(said: Said, candidate: Json, names: _Names) -> None:
     said.stop = read_stop("gemini", candidate.get("finishReason"))
     content = a_dict(candidate.get("content") or {}, "content")
+    code: Json = {}
     for part in a_list(content.get("parts"), "parts"):
         part = a_dict(part, "a part")
         text = a_text(part.get("text"), "text")
         if text:
             said.parts.append(Thinking(text) if part.get("thought") is True else Text(text))
+        if isinstance(part.get("executableCode"), dict):
+            code = part["executableCode"]
+        if isinstance(part.get("codeExecutionResult"), dict):
+            ran = code_ran("", told(code.get("language")), told(code.get("code")), part["codeExecutionResult"])
+            said.parts.append(ran)
         if isinstance(part.get("functionCall"), dict):
             said.parts.append(names.call(part["functionCall"], told(part.get("thoughtSignature"))))
+    citations, search = grounding_of(candidate, said.text().encode("utf-8", "replace"), "")
+    said.cite(citations)
+    if search is not None:
+        said.parts.append(search)

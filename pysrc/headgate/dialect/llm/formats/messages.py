@@ -20,6 +20,15 @@ from headgate.dialect.llm.said import (
     told,
 )
 from headgate_engine.llm.translate.counts import UsageCounts, exclusive_usage
+from headgate_engine.llm.translate.evidence import (
+    RanTool,
+    is_ran,
+    is_result,
+    messages_blocks,
+    messages_citation,
+    messages_citation_of,
+    messages_ran,
+)
 from headgate_engine.llm.translate.stops import read_stop, write_stop
 from headgate_engine.llm.translate.writers import messages_usage_of
 
@@ -37,22 +46,29 @@ def read(body: Json, asked: TranslatedRequest) -> Said:
         usage=exclusive_usage(usage),
         service_tier=told(usage.get("service_tier")) or None if isinstance(usage, dict) else None,
     )
-    for position, item in enumerate(a_list(body["content"], "content")):
-        part = _part(a_dict(item, f"content[{position}]"), asked)
+    blocks = [a_dict(item, f"content[{at}]") for at, item in enumerate(a_list(body["content"], "content"))]
+    results = {told(block.get("tool_use_id")): block for block in blocks if is_result(block.get("type"))}
+    for block in blocks:
+        part = _part(block, said.length(), results, asked)
         if part is not None:
             said.parts.append(part)
     return said
 
 
-def _part(block: Json, asked: TranslatedRequest) -> Part | None:
+def _part(block: Json, at: int, results: dict[str, Json], asked: TranslatedRequest) -> Part | None:
+    """Return the part of a block. `at`: where its text begins; `results`: of tools that the provider has run, by id."""
     kind = block.get("type")
     if kind == "text":
-        return Text(a_text(block.get("text"), "text"))
+        text = a_text(block.get("text"), "text")
+        cited = (messages_citation(one, at, at + len(text)) for one in a_list(block.get("citations"), "citations"))
+        return Text(text, tuple(one for one in cited if one is not None))
+    if is_ran(kind):
+        return messages_ran(block, results.get(told(block.get("id"))))
     if kind == "thinking":
         return Thinking(a_text(block.get("thinking"), "thinking"), told(block.get("signature")))
     if kind == "redacted_thinking":
         return RedactedThinking(a_text(block.get("data"), "redacted_thinking"))
-    if kind in ("tool_use", "server_tool_use"):
+    if kind == "tool_use":
         name = a_text(block.get("name"), "tool name")
         given = block.get("input")
         ident = a_text(block.get("id"), "tool use id")
@@ -70,6 +86,11 @@ def write(said: Said, asked: TranslatedRequest) -> Json:
             content.append({"type": "thinking", "thinking": part.text, "signature": part.signature})
         elif isinstance(part, RedactedThinking):
             content.append({"type": "redacted_thinking", "data": part.data})
+        elif isinstance(part, RanTool):
+            content += messages_blocks(part, f"{asked.ident}_{len(content)}")
+        elif isinstance(part, Text) and part.citations:
+            cited = [messages_citation_of(one) for one in part.citations]
+            content.append({"type": "text", "text": part.text, "citations": cited})
         elif part.text:
             content.append({"type": "text", "text": part.text})
     stop = said.ended()

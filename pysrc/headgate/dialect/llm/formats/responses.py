@@ -18,6 +18,13 @@ from headgate.dialect.llm.said import (
     told,
 )
 from headgate_engine.llm.translate.counts import responses_usage
+from headgate_engine.llm.translate.evidence import (
+    RanTool,
+    responses_annotation,
+    responses_item,
+    responses_ran,
+    url_annotation,
+)
 from headgate_engine.llm.translate.stops import write_stop
 from headgate_engine.llm.translate.writers import responses_usage_of
 
@@ -41,7 +48,7 @@ def read(body: Json, asked: TranslatedRequest) -> Said:
         details = body.get("incomplete_details")
         said.stop = incomplete(told(details.get("reason")) if isinstance(details, dict) else "")
     for position, item in enumerate(a_list(body.get("output"), "output")):
-        said.parts += _parts(a_dict(item, f"output[{position}]"), asked)
+        said.parts += _parts(a_dict(item, f"output[{position}]"), said.length(), asked)
     return said
 
 
@@ -50,15 +57,18 @@ def incomplete(reason: str) -> str:
     return "filter" if reason == "content_filter" else "context" if "context" in reason else "length"
 
 
-def _parts(item: Json, asked: TranslatedRequest) -> list[Part]:
-    """Return the parts of one output item. Items of tools that the provider has run itself give none."""
+def _parts(item: Json, at: int, asked: TranslatedRequest) -> list[Part]:
+    """Return the parts of one output item. `at`: where its text begins."""
     kind = item.get("type")
     if kind == "message":
         parts: list[Part] = []
         for part in a_list(item.get("content"), "content"):
             part = a_dict(part, "content part")
             if part.get("type") == "output_text":
-                parts.append(Text(a_text(part.get("text"), "text")))
+                text = a_text(part.get("text"), "text")
+                noted = (url_annotation(one, at) for one in a_list(part.get("annotations"), "annotations"))
+                parts.append(Text(text, tuple(one for one in noted if one is not None)))
+                at += len(text)
             elif part.get("type") == "refusal":
                 parts.append(Refusal(a_text(part.get("refusal"), "refusal")))
         return parts
@@ -73,7 +83,8 @@ def _parts(item: Json, asked: TranslatedRequest) -> list[Part]:
         found = [*a_list(item.get("summary"), "summary"), *a_list(item.get("content"), "reasoning content")]
         text = "".join(told(part.get("text")) for part in found if isinstance(part, dict))
         return [Thinking(text)] if text else []
-    return []
+    ran = responses_ran(item)
+    return [] if ran is None else [ran]
 
 
 def write(said: Said, asked: TranslatedRequest) -> Json:
@@ -105,13 +116,15 @@ def _output(said: Said, asked: TranslatedRequest) -> list[Json]:
     Redacted reasoning gives no item.
     """
     out: list[Json] = []
+    spoken = 0
     for part in said.parts:
         last = out[-1] if out else {}
         at = len(out)
         if isinstance(part, Text | Refusal):
             if not part.text:
                 continue
-            content = _content(part)
+            content = _content(part, spoken)
+            spoken += len(part.text) if isinstance(part, Text) else 0
             if last.get("type") == "message":
                 last["content"].append(content)
             else:
@@ -127,13 +140,17 @@ def _output(said: Said, asked: TranslatedRequest) -> list[Json]:
                 out.append({"id": f"rs_{asked.ident}_{at}", "type": "reasoning", "summary": [summary]})
         elif isinstance(part, ToolCall):
             out.append(_call(part, f"{asked.ident}_{at}"))
+        elif isinstance(part, RanTool) and (item := responses_item(part, f"{asked.ident}_{at}")) is not None:
+            out.append(item)
     return out
 
 
-def _content(part: Text | Refusal) -> Json:
+def _content(part: Text | Refusal, base: int) -> Json:
+    """Return the content part. `base`: where its text begins."""
     if isinstance(part, Refusal):
         return {"type": "refusal", "refusal": part.text}
-    return {"type": "output_text", "text": part.text, "annotations": [], "logprobs": []}
+    noted = [made for one in part.citations if (made := responses_annotation(one, base)) is not None]
+    return {"type": "output_text", "text": part.text, "annotations": noted, "logprobs": []}
 
 
 def _call(call: ToolCall, ident: str) -> Json:

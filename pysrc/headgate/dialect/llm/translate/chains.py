@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headgate.dialect.llm import fields
+from headgate.dialect.llm import efforts, fields
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest
 from headgate.dialect.llm.translate import (
     completions_to_gemini,
@@ -17,7 +17,7 @@ from headgate.dialect.llm.translate.converse_blocks import DOCUMENTS
 
 MESSAGES_TO_GEMINI_DROPS = (
     *messages_to_completions.DROPS[:1],
-    "thinking blocks of earlier turns; `thinking` with a budget; signatures of thoughts that led to no tool call",
+    "thinking blocks of earlier turns; signatures of thoughts that led to no tool call",
     "`cache_control`, `is_error` and non-text parts of tool results, `disable_parallel_tool_use`",
     "server tools and their results, citations, search results, `metadata`",
     "keywords of schemas other than those of OpenAPI 3.0 (`additionalProperties`, `not`, `if`, ...)",
@@ -32,6 +32,10 @@ COMPLETIONS_TO_CONVERSE_DROPS = (
     "refused instead of dropped: images and files by URL or id, files of types that the provider does not read",
 )
 _RESPONSES = responses_to_completions.DROPS
+_RESPONSES_THINKING = (
+    "`temperature`, and `top_p` below 0.95, with `reasoning.effort`, for Claude 4.7 and later also without; "
+    "`reasoning.effort` for Claude before 3.7, and for Claude before 4.7 with a forced tool and behind results of tools"
+)
 RESPONSES_CARRIED = responses_to_completions.CARRIED - {
     "metadata", "user", "service_tier", "safety_identifier", "prompt_cache_key",
 }  # fmt: skip
@@ -39,8 +43,7 @@ RESPONSES_TO_MESSAGES_DROPS = (
     *_RESPONSES,
     "`metadata`, `service_tier`, `safety_identifier`, `prompt_cache_key`",
     "audio, files other than PDF and plain text, `detail` of images, `strict` of tools",
-    "`temperature`, and `top_p` below 0.95, with `reasoning.effort`; `reasoning.effort` with a forced tool, and "
-    "behind results of tools",
+    _RESPONSES_THINKING,
 )
 RESPONSES_TO_GEMINI_DROPS = (
     *_RESPONSES,
@@ -53,8 +56,7 @@ RESPONSES_TO_CONVERSE_DROPS = (
     *_RESPONSES,
     "`metadata`, `user`, `service_tier`, `safety_identifier`, `prompt_cache_key`, `parallel_tool_calls`",
     "audio, `detail` of images, `strict` of tools, `tool_choice` none",
-    "`temperature`, and `top_p` below 0.95, with `reasoning.effort`; `reasoning.effort` with a forced tool, and "
-    "behind results of tools",
+    _RESPONSES_THINKING,
     "refused instead of dropped: images by URL, files of types that the provider does not read",
 )
 
@@ -71,16 +73,20 @@ def _with_budget(body: Json, asked: TranslatedRequest) -> TranslatedRequest:
     """Set the thinking budget that a Responses request may have in `vendor_extensions`. It overrides the effort."""
     vendor = fields.obj(body, "vendor_extensions") or {}
     budget = fields.integer(vendor, "thinking_budget_tokens", "vendor_extensions")
-    if budget is not None and completions_to_messages.in_tool_loop(asked.body["messages"]):
+    if budget is None:
+        return asked
+    if efforts.is_adaptive(asked.model):
+        efforts.adapt(asked.body, efforts.level_of(budget))
+    elif completions_to_messages.in_tool_loop(asked.body["messages"]):
         return replace(asked, dropped=(*asked.dropped, "vendor_extensions.thinking_budget_tokens"))
-    if budget is not None:
-        asked.body["thinking"] = {"type": "enabled", "budget_tokens": budget}
+    else:
+        completions_to_messages.set_budget(asked.body, budget)
     return asked
 
 
 def _responses(body: Json, options: Options) -> TranslatedRequest:
     """Return the chat completions request for a Responses request, for providers with thinking budgets."""
-    asked = responses_to_completions.request(body, options)
+    asked = responses_to_completions.request(body, replace(options, whole_ids=True))
     return replace(asked, dropped=tuple(name for name in asked.dropped if name != "vendor_extensions"))
 
 
@@ -93,13 +99,17 @@ def responses_to_messages(body: Json, options: Options) -> TranslatedRequest:
 
 def responses_to_gemini(body: Json, options: Options) -> TranslatedRequest:
     """Return the generateContent request for a Responses request. Raises Untranslatable."""
-    first = responses_to_completions.request(body, options)
+    first = responses_to_completions.request(body, replace(options, whole_ids=True))
     return _join(first, completions_to_gemini.request(first.body, options))
 
 
 def messages_to_gemini(body: Json, options: Options) -> TranslatedRequest:
     """Return the generateContent request for a Messages request. Raises Untranslatable."""
-    first = messages_to_completions.request(body, replace(options, model=options.model))
+    first = messages_to_completions.request(body, replace(options, whole_ids=True))
+    thinking = fields.obj(body, "thinking") or {}
+    if fields.text(thinking, "type", "thinking") == "enabled":
+        budget = fields.integer(thinking, "budget_tokens", "thinking") or efforts.LEAST_BUDGET
+        first.body["thinking_config"] = completions_to_gemini.thinking_of(first.model, efforts.level_of(budget), budget)
     return _join(first, completions_to_gemini.request(first.body, options))
 
 

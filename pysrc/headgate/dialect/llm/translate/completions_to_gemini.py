@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import mimetypes
-from typing import Any
 
-from headgate.dialect.llm import content, fields
+from headgate.dialect.llm import content, efforts, fields
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
-from headgate.dialect.llm.formats.gemini import THOUGHT
+from headgate.dialect.llm.idents import THOUGHT, UNSIGNED
 from headgate.dialect.llm.schemas import normalise
 from headgate.dialect.llm.translate.tool_choice import ToolChoice, choice_of, functions_of, only
 
 CARRIED = fields.words(
     "model messages tools tool_choice max_tokens max_completion_tokens stop temperature top_p top_k presence_penalty "
     "frequency_penalty n seed stream stream_options reasoning_effort thinking_config response_format functions "
-    "function_call cachedContent cached_content safetySettings labels"
+    "function_call cachedContent cached_content safetySettings labels thinking"
 )
 DROPS = (
     "`parallel_tool_calls`, `user`, `logprobs`, `logit_bias`, `metadata`, `store`, `service_tier` and every other "
@@ -26,9 +25,6 @@ DROPS = (
     "refused instead of dropped: images and files by http(s) URL or by id",
 )
 VERTEX = "gcp.vertex_ai"
-# Replaces the signature of a tool call by another model
-# (https://ai.google.dev/gemini-api/docs/thought-signatures).
-UNSIGNED = "skip_thought_signature_validator"
 GENERATION = {
     "temperature": "temperature",
     "top_p": "topP",
@@ -39,6 +35,8 @@ GENERATION = {
     "seed": "seed",
 }
 LEVELS = {"minimal": "minimal", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
+# The highest budget of all models that have budgets (Flash; https://ai.google.dev/gemini-api/docs/thinking).
+MOST_BUDGET = 24_576
 MODES = {"none": "NONE", "auto": "AUTO", "required": "ANY"}
 
 
@@ -46,7 +44,7 @@ def request(body: Json, options: Options) -> TranslatedRequest:
     """Return the provider's request. Model and streaming are in its path. Raises Untranslatable."""
     dropped = [name for name in body if name not in CARRIED]
     model = content.model_of(body, options.model)
-    turns = _Turns(options.vendor == VERTEX, _is_third(model), dropped)
+    turns = _Turns(options.vendor == VERTEX, efforts.is_third(model), dropped)
     messages = fields.objects(body, "messages")
     for position, message in enumerate(messages):
         turns.add(message, f"messages[{position}]")
@@ -278,22 +276,20 @@ def _config(body: Json, model: str) -> Json:
             raise Untranslatable("response_format.json_schema.schema", "is missing")
         out["responseSchema"] = normalise(schema, "response_format.json_schema.schema")
     thinking = fields.obj(body, "thinking_config")
-    thinking = _thinking(body.get("reasoning_effort"), model) if thinking is None else thinking
+    effort, own = efforts.known(body.get("reasoning_effort")), efforts.own_budget(body)
+    if thinking is None and own is not None:
+        thinking = thinking_of(model, effort or efforts.level_of(own), own)
+    elif thinking is None and effort is not None:
+        thinking = thinking_of(model, effort, efforts.BUDGETS[effort])
     if thinking is not None:
         out["thinkingConfig"] = thinking
     return out
 
 
-def _is_third(model: str) -> bool:
-    """Return whether a model is of generation 3, which has thinking levels and requires thought signatures."""
-    return model.rpartition("/")[2].startswith("gemini-3")
-
-
-def _thinking(effort: Any, model: str) -> Json | None:
-    if effort is None or effort == "none":
-        return None
-    if not isinstance(effort, str) or effort not in LEVELS:
-        raise Untranslatable("reasoning_effort", "must be one of none, " + ", ".join(LEVELS))
-    if _is_third(model):
-        return {"includeThoughts": True, "thinkingLevel": LEVELS[effort]}
-    return {"includeThoughts": True, "thinkingBudget": content.BUDGETS[effort]}
+def thinking_of(model: str, effort: str, budget: int) -> Json:
+    """Return `thinkingConfig`: the level of effort for models of generation 3, the budget for those before."""
+    if not efforts.is_third(model):
+        return {"includeThoughts": True, "thinkingBudget": min(budget, MOST_BUDGET)}
+    # Pro models have no `minimal`.
+    level = "low" if effort == "minimal" and "-pro" in model else LEVELS[effort]
+    return {"includeThoughts": True, "thinkingLevel": level}

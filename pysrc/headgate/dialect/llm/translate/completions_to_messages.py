@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from headgate.dialect.llm import content, fields
+from headgate.dialect.llm import content, efforts, fields, idents
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.translate.tool_choice import ToolChoice, choice_of, functions_of, only
 
 CARRIED = fields.words(
     "model messages tools tool_choice parallel_tool_calls max_tokens max_completion_tokens stop user temperature top_p "
-    "stream stream_options reasoning_effort response_format functions function_call"
+    "stream stream_options reasoning_effort response_format functions function_call thinking"
 )
 DROPS = (
     "`frequency_penalty`, `presence_penalty`, `seed`, `n`, `logprobs`, `top_logprobs`, `logit_bias`, `modalities`, "
@@ -18,9 +18,10 @@ DROPS = (
     "audio parts, and files other than PDF and plain text",
     "`image_url.detail`, `name` of messages, `strict` of tools",
     "tools other than functions (`custom`)",
-    "`temperature`, and `top_p` below 0.95, with `reasoning_effort`; `reasoning_effort` with a forced tool, and behind "
-    "results of tools whose calls came back without signed reasoning",
-    "`reasoning_content` of earlier turns without `reasoning_signature`",
+    "`temperature`, and `top_p` below 0.95, with `reasoning_effort`, for Claude 4.7 and later also without; "
+    "`reasoning_effort` for Claude before 3.7, and for Claude before 4.7 with a forced tool and behind results of "
+    "tools whose calls came back without signed reasoning",
+    "`reasoning_content` of earlier turns without `reasoning_signature`, unsigned `thinking_blocks`",
 )
 
 
@@ -54,7 +55,8 @@ def request(body: Json, options: Options, documents: frozenset[str] | None = Non
     limit = options.max_tokens_default if limit is None else limit
     out: Json = {"model": model, "messages": messages, "max_tokens": limit}
     if system:
-        out["system"] = "\n".join(system)
+        marked = any("cache_control" in block for block in system)
+        out["system"] = system if marked else "\n".join(block["text"] for block in system)
     if (stop := [text for text in fields.texts(body, "stop") if text]):
         out["stop_sequences"] = stop
     if (user := fields.text(body, "user")) is not None:
@@ -67,9 +69,9 @@ def request(body: Json, options: Options, documents: frozenset[str] | None = Non
     if choice is not None:
         out["tool_choice"] = choice
     fields.copy(body, out, {"temperature": "temperature", "top_p": "top_p"})
-    _think(body, out, dropped)
     if (form := _output_format(body, way)) is not None:
         out["output_config"] = {"format": form}
+    _think(body, out, dropped)
     stream = bool(fields.flag(body, "stream"))
     if stream:
         out["stream"] = True
@@ -80,10 +82,10 @@ def request(body: Json, options: Options, documents: frozenset[str] | None = Non
     )  # fmt: skip
 
 
-def _messages(body: Json, way: Way) -> tuple[list[Json], list[str]]:
-    """Return the messages, with adjacent turns of one role joined, and the system texts."""
+def _messages(body: Json, way: Way) -> tuple[list[Json], list[Json]]:
+    """Return the messages, with adjacent turns of one role joined, and the blocks of the system prompt."""
     out: list[Json] = []
-    system: list[str] = []
+    system: list[Json] = []
     messages = fields.objects(body, "messages")
     if not messages:
         raise Untranslatable("messages", "must not be empty")
@@ -91,19 +93,28 @@ def _messages(body: Json, way: Way) -> tuple[list[Json], list[str]]:
         at = f"messages[{position}]"
         role = fields.needed_text(message, "role", at)
         if role in ("system", "developer"):
-            system += [block["text"] for block in user_blocks(message, at, way) if block["type"] == "text"]
+            system += [block for block in _marked(message, user_blocks(message, at, way)) if block["type"] == "text"]
         elif role == "user":
-            content.merge_turn(out, "user", user_blocks(message, at, way))
+            content.merge_turn(out, "user", _marked(message, user_blocks(message, at, way)))
         elif role == "assistant":
-            content.merge_turn(out, "assistant", _assistant_blocks(message, at, way))
+            content.merge_turn(out, "assistant", _marked(message, _assistant_blocks(message, at, way)))
         elif role == "tool":
-            result = {"type": "tool_result", "tool_use_id": fields.needed_text(message, "tool_call_id", at)}
-            content.merge_turn(out, "user", [{**result, "content": _result_content(message, at, way)}])
+            ident = idents.MESSAGES.fit(fields.needed_text(message, "tool_call_id", at))
+            result = {"type": "tool_result", "tool_use_id": ident, "content": _result_content(message, at, way)}
+            content.merge_turn(out, "user", _marked(message, [result]))
         elif role == "function":
             content.merge_turn(out, "user", user_blocks(message, at, way))
         else:
             raise Untranslatable(f"{at}.role", "is not known")
     return out, system
+
+
+def _marked(holder: Json, blocks: list[Json]) -> list[Json]:
+    """Set the cache mark of a message or a part, as clients of LiteLLM and OpenRouter write it, at its last block."""
+    mark = holder.get("cache_control")
+    if blocks and isinstance(mark, dict) and blocks[-1]["type"] not in ("thinking", "redacted_thinking"):
+        blocks[-1]["cache_control"] = {name: value for name, value in mark.items() if name in ("type", "ttl")}
+    return blocks
 
 
 def user_blocks(message: Json, at: str, way: Way) -> list[Json]:
@@ -117,7 +128,7 @@ def user_blocks(message: Json, at: str, way: Way) -> list[Json]:
     for position, part in enumerate(fields.objects(message, "content", at)):
         block = _user_block(part, f"{at}.content[{position}]", way)
         if block is not None:
-            out.append(block)
+            out += _marked(part, [block])
     return out
 
 
@@ -169,7 +180,9 @@ def _assistant_blocks(message: Json, at: str, way: Way) -> list[Json]:
     """Return the blocks of an assistant's message. Thinking is included only with its signature, which is required."""
     out: list[Json] = []
     thinking, signature = message.get("reasoning_content"), message.get("reasoning_signature")
-    if isinstance(thinking, str) and isinstance(signature, str) and thinking and signature:
+    if message.get("thinking_blocks"):
+        out += _thoughts(fields.objects(message, "thinking_blocks", at))
+    elif isinstance(thinking, str) and isinstance(signature, str) and thinking and signature:
         out.append({"type": "thinking", "thinking": thinking, "signature": signature})
     out += user_blocks(message, at, way)
     refusal = fields.text(message, "refusal", at)
@@ -185,15 +198,28 @@ def _assistant_blocks(message: Json, at: str, way: Way) -> list[Json]:
     return out
 
 
+def _thoughts(blocks: list[Json]) -> list[Json]:
+    """Return the blocks of `thinking_blocks`, in which LiteLLM's clients keep thoughts, without the unsigned ones."""
+    out: list[Json] = []
+    for block in blocks:
+        thinking, signature, data = (block.get(name) for name in ("thinking", "signature", "data"))
+        if block.get("type") == "redacted_thinking" and isinstance(data, str) and data:
+            out.append({"type": "redacted_thinking", "data": data})
+        elif isinstance(thinking, str) and isinstance(signature, str) and signature:
+            out.append({"type": "thinking", "thinking": thinking, "signature": signature})
+    return out
+
+
 def _tool_use(call: Json, at: str) -> Json:
     function = fields.obj(call, "function", at)
+    ident = idents.MESSAGES.fit(fields.needed_text(call, "id", at))
     if function is None:
         custom = fields.obj(call, "custom", at) or {}
         name, given = fields.needed_text(custom, "name", at), {"input": fields.text(custom, "input", at) or ""}
-        return {"type": "tool_use", "id": fields.needed_text(call, "id", at), "name": name, "input": given}
+        return {"type": "tool_use", "id": ident, "name": name, "input": given}
     return {
         "type": "tool_use",
-        "id": fields.needed_text(call, "id", at),
+        "id": ident,
         "name": fields.needed_text(function, "name", at),
         "input": content.arguments_or_text(fields.text(function, "arguments", at) or ""),
     }
@@ -210,6 +236,9 @@ def _tools(body: Json, choice: ToolChoice | None, dropped: list[str]) -> list[Js
         if (description := fields.text(function, "description", at)) is not None:
             tool["description"] = description
         tool["input_schema"] = fields.obj(function, "parameters", at) or {"type": "object", "properties": {}}
+        mark = function.get("cache_control")
+        if isinstance(mark, dict):
+            tool["cache_control"] = {name: value for name, value in mark.items() if name in ("type", "ttl")}
         out.append(tool)
     return out
 
@@ -237,21 +266,28 @@ def _choice(body: Json, asked: ToolChoice | None, tools: bool) -> Json | None:
 
 
 def _think(body: Json, out: Json, dropped: list[str]) -> None:
-    """Convert the reasoning effort to a thinking budget.
+    """Convert the reasoning effort to what the model takes: adaptive thinking at a level, or a budget.
 
     The provider refuses thinking with a forced tool, and sampling parameters with thinking
     (https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking).
     """
-    budget = content.thinking_budget(body.get("reasoning_effort"), out["max_tokens"])
-    if budget is None:
+    effort = efforts.known(body.get("reasoning_effort"))
+    budget = None if effort is None else efforts.BUDGETS[effort]
+    own = efforts.own_budget(body)
+    if own is not None:
+        budget, effort = own, effort or efforts.level_of(own)
+    forced = out.get("tool_choice", {}).get("type") in ("any", "tool")
+    if efforts.is_adaptive(out["model"]):
+        dropped += [name for name in ("temperature", "top_p") if out.pop(name, 1) != 1]
+        if effort is not None:
+            efforts.adapt(out, effort, thinking=not forced)
         return
-    if out.get("tool_choice", {}).get("type") in ("any", "tool"):
-        dropped.append("reasoning_effort")
+    if effort is None or budget is None:
         return
-    if in_tool_loop(out["messages"]):
-        dropped.append("reasoning_effort")
+    if forced or not efforts.thinks(out["model"]) or in_tool_loop(out["messages"]):
+        dropped.append("reasoning_effort" if own is None else "thinking")
         return
-    out["thinking"] = {"type": "enabled", "budget_tokens": budget}
+    set_budget(out, budget)
     if out.get("temperature", 1) != 1:
         del out["temperature"]
         dropped.append("temperature")
@@ -259,6 +295,12 @@ def _think(body: Json, out: Json, dropped: list[str]) -> None:
     if top_p is not None and top_p < 0.95:
         del out["top_p"]
         dropped.append("top_p")
+
+
+def set_budget(out: Json, budget: int) -> None:
+    """Set a thinking budget, and the limit of output tokens so that it is above it."""
+    out["thinking"] = {"type": "enabled", "budget_tokens": budget}
+    out["max_tokens"] = efforts.room_for(budget, out["max_tokens"])
 
 
 def in_tool_loop(messages: list[Json]) -> bool:

@@ -9,7 +9,7 @@ import base64
 import hashlib
 import re
 
-from headgate.dialect.llm import content, fields
+from headgate.dialect.llm import content, fields, idents
 from headgate.dialect.llm.contract import Json, Untranslatable
 from headgate.dialect.llm.translate.messages_to_completions import blocks_of
 
@@ -106,6 +106,13 @@ class Turns:
                 self.cache_point(blocks, block)
         content.merge_turn(self.messages, role, blocks)
 
+    def in_tool_loop(self) -> bool:
+        """Return whether the last message has tool results, whose calls' message does not begin with a thought."""
+        if len(self.messages) < 2 or not any("toolResult" in block for block in self.messages[-1]["content"]):
+            return False
+        said = self.messages[-2]
+        return said["role"] == "assistant" and "reasoningContent" not in said["content"][0]
+
     def block(self, block: Json, role: str, at: str) -> Json | None:
         """Return the converted block: {} for a blank text, None for a block that cannot be translated."""
         kind = fields.text(block, "type", at)
@@ -120,7 +127,7 @@ class Turns:
             name = self.names.made(fields.needed_text(block, "name", at))
             self.used[name] = None
             given = block.get("input")
-            use = {"toolUseId": fields.needed_text(block, "id", at), "name": name}
+            use = {"toolUseId": idents.CONVERSE.fit(fields.needed_text(block, "id", at)), "name": name}
             return {"toolUse": {**use, "input": given if isinstance(given, dict) else {}}}
         if kind == "tool_result" and role == "user":
             return self.result(block, at)
@@ -131,6 +138,9 @@ class Turns:
                 return None
             text = fields.text(block, "thinking", at) or ""
             return {"reasoningContent": {"reasoningText": {"text": text, "signature": signature}}}
+        if kind == "redacted_thinking" and role == "assistant":
+            data = fields.needed_text(block, "data", at)
+            return {"reasoningContent": {"redactedContent": data}} if content.is_base64(data) else None
         return None
 
     def result(self, block: Json, at: str) -> Json:
@@ -150,7 +160,7 @@ class Turns:
                 self.dropped.append(here)
         return {
             "toolResult": {
-                "toolUseId": fields.needed_text(block, "tool_use_id", at),
+                "toolUseId": idents.CONVERSE.fit(fields.needed_text(block, "tool_use_id", at)),
                 "content": found,
                 "status": "error" if fields.flag(block, "is_error", at) else "success",
             }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 
-from headgate.dialect.llm import content
+from headgate.dialect.llm import content, history
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest
 from headgate.dialect.llm.said import garbage
 from headgate_engine.llm.translate.writers import dump_json
@@ -19,7 +19,7 @@ ANTHROPIC_VERSION = "2023-06-01"
 def request(body: Json, options: Options) -> TranslatedRequest:
     """Return the provider's request, which contains the body in the form of InvokeModel."""
     model = content.model_of(body, options.model)
-    inner = {name: value for name, value in body.items() if name != "model"}
+    inner = {name: value for name, value in history.messages(body, options.vendor).items() if name != "model"}
     inner["anthropic_version"] = options.anthropic_version or ANTHROPIC_VERSION
     inner["max_tokens"] = 1
     encoded = base64.b64encode(dump_json(inner)).decode()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from headgate.dialect.llm import content, fields
+from headgate.dialect.llm import content, efforts, fields, idents
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 
 CARRIED = fields.words(
@@ -32,6 +32,17 @@ CACHE_BREAKPOINTS = (5, 6)
 BREAKPOINT = {"mode": "explicit"}
 
 
+class ChatContext(NamedTuple):
+    """The context of one translation: whether cache breakpoints can be told, the dropped fields, ids of calls, and
+    whether calls need signatures.
+    """
+
+    breakpoints: bool
+    dropped: list[str]
+    ids: idents.Idents
+    signed: bool
+
+
 @functools.lru_cache(maxsize=256)
 def gpt_version(model: str) -> tuple[int, int] | None:
     """Return the version of a `gpt-*` model, None for any other model."""
@@ -44,8 +55,10 @@ def request(body: Json, options: Options) -> TranslatedRequest:
     dropped = [name for name in body if name not in CARRIED]
     model = content.model_of(body, options.model)
     version = gpt_version(model)
-    breakpoints = version is not None and version >= CACHE_BREAKPOINTS
-    out: Json = {"model": model, "messages": _messages(body, breakpoints, dropped)}
+    ids = idents.WHOLE if options.whole_ids else idents.of_completions(options.vendor)
+    signed = options.vendor == idents.GEMINI and not options.whole_ids and efforts.is_third(model)
+    way = ChatContext(version is not None and version >= CACHE_BREAKPOINTS, dropped, ids, signed)
+    out: Json = {"model": model, "messages": _messages(body, way)}
     limit = fields.integer(body, "max_tokens")
     if limit is not None:
         out["max_completion_tokens"] = limit
@@ -67,10 +80,10 @@ def request(body: Json, options: Options) -> TranslatedRequest:
     return content.asked_of_completions(body, out, model, dropped)
 
 
-def _messages(body: Json, breakpoints: bool, dropped: list[str]) -> list[Json]:
+def _messages(body: Json, way: ChatContext) -> list[Json]:
     out: list[Json] = []
     if body.get("system"):
-        out.append({"role": "system", "content": _system(body, "system", "", breakpoints)})
+        out.append({"role": "system", "content": _system(body, "system", "", way)})
     messages = fields.objects(body, "messages")
     if not messages:
         raise Untranslatable("messages", "must not be empty")
@@ -78,30 +91,30 @@ def _messages(body: Json, breakpoints: bool, dropped: list[str]) -> list[Json]:
         at = f"messages[{position}]"
         role = fields.needed_text(message, "role", at)
         if role == "user":
-            out += _user(message, at, breakpoints, dropped)
+            out += _user(message, at, way)
         elif role == "assistant":
-            out += _assistant(message, at, breakpoints, dropped)
+            out += _assistant(message, at, way)
         elif role == "system":
-            out.append({"role": "system", "content": _system(message, "content", at, breakpoints)})
+            out.append({"role": "system", "content": _system(message, "content", at, way)})
         else:
             raise Untranslatable(f"{at}.role", "must be user or assistant")
     return out
 
 
-def _system(holder: Json, name: str, at: str, breakpoints: bool) -> Any:
+def _system(holder: Json, name: str, at: str, way: ChatContext) -> Any:
     found = holder.get(name)
     if isinstance(found, str):
         return found
     where = f"{at}.{name}" if at else name
-    return [_text_part(block, where, breakpoints) for block in fields.objects(holder, name, at)]
+    return [_text_part(block, where, way) for block in fields.objects(holder, name, at)]
 
 
-def _text_part(block: Json, at: str, breakpoints: bool) -> Json:
-    return _marked({"type": "text", "text": fields.needed_text(block, "text", at)}, block, breakpoints)
+def _text_part(block: Json, at: str, way: ChatContext) -> Json:
+    return _marked({"type": "text", "text": fields.needed_text(block, "text", at)}, block, way)
 
 
-def _marked(part: Json, block: Json, breakpoints: bool) -> Json:
-    if breakpoints and block.get("cache_control"):
+def _marked(part: Json, block: Json, way: ChatContext) -> Json:
+    if way.breakpoints and block.get("cache_control"):
         part["prompt_cache_breakpoint"] = dict(BREAKPOINT)
     return part
 
@@ -121,7 +134,7 @@ def _kinds(message: Json, at: str) -> Iterator[tuple[str, str | None, Json]]:
         yield here, fields.text(block, "type", here), block
 
 
-def _user(message: Json, at: str, breakpoints: bool, dropped: list[str]) -> list[Json]:
+def _user(message: Json, at: str, way: ChatContext) -> list[Json]:
     """Return the tool messages, which must directly follow their calls, and then the user's message."""
     if isinstance(message.get("content"), str):
         return [{"role": "user", "content": message["content"]}]
@@ -129,19 +142,19 @@ def _user(message: Json, at: str, breakpoints: bool, dropped: list[str]) -> list
     parts: list[Json] = []
     for here, kind, block in _kinds(message, at):
         if kind == "text":
-            parts.append(_text_part(block, here, breakpoints))
+            parts.append(_text_part(block, here, way))
         elif kind == "tool_result":
             out.append({
                 "role": "tool",
-                "tool_call_id": fields.needed_text(block, "tool_use_id", here),
-                "content": _result(block, here, breakpoints, dropped),
+                "tool_call_id": way.ids.fit(fields.needed_text(block, "tool_use_id", here)),
+                "content": _result(block, here, way),
             })  # fmt: skip
         elif kind == "image":
             parts.append({"type": "image_url", "image_url": {"url": image_url(block, here)}})
         elif kind == "document":
             parts.append(_document(block, here))
         else:
-            dropped.append(here)
+            way.dropped.append(here)
     if parts:
         out.append({"role": "user", "content": parts})
     return out
@@ -174,10 +187,10 @@ def _document(block: Json, at: str) -> Json:
     raise Untranslatable(f"{at}.source", "documents must be base64, text or content")
 
 
-def _result(block: Json, at: str, breakpoints: bool, dropped: list[str]) -> Any:
+def _result(block: Json, at: str, way: ChatContext) -> Any:
     """Return the content of a tool result: a string as it is, text blocks as parts."""
     found = block.get("content")
-    marked = breakpoints and bool(block.get("cache_control"))
+    marked = way.breakpoints and bool(block.get("cache_control"))
     if found is None:
         return ""
     if isinstance(found, str) and not marked:
@@ -186,26 +199,28 @@ def _result(block: Json, at: str, breakpoints: bool, dropped: list[str]) -> Any:
     for position, inner in enumerate(blocks_of(block, at)):
         here = f"{at}.content[{position}]"
         if inner.get("type") == "text":
-            parts.append(_text_part(inner, here, breakpoints))
+            parts.append(_text_part(inner, here, way))
         else:
-            dropped.append(here)
+            way.dropped.append(here)
     if parts:
-        return [*parts[:-1], _marked(parts[-1], block, breakpoints)]
+        return [*parts[:-1], _marked(parts[-1], block, way)]
     return ""
 
 
-def _assistant(message: Json, at: str, breakpoints: bool, dropped: list[str]) -> list[Json]:
+def _assistant(message: Json, at: str, way: ChatContext) -> list[Json]:
     if isinstance(message.get("content"), str):
         return [{"role": "assistant", "content": message["content"]}]
     parts: list[Json] = []
     calls: list[Json] = []
     for here, kind, block in _kinds(message, at):
         if kind == "text":
-            parts.append(_text_part(block, here, breakpoints))
+            parts.append(_text_part(block, here, way))
         elif kind == "tool_use":
-            calls.append(tool_call(block, here))
+            calls.append(tool_call(block, here, way.ids))
+            if way.signed:
+                idents.sign(calls[-1], block["id"], len(calls) == 1)
         else:
-            dropped.append(here)
+            way.dropped.append(here)
     if not parts and not calls:
         return []
     out: Json = {"role": "assistant", "content": parts or None}
@@ -214,12 +229,12 @@ def _assistant(message: Json, at: str, breakpoints: bool, dropped: list[str]) ->
     return [out]
 
 
-def tool_call(block: Json, at: str) -> Json:
+def tool_call(block: Json, at: str, ids: idents.Idents) -> Json:
     """Return the tool call for a `tool_use` block of an earlier turn."""
     given = block.get("input")
     arguments = given if isinstance(given, str) else content.dump_text(given if given is not None else {})
     return {
-        "id": fields.needed_text(block, "id", at),
+        "id": ids.fit(fields.needed_text(block, "id", at)),
         "type": "function",
         "function": {"name": fields.needed_text(block, "name", at), "arguments": arguments},
     }

@@ -5,7 +5,7 @@ Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Conv
 
 from __future__ import annotations
 
-from headgate.dialect.llm import content, fields
+from headgate.dialect.llm import content, efforts, fields
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.translate import converse_blocks
 from headgate_engine.llm.translate.readers import Garbage, load_json
@@ -17,9 +17,10 @@ CARRIED = fields.words(
 DROPS = (
     "`metadata` (the request header `x-bedrock-metadata` is sent instead), `container`, `mcp_servers`, `service_tier` "
     "and every other field that is not carried",
-    "server tools and their results, redacted thinking of earlier turns, citations, search results",
+    "server tools and their results, citations, search results",
     "`tool_choice` none and `disable_parallel_tool_use`",
-    "`temperature`, `top_p`, `top_k` and a forced tool with `thinking` of a fixed budget",
+    "`temperature`, `top_p`, `top_k` and a forced tool with `thinking` of a fixed budget; the first three also for "
+    "Claude 4.7 and later, where a budget becomes a level of effort",
     "cache points behind the fourth; `ttl` of `cache_control`",
     "`anthropic-beta` values that are not allowed",
     "refused instead of dropped: images and documents by URL or id",
@@ -54,10 +55,14 @@ def request(body: Json, options: Options) -> TranslatedRequest:
     tools = _tools(body, turns)
     if tools is not None:
         out["toolConfig"] = tools
-    extra = _extra(body, options)
-    thinking = fields.text(fields.obj(body, "thinking") or {}, "type", "thinking")
-    if thinking == "enabled":
-        _bow_to_thinking(out, extra, dropped)
+    extra = _extra(body, model, options)
+    if extra.get("thinking", {}).get("type") == "enabled" and turns.in_tool_loop():
+        # The vendor wants to see the thought in front of the last calls, and another vendor has made these.
+        del extra["thinking"]
+        dropped.append("thinking")
+    adaptive = efforts.is_adaptive(model)
+    if adaptive or extra.get("thinking", {}).get("type") == "enabled":
+        _bow_to_thinking(out, extra, dropped, sampling_only=adaptive)
     if extra:
         out["additionalModelRequestFields"] = extra
     _surroundings(body, options, out)
@@ -116,7 +121,7 @@ def _tools(body: Json, turns: converse_blocks.Turns) -> Json | None:
     return out
 
 
-def _extra(body: Json, options: Options) -> Json:
+def _extra(body: Json, model: str, options: Options) -> Json:
     """Return `additionalModelRequestFields`: fields for the model that Converse itself does not define."""
     out: Json = {}
     thinking = fields.obj(body, "thinking")
@@ -127,6 +132,10 @@ def _extra(body: Json, options: Options) -> Json:
     config = fields.obj(body, "output_config") or {}
     if (effort := fields.text(config, "effort", "output_config")) is not None:
         out["output_config"] = {"effort": effort}
+    if out.get("thinking", {}).get("type") == "enabled" and efforts.is_adaptive(model):
+        budget = fields.integer(out["thinking"], "budget_tokens", "thinking") or efforts.LEAST_BUDGET
+        out["thinking"] = {"type": "adaptive", "display": "summarized"}
+        out.setdefault("output_config", {"effort": efforts.LEVELS[efforts.level_of(budget)]})
     allowed = ALLOWED_BETAS if options.allowed_betas is None else options.allowed_betas
     named = [*options.betas, *fields.texts(body, "anthropic_beta")]
     betas = [beta.strip() for value in named for beta in value.split(",")]
@@ -135,11 +144,16 @@ def _extra(body: Json, options: Options) -> Json:
     return out
 
 
-def _bow_to_thinking(out: Json, extra: Json, dropped: list[str]) -> None:
-    """Drop sampling parameters and a forced tool, which the provider refuses with a thinking budget."""
+def _bow_to_thinking(out: Json, extra: Json, dropped: list[str], sampling_only: bool) -> None:
+    """Drop sampling parameters and a forced tool, which the provider refuses with a thinking budget.
+
+    Models without budgets refuse sampling parameters (`sampling_only`) with and without thinking.
+    """
     for holder, name in ((out["inferenceConfig"], "temperature"), (out["inferenceConfig"], "topP"), (extra, "top_k")):
         if holder.pop(name, None) is not None:
             dropped.append("top_p" if name == "topP" else name)
+    if sampling_only:
+        return
     choice = out.get("toolConfig", {}).get("toolChoice")
     if choice is not None and "auto" not in choice:
         del out["toolConfig"]["toolChoice"]

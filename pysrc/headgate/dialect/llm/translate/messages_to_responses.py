@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from headgate.dialect.llm import content, fields
+from headgate.dialect.llm import content, fields, history, idents
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.translate import messages_to_completions as chat
+from headgate_engine.llm.translate.evidence import is_ran, is_result
 
 CARRIED = fields.words(
     "model messages system tools tool_choice max_tokens metadata temperature top_p stream thinking "
@@ -14,11 +15,10 @@ CARRIED = fields.words(
 )
 DROPS = (
     "`stop_sequences`, `top_k` and every other field that is not carried",
-    "server tools",
-    "refused instead of dropped: signed thinking blocks, documents, search results, citations, non-text tool "
-    "results, effort without thinking",
+    "server tools and their results, citations of earlier turns",
+    "refused instead of dropped: documents, search results, non-text tool results, effort without thinking",
     "`cache_control` other than of `system` blocks",
-    "thinking blocks without a signature (they came from a provider without signatures)",
+    "thinking blocks of earlier turns",
 )
 
 
@@ -87,9 +87,9 @@ def _items(message: Json, position: int, dropped: list[str]) -> list[Json]:
     for index, block in enumerate(chat.blocks_of(message, at)):
         here = f"{at}.content[{index}]"
         kind = fields.text(block, "type", here)
-        if block.get("citations"):
-            raise Untranslatable(f"{here}.citations", "cannot be carried")
         if kind == "text":
+            if block.get("citations"):
+                dropped.append(f"{here}.citations")
             text = fields.needed_text(block, "text", here)
             if role == "assistant":
                 parts.append({"type": "output_text", "text": text, "annotations": []})
@@ -98,11 +98,14 @@ def _items(message: Json, position: int, dropped: list[str]) -> list[Json]:
         elif kind == "image" and role == "user":
             parts.append(_image(block, here))
         elif kind == "tool_use" and role == "assistant":
-            call = chat.tool_call(block, here)
+            call = chat.tool_call(block, here, idents.RESPONSES)
             out.append({"type": "function_call", "call_id": call["id"], **call["function"]})
         elif kind == "tool_result" and role == "user":
             out.append(_result(block, here))
-        elif kind == "thinking" and not block.get("signature"):
+        elif kind in history.THINKING:
+            # Another vendor thought it, who alone can read it.
+            dropped.append(here)
+        elif is_ran(kind) or is_result(kind):
             dropped.append(here)
         else:
             raise Untranslatable(here, f"{kind!r} cannot be carried")
@@ -131,7 +134,7 @@ def _result(block: Json, at: str) -> Json:
         texts.append(fields.needed_text(inner, "text", f"{at}.content[{index}]"))
     return {
         "type": "function_call_output",
-        "call_id": fields.needed_text(block, "tool_use_id", at),
+        "call_id": idents.RESPONSES.fit(fields.needed_text(block, "tool_use_id", at)),
         "output": "\n".join(texts),
         "status": "incomplete" if fields.flag(block, "is_error", at) else "completed",
     }

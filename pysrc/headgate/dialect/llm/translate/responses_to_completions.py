@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from headgate.dialect.llm import content, fields
+from headgate.dialect.llm import content, efforts, fields, idents
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 
 CARRIED = fields.words(
@@ -28,6 +28,14 @@ DROPS = (
 )
 
 
+class ItemContext(NamedTuple):
+    """The context of one translation: the dropped fields, ids of calls, and whether these need signatures."""
+
+    dropped: list[str]
+    ids: idents.Idents
+    signed: bool
+
+
 def request(body: Json, options: Options) -> TranslatedRequest:
     """Return the provider's request. Raises Untranslatable."""
     dropped = [name for name in body if name not in CARRIED]
@@ -35,7 +43,9 @@ def request(body: Json, options: Options) -> TranslatedRequest:
         if body.get(name):
             raise Untranslatable(name, why)
     model = content.model_of(body, options.model)
-    out: Json = {"model": model, "messages": _messages(body, dropped)}
+    ids = idents.WHOLE if options.whole_ids else idents.of_completions(options.vendor)
+    signed = options.vendor == idents.GEMINI and not options.whole_ids and efforts.is_third(model)
+    out: Json = {"model": model, "messages": _messages(body, ItemContext(dropped, ids, signed))}
     limit = fields.integer(body, "max_output_tokens")
     if limit is not None:
         out["max_completion_tokens"] = limit
@@ -71,43 +81,43 @@ def echo(body: Json, model: str) -> Json:
     return {"model": model, "background": False, **defaults, **given, "store": False}
 
 
-def _messages(body: Json, dropped: list[str]) -> list[Json]:
+def _messages(body: Json, way: ItemContext) -> list[Json]:
     out: list[Json] = []
     instructions = body.get("instructions")
     if isinstance(instructions, str) and instructions:
         out.append({"role": "developer", "content": instructions})
     elif isinstance(instructions, list):
-        _add_items(out, fields.objects(body, "instructions"), "instructions", dropped)
+        _add_items(out, fields.objects(body, "instructions"), "instructions", way)
     given = body.get("input")
     if isinstance(given, str):
         out.append({"role": "user", "content": given})
     else:
-        _add_items(out, fields.objects(body, "input"), "input", dropped)
+        _add_items(out, fields.objects(body, "input"), "input", way)
     if not out:
         raise Untranslatable("input", "must not be empty")
     return out
 
 
-def _add_items(out: list[Json], items: list[Json], where: str, dropped: list[str]) -> None:
+def _add_items(out: list[Json], items: list[Json], where: str, way: ItemContext) -> None:
     for position, item in enumerate(items):
         at = f"{where}[{position}]"
         kind = fields.text(item, "type", at) or "message"
         if kind == "message":
-            message = _message(item, at, dropped)
+            message = _message(item, at, way)
             if message is not None:
                 out.append(message)
         elif kind in ("function_call", "custom_tool_call"):
-            _add_call(out, item, at)
+            _add_call(out, item, at, way)
         elif kind in ("function_call_output", "custom_tool_call_output"):
-            call = fields.needed_text(item, "call_id", at)
-            out.append({"role": "tool", "tool_call_id": call, "content": _output(item, at, dropped)})
+            call = way.ids.fit(fields.needed_text(item, "call_id", at))
+            out.append({"role": "tool", "tool_call_id": call, "content": _output(item, at, way)})
         elif kind == "item_reference":
             raise Untranslatable(at, "earlier items are not kept here: send the whole conversation")
         else:
-            dropped.append(at)
+            way.dropped.append(at)
 
 
-def _message(item: Json, at: str, dropped: list[str]) -> Json | None:
+def _message(item: Json, at: str, way: ItemContext) -> Json | None:
     role = fields.needed_text(item, "role", at)
     if role not in ("user", "assistant", "system", "developer"):
         raise Untranslatable(f"{at}.role", "must be one of user, assistant, system, developer")
@@ -115,7 +125,7 @@ def _message(item: Json, at: str, dropped: list[str]) -> Json | None:
         return {"role": role, "content": item["content"]}
     parts: list[Json] = []
     for index, part in enumerate(fields.objects(item, "content", at)):
-        found = _part(part, f"{at}.content[{index}]", dropped)
+        found = _part(part, f"{at}.content[{index}]", way)
         if found is not None:
             parts.append(found)
     if role != "user" and parts and all(part["type"] == "text" for part in parts):
@@ -124,7 +134,7 @@ def _message(item: Json, at: str, dropped: list[str]) -> Json | None:
     return {"role": role, "content": parts} if parts else None
 
 
-def _part(part: Json, at: str, dropped: list[str]) -> Json | None:
+def _part(part: Json, at: str, way: ItemContext) -> Json | None:
     kind = fields.text(part, "type", at)
     if kind in ("input_text", "output_text", "text"):
         return {"type": "text", "text": fields.needed_text(part, "text", at)}
@@ -146,25 +156,28 @@ def _part(part: Json, at: str, dropped: list[str]) -> Json | None:
         return {"type": "file", "file": file}
     if kind == "input_audio":
         return {"type": "input_audio", "input_audio": fields.obj(part, "input_audio", at) or {}}
-    dropped.append(at)
+    way.dropped.append(at)
     return None
 
 
-def _add_call(out: list[Json], item: Json, at: str) -> None:
+def _add_call(out: list[Json], item: Json, at: str, way: ItemContext) -> None:
     """Add a tool call to the last message if it is the assistant's, otherwise to a new one."""
     if item.get("type") == "custom_tool_call":
         arguments = content.dump_text({"input": fields.text(item, "input", at) or ""})
     else:
         arguments = fields.text(item, "arguments", at) or "{}"
     function = {"name": fields.needed_text(item, "name", at), "arguments": arguments}
-    call = {"id": fields.needed_text(item, "call_id", at), "type": "function", "function": function}
-    if out and out[-1]["role"] == "assistant":
-        out[-1].setdefault("tool_calls", []).append(call)
-    else:
-        out.append({"role": "assistant", "content": None, "tool_calls": [call]})
+    ident = fields.needed_text(item, "call_id", at)
+    call = {"id": way.ids.fit(ident), "type": "function", "function": function}
+    if not out or out[-1]["role"] != "assistant":
+        out.append({"role": "assistant", "content": None})
+    calls = out[-1].setdefault("tool_calls", [])
+    calls.append(call)
+    if way.signed:
+        idents.sign(call, ident, len(calls) == 1)
 
 
-def _output(item: Json, at: str, dropped: list[str]) -> str:
+def _output(item: Json, at: str, way: ItemContext) -> str:
     """Return a tool result as text, because tool messages can contain only text."""
     if isinstance(item.get("output"), str):
         return str(item["output"])
@@ -173,7 +186,7 @@ def _output(item: Json, at: str, dropped: list[str]) -> str:
         if fields.text(part, "type", at) in ("input_text", "output_text", "text"):
             texts.append(fields.needed_text(part, "text", at))
         else:
-            dropped.append(f"{at}.output[{index}]")
+            way.dropped.append(f"{at}.output[{index}]")
     return "\n".join(texts)
 
 

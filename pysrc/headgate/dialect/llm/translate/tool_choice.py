@@ -75,6 +75,8 @@ def functions_of(body: Json, dropped: list[str]) -> list[tuple[str, Json]]:
         function = fields.obj(tool, "function", at)
         if function is None:
             raise Untranslatable(f"{at}.function", "must be an object")
+        if "cache_control" in tool and "cache_control" not in function:
+            function = {**function, "cache_control": tool["cache_control"]}
         out.append((f"{at}.function", function))
     out += [(f"functions[{position}]", one) for position, one in enumerate(fields.objects(body, "functions"))]
     return out

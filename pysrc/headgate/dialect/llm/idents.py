@@ -1,0 +1,84 @@
+"""Ids of tool calls: each vendor makes its own, and refuses those of others that do not fit its pattern.
+
+Ids are changed in the same way wherever they stand, so that calls and results still belong together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any, NamedTuple
+
+# Separates the id of a Gemini tool call from the signature of the thought that led to it. Clients return both at once.
+THOUGHT = "__thought__"
+# Stands for the signature of a tool call by another model (https://ai.google.dev/gemini-api/docs/thought-signatures).
+UNSIGNED = "skip_thought_signature_validator"
+GEMINI = "gcp.gemini"
+_DIGEST = 12
+
+
+class Idents(NamedTuple):
+    """Which ids a vendor takes: characters other than `wrong`, and at most `longest` of them, or exactly so many."""
+
+    wrong: re.Pattern[str]
+    longest: int
+    exact: bool = False
+
+    def fit(self, ident: str) -> str:
+        """Return the id as the vendor takes it, without a signature. Different ids stay different."""
+        own = ident.partition(THOUGHT)[0]
+        if self.fits(own):
+            return own
+        digest = hashlib.sha256(own.encode("utf-8", "surrogatepass")).hexdigest()
+        if self.exact:
+            return digest[: self.longest]
+        return f"{self.wrong.sub('_', own)[: self.longest - _DIGEST - 1] or 'call'}_{digest[:_DIGEST]}"
+
+    def fits(self, ident: str) -> bool:
+        """Return whether the vendor takes the id as it is."""
+        if THOUGHT in ident or self.wrong.search(ident):
+            return False
+        return len(ident) == self.longest if self.exact else 0 < len(ident) <= self.longest
+
+
+class Whole(Idents):
+    """For a step on the way to another format: ids keep everything."""
+
+    def fit(self, ident: str) -> str:
+        return ident
+
+
+_ANY = re.compile(r"(?!)")
+_NO_WORD = re.compile(r"[^A-Za-z0-9_-]")
+# Anthropic (messages of its errors), and Bedrock (API_runtime_ToolUseBlock), which also bounds the length.
+MESSAGES = Idents(_NO_WORD, 64)
+CONVERSE = MESSAGES
+# OpenAI: `messages[].tool_calls[].id` and `input[].call_id`, by the messages of its errors.
+COMPLETIONS = Idents(_ANY, 40)
+RESPONSES = Idents(_ANY, 64)
+# Mistral: "must be a-z, A-Z, 0-9, with a length of 9".
+MISTRAL = Idents(re.compile(r"[^A-Za-z0-9]"), 9, exact=True)
+WHOLE = Whole(_ANY, 0)
+
+
+def sign(call: dict[str, Any], ident: str, first: bool) -> None:
+    """Set the signature of a tool call as Gemini's endpoint for chat completions has it. `ident`: of the client.
+
+    The first of parallel calls must have one.
+    """
+    signature = ident.partition(THOUGHT)[2]
+    if signature or first:
+        call["extra_content"] = {"google": {"thought_signature": signature or UNSIGNED}}
+
+
+def signature_in(call: dict[str, Any]) -> str:
+    """Return the signature of a tool call by that endpoint, "" without one."""
+    found: Any = call.get("extra_content")
+    for name in ("google", "thought_signature"):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def of_completions(vendor: str) -> Idents:
+    """Return which ids a vendor of chat completions takes."""
+    return MISTRAL if vendor == "mistral" else COMPLETIONS
