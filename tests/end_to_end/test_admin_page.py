@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.end_to_end.browser import SHIFT, Browser, Page
 from tests.end_to_end.page_rig import EVIL, PAINTING, PICTURES, browser, gateway_of, keep, page, running, traffic
+from tests.end_to_end.processes import kill
 from tests.end_to_end.running import Gateway
 
 pytestmark = pytest.mark.browser
@@ -405,7 +404,7 @@ def test_it_lives_through_a_worker_s_death_and_a_reload(page: Page, running: Gat
     view(page, running, "")
     page.wait_text("default/catalogue")
     before = page.js("document.querySelector('.tile dd + dd').textContent")
-    os.kill(running.worker_pids()[0], signal.SIGKILL)
+    kill(running.worker_pids()[0])
     page.wait("[...document.querySelectorAll('.facts dt')].find((one) => one.textContent === 'Workers replaced').nextSibling.textContent === '1'")
     running.wait_log("worker restarted")
     assert page.js("document.querySelector('.tile dd + dd').textContent") == before, "counters outlive workers"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import socket
 import threading
 import urllib.error
@@ -12,6 +10,7 @@ import urllib.request
 
 import pytest
 from tests.end_to_end.asking import ask
+from tests.end_to_end.processes import kill
 from tests.end_to_end.tracing import wait_for
 from tests.headgate.dialect.pprof_rig import read
 
@@ -24,6 +23,18 @@ routes:
     transformations: {request: {set: {x-a: 'request.headers["x"] + "y"'}}}
     directResponse: {status: 200, body: x}
 """
+
+
+# So much of it is kept that a sample of its bytes finds it.
+MANY_ROUTES = CONFIG + "".join(
+    f"""- name: r{number}
+  matches: [{{path: {{exact: /r{number}}}}}]
+  policies:
+    transformations: {{request: {{set: {{x-a: 'request.headers["x{number}"] + request.path'}}}}}}
+    directResponse: {{status: 200, body: x}}
+"""
+    for number in range(100)
+)
 
 
 def fetch(running, path: str, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
@@ -105,7 +116,7 @@ def test_a_client_that_leaves_ends_its_profile(gateway) -> None:
 
 @pytest.mark.timeout(600)
 def test_the_heap_profile_shows_live_and_all_allocations(gateway, tmp_path) -> None:
-    running = gateway(CONFIG, workers=2, environment={"HEAP_PROFILE_RATE": "16384"})
+    running = gateway(MANY_ROUTES, workers=2, environment={"HEAP_PROFILE_RATE": "4096"})
     for _ in range(20):
         ask(running)
     status, fields, data = fetch(running, "/debug/pprof/heap")
@@ -114,7 +125,7 @@ def test_the_heap_profile_shows_live_and_all_allocations(gateway, tmp_path) -> N
     assert data[:2] == b"\x1f\x8b"
     raw = read(tmp_path, data, "-raw")
     assert "alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes[dflt]" in raw
-    assert "Period: 16384" in raw
+    assert "Period: 4096" in raw
     assert {f"process:[{name}]" in raw for name in ("supervisor", "worker 0", "worker 1")} == {True}
     assert "headgate/pipeline/compile.py" in raw, "what the configuration became"
     for kind in ("inuse_space", "alloc_space", "inuse_objects", "alloc_objects"):
@@ -137,7 +148,7 @@ def test_sampling_can_be_switched_on_and_off_while_it_runs(gateway, tmp_path) ->
     with Load(running):
         running.wait_log("http.path=/api/x")
     # A worker that takes another's place samples as well.
-    os.kill(running.worker_pids()[0], signal.SIGKILL)
+    kill(running.worker_pids()[0])
     running.wait_log("worker restarted")
     assert "process:[worker 0]" in read(tmp_path, fetch(running, "/debug/pprof/heap")[2], "-raw")
     assert fetch(running, "/debug/pprof/heap?rate=0", "POST")[2] == b"allocations are not sampled\n"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
-import signal
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +13,7 @@ from typing import Any
 import pytest
 from tests.end_to_end.conftest import Gateway
 from tests.end_to_end.page_rig import ask_admin, call, samples
+from tests.end_to_end.processes import kill
 from tests.end_to_end.running import Pool
 
 JSON = {"content-type": "application/json"}
@@ -146,7 +145,7 @@ def test_a_tail_says_what_comes(running: Gateway) -> None:
 
 def test_records_of_a_worker_that_comes_anew_are_there(running: Gateway) -> None:
     old = running.worker_pids()
-    os.kill(old[0], signal.SIGKILL)
+    kill(old[0])
     running.wait_log("worker restarted")
     for _ in range(8):
         call(running, "/after")

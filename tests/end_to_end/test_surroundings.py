@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.end_to_end.processes import kill
 from tests.end_to_end.running import PATIENCE, Gateway, free_port
 
 DIRECT = """
@@ -191,7 +192,7 @@ def test_a_worker_that_dies_in_a_reload_does_not_cost_the_new_configuration(gate
     while not handing_over(running.process.pid):
         assert time.monotonic() < waited
         time.sleep(0.02)
-    os.kill(victim, signal.SIGKILL)
+    kill(victim)
     running.wait_log("configuration reloaded")
     running.wait_log("worker restarted")
     assert "a worker was lost during a reload" in running.log()

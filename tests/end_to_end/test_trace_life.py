@@ -10,6 +10,7 @@ import threading
 
 import pytest
 from tests.end_to_end.asking import ask
+from tests.end_to_end.processes import kill
 from tests.end_to_end.trace_rig import GATEWAY, PLAIN
 from tests.end_to_end.tracing import Watch, one, rows, wait_for
 
@@ -61,7 +62,7 @@ def test_a_trace_under_way_ends_with_its_request_during_a_drain(gateway, upstrea
 def test_watchers_outlive_a_worker(plain) -> None:
     watch = Watch(plain)
     for pid in plain.worker_pids():
-        os.kill(pid, signal.SIGKILL)
+        kill(pid)
     wait_for(lambda: plain.log().count("worker restarted") == 2)
     ask(plain)
     assert rows(watch.wait()) == PLAIN
@@ -80,7 +81,7 @@ def test_the_trace_ends_when_its_worker_dies(gateway, upstream) -> None:
     client = socket.create_connection(("127.0.0.1", running.port))
     client.sendall(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
     assert begun.wait(30)
-    os.kill(running.worker_pids()[0], signal.SIGKILL)
+    kill(running.worker_pids()[0])
     assert rows(watch.wait()) == PLAIN[: PLAIN.index("backendCallResult")]
     client.close()
     wait_for(lambda: "worker restarted" in running.log())

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import http.client
 import json
-import os
-import signal
 import socket
 import subprocess
 import threading
@@ -25,6 +23,7 @@ from tests.end_to_end.fake_provider import FakeProvider
 from tests.end_to_end.oidc_rig import ENVIRONMENT, OIDC
 from tests.end_to_end.oidc_rig import Browser as Client
 from tests.end_to_end.page_rig import ask_admin, gateway_of
+from tests.end_to_end.processes import kill
 from tests.end_to_end.running import Gateway
 from tests.end_to_end.tls_rig import issue
 
@@ -367,7 +366,7 @@ def test_it_comes_and_goes_with_the_configuration(gateway: Callable[..., Gateway
     running.write(PLAIN + "ui: {}\n")
     wait_for(running, 404)
     # A worker that takes another's place reaches it as well.
-    os.kill(running.worker_pids()[0], signal.SIGKILL)
+    kill(running.worker_pids()[0])
     running.wait_log("worker restarted")
     assert json.loads(ask(running, "/ui/api/state", "localhost")[2])["generation"] == 2
     running.write(PLAIN)
