@@ -13,9 +13,10 @@ SPELLINGS = [
     "/%61dmin", "/%61%64%6d%69%6e", "/adm%69n", "/%2e/admin", "/x/%2e%2e/admin", "/x/%2E%2E/admin", "/x/.%2e/admin",
     "//admin", "///admin", "/x/..//admin", "//x/../admin", "/%2fadmin", "/x%2f..%2fadmin", "/x/..%2fadmin",
     "/%5cadmin", "/\\admin", "/x\\..\\admin", "/x%5c..%5cadmin", "/x/..%5cadmin", "/admin;a=b", "/x/..;/admin",
-    "/;x/admin", "/%2561dmin", "/%252e/admin", "/x/%252e%252e/admin", "/x/%252e%252e%252fadmin", "/admin%2f", "/admin%2fx",
+    "/;x/admin", "/%2561dmin", "/%252e/admin", "/x/%2%65%2%65/admin", "/%%361dmin",
+    "/x/%252e%252e/admin", "/x/%252e%252e%252fadmin", "/admin%2f", "/admin%2fx",
 ]  # fmt: skip
-HARMLESS = ["/", "/x", "/x%2fy", "/projects/group%2Fname", "/a//b", "/files/%41dministration", "/a;v=1", "/x/100%25"]
+HARMLESS = ["/", "/x", "/x%2fy", "/projects/group%2Fname", "/a//b", "/files/%41dministration", "/a;v=1", "/x/100%25", "/x/100%"]
 DENY = """
 authorization:
   rules:

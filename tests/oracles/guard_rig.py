@@ -109,7 +109,7 @@ class Rig:
         self.worker = Worker(loop, self.segment, 0, -1, lambda name, work: loop.create_task(work, name=name))
         self._resolver = Resolver(ipv6=True)
 
-    def client(self, endpoint: Endpoint) -> HttpClient:
+    def client(self, endpoint: Endpoint, subtype: str = "Http") -> HttpClient:
         dialer = Dialer(endpoint, UpstreamSettings(), self._resolver)
         pool = Pool(self.worker, endpoint.key, endpoint.address.encode(), dialer.connect, Http1Upstream(self.worker))
         return HttpClient(pool, own_authority(endpoint))

@@ -12,8 +12,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 
 from headgate_engine.context.headers cimport HEAD_CONNECT, HEAD_SEVERAL_READINGS, MessageHead
 
-# What servers read in more than one way.
-DOUBTFUL = re.compile(rb"//|%2[Ff]|%5[Cc]|\\|;|%25")
+# What servers read in more than one way; the last is a percent sign that begins no escape.
+DOUBTFUL = re.compile(rb"//|%2[Ff]|%5[Cc]|\\|;|%25|%(?![0-9A-Fa-f]{2})")
 PARAMETERS = re.compile(rb";[^/]*")
 # Up to this many bytes all combinations of leniency are readings; beyond it each kind alone, and all of them together.
 ALL_COMBINATIONS = 1024
@@ -42,8 +42,16 @@ cdef int hex_value(char c) noexcept nogil:
     return c - c'a' + 10 if c'a' <= c <= c'f' else -1
 
 
-cdef bytes decoded(bytes path):
-    """The path with its escapes of unreserved characters decoded (RFC 3986 section 2.3)."""
+cdef bint ends_in_half_escape(const char* text, Py_ssize_t n) noexcept nogil:
+    """Whether one more hexadecimal digit, or two, would make an escape of the text's end."""
+    return n > 0 and (text[n - 1] == c'%' or (n > 1 and text[n - 2] == c'%' and hex_value(text[n - 1]) >= 0))
+
+
+cdef bytes decoded(bytes path, bint greedy=False):
+    """The path with its escapes of unreserved characters decoded (RFC 3986 section 2.3).
+
+    A percent sign that begins no escape must not become one: `%2%65` stays, unless greedy, which makes `%2e` of it.
+    """
     cdef Py_ssize_t n = len(path)
     cdef Py_ssize_t i = 0, used = 0
     cdef const char* source = path
@@ -58,7 +66,8 @@ cdef bytes decoded(bytes path):
         out[used] = source[i]
         if source[i] == c'%' and i + 2 < n:
             high, low = hex_value(source[i + 1]), hex_value(source[i + 2])
-            if high >= 0 and low >= 0 and is_unreserved(high * 16 + low):
+            if high >= 0 and low >= 0 and is_unreserved(high * 16 + low) and (
+                    greedy or hex_value(<char>(high * 16 + low)) < 0 or not ends_in_half_escape(out, used)):
                 out[used] = <char>(high * 16 + low)
                 i += 2
         used += 1
@@ -116,7 +125,7 @@ def _decoded(bytes path):
 
 
 def _decoded_again(bytes path):
-    return decoded(path.replace(b"%25", b"%"))
+    return decoded(decoded(path, True).replace(b"%25", b"%"), True)
 
 
 def _escaped_slash(bytes path):

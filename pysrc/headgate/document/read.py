@@ -285,7 +285,10 @@ def _parse(builder: _Builder, text: str) -> bool:
         mark = error.problem_mark or error.context_mark
         place = DocumentNode(None, mark.line + 1, mark.column + 1) if mark is not None else None
         context = f" ({error.context})" if error.context else ""
-        builder.report.add(Problem.SYNTAX, "", f"{error.problem or 'cannot be read'}{context}", place)
+        # Some versions of libyaml have a limit of their own, which the scanner reaches before the builder reaches ours.
+        too_deep = "nesting depth" in (error.problem or "")
+        told = f"nested deeper than {MAX_DEPTH} levels" if too_deep else f"{error.problem or 'cannot be read'}{context}"
+        builder.report.add(Problem.SYNTAX, "", told, place)
     except yaml.YAMLError as error:
         at = DocumentNode(None, text.count("\n", 0, getattr(error, "position", 0)) + 1, 1)
         builder.report.add(Problem.SYNTAX, "", str(getattr(error, "reason", "cannot be read")), at)
